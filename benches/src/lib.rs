@@ -1,0 +1,1 @@
+//! Seeded logs for the benches.

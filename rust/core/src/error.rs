@@ -1,0 +1,230 @@
+//! The one error type: what went wrong, where, and what a caller can do about it.
+//!
+//! Few kinds, chosen by what the caller can do; a stable dotted code for machines; the file and the
+//! position where bytes were at fault; the cause kept. Python's exception classes follow from
+//! [`ErrorKind`] alone.
+
+use std::fmt;
+
+/// The result of everything in this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What a caller can do about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// No Delta table at this place.
+    TableNotFound,
+    /// The table is there, the version or timestamp that was asked for is not.
+    VersionNotFound,
+    /// The request contradicts itself or the table.
+    InvalidArgument,
+    /// The table is fine; this build lacks a feature that it needs.
+    Unsupported,
+    /// The table is not fine: its bytes break the protocol.
+    Corrupt,
+    /// Another writer won; read again, then retry.
+    Conflict,
+    /// Storage failed, perhaps for a moment.
+    Storage,
+    /// The caller asked to stop (Ctrl-C).
+    Interrupted,
+}
+
+/// One word wide, so that `Result<T>` stays small.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    code: &'static str,
+    message: String,
+    path: Option<String>,
+    version: Option<u64>,
+    line: Option<u64>,
+    offset: Option<u64>,
+    cause: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// A new error: its kind, a stable dotted code such as `commit.json`, and one sentence that says
+    /// what is wrong and what to do about it.
+    pub fn new(kind: ErrorKind, code: &'static str, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            code,
+            message: message.into(),
+            path: None,
+            version: None,
+            line: None,
+            offset: None,
+            cause: None,
+        }))
+    }
+
+    /// Bytes that break the protocol.
+    pub fn corrupt(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Corrupt, code, message)
+    }
+
+    /// A request that contradicts itself or the table.
+    pub fn invalid(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidArgument, code, message)
+    }
+
+    /// A feature that this build lacks.
+    pub fn unsupported(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unsupported, code, message)
+    }
+
+    /// A failure of the storage below.
+    pub fn storage(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Storage, code, message)
+    }
+
+    /// The caller asked to stop.
+    pub fn interrupted() -> Self {
+        Self::new(ErrorKind::Interrupted, "interrupted", "interrupted by the caller")
+    }
+
+    /// Names the file at fault; the innermost name, set first, stays.
+    #[must_use]
+    pub fn at_path(mut self, path: impl Into<String>) -> Self {
+        self.0.path.get_or_insert_with(|| path.into());
+        self
+    }
+
+    /// Names the table version at fault; the first one set stays.
+    #[must_use]
+    pub fn at_version(mut self, version: u64) -> Self {
+        self.0.version.get_or_insert(version);
+        self
+    }
+
+    /// Names the line at fault (1-based); the first one set stays.
+    #[must_use]
+    pub fn at_line(mut self, line: u64) -> Self {
+        self.0.line.get_or_insert(line);
+        self
+    }
+
+    /// Names the byte at fault (0-based, in the file); the first one set stays.
+    #[must_use]
+    pub fn at_offset(mut self, offset: u64) -> Self {
+        self.0.offset.get_or_insert(offset);
+        self
+    }
+
+    /// Adds `base` to the byte offset: for a decoder that was given a piece of the file.
+    #[must_use]
+    pub fn shift_offset(mut self, base: u64) -> Self {
+        self.0.offset = self.0.offset.map(|offset| offset.saturating_add(base));
+        self
+    }
+
+    /// Keeps the error that led to this one.
+    #[must_use]
+    pub fn because(mut self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.0.cause = Some(cause.into());
+        self
+    }
+
+    /// What a caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// A stable, dotted code, e.g. `checkpoint.parquet`.
+    pub fn code(&self) -> &'static str {
+        self.0.code
+    }
+
+    /// The sentence, without path and position.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The file at fault, relative to the table root where it lies below it.
+    pub fn path(&self) -> Option<&str> {
+        self.0.path.as_deref()
+    }
+
+    /// The table version at fault.
+    pub fn version(&self) -> Option<u64> {
+        self.0.version
+    }
+
+    /// The line at fault, 1-based.
+    pub fn line(&self) -> Option<u64> {
+        self.0.line
+    }
+
+    /// The byte at fault, 0-based in the file.
+    pub fn offset(&self) -> Option<u64> {
+        self.0.offset
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = &self.0;
+        f.write_str(&inner.message)?;
+        let mut place = Vec::new();
+        if let Some(path) = &inner.path {
+            place.push(format!("file: {path}"));
+        }
+        if let Some(line) = inner.line {
+            place.push(format!("line {line}"));
+        }
+        if let Some(offset) = inner.offset {
+            place.push(format!("byte {offset}"));
+        }
+        if let Some(version) = inner.version {
+            place.push(format!("version {version}"));
+        }
+        if !place.is_empty() {
+            write!(f, " ({})", place.join(", "))?;
+        }
+        if let Some(cause) = &inner.cause {
+            write!(f, ": {cause}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} [{}] {self}", self.0.kind, self.0.code)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.cause.as_deref().map(|cause| cause as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_the_place_and_keeps_the_innermost() {
+        let error = Error::corrupt("commit.json", "not JSON: ask the writer for the commit again")
+            .at_path("_delta_log/00000000000000000003.json")
+            .at_line(2)
+            .at_offset(17)
+            .at_path("elsewhere")
+            .at_line(9);
+        assert_eq!(
+            error.to_string(),
+            "not JSON: ask the writer for the commit again \
+             (file: _delta_log/00000000000000000003.json, line 2, byte 17)"
+        );
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+    }
+
+    #[test]
+    fn is_one_word_wide() {
+        assert_eq!(size_of::<Error>(), size_of::<usize>());
+    }
+}
