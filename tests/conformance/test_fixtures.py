@@ -71,5 +71,5 @@ def test_refuses_with_the_right_class(name: str) -> None:
 
 def test_the_fixtures_are_complete() -> None:
     assert len(SOURCES) == len([path for path in (FIXTURES / "tables").iterdir()])
-    assert len(READABLE) > 150
+    assert len(READABLE) > 100
     assert len(REFUSED) >= 8
