@@ -79,7 +79,10 @@ fn a_listing_has_the_modification_time_in_milliseconds() {
         size: 2,
         modification_time: 1_234_567_890,
     };
-    assert_eq!(storage.list("log", "").unwrap(), std::slice::from_ref(&expected));
+    assert_eq!(
+        storage.list("log", "").unwrap(),
+        std::slice::from_ref(&expected)
+    );
     assert_eq!(storage.head("log/1.json").unwrap(), expected);
 }
 
