@@ -1,1 +1,4 @@
-//! x
+//! Delta transaction logs, replayed into Arrow.
+
+pub mod codec;
+pub mod error;

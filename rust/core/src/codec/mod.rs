@@ -1,0 +1,3 @@
+//! Bytes in, values out; no I/O here.
+
+pub mod statistics;
