@@ -86,48 +86,57 @@ impl Keys {
         FileActionKey(key.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835).wrapping_add(id).rotate_left(64))
     }
 
-    /// The keys of the rows of decoded columns; `None` where the path is null.
-    pub fn of_columns(&self, path: &ArrayRef, vector: Option<&StructArray>) -> Result<Vec<Option<FileActionKey>>> {
+    /// Gives the key of every row whose path is not null, in order.
+    pub fn visit(
+        &self,
+        path: &dyn Array,
+        vector: Option<&StructArray>,
+        visit: &mut dyn FnMut(usize, FileActionKey),
+    ) -> Result<()> {
         if let Some(path) = path.as_string_view_opt() {
-            return self.of_texts(path.iter(), vector);
+            return self.visit_texts(path.iter(), vector, visit);
         }
         let path = path.as_string_opt::<i32>().ok_or_else(|| not_text("path"))?;
-        self.of_texts(path.iter(), vector)
+        self.visit_texts(path.iter(), vector, visit)
     }
 
     /// The keys of the rows of a batch that has `path` and `deletionVector`.
     pub fn of_batch(&self, rows: &RecordBatch) -> Result<Vec<FileActionKey>> {
         let path = rows.column_by_name("path").ok_or_else(|| not_text("path"))?;
         let vector = rows.column_by_name("deletionVector").and_then(|vector| vector.as_struct_opt());
-        let keys = self.of_columns(path, vector)?;
-        keys.into_iter().map(|key| key.ok_or_else(|| not_text("path"))).collect()
+        let mut keys = Vec::with_capacity(rows.num_rows());
+        self.visit(path, vector, &mut |_, key| keys.push(key))?;
+        if keys.len() == rows.num_rows() { Ok(keys) } else { Err(not_text("path")) }
     }
 
-    fn of_texts<'a>(
+    fn visit_texts<'a>(
         &self,
         paths: impl Iterator<Item = Option<&'a str>>,
         vector: Option<&StructArray>,
-    ) -> Result<Vec<Option<FileActionKey>>> {
+        visit: &mut dyn FnMut(usize, FileActionKey),
+    ) -> Result<()> {
+        let paths = paths.enumerate().filter_map(|(row, path)| path.map(|path| (row, path)));
         let Some(vector) = vector.filter(|vector| vector.null_count() < vector.len()) else {
-            return Ok(paths.map(|path| path.map(|path| self.key(path, None))).collect());
+            paths.for_each(|(row, path)| visit(row, self.key(path, None)));
+            return Ok(());
         };
         let column = |name: &'static str| vector.column_by_name(name).ok_or_else(|| not_text(name));
         let storage_type = column("storageType")?;
         let path_or_inline = column("pathOrInlineDv")?;
         let offset = column("offset")?.as_primitive_opt::<Int32Type>().ok_or_else(|| not_text("offset"))?;
-        let of = |(row, path): (usize, Option<&'a str>)| {
-            let Some(path) = path else { return Ok(None) };
+        for (row, path) in paths {
             if vector.is_null(row) {
-                return Ok(Some(self.key(path, None)));
+                visit(row, self.key(path, None));
+                continue;
             }
             let parts = (
                 text(storage_type, row, "storageType")?,
                 text(path_or_inline, row, "pathOrInlineDv")?,
                 offset.is_valid(row).then(|| offset.value(row)),
             );
-            Ok(Some(self.key(path, Some(parts))))
-        };
-        paths.enumerate().map(of).collect()
+            visit(row, self.key(path, Some(parts)));
+        }
+        Ok(())
     }
 }
 
