@@ -1,0 +1,2 @@
+//! Bytes to values and back, without I/O.
+pub mod action_json;
