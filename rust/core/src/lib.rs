@@ -8,7 +8,4 @@ pub mod codec;
 pub mod storage;
 pub mod log;
 pub mod replay;
-pub mod snapshot;
-mod table;
 
-pub use table::{At, Table, TableOptions};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::key::Keys;
 use crate::error::Result;
-use crate::storage::location::Location;
-use crate::storage::resolve::PathResolver;
+
+use crate::storage::{Location, PathResolver};
 use crate::storage::{self, Storage};
 
 /// What every reader of one table's log shares. Cheap to clone.
