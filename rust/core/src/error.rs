@@ -83,7 +83,11 @@ impl Error {
 
     /// The caller asked to stop.
     pub fn interrupted() -> Self {
-        Self::new(ErrorKind::Interrupted, "interrupted", "interrupted by the caller")
+        Self::new(
+            ErrorKind::Interrupted,
+            "interrupted",
+            "interrupted by the caller",
+        )
     }
 
     /// Names the file at fault; the innermost name, set first, stays.
@@ -209,12 +213,15 @@ mod tests {
 
     #[test]
     fn names_the_place_and_keeps_the_innermost() {
-        let error = Error::corrupt("commit.json", "not JSON: ask the writer for the commit again")
-            .at_path("_delta_log/00000000000000000003.json")
-            .at_line(2)
-            .at_offset(17)
-            .at_path("elsewhere")
-            .at_line(9);
+        let error = Error::corrupt(
+            "commit.json",
+            "not JSON: ask the writer for the commit again",
+        )
+        .at_path("_delta_log/00000000000000000003.json")
+        .at_line(2)
+        .at_offset(17)
+        .at_path("elsewhere")
+        .at_line(9);
         assert_eq!(
             error.to_string(),
             "not JSON: ask the writer for the commit again \

@@ -1,1 +1,11 @@
-//! x
+//! Replay of Delta Lake transaction logs into Arrow.
+//!
+//! One-way rooms: each imports only from those before it.
+
+pub mod error;
+pub mod spec;
+pub mod codec;
+pub mod storage;
+pub mod log;
+pub mod replay;
+

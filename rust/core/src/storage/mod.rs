@@ -1,15 +1,29 @@
 //! The only room that does I/O: list, read, read ranges, create.
 //!
 //! A [`Storage`] is bound to one table root; every path it takes is relative to that root, with `/`
-//! between its parts and no encoding. The surface is synchronous; async and its runtime stay inside
-//! this room and belong to one process id, because PySpark forks its workers.
+//! between its parts and no encoding; [`PathResolver`] makes them from what the log says. The surface
+//! is synchronous; async and its runtime stay inside this room and belong to one process id, because
+//! PySpark forks its workers.
 
 use std::fmt::Debug;
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+
+pub mod interrupt;
+mod local;
+mod location;
+mod ordered;
+mod per_process;
+pub mod pool;
+mod resolve;
+
+pub use local::LocalStorage;
+pub use location::{Location, StoreKind};
+pub use resolve::PathResolver;
 
 /// A file as a listing shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +37,9 @@ pub struct FileMeta {
 }
 
 /// Storage below one table root.
+///
+/// A path that begins with `/` is absolute within the same store: the [`PathResolver`] gives one for a
+/// file below an allowed root that lies outside the table.
 pub trait Storage: Debug + Send + Sync {
     /// The table root as a URI, for messages.
     fn root(&self) -> &str;
@@ -42,4 +59,45 @@ pub trait Storage: Debug + Send + Sync {
 
     /// Size and modification time of one file.
     fn head(&self, path: &str) -> Result<FileMeta>;
+
+    /// Creates the file with these bytes unless it exists: true when this call made it, false when
+    /// there was one. It becomes visible whole, and is durable when this returns.
+    ///
+    /// After any error but a refusal it is unknown whether the file was made: read it back.
+    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        let _unwritten = bytes;
+        Err(
+            Error::unsupported("storage.read_only", "this store cannot be written to")
+                .at_path(path),
+        )
+    }
+}
+
+/// Opens the storage below a table root: a local path, or a URI as [`Location::parse`] knows it.
+/// No I/O yet. `options` are those of `object_store`, and mean nothing for a local table.
+///
+/// # Errors
+///
+/// Invalid argument: the URI, or an option that the store does not know.
+pub fn open(uri: &str, options: &[(String, String)]) -> Result<Arc<dyn Storage>> {
+    open_location(&Location::parse(uri)?, options)
+}
+
+/// As [`open`], for a place that is known already.
+///
+/// # Errors
+///
+/// Invalid argument: an option that the store does not know.
+pub fn open_location(
+    location: &Location,
+    options: &[(String, String)],
+) -> Result<Arc<dyn Storage>> {
+    let _later = options;
+    match location.kind() {
+        StoreKind::Local => Ok(Arc::new(LocalStorage::new(
+            location.root(),
+            location.path(),
+        ))),
+        _ => Err(Error::unsupported("storage.scheme", "not yet")),
+    }
 }

@@ -1,0 +1,195 @@
+//! `add` and `remove` rows of one unit, decoded as views and handed on as plain columns.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, StructArray, new_null_array};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_schema::DataType;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+
+use super::chunks::Chunks;
+use super::units::all_null;
+use super::{CheckpointFile, Fetch, FileAction, Unit, arrow_error, parquet_error};
+use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField, schema_of};
+use crate::codec::gather::{Keep, gather};
+use crate::codec::statistics::render_stats;
+use crate::error::{Error, Result};
+
+/// Rows a batch: small enough for the caches, large enough for the columns' fixed costs.
+const BATCH_ROWS: usize = 8 * 1024;
+
+impl CheckpointFile {
+    /// The units in which `action` with these `fields` is decoded; empty when the file has none.
+    pub fn units(&self, action: FileAction, fields: &[FileField]) -> Vec<Unit> {
+        self.units_of(action, &self.file_leaves(action, fields))
+    }
+
+    /// Fetches one unit and begins to decode it: path and deletion vector always, and `fields`.
+    pub fn read(&self, unit: &Unit, action: FileAction, fields: &[FileField], fetch: &Fetch<'_>) -> Result<UnitReader> {
+        let leaves = self.file_leaves(action, fields);
+        let ranges = self.ranges(unit, &leaves);
+        let chunks = Chunks::new(&ranges, fetch(&ranges)?, self.length);
+        let mask = ProjectionMask::leaves(self.metadata().file_metadata().schema_descr(), leaves);
+        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.arrow.clone())
+            .with_projection(mask)
+            .with_batch_size(BATCH_ROWS)
+            .with_row_groups(vec![unit.row_group]);
+        if let Some(selection) = unit.selection() {
+            builder = builder.with_row_selection(selection);
+        }
+        let reader = builder.build().map_err(parquet_error)?;
+        Ok(UnitReader { reader, action, missing: unit.rows() })
+    }
+
+    fn file_leaves(&self, action: FileAction, fields: &[FileField]) -> Vec<usize> {
+        let rendered = fields.contains(&FileField::Stats) && self.renders_stats(action);
+        self.leaves(|parts| {
+            let [root, field, rest @ ..] = parts else { return false };
+            if root != action.name() {
+                return false;
+            }
+            match field.as_str() {
+                "path" => true,
+                "deletionVector" => rest
+                    .first()
+                    .is_some_and(|name| DELETION_VECTOR_FIELDS.iter().any(|known| known.name() == name)),
+                "stats_parsed" => rendered,
+                name => fields.iter().any(|wanted| wanted.name() == name),
+            }
+        })
+    }
+
+    /// Whether statistics are there as a struct only.
+    fn renders_stats(&self, action: FileAction) -> bool {
+        if self.leaves(|parts| matches!(parts, [root, field, ..] if root == action.name() && field == "stats_parsed")).is_empty() {
+            return false;
+        }
+        match self.leaf(&[action.name(), "stats"]) {
+            Some(leaf) => self.metadata().row_groups().iter().all(|group| all_null(group, leaf)),
+            None => true,
+        }
+    }
+}
+
+/// Decodes the rows of one unit, some thousand at a time.
+pub struct UnitReader {
+    reader: ParquetRecordBatchReader,
+    action: FileAction,
+    missing: usize,
+}
+
+impl Iterator for UnitReader {
+    type Item = Result<FileRows>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = match self.reader.next() {
+            Some(Ok(batch)) => batch,
+            Some(Err(cause)) => return Some(Err(arrow_error(cause))),
+            None if self.missing == 0 => return None,
+            None => {
+                let message = format!("the pages end {} rows before the footer says", self.missing);
+                self.missing = 0;
+                return Some(Err(Error::corrupt("checkpoint.rows", message)));
+            }
+        };
+        let Some(left) = self.missing.checked_sub(batch.num_rows()) else {
+            return Some(Err(Error::corrupt("checkpoint.rows", "the pages hold more rows than the footer says")));
+        };
+        self.missing = left;
+        Some(FileRows::new(&batch, self.action))
+    }
+}
+
+/// Some rows of `add` or `remove` as they were decoded; those of other actions have no path.
+pub struct FileRows {
+    rows: StructArray,
+    path: StringViewArray,
+    vector: Option<StructArray>,
+}
+
+impl FileRows {
+    fn new(batch: &RecordBatch, action: FileAction) -> Result<Self> {
+        let wrong = || Error::corrupt("checkpoint.columns", format!("{} is not a struct with a path", action.name()));
+        let rows = batch.column_by_name(action.name()).and_then(|column| column.as_struct_opt()).ok_or_else(wrong)?;
+        let path = rows.column_by_name("path").and_then(|path| path.as_string_view_opt()).ok_or_else(wrong)?;
+        let vector = rows.column_by_name("deletionVector").and_then(|vector| vector.as_struct_opt());
+        Ok(Self { path: path.clone(), vector: vector.map(normal_vector).transpose()?, rows: rows.clone() })
+    }
+
+    /// The `path` of each row; null where the row is another action.
+    pub fn path(&self) -> &StringViewArray {
+        &self.path
+    }
+
+    /// The deletion vector's descriptor of each row, if the file has the column.
+    pub fn vector(&self) -> Option<&StructArray> {
+        self.vector.as_ref()
+    }
+
+    /// The rows that hold the action.
+    pub fn present(&self) -> BooleanBuffer {
+        // a struct that is null has null children, so the path alone tells
+        self.path.nulls().map_or_else(|| BooleanBuffer::new_set(self.path.len()), |nulls| nulls.inner().clone())
+    }
+
+    /// The kept rows with these fields, in plain types; what the file lacks is null.
+    pub fn take(&self, fields: &[FileField], keep: &Keep) -> Result<RecordBatch> {
+        let columns = fields.iter().map(|field| self.column(*field, keep)).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(keep.rows()));
+        RecordBatch::try_new_with_options(schema_of(fields), columns, &options).map_err(arrow_error)
+    }
+
+    fn column(&self, field: FileField, keep: &Keep) -> Result<ArrayRef> {
+        let wanted = field.data_type();
+        if field == FileField::DeletionVector {
+            let Some(vector) = &self.vector else { return Ok(new_null_array(&wanted, keep.rows())) };
+            let kept = gather(&(Arc::new(vector.clone()) as ArrayRef), keep).map_err(arrow_error)?;
+            return if kept.data_type() == &wanted { Ok(kept) } else { Ok(new_null_array(&wanted, keep.rows())) };
+        }
+        let name = field.name();
+        let column = self.rows.column_by_name(name);
+        if field == FileField::Stats {
+            if let Some(parsed) = self.rows.column_by_name("stats_parsed").and_then(|parsed| parsed.as_struct_opt()) {
+                let kept = gather(&(Arc::new(parsed.clone()) as ArrayRef), keep).map_err(arrow_error)?;
+                return match kept.as_struct_opt() {
+                    Some(kept) => render_stats(kept).map(|text| Arc::new(text) as ArrayRef),
+                    None => Ok(new_null_array(&wanted, keep.rows())),
+                };
+            }
+        }
+        let Some(column) = column else { return Ok(new_null_array(&wanted, keep.rows())) };
+        let kept = gather(column, keep).map_err(arrow_error)?;
+        if kept.data_type() == &wanted {
+            return Ok(kept);
+        }
+        arrow_cast::cast(&kept, &wanted).map_err(arrow_error)
+    }
+}
+
+/// The descriptor with exactly the protocol's fields; null where it names no storage type, as some
+/// writers leave an empty struct for "no vector".
+fn normal_vector(vector: &StructArray) -> Result<StructArray> {
+    let rows = vector.len();
+    let children = DELETION_VECTOR_FIELDS.iter().map(|field| {
+        let target = match field.data_type() {
+            DataType::Utf8 => DataType::Utf8View,
+            other => other.clone(),
+        };
+        match vector.column_by_name(field.name()) {
+            Some(column) if *column.data_type() == target => Ok(Arc::clone(column)),
+            Some(column) => arrow_cast::cast(column, &target).map_err(arrow_error),
+            None => Ok(new_null_array(&target, rows)),
+        }
+    });
+    let children = children.collect::<Result<Vec<_>>>()?;
+    let typed = children.first().and_then(|column| column.logical_nulls());
+    let nulls = NullBuffer::union(vector.nulls(), typed.as_ref());
+    let fields: arrow_schema::Fields = DELETION_VECTOR_FIELDS
+        .iter()
+        .zip(&children)
+        .map(|(field, child)| field.as_ref().clone().with_data_type(child.data_type().clone()))
+        .collect();
+    StructArray::try_new_with_length(fields, children, nulls, rows).map_err(arrow_error)
+}

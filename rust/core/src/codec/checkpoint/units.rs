@@ -1,0 +1,128 @@
+//! A checkpoint file cut into units of work: row groups, and large row groups into runs of pages.
+
+use std::ops::Range;
+
+use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
+use parquet::file::metadata::RowGroupMetaData;
+
+use super::{CheckpointFile, FileAction};
+
+/// A row group is cut where its asked-for leaves have more compressed bytes than this.
+const UNIT_BYTES: i64 = 16 << 20;
+
+/// Some rows of one row group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    pub(super) row_group: usize,
+    pub(super) rows: Range<usize>,
+    pub(super) of: usize,
+}
+
+impl Unit {
+    /// How many rows the unit has.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// `None` for a whole row group.
+    pub(super) fn selection(&self) -> Option<RowSelection> {
+        if self.rows.len() == self.of {
+            return None;
+        }
+        let selectors = [
+            RowSelector::skip(self.rows.start),
+            RowSelector::select(self.rows.len()),
+            RowSelector::skip(self.of - self.rows.end),
+        ];
+        Some(selectors.into_iter().filter(|selector| selector.row_count > 0).collect::<Vec<_>>().into())
+    }
+}
+
+impl CheckpointFile {
+    /// The units in which `action` is decoded when `leaves` are asked for. Row groups without the
+    /// action, by their statistics, are left out.
+    pub(super) fn units_of(&self, action: FileAction, leaves: &[usize]) -> Vec<Unit> {
+        let Some(path) = self.leaf(&[action.name(), "path"]) else { return Vec::new() };
+        let mut units = Vec::new();
+        for (row_group, group) in self.metadata().row_groups().iter().enumerate() {
+            let of = usize::try_from(group.num_rows()).unwrap_or_default();
+            if of == 0 || all_null(group, path) {
+                continue;
+            }
+            let mut start = 0;
+            for cut in self.cuts(row_group, group, leaves, of) {
+                units.push(Unit { row_group, rows: start..cut, of });
+                start = cut;
+            }
+            units.push(Unit { row_group, rows: start..of, of });
+        }
+        units
+    }
+
+    /// Rows at which to cut, strictly ascending inside of `0..of`: where pages of the largest leaf
+    /// begin, so that none of its pages is decoded twice.
+    fn cuts(&self, row_group: usize, group: &RowGroupMetaData, leaves: &[usize], of: usize) -> Vec<usize> {
+        let size = |leaf: &usize| group.columns().get(*leaf).map_or(0, |column| column.compressed_size());
+        let total: i64 = leaves.iter().map(size).sum();
+        let parts = usize::try_from(total / UNIT_BYTES).unwrap_or_default() + 1;
+        let index = self.metadata().page_index_for_row_group(row_group);
+        if parts == 1 || leaves.iter().any(|leaf| index.offset_index(*leaf).is_none()) {
+            return Vec::new();
+        }
+        let largest = leaves.iter().copied().max_by_key(size);
+        let Some(pages) = largest.and_then(|leaf| index.offset_index(leaf)) else { return Vec::new() };
+        let mut starts = pages.page_locations().iter().map(|page| usize::try_from(page.first_row_index).unwrap_or(0));
+        let mut cuts = Vec::with_capacity(parts);
+        for part in 1..parts {
+            let wanted = of / parts * part;
+            if let Some(start) = starts.find(|start| *start >= wanted && *start > 0) {
+                if start < of && cuts.last().is_none_or(|last| *last < start) {
+                    cuts.push(start);
+                }
+            }
+        }
+        cuts
+    }
+
+    /// The byte ranges of the pages that hold the unit's rows of `leaves`.
+    pub(super) fn ranges(&self, unit: &Unit, leaves: &[usize]) -> Vec<Range<u64>> {
+        let index = self.metadata().page_index_for_row_group(unit.row_group);
+        let Some(group) = self.metadata().row_groups().get(unit.row_group) else { return Vec::new() };
+        let mut ranges = Vec::with_capacity(2 * leaves.len());
+        for leaf in leaves {
+            let Some(column) = group.columns().get(*leaf) else { continue };
+            let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+            // both were checked against the file's length when it was opened
+            let start = u64::try_from(start).unwrap_or_default();
+            let end = start + u64::try_from(column.compressed_size()).unwrap_or_default();
+            let whole = start..end;
+            let pages = index.offset_index(*leaf).map(|index| index.page_locations().as_slice()).unwrap_or_default();
+            if unit.rows.len() == unit.of || pages.is_empty() {
+                ranges.push(whole);
+                continue;
+            }
+            let row = |row: usize| i64::try_from(row).unwrap_or(i64::MAX);
+            let first = pages.partition_point(|page| page.first_row_index <= row(unit.rows.start)).saturating_sub(1);
+            let behind = pages.partition_point(|page| page.first_row_index < row(unit.rows.end));
+            let offset = |page: usize| pages.get(page).and_then(|page| u64::try_from(page.offset).ok());
+            let from = if first == 0 { start } else { offset(first).unwrap_or(end) };
+            let to = offset(behind).unwrap_or(end);
+            if let Some(data) = offset(0).filter(|data| first > 0 && *data > start && *data <= end) {
+                ranges.push(start..data);
+            }
+            if whole.contains(&from) && from < to && to <= end {
+                ranges.push(from..to);
+            } else {
+                ranges.push(whole);
+            }
+        }
+        ranges
+    }
+}
+
+/// Whether the statistics say that the leaf is null in every row of the group.
+pub(super) fn all_null(group: &RowGroupMetaData, leaf: usize) -> bool {
+    let statistics = group.columns().get(leaf).and_then(|column| column.statistics());
+    let nulls = statistics.and_then(|statistics| statistics.null_count_opt());
+    nulls.is_some_and(|nulls| i64::try_from(nulls) == Ok(group.num_rows()))
+}

@@ -1,0 +1,300 @@
+//! Lines of JSON actions to columns: commits, compacted files and JSON checkpoint manifests.
+//!
+//! Takes the bytes of whole files, oldest first; gives one [`ActionBatch`] for all of them. What is
+//! not asked for is told by the first bytes of its line and never parsed. No I/O.
+//!
+//! Protocol: "Delta Log Entries", "Log Compaction Files", "Actions".
+
+use arrow_array::RecordBatch;
+
+use super::action_json::{domain_metadata_from_json, metadata_from_json, protocol_from_json, transaction_from_json};
+use super::file_actions::{FileActionBuilder, FileField, RawFileAction};
+use super::json::{Cursor, JsonError};
+use crate::error::{Error, Result};
+use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
+
+/// A batch is closed before its text outgrows Arrow's 32-bit offsets.
+const MAX_BATCH_TEXT: usize = 1 << 30;
+
+/// Which actions to decode, and which of their fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Fields of `add`; `None`: not at all.
+    pub adds: Option<Vec<FileField>>,
+    /// Fields of `remove`; `None`: not at all.
+    pub removes: Option<Vec<FileField>>,
+    /// Fields of `cdc`; `None`: not at all.
+    pub cdcs: Option<Vec<FileField>>,
+    /// `protocol`, `metaData`, `txn`, `domainMetadata` and, in a manifest, `sidecar`.
+    pub control: bool,
+    /// `commitInfo`, as JSON text.
+    pub commit_infos: bool,
+}
+
+/// The rows of one kind of file action, in log order.
+#[derive(Clone, Debug)]
+pub struct FileActions {
+    /// One row an action.
+    pub rows: RecordBatch,
+    /// The place of each row among all actions of the batch; ascending.
+    pub sequence: Vec<u32>,
+}
+
+/// A control action at its place among all actions of the batch.
+pub type Placed<T> = (u32, T);
+
+/// What a run of commits holds, in log order.
+#[derive(Clone, Debug, Default)]
+pub struct ActionBatch {
+    /// `add` rows.
+    pub adds: Option<FileActions>,
+    /// `remove` rows.
+    pub removes: Option<FileActions>,
+    /// `cdc` rows.
+    pub cdcs: Option<FileActions>,
+    /// `protocol` actions.
+    pub protocols: Vec<Placed<Protocol>>,
+    /// `metaData` actions.
+    pub metadatas: Vec<Placed<Metadata>>,
+    /// `txn` actions.
+    pub transactions: Vec<Placed<SetTransaction>>,
+    /// `domainMetadata` actions, tombstones too.
+    pub domains: Vec<Placed<DomainMetadata>>,
+    /// `sidecar` actions of a checkpoint manifest.
+    pub sidecars: Vec<Sidecar>,
+    /// `commitInfo` actions as JSON text.
+    pub commit_infos: Vec<Placed<String>>,
+    /// The first place of each file that was decoded.
+    pub starts: Vec<u32>,
+    /// The number of places.
+    pub places: u32,
+}
+
+/// Decodes files of action lines, oldest first.
+pub struct ActionDecoder {
+    wanted: Wanted,
+    adds: Option<Side>,
+    removes: Option<Side>,
+    cdcs: Option<Side>,
+    out: ActionBatch,
+}
+
+struct Side {
+    builder: FileActionBuilder,
+    sequence: Vec<u32>,
+}
+
+impl Side {
+    fn new(fields: &[FileField]) -> Self {
+        Self { builder: FileActionBuilder::new(fields), sequence: Vec::new() }
+    }
+
+    fn finish(&mut self) -> Result<FileActions> {
+        let rows = self.builder.finish().map_err(|cause| {
+            Error::corrupt("commit.columns", "the actions do not fit into Arrow columns").because(cause)
+        })?;
+        Ok(FileActions { rows, sequence: std::mem::take(&mut self.sequence) })
+    }
+}
+
+impl ActionDecoder {
+    /// For what is wanted.
+    pub fn new(wanted: Wanted) -> Self {
+        let side = |fields: &Option<Vec<FileField>>| fields.as_deref().map(Side::new);
+        Self {
+            adds: side(&wanted.adds),
+            removes: side(&wanted.removes),
+            cdcs: side(&wanted.cdcs),
+            out: ActionBatch::default(),
+            wanted,
+        }
+    }
+
+    /// Decodes one file, newer than all before it.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt, with line and byte: `commit.utf8`, `commit.json`, `commit.torn` when the last line
+    /// is not complete, `commit.action` when a field has the wrong type.
+    pub fn decode(&mut self, bytes: &[u8]) -> Result<()> {
+        self.out.starts.push(self.out.places);
+        let text = std::str::from_utf8(bytes).map_err(|cause| {
+            let at = cause.valid_up_to();
+            let line = line_number(bytes, at);
+            Error::corrupt("commit.utf8", "the file is not UTF-8: restore it from a backup or another replica")
+                .at_line(line)
+                .at_offset(at as u64)
+        })?;
+        let mut start = 0;
+        while start < text.len() {
+            let rest = text.get(start..).unwrap_or_default();
+            let length = memchr::memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
+            let line = rest.get(..length).unwrap_or_default();
+            let last = start + length + 1 >= text.len();
+            if !line.trim_ascii().is_empty() && (last || !self.passes_over(line)) {
+                self.line(line).map_err(|problem| problem.locate(bytes, start, last && length == rest.len()))?;
+            }
+            start += length + 1;
+        }
+        Ok(())
+    }
+
+    /// Whether the first bytes of a whole line name an action that is not wanted.
+    fn passes_over(&mut self, line: &str) -> bool {
+        let Some(rest) = line.strip_prefix("{\"") else { return false };
+        let unwanted = |name: &str, wanted: bool| {
+            !wanted && rest.strip_prefix(name).is_some_and(|rest| rest.starts_with("\":{"))
+        };
+        let pass = unwanted("commitInfo", self.wanted.commit_infos)
+            || unwanted("add", self.adds.is_some())
+            || unwanted("remove", self.removes.is_some())
+            || unwanted("cdc", self.cdcs.is_some());
+        if pass && line.trim_ascii_end().ends_with("}}") {
+            self.out.places += 1;
+            return true;
+        }
+        false
+    }
+
+    fn line(&mut self, line: &str) -> std::result::Result<(), Problem> {
+        let mut cursor = Cursor::new(line);
+        let place = self.out.places;
+        self.out.places = place
+            .checked_add(1)
+            .ok_or(Problem::Json(JsonError { offset: 0, what: "more than 2^32 actions in a row of commits" }))?;
+        cursor.begin_object()?;
+        let mut first = true;
+        while let Some(kind) = cursor.next_key(&mut first)? {
+            if cursor.null()? {
+                continue;
+            }
+            let begin = cursor.offset();
+            let problem = |error: Error| Problem::Action(begin, error);
+            let control = self.wanted.control;
+            match kind.decode().as_ref() {
+                "add" => file_action(&mut cursor, self.adds.as_mut(), place)?,
+                "remove" => file_action(&mut cursor, self.removes.as_mut(), place)?,
+                "cdc" => file_action(&mut cursor, self.cdcs.as_mut(), place)?,
+                "commitInfo" if self.wanted.commit_infos => {
+                    self.out.commit_infos.push((place, cursor.skip()?.to_owned()));
+                }
+                "protocol" if control => {
+                    let action = protocol_from_json(cursor.skip()?).map_err(problem)?;
+                    self.out.protocols.push((place, action));
+                }
+                "metaData" if control => {
+                    let action = metadata_from_json(cursor.skip()?).map_err(problem)?;
+                    self.out.metadatas.push((place, action));
+                }
+                "txn" if control => {
+                    let action = transaction_from_json(cursor.skip()?).map_err(problem)?;
+                    self.out.transactions.push((place, action));
+                }
+                "domainMetadata" if control => {
+                    let action = domain_metadata_from_json(cursor.skip()?).map_err(problem)?;
+                    self.out.domains.push((place, action));
+                }
+                "sidecar" if control => self.out.sidecars.push(sidecar(&mut cursor)?),
+                _ => {
+                    cursor.skip()?;
+                }
+            }
+        }
+        cursor.end()?;
+        Ok(())
+    }
+
+    /// Whether the batch is as large as one may grow: call [`ActionDecoder::finish`] and go on.
+    pub fn is_full(&self) -> bool {
+        let sides = [&self.adds, &self.removes, &self.cdcs];
+        sides.into_iter().flatten().any(|side| side.builder.text_bytes() > MAX_BATCH_TEXT / 2)
+    }
+
+    /// What was decoded so far; the decoder is empty afterwards.
+    pub fn finish(&mut self) -> Result<ActionBatch> {
+        let mut out = std::mem::take(&mut self.out);
+        out.adds = self.adds.as_mut().map(Side::finish).transpose()?;
+        out.removes = self.removes.as_mut().map(Side::finish).transpose()?;
+        out.cdcs = self.cdcs.as_mut().map(Side::finish).transpose()?;
+        Ok(out)
+    }
+}
+
+fn file_action(cursor: &mut Cursor<'_>, side: Option<&mut Side>, place: u32) -> std::result::Result<(), JsonError> {
+    let raw = RawFileAction::read(cursor)?;
+    let Some(side) = side else { return Ok(()) };
+    if side.builder.text_bytes() > MAX_BATCH_TEXT {
+        return Err(JsonError { offset: cursor.offset(), what: "one commit holds more than 1 GiB of text" });
+    }
+    side.builder.append(&raw)?;
+    side.sequence.push(place);
+    Ok(())
+}
+
+fn sidecar(cursor: &mut Cursor<'_>) -> std::result::Result<Sidecar, JsonError> {
+    let begin = cursor.offset();
+    let (mut path, mut size_in_bytes, mut modification_time) = (None, 0, 0);
+    cursor.begin_object()?;
+    let mut first = true;
+    while let Some(key) = cursor.next_key(&mut first)? {
+        if cursor.null()? {
+            continue;
+        }
+        match key.decode().as_ref() {
+            "path" => path = Some(cursor.string()?.decode().into_owned()),
+            "sizeInBytes" => size_in_bytes = cursor.i64()?,
+            "modificationTime" => modification_time = cursor.i64()?,
+            _ => {
+                cursor.skip()?;
+            }
+        }
+    }
+    let path = path.ok_or(JsonError { offset: begin, what: "the sidecar has no path" })?;
+    Ok(Sidecar { path, size_in_bytes, modification_time })
+}
+
+/// The text of the first `commitInfo` of a commit, if there is one.
+pub fn commit_info(bytes: &[u8]) -> Result<Option<String>> {
+    let mut decoder = ActionDecoder::new(Wanted { commit_infos: true, ..Wanted::default() });
+    decoder.decode(bytes)?;
+    Ok(decoder.finish()?.commit_infos.into_iter().next().map(|(_, text)| text))
+}
+
+enum Problem {
+    Json(JsonError),
+    Action(usize, Error),
+}
+
+impl From<JsonError> for Problem {
+    fn from(error: JsonError) -> Self {
+        Problem::Json(error)
+    }
+}
+
+impl Problem {
+    /// `start`: where the line begins; `torn`: it is the last one and no line feed ends it.
+    fn locate(self, bytes: &[u8], start: usize, torn: bool) -> Error {
+        let (offset, error) = match self {
+            Problem::Action(offset, error) => (offset, error),
+            Problem::Json(problem) if torn && start + problem.offset >= bytes.len() => {
+                let message = format!(
+                    "the last line is not complete ({}): the file was not written to its end; restore it from \
+                     a backup, or ask its writer",
+                    problem.what
+                );
+                (problem.offset, Error::corrupt("commit.torn", message))
+            }
+            Problem::Json(problem) => {
+                let message = format!("the line is not a JSON action: {}", problem.what);
+                (problem.offset, Error::corrupt("commit.json", message))
+            }
+        };
+        error.at_line(line_number(bytes, start)).at_offset((start + offset) as u64)
+    }
+}
+
+/// The 1-based number of the line that holds byte `at`.
+fn line_number(bytes: &[u8], at: usize) -> u64 {
+    let before = bytes.get(..at).unwrap_or(bytes);
+    1 + memchr::memchr_iter(b'\n', before).count() as u64
+}

@@ -1,0 +1,464 @@
+//! `add`, `remove` and `cdc` as Arrow columns: their fields, their types, and builders for rows that
+//! come from JSON. Checkpoint columns are brought to the same types, so that nothing behind this
+//! room can tell where a row came from.
+//!
+//! Protocol: "Add File and Remove File", "Add CDC File".
+
+use std::sync::{Arc, LazyLock};
+
+use arrow_array::builder::{
+    ArrayBuilder, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames, NullBufferBuilder,
+    StringBuilder,
+};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StructArray};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+
+use super::json::{Cursor, JsonError, RawString};
+
+/// A field of a file action, by the protocol's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FileField {
+    /// `path`, exactly as the log has it.
+    Path,
+    /// `partitionValues`.
+    PartitionValues,
+    /// `size` in bytes.
+    Size,
+    /// `modificationTime`, milliseconds since the epoch.
+    ModificationTime,
+    /// `deletionTimestamp`, milliseconds since the epoch.
+    DeletionTimestamp,
+    /// `dataChange`.
+    DataChange,
+    /// `extendedFileMetadata`.
+    ExtendedFileMetadata,
+    /// `stats`, JSON text.
+    Stats,
+    /// `tags`.
+    Tags,
+    /// `deletionVector`, the descriptor.
+    DeletionVector,
+    /// `baseRowId`.
+    BaseRowId,
+    /// `defaultRowCommitVersion`.
+    DefaultRowCommitVersion,
+    /// `clusteringProvider`.
+    ClusteringProvider,
+}
+
+use FileField as F;
+
+/// The fields of `add`, in the order in which they are handed out.
+pub const ADD_FIELDS: [FileField; 11] = [
+    F::Path,
+    F::PartitionValues,
+    F::Size,
+    F::ModificationTime,
+    F::DataChange,
+    F::Stats,
+    F::Tags,
+    F::DeletionVector,
+    F::BaseRowId,
+    F::DefaultRowCommitVersion,
+    F::ClusteringProvider,
+];
+
+/// The fields of `remove`, in the order in which they are handed out.
+pub const REMOVE_FIELDS: [FileField; 11] = [
+    F::Path,
+    F::DeletionTimestamp,
+    F::DataChange,
+    F::ExtendedFileMetadata,
+    F::PartitionValues,
+    F::Size,
+    F::Stats,
+    F::Tags,
+    F::DeletionVector,
+    F::BaseRowId,
+    F::DefaultRowCommitVersion,
+];
+
+/// The fields of `cdc`.
+pub const CDC_FIELDS: [FileField; 5] = [F::Path, F::PartitionValues, F::Size, F::DataChange, F::Tags];
+
+/// The fields of a deletion vector's descriptor.
+pub static DELETION_VECTOR_FIELDS: LazyLock<Fields> = LazyLock::new(|| {
+    Fields::from(vec![
+        Field::new("storageType", DataType::Utf8, true),
+        Field::new("pathOrInlineDv", DataType::Utf8, true),
+        Field::new("offset", DataType::Int32, true),
+        Field::new("sizeInBytes", DataType::Int32, true),
+        Field::new("cardinality", DataType::Int64, true),
+    ])
+});
+
+/// `map<string, string>` as it is handed out.
+pub static STRING_MAP: LazyLock<DataType> = LazyLock::new(|| {
+    let entries = Fields::from(vec![
+        Field::new("key", DataType::Utf8, false),
+        Field::new("value", DataType::Utf8, true),
+    ]);
+    DataType::Map(Arc::new(Field::new("entries", DataType::Struct(entries), false)), false)
+});
+
+impl FileField {
+    /// The protocol's name of the field.
+    pub fn name(self) -> &'static str {
+        match self {
+            F::Path => "path",
+            F::PartitionValues => "partitionValues",
+            F::Size => "size",
+            F::ModificationTime => "modificationTime",
+            F::DeletionTimestamp => "deletionTimestamp",
+            F::DataChange => "dataChange",
+            F::ExtendedFileMetadata => "extendedFileMetadata",
+            F::Stats => "stats",
+            F::Tags => "tags",
+            F::DeletionVector => "deletionVector",
+            F::BaseRowId => "baseRowId",
+            F::DefaultRowCommitVersion => "defaultRowCommitVersion",
+            F::ClusteringProvider => "clusteringProvider",
+        }
+    }
+
+    /// The field of that name among `fields`.
+    pub fn by_name(name: &str, fields: &[FileField]) -> Option<FileField> {
+        fields.iter().copied().find(|field| field.name() == name)
+    }
+
+    /// The Arrow type of the column.
+    pub fn data_type(self) -> DataType {
+        match self {
+            F::Path | F::Stats | F::ClusteringProvider => DataType::Utf8,
+            F::PartitionValues | F::Tags => STRING_MAP.clone(),
+            F::DataChange | F::ExtendedFileMetadata => DataType::Boolean,
+            F::DeletionVector => DataType::Struct(DELETION_VECTOR_FIELDS.clone()),
+            F::Size
+            | F::ModificationTime
+            | F::DeletionTimestamp
+            | F::BaseRowId
+            | F::DefaultRowCommitVersion => DataType::Int64,
+        }
+    }
+
+    /// The Arrow field of the column; every column but `path` may be null.
+    pub fn arrow(self) -> FieldRef {
+        Arc::new(Field::new(self.name(), self.data_type(), self != F::Path))
+    }
+}
+
+/// The Arrow schema of `fields`, in their order.
+pub fn schema_of(fields: &[FileField]) -> SchemaRef {
+    Arc::new(Schema::new(fields.iter().map(|field| field.arrow()).collect::<Fields>()))
+}
+
+/// One file action as it stands in a line of JSON: nothing decoded yet but numbers.
+#[derive(Clone, Debug, Default)]
+pub struct RawFileAction<'a> {
+    path: Option<RawString<'a>>,
+    partition_values: Option<Cursor<'a>>,
+    size: Option<i64>,
+    modification_time: Option<i64>,
+    deletion_timestamp: Option<i64>,
+    data_change: Option<bool>,
+    extended_file_metadata: Option<bool>,
+    stats: Option<RawString<'a>>,
+    tags: Option<Cursor<'a>>,
+    deletion_vector: Option<RawDescriptor<'a>>,
+    base_row_id: Option<i64>,
+    default_row_commit_version: Option<i64>,
+    clustering_provider: Option<RawString<'a>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct RawDescriptor<'a> {
+    storage_type: Option<RawString<'a>>,
+    path_or_inline: Option<RawString<'a>>,
+    offset: Option<i32>,
+    size_in_bytes: Option<i32>,
+    cardinality: Option<i64>,
+}
+
+impl<'a> RawFileAction<'a> {
+    /// Reads the object at the cursor. Unknown fields are passed over; `null` is the same as absent.
+    pub fn read(cursor: &mut Cursor<'a>) -> Result<Self, JsonError> {
+        let mut raw = Self::default();
+        let begin = cursor.offset();
+        cursor.begin_object()?;
+        let mut first = true;
+        while let Some(key) = cursor.next_key(&mut first)? {
+            if cursor.null()? {
+                continue;
+            }
+            match key.decode().as_ref() {
+                "path" => raw.path = Some(cursor.string()?),
+                "partitionValues" => raw.partition_values = Some(string_map_at(cursor)?),
+                "size" => raw.size = Some(cursor.i64()?),
+                "modificationTime" => raw.modification_time = Some(cursor.i64()?),
+                "deletionTimestamp" => raw.deletion_timestamp = Some(cursor.i64()?),
+                "dataChange" => raw.data_change = Some(cursor.bool()?),
+                "extendedFileMetadata" => raw.extended_file_metadata = Some(cursor.bool()?),
+                "stats" => raw.stats = Some(cursor.string()?),
+                "tags" => raw.tags = Some(string_map_at(cursor)?),
+                "deletionVector" => raw.deletion_vector = Some(RawDescriptor::read(cursor)?),
+                "baseRowId" => raw.base_row_id = Some(cursor.i64()?),
+                "defaultRowCommitVersion" => raw.default_row_commit_version = Some(cursor.i64()?),
+                "clusteringProvider" => raw.clustering_provider = Some(cursor.string()?),
+                _ => {
+                    cursor.skip()?;
+                }
+            }
+        }
+        if raw.path.is_none() {
+            return Err(JsonError { offset: begin, what: "the file action has no path" });
+        }
+        Ok(raw)
+    }
+}
+
+impl<'a> RawDescriptor<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Result<Self, JsonError> {
+        let mut raw = Self::default();
+        let begin = cursor.offset();
+        cursor.begin_object()?;
+        let mut first = true;
+        while let Some(key) = cursor.next_key(&mut first)? {
+            if cursor.null()? {
+                continue;
+            }
+            match key.decode().as_ref() {
+                "storageType" => raw.storage_type = Some(cursor.string()?),
+                "pathOrInlineDv" => raw.path_or_inline = Some(cursor.string()?),
+                "offset" => raw.offset = Some(i32_at(cursor)?),
+                "sizeInBytes" => raw.size_in_bytes = Some(i32_at(cursor)?),
+                "cardinality" => raw.cardinality = Some(cursor.i64()?),
+                _ => {
+                    cursor.skip()?;
+                }
+            }
+        }
+        if raw.storage_type.is_none() || raw.path_or_inline.is_none() {
+            let what = "the deletion vector has no storageType or no pathOrInlineDv";
+            return Err(JsonError { offset: begin, what });
+        }
+        Ok(raw)
+    }
+}
+
+fn i32_at(cursor: &mut Cursor<'_>) -> Result<i32, JsonError> {
+    let value = cursor.i64()?;
+    i32::try_from(value)
+        .map_err(|_| JsonError { offset: cursor.offset(), what: "expected a whole number of 32 bits" })
+}
+
+/// Checks the map at the cursor and gives a cursor to read it with later.
+fn string_map_at<'a>(cursor: &mut Cursor<'a>) -> Result<Cursor<'a>, JsonError> {
+    cursor.peek();
+    let at = cursor.clone();
+    for_each_entry(cursor, |_, _| ())?;
+    Ok(at)
+}
+
+fn for_each_entry<'a>(
+    cursor: &mut Cursor<'a>,
+    mut visit: impl FnMut(RawString<'a>, Option<MapValue<'a>>),
+) -> Result<(), JsonError> {
+    cursor.begin_object()?;
+    let mut first = true;
+    while let Some(key) = cursor.next_key(&mut first)? {
+        if cursor.null()? {
+            visit(key, None);
+        } else if cursor.peek() == Some(b'"') {
+            visit(key, Some(MapValue::Text(cursor.string()?)));
+        } else {
+            // some writers put bare numbers and booleans into maps of strings
+            visit(key, Some(MapValue::Bare(cursor.skip()?)));
+        }
+    }
+    Ok(())
+}
+
+enum MapValue<'a> {
+    Text(RawString<'a>),
+    Bare(&'a str),
+}
+
+enum Column {
+    Text(StringBuilder),
+    Long(Int64Builder),
+    Bool(BooleanBuilder),
+    Map(Box<MapBuilder<StringBuilder, StringBuilder>>),
+    Descriptor(Box<DescriptorBuilder>),
+}
+
+#[derive(Default)]
+struct DescriptorBuilder {
+    storage_type: StringBuilder,
+    path_or_inline: StringBuilder,
+    offset: Int32Builder,
+    size_in_bytes: Int32Builder,
+    cardinality: Int64Builder,
+    validity: Option<NullBufferBuilder>,
+}
+
+/// Collects file actions into columns.
+pub struct FileActionBuilder {
+    fields: Vec<FileField>,
+    columns: Vec<Column>,
+    rows: usize,
+    scratch: String,
+}
+
+impl FileActionBuilder {
+    /// For these fields, in this order.
+    pub fn new(fields: &[FileField]) -> Self {
+        let columns = fields
+            .iter()
+            .map(|field| match field.data_type() {
+                DataType::Utf8 => Column::Text(StringBuilder::new()),
+                DataType::Boolean => Column::Bool(BooleanBuilder::new()),
+                DataType::Map(..) => {
+                    let names = MapFieldNames {
+                        entry: "entries".into(),
+                        key: "key".into(),
+                        value: "value".into(),
+                    };
+                    let builder = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+                    Column::Map(Box::new(builder))
+                }
+                DataType::Struct(_) => Column::Descriptor(Box::default()),
+                _ => Column::Long(Int64Builder::new()),
+            })
+            .collect();
+        Self { fields: fields.to_vec(), columns, rows: 0, scratch: String::new() }
+    }
+
+    /// The number of rows so far.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there is no row yet.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// About how many bytes the text columns hold; what bounds a batch.
+    pub fn text_bytes(&self) -> usize {
+        let of = |column: &Column| match column {
+            Column::Text(builder) => builder.values_slice().len(),
+            _ => 0,
+        };
+        self.columns.iter().map(of).sum()
+    }
+
+    /// Appends one action.
+    pub fn append(&mut self, raw: &RawFileAction<'_>) -> Result<(), JsonError> {
+        let scratch = &mut self.scratch;
+        for (field, column) in self.fields.iter().zip(&mut self.columns) {
+            match column {
+                Column::Text(builder) => {
+                    let value = match field {
+                        F::Path => raw.path,
+                        F::Stats => raw.stats,
+                        _ => raw.clustering_provider,
+                    };
+                    append_text(builder, value, scratch);
+                }
+                Column::Long(builder) => builder.append_option(match field {
+                    F::Size => raw.size,
+                    F::ModificationTime => raw.modification_time,
+                    F::DeletionTimestamp => raw.deletion_timestamp,
+                    F::BaseRowId => raw.base_row_id,
+                    _ => raw.default_row_commit_version,
+                }),
+                Column::Bool(builder) => builder.append_option(match field {
+                    F::ExtendedFileMetadata => raw.extended_file_metadata,
+                    _ => raw.data_change,
+                }),
+                Column::Map(builder) => {
+                    let map = if *field == F::Tags { &raw.tags } else { &raw.partition_values };
+                    append_map(builder, map.clone(), scratch)?;
+                }
+                Column::Descriptor(builder) => builder.append(raw.deletion_vector.as_ref(), scratch),
+            }
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// The columns so far as one batch; the builder is empty afterwards.
+    pub fn finish(&mut self) -> Result<RecordBatch, arrow_schema::ArrowError> {
+        let arrays = self.columns.iter_mut().map(Column::finish).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
+        RecordBatch::try_new_with_options(schema_of(&self.fields), arrays, &options)
+    }
+}
+
+impl Column {
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Column::Text(builder) => ArrayBuilder::finish(builder),
+            Column::Long(builder) => ArrayBuilder::finish(builder),
+            Column::Bool(builder) => ArrayBuilder::finish(builder),
+            Column::Map(builder) => ArrayBuilder::finish(builder.as_mut()),
+            Column::Descriptor(builder) => Arc::new(builder.finish()),
+        }
+    }
+}
+
+impl DescriptorBuilder {
+    fn append(&mut self, raw: Option<&RawDescriptor<'_>>, scratch: &mut String) {
+        let validity = self.validity.get_or_insert_with(|| NullBufferBuilder::new(0));
+        validity.append(raw.is_some());
+        append_text(&mut self.storage_type, raw.and_then(|raw| raw.storage_type), scratch);
+        append_text(&mut self.path_or_inline, raw.and_then(|raw| raw.path_or_inline), scratch);
+        self.offset.append_option(raw.and_then(|raw| raw.offset));
+        self.size_in_bytes.append_option(raw.and_then(|raw| raw.size_in_bytes));
+        self.cardinality.append_option(raw.and_then(|raw| raw.cardinality));
+    }
+
+    fn finish(&mut self) -> StructArray {
+        let arrays: Vec<ArrayRef> = vec![
+            Arc::new(self.storage_type.finish()),
+            Arc::new(self.path_or_inline.finish()),
+            Arc::new(self.offset.finish()),
+            Arc::new(self.size_in_bytes.finish()),
+            Arc::new(self.cardinality.finish()),
+        ];
+        let nulls = self.validity.take().and_then(|mut validity| validity.finish());
+        StructArray::new(DELETION_VECTOR_FIELDS.clone(), arrays, nulls)
+    }
+}
+
+fn append_text(builder: &mut StringBuilder, value: Option<RawString<'_>>, scratch: &mut String) {
+    match value {
+        Some(value) => {
+            scratch.clear();
+            value.decode_into(scratch);
+            builder.append_value(scratch);
+        }
+        None => builder.append_null(),
+    }
+}
+
+fn append_map(
+    builder: &mut MapBuilder<StringBuilder, StringBuilder>,
+    map: Option<Cursor<'_>>,
+    scratch: &mut String,
+) -> Result<(), JsonError> {
+    let Some(mut cursor) = map else {
+        let appended = builder.append(false);
+        return appended.map_err(|_| JsonError { offset: 0, what: "the map is too long" });
+    };
+    for_each_entry(&mut cursor, |key, value| {
+        append_text(builder.keys(), Some(key), scratch);
+        match value {
+            Some(MapValue::Text(text)) => append_text(builder.values(), Some(text), scratch),
+            Some(MapValue::Bare(text)) => builder.values().append_value(text),
+            None => builder.values().append_null(),
+        }
+    })?;
+    let appended = builder.append(true);
+    appended.map_err(|_| JsonError { offset: cursor.offset(), what: "the map is too long" })
+}

@@ -1,0 +1,9 @@
+//! Bytes to values and back, without I/O.
+
+pub mod action_json;
+pub mod checkpoint;
+pub mod commit;
+pub mod file_actions;
+pub mod gather;
+pub mod json;
+pub mod statistics;

@@ -1,0 +1,397 @@
+//! Values out as the text that Spark's JSON writer gives them.
+
+use std::fmt::{Display, LowerExp, Write};
+
+use arrow_schema::TimeUnit;
+
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// Appends a whole number.
+#[inline]
+pub(super) fn integer(out: &mut String, value: i64) {
+    let mut digits = [b'0'; 20];
+    let mut rest = value.unsigned_abs();
+    let mut length = 0;
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        length += 1;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push('-');
+    }
+    out.extend(
+        digits
+            .iter()
+            .skip(digits.len() - length)
+            .map(|digit| char::from(*digit)),
+    );
+}
+
+/// Appends a floating-point number with the fewest digits that give it back, laid out as Java does:
+/// plain from 0.001 up to 10 million, else with an exponent; no number as a quoted word.
+pub(super) fn float<F: Display + LowerExp + Into<f64> + Copy>(out: &mut String, value: F) {
+    let size: f64 = value.into();
+    if !size.is_finite() {
+        out.push_str(match size {
+            size if size.is_nan() => "\"NaN\"",
+            size if size > 0.0 => "\"Infinity\"",
+            _ => "\"-Infinity\"",
+        });
+        return;
+    }
+    let start = out.len();
+    // Writing to a string cannot fail.
+    if size == 0.0 || (1e-3..1e7).contains(&size.abs()) {
+        let _ = write!(out, "{value}");
+        if !has_point(out, start) {
+            out.push_str(".0");
+        }
+        return;
+    }
+    let _ = write!(out, "{value:e}");
+    let Some(at) = out
+        .get(start..)
+        .and_then(|text| text.find('e'))
+        .map(|at| start + at)
+    else {
+        return;
+    };
+    let point = if has_point(out, start) { "E" } else { ".0E" };
+    out.replace_range(at..=at, point);
+}
+
+fn has_point(out: &str, start: usize) -> bool {
+    out.get(start..).is_some_and(|text| text.contains('.'))
+}
+
+/// Appends a decimal as Java's `BigDecimal.toString` does: plain digits with all of the scale, an
+/// exponent only where more than five zeros would follow the point (`1E-7`).
+pub(super) fn decimal(out: &mut String, unscaled: i128, scale: i8) {
+    let mut digits = unscaled.unsigned_abs().to_string();
+    let scale = i32::from(scale);
+    let exponent = digits.len() as i32 - 1 - scale;
+    if unscaled < 0 {
+        out.push('-');
+    }
+    if scale == 0 {
+        out.push_str(&digits);
+    } else if scale > 0 && exponent >= -6 {
+        let wanted = scale as usize + 1;
+        if digits.len() < wanted {
+            digits.insert_str(0, &"0".repeat(wanted - digits.len()));
+        }
+        let (whole, fraction) = digits.split_at(digits.len() - scale as usize);
+        out.push_str(whole);
+        out.push('.');
+        out.push_str(fraction);
+    } else {
+        let (first, others) = digits.split_at(1);
+        out.push_str(first);
+        if !others.is_empty() {
+            out.push('.');
+            out.push_str(others);
+        }
+        let _ = write!(out, "E{exponent:+}");
+    }
+}
+
+/// Appends `yyyy-MM-dd`; years beyond four digits carry a sign.
+pub(super) fn date(out: &mut String, days: i64) {
+    let (year, month, day) = civil_from_days(days);
+    match year {
+        0..=9999 => padded(out, year, 4),
+        year => {
+            out.push(if year < 0 { '-' } else { '+' });
+            if year < 0 {
+                padded(out, -year, 4);
+            } else {
+                integer(out, year);
+            }
+        }
+    }
+    out.push('-');
+    padded(out, month, 2);
+    out.push('-');
+    padded(out, day, 2);
+}
+
+/// Appends `yyyy-MM-ddTHH:mm:ss.SSS`, cut down to the millisecond, and `Z` where `utc`.
+pub(super) fn timestamp(out: &mut String, value: i64, unit: TimeUnit, utc: bool) {
+    let per_second = match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    };
+    let seconds = value.div_euclid(per_second);
+    let millis = value.rem_euclid(per_second) * 1000 / per_second;
+    let second = seconds.rem_euclid(SECONDS_PER_DAY);
+    date(out, seconds.div_euclid(SECONDS_PER_DAY));
+    for (sign, part, width) in [
+        ('T', second / 3600, 2),
+        (':', second / 60 % 60, 2),
+        (':', second % 60, 2),
+        ('.', millis, 3),
+    ] {
+        out.push(sign);
+        padded(out, part, width);
+    }
+    if utc {
+        out.push('Z');
+    }
+}
+
+/// Appends a quoted string; only what JSON demands is escaped.
+#[inline]
+pub(super) fn string(out: &mut String, text: &str) {
+    out.push('"');
+    let mut rest = text;
+    while let Some(at) = rest
+        .bytes()
+        .position(|byte| byte < 0x20 || matches!(byte, b'"' | b'\\'))
+    {
+        // The byte found is ASCII, so that both cuts fall between characters.
+        let (plain, tail) = rest.split_at(at);
+        let (special, tail) = tail.split_at(1);
+        out.push_str(plain);
+        match special {
+            "\"" => out.push_str("\\\""),
+            "\\" => out.push_str("\\\\"),
+            "\n" => out.push_str("\\n"),
+            "\r" => out.push_str("\\r"),
+            "\t" => out.push_str("\\t"),
+            "\u{8}" => out.push_str("\\b"),
+            "\u{c}" => out.push_str("\\f"),
+            control => {
+                let code = control.bytes().next().unwrap_or_default();
+                let _ = write!(out, "\\u{code:04X}");
+            }
+        }
+        rest = tail;
+    }
+    out.push_str(rest);
+    out.push('"');
+}
+
+/// Appends a quoted string: the bytes in base 64, padded.
+pub(super) fn base64(out: &mut String, bytes: &[u8]) {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    out.push('"');
+    for group in bytes.chunks(3) {
+        let bits = group
+            .iter()
+            .fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
+        let bits = bits << (8 * (3 - group.len()));
+        for place in 0..4 {
+            let sextet = (bits >> (18 - 6 * place) & 63) as usize;
+            match ALPHABET.get(sextet) {
+                Some(letter) if place <= group.len() => out.push(char::from(*letter)),
+                _ => out.push('='),
+            }
+        }
+    }
+    out.push('"');
+}
+
+/// Appends a number that is not negative with at least `width` digits.
+#[inline]
+fn padded(out: &mut String, value: i64, width: u32) {
+    let mut place = 10i64.pow(width.saturating_sub(1));
+    while place > 1 && value < place {
+        out.push('0');
+        place /= 10;
+    }
+    integer(out, value);
+}
+
+/// Year, month and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
+///
+/// Counts years from March, so that the leap day comes last: 146,097 days make 400 years.
+pub(super) fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice
+)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn text(write: impl FnOnce(&mut String)) -> String {
+        let mut out = String::new();
+        write(&mut out);
+        out
+    }
+
+    #[test]
+    fn floats_as_java_writes_them() {
+        // From Java 21's Double.toString and Float.toString.
+        for (value, expected) in [
+            (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (1.0, "1.0"),
+            (1.234, "1.234"),
+            (100.0, "100.0"),
+            (9_999_999.0, "9999999.0"),
+            (1e7, "1.0E7"),
+            (12_345_678.9, "1.23456789E7"),
+            (0.001, "0.001"),
+            (0.0005, "5.0E-4"),
+            (-1.5e-10, "-1.5E-10"),
+            (1e300, "1.0E300"),
+            (f64::MAX, "1.7976931348623157E308"),
+            (f64::MIN_POSITIVE, "2.2250738585072014E-308"),
+            (f64::NAN, "\"NaN\""),
+            (f64::INFINITY, "\"Infinity\""),
+            (f64::NEG_INFINITY, "\"-Infinity\""),
+        ] {
+            assert_eq!(text(|out| float(out, value)), expected);
+        }
+        for (value, expected) in [
+            (0.1f32, "0.1"),
+            (3.14, "3.14"),
+            (16_777_216.0, "1.6777216E7"),
+            (f32::MAX, "3.4028235E38"),
+        ] {
+            assert_eq!(text(|out| float(out, value)), expected);
+        }
+    }
+
+    #[test]
+    fn decimals_as_java_writes_them() {
+        // From Java's BigDecimal.toString.
+        for (unscaled, scale, expected) in [
+            (0, 0, "0"),
+            (0, 2, "0.00"),
+            (0, 5, "0.00000"),
+            (0, 10, "0E-10"),
+            (1, 6, "0.000001"),
+            (1, 7, "1E-7"),
+            (-12, 8, "-1.2E-7"),
+            (-567_800, 5, "-5.67800"),
+            (12_345, 2, "123.45"),
+            (5, 1, "0.5"),
+            (123, -2, "1.23E+4"),
+            (
+                -(10i128.pow(38) - 1),
+                18,
+                "-99999999999999999999.999999999999999999",
+            ),
+        ] {
+            assert_eq!(text(|out| decimal(out, unscaled, scale)), expected);
+        }
+    }
+
+    #[test]
+    fn dates_and_times() {
+        for (days, expected) in [
+            (0, "1970-01-01"),
+            (-1, "1969-12-31"),
+            (11_016, "2000-02-29"),
+            (-719_162, "0001-01-01"),
+            (2_932_896, "9999-12-31"),
+            (2_932_897, "+10000-01-01"),
+            (-719_529, "-0001-12-31"),
+        ] {
+            assert_eq!(text(|out| date(out, days)), expected, "{days}");
+        }
+        for (micros, expected) in [
+            (0, "1970-01-01T00:00:00.000"),
+            (-1, "1969-12-31T23:59:59.999"),
+            (1_666_652_376_177_999, "2022-10-24T22:59:36.177"),
+            (253_402_300_799_999_999, "9999-12-31T23:59:59.999"),
+        ] {
+            assert_eq!(
+                text(|out| timestamp(out, micros, TimeUnit::Microsecond, false)),
+                expected
+            );
+            assert_eq!(
+                text(|out| timestamp(out, micros, TimeUnit::Microsecond, true)),
+                format!("{expected}Z")
+            );
+        }
+        for unit in [
+            TimeUnit::Second,
+            TimeUnit::Millisecond,
+            TimeUnit::Microsecond,
+            TimeUnit::Nanosecond,
+        ] {
+            text(|out| timestamp(out, i64::MIN, unit, true));
+            text(|out| timestamp(out, i64::MAX, unit, true));
+        }
+        let nanos = text(|out| timestamp(out, -1, TimeUnit::Nanosecond, true));
+        assert_eq!(nanos, "1969-12-31T23:59:59.999Z");
+    }
+
+    #[test]
+    fn strings_and_bytes() {
+        assert_eq!(
+            text(|out| string(out, "a\"\\/\n\r\t\u{8}\u{c}\0\u{1f}\u{7f}ü漢🚀")),
+            "\"a\\\"\\\\/\\n\\r\\t\\b\\f\\u0000\\u001F\u{7f}ü漢🚀\""
+        );
+        // RFC 4648, section 10.
+        for (bytes, expected) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+        ] {
+            assert_eq!(
+                text(|out| base64(out, bytes.as_bytes())),
+                format!("\"{expected}\"")
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn integers_as_std(value: i64) {
+            prop_assert_eq!(text(|out| integer(out, value)), value.to_string());
+        }
+
+        #[test]
+        fn floats_come_back(bits: u64) {
+            let value = f64::from_bits(bits);
+            if value.is_finite() {
+                let written = text(|out| float(out, value));
+                prop_assert_eq!(written.parse::<f64>().unwrap().to_bits(), bits);
+            }
+        }
+
+        #[test]
+        fn strings_as_serde_reads(value: String) {
+            let written = text(|out| string(out, &value));
+            prop_assert_eq!(serde_json::from_str::<String>(&written).unwrap(), value);
+        }
+
+        #[test]
+        fn dates_as_chrono(days in -700_000i32..2_900_000) {
+            let expected = chrono::NaiveDate::from_num_days_from_ce_opt(days + 719_163).unwrap();
+            prop_assert_eq!(text(|out| date(out, days.into())), expected.to_string());
+        }
+    }
+}

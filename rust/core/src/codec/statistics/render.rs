@@ -1,0 +1,282 @@
+//! Typed statistics in, JSON texts out, as Spark's `to_json` writes them.
+//!
+//! Checkpoints may hold statistics as a struct only (`delta.checkpoint.writeStatsAsJson=false`);
+//! a user who asks for `stats` gets the text that the commit had. The struct's type is laid out
+//! once as a flat list of steps, which then runs for each row.
+//!
+//! Protocol: "Per-file Statistics", "Checkpoint Schema".
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal32Type, Decimal64Type, Decimal128Type, Float32Type, Float64Type, Int8Type,
+    Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType,
+};
+use arrow_array::{Array, StringArray, StructArray};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Fields, TimeUnit};
+
+use super::MAX_SCHEMA_DEPTH;
+use super::format;
+use crate::error::{Error, Result};
+
+/// The JSON text of each row; null where the row is null.
+///
+/// Null fields are left out and empty structs stay (`{}`). Timestamps are cut to the millisecond;
+/// those with a zone, and those in nanoseconds (which is how INT96 decodes), end in `Z`. Columns
+/// that have no place in statistics (lists, maps, intervals) are left out.
+///
+/// # Errors
+///
+/// Unsupported: `stats.too_large` when the texts together pass 2 GiB; render fewer rows at once.
+pub fn render_stats(stats: &StructArray) -> Result<StringArray> {
+    render(stats, None)
+}
+
+/// As [`render_stats`], where `shape` (see [`super::stats_schema`]) decides which timestamps have a
+/// zone: some writers store instants without one.
+///
+/// # Errors
+///
+/// Unsupported: `stats.too_large`.
+pub fn render_stats_as(stats: &StructArray, shape: &Fields) -> Result<StringArray> {
+    render(stats, Some(shape))
+}
+
+fn render(stats: &StructArray, shape: Option<&Fields>) -> Result<StringArray> {
+    let mut steps = Vec::new();
+    lay_out(stats, shape, 0, &mut steps);
+    let rows = stats.len();
+    let mut out = String::with_capacity(rows.saturating_mul(64));
+    let mut offsets = Vec::with_capacity(rows + 1);
+    offsets.push(0);
+    for row in 0..rows {
+        if stats.is_valid(row) {
+            run(&steps, row, &mut out);
+        }
+        offsets.push(i32::try_from(out.len()).map_err(|_| {
+            Error::unsupported(
+                "stats.too_large",
+                "the statistics of one batch pass 2 GiB as text: read fewer rows at once",
+            )
+        })?);
+    }
+    StringArray::try_new(
+        OffsetBuffer::new(ScalarBuffer::from(offsets)),
+        Buffer::from_vec(out.into_bytes()),
+        stats.nulls().cloned(),
+    )
+    .map_err(|cause| Error::corrupt("stats.text", "statistics are not UTF-8").because(cause))
+}
+
+/// One step of writing a row.
+enum Step<'a> {
+    /// Writes the key and the value, unless the value is null.
+    Leaf {
+        key: String,
+        nulls: Option<&'a NullBuffer>,
+        column: Column<'a>,
+    },
+    /// Writes the key and an opening brace, or passes over `inside` steps and the closing one.
+    Open {
+        key: String,
+        nulls: Option<&'a NullBuffer>,
+        inside: usize,
+    },
+    /// Writes a closing brace.
+    Close,
+}
+
+/// A column by how its values are written.
+enum Column<'a> {
+    Bool(&'a arrow_array::BooleanArray),
+    Int8(&'a [i8]),
+    Int16(&'a [i16]),
+    Int32(&'a [i32]),
+    Int64(&'a [i64]),
+    Float32(&'a [f32]),
+    Float64(&'a [f64]),
+    Decimal32(&'a [i32], i8),
+    Decimal64(&'a [i64], i8),
+    Decimal128(&'a [i128], i8),
+    Date(&'a [i32]),
+    Timestamp {
+        values: &'a [i64],
+        unit: TimeUnit,
+        utc: bool,
+    },
+    Text(&'a arrow_array::StringArray),
+    LargeText(&'a arrow_array::LargeStringArray),
+    TextView(&'a arrow_array::StringViewArray),
+    Binary(&'a arrow_array::BinaryArray),
+    LargeBinary(&'a arrow_array::LargeBinaryArray),
+    BinaryView(&'a arrow_array::BinaryViewArray),
+}
+
+/// Lays a struct's fields out as steps. Recurses along the type, to a bounded depth.
+fn lay_out<'a>(
+    parent: &'a StructArray,
+    shape: Option<&Fields>,
+    depth: usize,
+    steps: &mut Vec<Step<'a>>,
+) {
+    for (field, array) in parent.fields().iter().zip(parent.columns()) {
+        let mut key = String::new();
+        format::string(&mut key, field.name());
+        key.push(':');
+        let nulls = array.nulls();
+        let wanted = shape
+            .and_then(|shape| shape.find(field.name()))
+            .map(|(_, field)| field);
+        let wanted = wanted.map(|field| field.data_type());
+        if let Some(child) = array.as_struct_opt() {
+            if depth >= MAX_SCHEMA_DEPTH {
+                continue;
+            }
+            let shape = match wanted {
+                Some(DataType::Struct(fields)) => Some(fields),
+                _ => None,
+            };
+            let open = steps.len();
+            steps.push(Step::Open {
+                key,
+                nulls,
+                inside: 0,
+            });
+            lay_out(child, shape, depth + 1, steps);
+            let length = steps.len() - open;
+            if let Some(Step::Open { inside, .. }) = steps.get_mut(open) {
+                *inside = length;
+            }
+            steps.push(Step::Close);
+        } else if let Some(column) = Column::of(array.as_ref(), wanted) {
+            steps.push(Step::Leaf { key, nulls, column });
+        }
+    }
+}
+
+/// Writes one row.
+fn run(steps: &[Step<'_>], row: usize, out: &mut String) {
+    let known = |nulls: &Option<&NullBuffer>| nulls.is_none_or(|nulls| nulls.is_valid(row));
+    let begin = |key: &str, out: &mut String, first: &mut bool| {
+        if !std::mem::take(first) {
+            out.push(',');
+        }
+        out.push_str(key);
+    };
+    let mut first = true;
+    let mut steps = steps.iter();
+    out.push('{');
+    while let Some(step) = steps.next() {
+        match step {
+            Step::Leaf { key, nulls, column } => {
+                if known(nulls) {
+                    begin(key, out, &mut first);
+                    column.write(row, out);
+                }
+            }
+            Step::Open { key, nulls, inside } => {
+                if known(nulls) {
+                    begin(key, out, &mut first);
+                    out.push('{');
+                    first = true;
+                } else {
+                    steps.nth(inside.saturating_sub(1));
+                }
+            }
+            Step::Close => {
+                out.push('}');
+                first = false;
+            }
+        }
+    }
+    out.push('}');
+}
+
+impl<'a> Column<'a> {
+    fn of(array: &'a dyn Array, wanted: Option<&DataType>) -> Option<Self> {
+        macro_rules! values {
+            ($type:ty) => {
+                array.as_primitive_opt::<$type>()?.values().as_ref()
+            };
+        }
+        Some(match array.data_type() {
+            DataType::Boolean => Self::Bool(array.as_boolean_opt()?),
+            DataType::Int8 => Self::Int8(values!(Int8Type)),
+            DataType::Int16 => Self::Int16(values!(Int16Type)),
+            DataType::Int32 => Self::Int32(values!(Int32Type)),
+            DataType::Int64 => Self::Int64(values!(Int64Type)),
+            DataType::Float32 => Self::Float32(values!(Float32Type)),
+            DataType::Float64 => Self::Float64(values!(Float64Type)),
+            DataType::Decimal32(_, scale) => Self::Decimal32(values!(Decimal32Type), *scale),
+            DataType::Decimal64(_, scale) => Self::Decimal64(values!(Decimal64Type), *scale),
+            DataType::Decimal128(_, scale) => Self::Decimal128(values!(Decimal128Type), *scale),
+            DataType::Date32 => Self::Date(values!(Date32Type)),
+            DataType::Timestamp(unit, zone) => Self::Timestamp {
+                values: match unit {
+                    TimeUnit::Second => values!(TimestampSecondType),
+                    TimeUnit::Millisecond => values!(TimestampMillisecondType),
+                    TimeUnit::Microsecond => values!(TimestampMicrosecondType),
+                    TimeUnit::Nanosecond => values!(TimestampNanosecondType),
+                },
+                unit: *unit,
+                utc: match wanted {
+                    Some(DataType::Timestamp(_, zone)) => zone.is_some(),
+                    _ => zone.is_some() || *unit == TimeUnit::Nanosecond,
+                },
+            },
+            DataType::Utf8 => Self::Text(array.as_string_opt()?),
+            DataType::LargeUtf8 => Self::LargeText(array.as_string_opt()?),
+            DataType::Utf8View => Self::TextView(array.as_string_view_opt()?),
+            DataType::Binary => Self::Binary(array.as_binary_opt()?),
+            DataType::LargeBinary => Self::LargeBinary(array.as_binary_opt()?),
+            DataType::BinaryView => Self::BinaryView(array.as_binary_view_opt()?),
+            _ => return None,
+        })
+    }
+
+    /// Writes the value at `row`, which is below the length of every column.
+    #[inline]
+    fn write(&self, row: usize, out: &mut String) {
+        fn at<T: Copy + Default>(values: &[T], row: usize) -> T {
+            values.get(row).copied().unwrap_or_default()
+        }
+        match self {
+            Self::Bool(values) => out.push_str(if values.value(row) { "true" } else { "false" }),
+            Self::Int8(values) => format::integer(out, at(values, row).into()),
+            Self::Int16(values) => format::integer(out, at(values, row).into()),
+            Self::Int32(values) => format::integer(out, at(values, row).into()),
+            Self::Int64(values) => format::integer(out, at(values, row)),
+            Self::Float32(values) => format::float(out, at(values, row)),
+            Self::Float64(values) => format::float(out, at(values, row)),
+            Self::Decimal32(values, scale) => format::decimal(out, at(values, row).into(), *scale),
+            Self::Decimal64(values, scale) => format::decimal(out, at(values, row).into(), *scale),
+            Self::Decimal128(values, scale) => format::decimal(out, at(values, row), *scale),
+            Self::Date(values) => {
+                out.push('"');
+                format::date(out, at(values, row).into());
+                out.push('"');
+            }
+            Self::Timestamp { values, unit, utc } => {
+                out.push('"');
+                format::timestamp(out, at(values, row), *unit, *utc);
+                out.push('"');
+            }
+            Self::Text(values) => format::string(out, values.value(row)),
+            Self::LargeText(values) => format::string(out, values.value(row)),
+            Self::TextView(values) => format::string(out, values.value(row)),
+            Self::Binary(values) => format::base64(out, values.value(row)),
+            Self::LargeBinary(values) => format::base64(out, values.value(row)),
+            Self::BinaryView(values) => format::base64(out, values.value(row)),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice
+)]
+mod tests;

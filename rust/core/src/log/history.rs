@@ -1,0 +1,269 @@
+//! When each version was committed, which version was current at an instant, and what every commit
+//! says of itself.
+//!
+//! Takes listings and the bytes of single commits; gives versions, instants and history rows.
+//!
+//! Protocol: "Commit Provenance Information", "In-Commit Timestamps".
+
+use std::sync::Arc;
+
+use arrow_array::builder::{BooleanBuilder, Int64Builder, MapBuilder, MapFieldNames, StringBuilder};
+use arrow_array::{ArrayRef, RecordBatch, StructArray, TimestampMicrosecondArray};
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
+use serde_json::{Map, Value};
+
+use super::listing::{LogListing, VersionedFile};
+use super::path;
+use super::segment::monotonised;
+use crate::codec::commit::commit_info;
+use crate::codec::file_actions::STRING_MAP;
+use crate::codec::json::Cursor;
+use crate::error::{Error, ErrorKind, Result};
+use crate::storage::{Storage, interrupt};
+
+/// From which version on commits carry their own timestamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InCommitTimestamps {
+    /// The enabling version; 0 when they were there from the beginning.
+    pub version: u64,
+    /// The enabling commit's timestamp in milliseconds; `i64::MIN` when there from the beginning.
+    pub timestamp: i64,
+}
+
+/// The value of `inCommitTimestamp` in a commit, in milliseconds, if it has one.
+pub fn in_commit_timestamp(commit: &[u8]) -> Result<Option<i64>> {
+    let Some(info) = commit_info(commit)? else { return Ok(None) };
+    let read = |cursor: &mut Cursor<'_>| {
+        cursor.begin_object()?;
+        let mut first = true;
+        while let Some(key) = cursor.next_key(&mut first)? {
+            if key.decode() == "inCommitTimestamp" && !cursor.null()? {
+                return cursor.i64().map(Some);
+            }
+            cursor.skip()?;
+        }
+        Ok(None)
+    };
+    read(&mut Cursor::new(&info)).map_err(|problem: crate::codec::json::JsonError| {
+        Error::corrupt("commit.in_commit_timestamp", format!("commitInfo cannot be read: {}", problem.what))
+    })
+}
+
+/// The same, where the protocol demands one.
+pub fn required_in_commit_timestamp(storage: &dyn Storage, version: u64) -> Result<i64> {
+    let path = path::commit_path(version);
+    let found = storage.read(&path).and_then(|bytes| in_commit_timestamp(&bytes));
+    let located = |error: Error| error.at_path(path.clone()).at_version(version);
+    found.map_err(located)?.ok_or_else(|| {
+        located(Error::corrupt(
+            "commit.in_commit_timestamp",
+            "in-commit timestamps are enabled, but the commit's commitInfo has none: ask the writer of the commit",
+        ))
+    })
+}
+
+/// The version that was current at `timestamp` (milliseconds).
+///
+/// # Errors
+///
+/// `version.timestamp` when the instant lies before the first or behind the last version that can be
+/// read.
+pub fn version_at(
+    storage: &dyn Storage,
+    listing: &LogListing,
+    timestamp: i64,
+    in_commit: Option<InCommitTimestamps>,
+) -> Result<u64> {
+    let earliest = listing.earliest_recreatable().unwrap_or(0);
+    let times: Vec<(u64, i64)> =
+        monotonised(&listing.commits).into_iter().filter(|(version, _)| *version >= earliest).collect();
+    let by_commit = in_commit.filter(|enabled| timestamp >= enabled.timestamp);
+    let (candidates, time_of): (Vec<(u64, i64)>, TimeOf<'_>) = match (by_commit, in_commit) {
+        (Some(enabled), _) => {
+            let own = times.into_iter().filter(|(version, _)| *version >= enabled.version).collect();
+            (own, &|(version, _)| required_in_commit_timestamp(storage, version))
+        }
+        (None, Some(enabled)) => {
+            (times.into_iter().filter(|(version, _)| *version < enabled.version).collect(), &|(_, time)| Ok(time))
+        }
+        (None, None) => (times, &|(_, time)| Ok(time)),
+    };
+    // the last one that is not later than the instant; times ascend with versions
+    let (mut low, mut high) = (0, candidates.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match candidates.get(middle) {
+            Some(candidate) if time_of(*candidate)? <= timestamp => low = middle + 1,
+            _ => high = middle,
+        }
+    }
+    let outside = |what: &str, (version, time): (u64, i64)| {
+        let message = format!(
+            "timestamp {} lies {what} version {version}, committed at {}: ask for an instant in between, or by version",
+            render(timestamp),
+            render(time)
+        );
+        Error::new(ErrorKind::VersionNotFound, "version.timestamp", message)
+    };
+    let Some(found) = low.checked_sub(1).and_then(|at| candidates.get(at).copied()) else {
+        let first = candidates.first().copied().unwrap_or((earliest, timestamp));
+        return Err(outside("before the oldest version that can be read,", (first.0, time_of(first)?)));
+    };
+    let newest = listing.commits.last().map(|commit| commit.version);
+    if Some(found.0) == newest && time_of(found)? < timestamp {
+        return Err(outside("behind the newest version,", (found.0, time_of(found)?)));
+    }
+    Ok(found.0)
+}
+
+type TimeOf<'a> = &'a dyn Fn((u64, i64)) -> Result<i64>;
+
+fn render(milliseconds: i64) -> String {
+    chrono::DateTime::from_timestamp_millis(milliseconds)
+        .map_or_else(|| format!("{milliseconds} ms"), |time| time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
+}
+
+/// One version of the history: when it was committed and what its `commitInfo` says.
+pub struct HistoryEntry {
+    version: u64,
+    timestamp: i64,
+    info: Map<String, Value>,
+}
+
+/// Reads the history, newest first, at most `limit` versions.
+pub fn read_history(
+    storage: &dyn Storage,
+    listing: &LogListing,
+    limit: Option<usize>,
+    in_commit: Option<InCommitTimestamps>,
+) -> Result<Vec<HistoryEntry>> {
+    let times = monotonised(&listing.commits);
+    let newest: Vec<(&VersionedFile, i64)> = listing
+        .commits
+        .iter()
+        .zip(times)
+        .map(|(commit, (_, time))| (commit, time))
+        .rev()
+        .take(limit.unwrap_or(usize::MAX))
+        .collect();
+    let mut entries = Vec::with_capacity(newest.len());
+    for run in newest.chunks(512) {
+        interrupt::check()?;
+        let paths: Vec<&str> = run.iter().map(|(commit, _)| commit.file.path.as_str()).collect();
+        for ((commit, file_time), bytes) in run.iter().zip(storage.read_many(&paths)) {
+            let located = |error: Error| error.at_path(commit.file.path.clone()).at_version(commit.version);
+            let bytes = bytes.map_err(located)?;
+            let info = commit_info(&bytes).map_err(located)?;
+            let info: Map<String, Value> = match info {
+                Some(text) => serde_json::from_str(&text).map_err(|cause| {
+                    located(Error::corrupt("commit.action", "commitInfo cannot be read").because(cause))
+                })?,
+                None => Map::new(),
+            };
+            let own = info.get("inCommitTimestamp").and_then(Value::as_i64);
+            let enabled = in_commit.is_some_and(|enabled| commit.version >= enabled.version);
+            let timestamp = own.filter(|_| enabled).unwrap_or(*file_time);
+            entries.push(HistoryEntry { version: commit.version, timestamp, info });
+        }
+    }
+    Ok(entries)
+}
+
+const JOB: [&str; 6] = ["jobId", "jobName", "jobRunId", "runId", "jobOwnerId", "triggerType"];
+
+fn text_struct(names: &[&str]) -> Fields {
+    names.iter().map(|name| Field::new(*name, DataType::Utf8, true)).collect()
+}
+
+/// The columns of the history: those of `DESCRIBE HISTORY`.
+pub fn history_schema() -> SchemaRef {
+    let text = |name: &str| Field::new(name, DataType::Utf8, true);
+    Arc::new(Schema::new(vec![
+        Field::new("version", DataType::Int64, false),
+        Field::new("timestamp", DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), false),
+        text("userId"),
+        text("userName"),
+        text("operation"),
+        Field::new("operationParameters", STRING_MAP.clone(), true),
+        Field::new("job", DataType::Struct(text_struct(&JOB)), true),
+        Field::new("notebook", DataType::Struct(text_struct(&["notebookId"])), true),
+        text("clusterId"),
+        Field::new("readVersion", DataType::Int64, true),
+        text("isolationLevel"),
+        Field::new("isBlindAppend", DataType::Boolean, true),
+        Field::new("operationMetrics", STRING_MAP.clone(), true),
+        text("userMetadata"),
+        text("engineInfo"),
+    ]))
+}
+
+/// History rows as columns.
+pub fn history_batch(entries: &[HistoryEntry]) -> Result<RecordBatch> {
+    let version = entries.iter().map(|entry| i64::try_from(entry.version).unwrap_or(i64::MAX));
+    let instant = entries.iter().map(|entry| entry.timestamp.saturating_mul(1_000));
+    let schema = history_schema();
+    let mut columns: Vec<ArrayRef> = vec![
+        Arc::new(arrow_array::Int64Array::from_iter_values(version)),
+        Arc::new(TimestampMicrosecondArray::from_iter_values(instant).with_timezone("UTC")),
+    ];
+    for field in schema.fields().iter().skip(2) {
+        let values = entries.iter().map(|entry| entry.info.get(field.name()).filter(|value| !value.is_null()));
+        columns.push(column(field.data_type(), values)?);
+    }
+    RecordBatch::try_new(schema, columns).map_err(columns_error)
+}
+
+fn columns_error(cause: arrow_schema::ArrowError) -> Error {
+    Error::corrupt("commit.columns", "the history does not fit into Arrow columns").because(cause)
+}
+
+fn column<'a>(data_type: &DataType, values: impl Iterator<Item = Option<&'a Value>>) -> Result<ArrayRef> {
+    Ok(match data_type {
+        DataType::Int64 => {
+            let mut builder = Int64Builder::new();
+            values.for_each(|value| builder.append_option(value.and_then(Value::as_i64)));
+            Arc::new(builder.finish())
+        }
+        DataType::Boolean => {
+            let mut builder = BooleanBuilder::new();
+            values.for_each(|value| builder.append_option(value.and_then(Value::as_bool)));
+            Arc::new(builder.finish())
+        }
+        DataType::Map(..) => {
+            let names = MapFieldNames { entry: "entries".into(), key: "key".into(), value: "value".into() };
+            let mut builder = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+            for value in values {
+                let object = value.and_then(Value::as_object);
+                for (key, value) in object.into_iter().flatten() {
+                    builder.keys().append_value(key);
+                    builder.values().append_option(as_text(Some(value)));
+                }
+                builder.append(object.is_some()).map_err(columns_error)?;
+            }
+            Arc::new(builder.finish())
+        }
+        DataType::Struct(fields) => {
+            let objects: Vec<_> = values.map(|value| value.and_then(Value::as_object)).collect();
+            let child = |field: &Arc<Field>| {
+                column(field.data_type(), objects.iter().map(|object| object.and_then(|object| object.get(field.name()))))
+            };
+            let children = fields.iter().map(child).collect::<Result<Vec<_>>>()?;
+            let nulls = objects.iter().map(Option::is_some).collect::<Vec<bool>>().into();
+            Arc::new(StructArray::try_new(fields.clone(), children, Some(nulls)).map_err(columns_error)?)
+        }
+        _ => {
+            let mut builder = StringBuilder::new();
+            values.for_each(|value| builder.append_option(as_text(value)));
+            Arc::new(builder.finish())
+        }
+    })
+}
+
+/// Strings bare, everything else as JSON.
+fn as_text(value: Option<&Value>) -> Option<String> {
+    match value? {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}

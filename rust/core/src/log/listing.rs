@@ -1,0 +1,210 @@
+//! What lies in `_delta_log`: one listing, sorted into commits, compacted files, complete checkpoints
+//! and checksums.
+//!
+//! Takes a storage and the version to begin with; gives a [`LogListing`]. Nothing is opened.
+
+use std::collections::BTreeMap;
+
+use super::path::{self, CheckpointName, LOG_DIRECTORY, LogFileKind};
+use super::warning::LogWarning;
+use crate::error::Result;
+use crate::storage::{FileMeta, Storage};
+
+/// A file of the log and the version in its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionedFile {
+    /// The version; of a compacted file, the last one.
+    pub version: u64,
+    /// Where it is.
+    pub file: FileMeta,
+}
+
+/// A compacted file: the commits `start..=end`, reconciled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompactedFile {
+    /// The first version.
+    pub start: u64,
+    /// The last version.
+    pub end: u64,
+    /// Where it is.
+    pub file: FileMeta,
+}
+
+/// A complete checkpoint: all of its parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointInstance {
+    /// The version that it holds.
+    pub version: u64,
+    /// How its (first) file is named.
+    pub name: CheckpointName,
+    /// Its parts in order; one file unless it is multi-part.
+    pub files: Vec<FileMeta>,
+}
+
+impl CheckpointInstance {
+    /// By version, then as the reference prefers: V2, then more parts, then the greater name.
+    fn rank(&self) -> (u64, u8, u32, &str) {
+        let (ordinal, parts) = match self.name {
+            CheckpointName::Classic => (0, 0),
+            CheckpointName::Part { parts, .. } => (1, parts),
+            CheckpointName::Uuid { .. } => (2, 0),
+        };
+        (self.version, ordinal, parts, self.path())
+    }
+
+    /// The path of its (first) file.
+    pub fn path(&self) -> &str {
+        self.files.first().map_or("", |file| &file.path)
+    }
+}
+
+/// The log's files from one version on, each kind in ascending order.
+#[derive(Clone, Debug, Default)]
+pub struct LogListing {
+    /// The version with which the listing begins.
+    pub from: u64,
+    /// Commits.
+    pub commits: Vec<VersionedFile>,
+    /// Compacted files, in the order of their names.
+    pub compacted: Vec<CompactedFile>,
+    /// Complete checkpoints; the best one last.
+    pub checkpoints: Vec<CheckpointInstance>,
+    /// Version checksums.
+    pub checksums: Vec<VersionedFile>,
+    /// Checkpoints that are empty or lack a part.
+    pub passed_over: Vec<LogWarning>,
+    /// Whether anything at all was listed, known or not.
+    pub any_file: bool,
+}
+
+impl LogListing {
+    /// Lists `_delta_log` from version `from` on.
+    pub fn read(storage: &dyn Storage, from: u64) -> Result<Self> {
+        let first = format!("{from:020}.");
+        let files = storage.list(LOG_DIRECTORY, if from == 0 { "" } else { &first })?;
+        Ok(Self::of(files, from))
+    }
+
+    /// Sorts files that are already listed.
+    pub fn of(files: Vec<FileMeta>, from: u64) -> Self {
+        let mut listing = Self { from, any_file: !files.is_empty(), ..Self::default() };
+        let mut parts: BTreeMap<(u64, u32), Vec<(u32, FileMeta)>> = BTreeMap::new();
+        for file in files {
+            let name = file.path.rsplit('/').next().unwrap_or_default();
+            let Some((version, kind)) = path::parse(name) else { continue };
+            match kind {
+                LogFileKind::Commit => listing.commits.push(VersionedFile { version, file }),
+                LogFileKind::Checksum => listing.checksums.push(VersionedFile { version, file }),
+                LogFileKind::Compacted { .. } | LogFileKind::Checkpoint(_) if file.size == 0 => {
+                    let message = "the file is empty, so it was passed over: a write was cut off";
+                    listing.passed_over.push(LogWarning::new("log.empty_file", file.path, Some(version), message));
+                }
+                LogFileKind::Compacted { start } => {
+                    listing.compacted.push(CompactedFile { start, end: version, file });
+                }
+                LogFileKind::Checkpoint(CheckpointName::Part { parts: count, part }) => {
+                    parts.entry((version, count)).or_default().push((part, file));
+                }
+                LogFileKind::Checkpoint(name) => {
+                    listing.checkpoints.push(CheckpointInstance { version, name, files: vec![file] });
+                }
+            }
+        }
+        for ((version, count), mut found) in parts {
+            found.sort_by_key(|(part, _)| *part);
+            found.dedup_by_key(|(part, _)| *part);
+            let name = CheckpointName::Part { parts: count, part: 1 };
+            if found.len() == count as usize {
+                let files = found.into_iter().map(|(_, file)| file).collect();
+                listing.checkpoints.push(CheckpointInstance { version, name, files });
+            } else if let Some((_, file)) = found.first() {
+                let message = format!(
+                    "the checkpoint has {} of its {count} parts, so it was passed over: delete them or write it again",
+                    found.len()
+                );
+                let warning = LogWarning::new("checkpoint.incomplete", file.path.clone(), Some(version), message);
+                listing.passed_over.push(warning);
+            }
+        }
+        listing.commits.sort_by_key(|commit| commit.version);
+        listing.checkpoints.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        listing
+    }
+
+    /// The newest version that a commit or a complete checkpoint names.
+    pub fn latest(&self) -> Option<u64> {
+        let commit = self.commits.last().map(|commit| commit.version);
+        commit.max(self.checkpoints.last().map(|checkpoint| checkpoint.version))
+    }
+
+    /// The oldest version that can be rebuilt: 0 with commit 0, else the oldest checkpoint from which
+    /// the commits go on.
+    pub fn earliest_recreatable(&self) -> Option<u64> {
+        let first = self.commits.first().map(|commit| commit.version);
+        if first == Some(0) {
+            return Some(0);
+        }
+        let begin = first.unwrap_or(0).saturating_sub(1);
+        self.checkpoints.iter().map(|checkpoint| checkpoint.version).find(|version| *version >= begin)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn file(name: &str, size: u64) -> FileMeta {
+        FileMeta { path: format!("{LOG_DIRECTORY}/{name}"), size, modification_time: 0 }
+    }
+
+    fn v(version: u64, rest: &str) -> FileMeta {
+        file(&format!("{version:020}.{rest}"), 1)
+    }
+
+    #[test]
+    fn prefers_v2_then_parts_then_classic_at_one_version() {
+        let listing = LogListing::of(
+            vec![
+                v(4, "checkpoint.b.json"),
+                v(4, "checkpoint.a.parquet"),
+                v(4, "checkpoint.parquet"),
+                v(4, "checkpoint.0000000001.0000000002.parquet"),
+                v(4, "checkpoint.0000000002.0000000002.parquet"),
+                v(3, "checkpoint.z.json"),
+            ],
+            0,
+        );
+        let names: Vec<_> = listing.checkpoints.iter().map(|c| c.path().rsplit('/').next().unwrap()).collect();
+        let wanted = ["3.checkpoint.z.json", "checkpoint.parquet", "0001.0000000002.parquet", "a.parquet", "b.json"];
+        assert_eq!(names.len(), wanted.len());
+        for (name, wanted) in names.iter().zip(wanted) {
+            assert!(name.ends_with(wanted), "{name} {wanted}");
+        }
+    }
+
+    #[test]
+    fn drops_incomplete_and_empty_checkpoints_with_a_warning() {
+        let listing = LogListing::of(
+            vec![
+                v(4, "checkpoint.0000000001.0000000003.parquet"),
+                v(4, "checkpoint.0000000003.0000000003.parquet"),
+                v(4, "checkpoint.0000000002.0000000002.parquet"),
+                file(&format!("{:020}.checkpoint.parquet", 5), 0),
+            ],
+            0,
+        );
+        assert!(listing.checkpoints.is_empty());
+        let codes: Vec<_> = listing.passed_over.iter().map(|warning| warning.code).collect();
+        assert_eq!(codes, ["log.empty_file", "checkpoint.incomplete", "checkpoint.incomplete"]);
+    }
+
+    #[test]
+    fn the_oldest_version_is_where_commits_join_a_checkpoint() {
+        let of = |files: Vec<FileMeta>| LogListing::of(files, 0).earliest_recreatable();
+        assert_eq!(of(vec![v(0, "json"), v(1, "json")]), Some(0));
+        assert_eq!(of(vec![v(3, "checkpoint.parquet"), v(6, "checkpoint.parquet"), v(6, "json")]), Some(6));
+        assert_eq!(of(vec![v(5, "checkpoint.parquet"), v(6, "json")]), Some(5));
+        assert_eq!(of(vec![v(6, "json")]), None);
+    }
+}

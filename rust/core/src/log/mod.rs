@@ -1,0 +1,11 @@
+//! Which files the log consists of, and which of them make up a version.
+
+pub mod history;
+pub mod listing;
+pub mod path;
+pub mod segment;
+pub mod warning;
+
+pub use listing::{CheckpointInstance, LogListing, VersionedFile};
+pub use segment::{Avoid, LogSegment, TailFile};
+pub use warning::LogWarning;

@@ -1,0 +1,147 @@
+//! The names of log files: a base name in, its version and kind out.
+//!
+//! Matches whole names only, so that hidden checksum files (`.<name>.crc`), temporary files and
+//! strangers in `_delta_log` are none of ours.
+//!
+//! Protocol: "Delta Table Storage Format".
+
+/// The directory of the log, relative to the table root.
+pub const LOG_DIRECTORY: &str = "_delta_log";
+
+/// The directory of the sidecars, relative to the table root.
+pub const SIDECAR_DIRECTORY: &str = "_delta_log/_sidecars";
+
+/// What a log file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFileKind {
+    /// `<v>.json`
+    Commit,
+    /// `<start>.<v>.compacted.json`
+    Compacted {
+        /// The first version it holds.
+        start: u64,
+    },
+    /// A checkpoint, or one part of it.
+    Checkpoint(CheckpointName),
+    /// `<v>.crc`
+    Checksum,
+}
+
+/// The three ways to name a checkpoint, in the order in which one is preferred to those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CheckpointName {
+    /// `<v>.checkpoint.parquet`; its content may be V1 or V2.
+    Classic,
+    /// `<v>.checkpoint.<part>.<parts>.parquet`
+    Part {
+        /// How many parts there are.
+        parts: u32,
+        /// Which one this is, from 1.
+        part: u32,
+    },
+    /// `<v>.checkpoint.<unique>.json` or `.parquet`: V2 content.
+    Uuid {
+        /// JSON lines rather than Parquet.
+        json: bool,
+    },
+}
+
+/// The version and kind that a base name says, or `None` when it is none of the log's.
+pub fn parse(name: &str) -> Option<(u64, LogFileKind)> {
+    let (version, rest) = name.split_once('.')?;
+    let version = version_of(version)?;
+    let kind = match rest {
+        "json" => LogFileKind::Commit,
+        "crc" => LogFileKind::Checksum,
+        _ => {
+            if let Some(end) = rest.strip_suffix(".compacted.json") {
+                let end = version_of(end)?;
+                return (end > version).then_some((end, LogFileKind::Compacted { start: version }));
+            }
+            LogFileKind::Checkpoint(checkpoint(rest.strip_prefix("checkpoint.")?)?)
+        }
+    };
+    Some((version, kind))
+}
+
+fn checkpoint(rest: &str) -> Option<CheckpointName> {
+    let mut pieces = rest.split('.');
+    let name = match (pieces.next()?, pieces.next(), pieces.next(), pieces.next()) {
+        ("parquet", None, ..) => CheckpointName::Classic,
+        (unique, Some("parquet"), None, _) if !unique.is_empty() => CheckpointName::Uuid { json: false },
+        (unique, Some("json"), None, _) if !unique.is_empty() => CheckpointName::Uuid { json: true },
+        (part, Some(parts), Some("parquet"), None) => {
+            let (part, parts) = (number(part)?, number(parts)?);
+            if part == 0 || part > parts {
+                return None;
+            }
+            CheckpointName::Part { parts, part }
+        }
+        _ => return None,
+    };
+    Some(name)
+}
+
+fn version_of(digits: &str) -> Option<u64> {
+    if digits.len() != 20 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    // versions are signed 64-bit numbers in every other implementation
+    digits.parse().ok().filter(|version| *version <= i64::MAX as u64)
+}
+
+fn number(digits: &str) -> Option<u32> {
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+}
+
+/// The path of a commit, relative to the table root.
+pub fn commit_path(version: u64) -> String {
+    format!("{LOG_DIRECTORY}/{version:020}.json")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_every_grammar() {
+        let v = "00000000000000000012";
+        let checkpoint = |name| LogFileKind::Checkpoint(name);
+        let cases = [
+            (format!("{v}.json"), Some(LogFileKind::Commit)),
+            (format!("{v}.crc"), Some(LogFileKind::Checksum)),
+            (format!("00000000000000000003.{v}.compacted.json"), Some(LogFileKind::Compacted { start: 3 })),
+            (format!("{v}.checkpoint.parquet"), Some(checkpoint(CheckpointName::Classic))),
+            (
+                format!("{v}.checkpoint.0000000002.0000000003.parquet"),
+                Some(checkpoint(CheckpointName::Part { parts: 3, part: 2 })),
+            ),
+            (
+                format!("{v}.checkpoint.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.json"),
+                Some(checkpoint(CheckpointName::Uuid { json: true })),
+            ),
+            (
+                format!("{v}.checkpoint.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.parquet"),
+                Some(checkpoint(CheckpointName::Uuid { json: false })),
+            ),
+            (format!("{v}.checkpoint.0000000004.0000000003.parquet"), None),
+            (format!("{v}.checkpoint.0000000000.0000000003.parquet"), None),
+            (format!("{v}.checkpoint.x.y.z.parquet"), None),
+            (format!("{v}.00000000000000000003.compacted.json"), None),
+            (format!(".{v}.json.crc"), None),
+            (format!("{v}.json.tmp"), None),
+            (format!("{v}.3a0d65cd.json"), None),
+            ("12.json".to_owned(), None),
+            ("99999999999999999999.json".to_owned(), None),
+            ("_last_checkpoint".to_owned(), None),
+            ("_staged_commits".to_owned(), None),
+        ];
+        for (name, wanted) in cases {
+            assert_eq!(parse(&name).map(|(_, kind)| kind), wanted, "{name}");
+            if wanted.is_some() {
+                assert_eq!(parse(&name).unwrap().0, 12, "{name}");
+            }
+        }
+    }
+}

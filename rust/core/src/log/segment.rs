@@ -1,0 +1,214 @@
+//! The files that make up one version: a checkpoint, if there is one, and the commits behind it.
+//!
+//! Takes a [`LogListing`]; gives a [`LogSegment`] or says which file is missing. Nothing is opened.
+
+use std::collections::BTreeMap;
+
+use super::listing::{CheckpointInstance, CompactedFile, LogListing, VersionedFile};
+use super::path;
+use super::warning::LogWarning;
+use crate::error::{Error, ErrorKind, Result};
+use crate::storage::FileMeta;
+
+/// One layer of the tail: a commit, or a compacted file that stands for several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TailFile {
+    /// The first version it holds.
+    pub start: u64,
+    /// The last version it holds.
+    pub end: u64,
+    /// Whether it is a compacted file.
+    pub compacted: bool,
+    /// Where it is.
+    pub file: FileMeta,
+}
+
+/// What to leave aside when a segment is chosen, because it turned out to be unreadable.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Avoid {
+    /// Paths of (the first files of) checkpoints.
+    pub checkpoints: Vec<String>,
+    /// Paths of compacted files.
+    pub compacted: Vec<String>,
+}
+
+/// The files from which one version is replayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogSegment {
+    /// The version.
+    pub version: u64,
+    /// The checkpoint to begin with.
+    pub checkpoint: Option<CheckpointInstance>,
+    /// Commits and compacted files behind the checkpoint, oldest first, without a gap.
+    pub tail: Vec<TailFile>,
+    /// The commits behind the checkpoint, oldest first, whether compacted or not.
+    pub commits: Vec<VersionedFile>,
+    /// The commit of the version itself; `None` when only a checkpoint is left of it.
+    pub last_commit: Option<FileMeta>,
+    /// The checksum of exactly this version.
+    pub checksum: Option<FileMeta>,
+    /// The commit's timestamp in milliseconds: modification times made strictly ascending.
+    pub file_timestamp: i64,
+    /// What was passed over.
+    pub warnings: Vec<LogWarning>,
+}
+
+impl LogSegment {
+    /// Chooses the files of version `target`, or of the newest version.
+    ///
+    /// # Errors
+    ///
+    /// `version.not_found` when the listing ends before `target`; Corrupt: `log.gap`,
+    /// `log.truncated` with the first missing file.
+    pub fn choose(listing: &LogListing, target: Option<u64>, avoid: &Avoid) -> Result<Self> {
+        let newest = listing.latest().ok_or_else(|| not_found(listing, target))?;
+        let version = target.unwrap_or(newest);
+        let checkpoint = listing
+            .checkpoints
+            .iter()
+            .rev()
+            .find(|checkpoint| {
+                checkpoint.version <= version && !avoid.checkpoints.iter().any(|path| path == checkpoint.path())
+            })
+            .cloned();
+        let begin = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version.saturating_add(1));
+        let commits: Vec<VersionedFile> = listing
+            .commits
+            .iter()
+            .filter(|commit| (begin..=version).contains(&commit.version))
+            .cloned()
+            .collect();
+        let reached = checkpoint.as_ref().map(|checkpoint| checkpoint.version);
+        check_contiguous(&commits, begin, version, checkpoint.is_some()).map_err(|error| {
+            let gone = listing.earliest_recreatable().is_some_and(|earliest| version < earliest);
+            if version > newest || gone { not_found(listing, target) } else { error }
+        })?;
+        if commits.last().map(|commit| commit.version).or(reached) != Some(version) {
+            return Err(not_found(listing, target));
+        }
+        let last_commit =
+            listing.commits.iter().find(|commit| commit.version == version).map(|commit| commit.file.clone());
+        let mut warnings: Vec<LogWarning> = listing
+            .passed_over
+            .iter()
+            .filter(|warning| warning.version.is_some_and(|found| found <= version && Some(found) >= reached))
+            .cloned()
+            .collect();
+        if last_commit.is_none() {
+            let message = "the checkpoint's own commit is gone: its time and its provenance are unknown; keep the \
+                           commit of the oldest checkpoint when cleaning the log";
+            warnings.push(LogWarning::new("log.checkpoint_only", path::commit_path(version), Some(version), message));
+        }
+        let checksum =
+            listing.checksums.iter().find(|checksum| checksum.version == version).map(|found| found.file.clone());
+        Ok(Self {
+            version,
+            tail: tail(listing, &commits, begin, version, avoid),
+            file_timestamp: file_timestamp(listing, version)
+                .or(checkpoint.as_ref().and_then(|found| found.files.first()).map(|file| file.modification_time))
+                .unwrap_or_default(),
+            commits,
+            checkpoint,
+            last_commit,
+            checksum,
+            warnings,
+        })
+    }
+
+    /// All of the segment's files but the checksum, for messages and tests.
+    pub fn paths(&self) -> Vec<&str> {
+        let checkpoint = self.checkpoint.iter().flat_map(|checkpoint| &checkpoint.files);
+        let tail = self.tail.iter().map(|file| &file.file);
+        checkpoint.chain(tail).map(|file| file.path.as_str()).collect()
+    }
+}
+
+fn check_contiguous(commits: &[VersionedFile], begin: u64, version: u64, after_checkpoint: bool) -> Result<()> {
+    let missing = |missing: u64| {
+        let (code, message) = if missing == begin && !after_checkpoint {
+            let found = commits.first().map_or_else(
+                || "no commit is there".to_owned(),
+                |first| format!("the log begins at version {}", first.version),
+            );
+            ("log.truncated", format!("{found} and no complete checkpoint stands before it: the head of the log is cut off"))
+        } else {
+            ("log.gap", "this commit is missing, while later ones are there".to_owned())
+        };
+        let message = format!("{message}; restore the file from a backup or another replica");
+        Err(Error::corrupt(code, message).at_path(path::commit_path(missing)).at_version(missing))
+    };
+    let mut wanted = begin;
+    for commit in commits {
+        if commit.version != wanted {
+            return missing(wanted);
+        }
+        wanted += 1;
+    }
+    if wanted <= version { missing(wanted) } else { Ok(()) }
+}
+
+/// Compacted files in the place of the commits they stand for; plain commits where none fits.
+fn tail(listing: &LogListing, commits: &[VersionedFile], begin: u64, version: u64, avoid: &Avoid) -> Vec<TailFile> {
+    // of several that begin at one version the shortest counts, as names sort
+    let mut usable: BTreeMap<u64, &CompactedFile> = BTreeMap::new();
+    for file in &listing.compacted {
+        if file.start >= begin && file.end <= version && !avoid.compacted.contains(&file.file.path) {
+            let best = usable.entry(file.start).or_insert(file);
+            if file.end < best.end {
+                *best = file;
+            }
+        }
+    }
+    let mut tail = Vec::with_capacity(commits.len());
+    let mut covered = begin;
+    for commit in commits {
+        if commit.version < covered {
+            continue;
+        }
+        match usable.get(&commit.version) {
+            Some(file) => {
+                tail.push(TailFile { start: file.start, end: file.end, compacted: true, file: file.file.clone() });
+                covered = file.end.saturating_add(1);
+            }
+            None => {
+                let VersionedFile { version, file } = commit.clone();
+                tail.push(TailFile { start: version, end: version, compacted: false, file });
+                covered = commit.version.saturating_add(1);
+            }
+        }
+    }
+    tail
+}
+
+/// The commit's modification time, raised where an earlier commit is not older.
+fn file_timestamp(listing: &LogListing, version: u64) -> Option<i64> {
+    let times = monotonised(&listing.commits);
+    times.iter().find(|(found, _)| *found == version).map(|(_, time)| *time)
+}
+
+/// Commits with their modification times in milliseconds, each later than the one before it.
+pub fn monotonised(commits: &[VersionedFile]) -> Vec<(u64, i64)> {
+    let mut last = i64::MIN;
+    let ascending = |commit: &VersionedFile| {
+        last = commit.file.modification_time.max(last.saturating_add(1));
+        (commit.version, last)
+    };
+    commits.iter().map(ascending).collect()
+}
+
+fn not_found(listing: &LogListing, target: Option<u64>) -> Error {
+    let Some(version) = target else {
+        return Error::new(
+            ErrorKind::TableNotFound,
+            "table.not_found",
+            "no Delta table here: there is no commit and no complete checkpoint in _delta_log",
+        );
+    };
+    let range = match (listing.earliest_recreatable(), listing.latest()) {
+        (Some(earliest), Some(latest)) => format!("versions {earliest} to {latest} can be read"),
+        (None, Some(latest)) => format!("the newest version is {latest}"),
+        _ => "the log has no version at all".to_owned(),
+    };
+    Error::new(ErrorKind::VersionNotFound, "version.not_found", format!("version {version} is not in the log; {range}"))
+        .at_version(version)
+}

@@ -1,0 +1,188 @@
+//! The live files of a version, kept so that the next version costs only its own commits.
+//!
+//! Rows stand in immutable chunks that versions share. A newer version masks the rows that its
+//! commits speak of and adds a chunk of its own; a mask that frays is folded into a new chunk. Each
+//! row's key is kept beside it, so that nothing is decoded or hashed again.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_select::concat::concat_batches;
+
+use super::key::{FileActionKey, KeySet, low};
+use crate::codec::file_actions::{FileField, schema_of};
+use crate::error::{Error, Result};
+
+/// A chunk with more pieces than this is written anew.
+const MOST_PIECES: usize = 24;
+
+/// Chunks smaller than this are joined with the one before them as they grow in number.
+const SMALL_ROWS: usize = 8 * 1024;
+
+/// Live `add` rows.
+#[derive(Clone, Debug)]
+pub struct ActiveFiles {
+    fields: Vec<FileField>,
+    chunks: Vec<Chunk>,
+}
+
+#[derive(Clone, Debug)]
+struct Chunk {
+    rows: RecordBatch,
+    keys: Arc<[FileActionKey]>,
+    live: Arc<[Range<usize>]>,
+}
+
+impl Chunk {
+    fn new(rows: RecordBatch, keys: Vec<FileActionKey>) -> Self {
+        let live = std::iter::once(0..rows.num_rows()).collect();
+        Self { rows, keys: keys.into(), live }
+    }
+
+    fn num_rows(&self) -> usize {
+        self.live.iter().map(Range::len).sum()
+    }
+
+    fn pieces(&self) -> impl Iterator<Item = RecordBatch> + '_ {
+        self.live.iter().map(|range| self.rows.slice(range.start, range.len()))
+    }
+
+    /// The live rows of these chunks as one.
+    fn join(chunks: &[Self], fields: &[FileField]) -> Result<Self> {
+        let pieces: Vec<RecordBatch> = chunks.iter().flat_map(Chunk::pieces).collect();
+        let rows = concat_batches(&schema_of(fields), &pieces)
+            .map_err(|cause| Error::corrupt("log.columns", "the file actions cannot be joined").because(cause))?;
+        let keys = chunks.iter().flat_map(|chunk| {
+            chunk.live.iter().flat_map(|range| chunk.keys.get(range.clone()).unwrap_or_default())
+        });
+        Ok(Self::new(rows, keys.copied().collect()))
+    }
+}
+
+impl ActiveFiles {
+    /// No files, with these fields.
+    pub fn new(fields: Vec<FileField>) -> Self {
+        Self { fields, chunks: Vec::new() }
+    }
+
+    /// The fields of each row.
+    pub fn fields(&self) -> &[FileField] {
+        &self.fields
+    }
+
+    /// The number of live files.
+    pub fn num_rows(&self) -> usize {
+        self.chunks.iter().map(Chunk::num_rows).sum()
+    }
+
+    /// Adds live rows and their keys.
+    pub fn push(&mut self, rows: RecordBatch, keys: Vec<FileActionKey>) -> Result<()> {
+        if rows.num_rows() != keys.len() {
+            return Err(Error::corrupt("log.columns", "rows and keys differ in number"));
+        }
+        if rows.num_rows() > 0 {
+            self.chunks.push(Chunk::new(rows, keys));
+        }
+        Ok(())
+    }
+
+    /// The rows, chunk by chunk, without a copy.
+    pub fn batches(&self) -> Vec<RecordBatch> {
+        self.chunks.iter().flat_map(Chunk::pieces).collect()
+    }
+
+    /// The files after newer commits: without those that `seen` speaks of, with `added`.
+    pub fn advance(&self, seen: &KeySet, added: Vec<(RecordBatch, Vec<FileActionKey>)>) -> Result<Self> {
+        let filter = Filter::new(seen);
+        let mut next = Self::new(self.fields.clone());
+        for chunk in &self.chunks {
+            let live = filter.mask(chunk);
+            match live {
+                None => next.chunks.push(chunk.clone()),
+                Some(live) if live.is_empty() => {}
+                Some(live) => {
+                    let frayed = live.len() > MOST_PIECES;
+                    let chunk = Chunk { live: live.into(), ..chunk.clone() };
+                    let chunk = if frayed { Chunk::join(&[chunk], &self.fields)? } else { chunk };
+                    next.chunks.push(chunk);
+                }
+            }
+        }
+        for (rows, keys) in added {
+            next.push(rows, keys)?;
+            next.join_small()?;
+        }
+        Ok(next)
+    }
+
+    /// Joins the last chunks while the last is at least half as large as a small one before it: small
+    /// commits cost a logarithm of their number.
+    fn join_small(&mut self) -> Result<()> {
+        while let [.., before, last] = self.chunks.as_slice() {
+            let (before, last) = (before.num_rows(), last.num_rows());
+            if before + last > SMALL_ROWS || before > 2 * last {
+                break;
+            }
+            let pair = self.chunks.split_off(self.chunks.len() - 2);
+            self.chunks.push(Chunk::join(&pair, &self.fields)?);
+        }
+        Ok(())
+    }
+}
+
+/// A set of keys behind a bitmap that fits into the first-level cache: nearly every row is told to be
+/// none of them by one look.
+struct Filter<'a> {
+    seen: &'a KeySet,
+    bits: Vec<u64>,
+}
+
+const FILTER_BITS: u64 = 1 << 16;
+
+impl<'a> Filter<'a> {
+    fn new(seen: &'a KeySet) -> Self {
+        let mut filter = Self { seen, bits: vec![0; (FILTER_BITS / 64) as usize] };
+        for key in seen {
+            let (word, bit) = Self::place(*key);
+            if let Some(word) = filter.bits.get_mut(word) {
+                *word |= bit;
+            }
+        }
+        filter
+    }
+
+    fn place(key: FileActionKey) -> (usize, u64) {
+        let at = low(key.0) % FILTER_BITS;
+        ((at / 64) as usize, 1 << (at % 64))
+    }
+
+    fn hits(&self, key: FileActionKey) -> bool {
+        let (word, bit) = Self::place(key);
+        self.bits.get(word).is_some_and(|word| word & bit != 0) && self.seen.contains(&key)
+    }
+
+    /// The live ranges of the chunk without the hits; `None` when there is no hit.
+    fn mask(&self, chunk: &Chunk) -> Option<Vec<Range<usize>>> {
+        let mut ranges: Option<Vec<Range<usize>>> = None;
+        for (number, range) in chunk.live.iter().enumerate() {
+            let mut start = range.start;
+            for (row, key) in range.clone().zip(chunk.keys.get(range.clone()).unwrap_or_default()) {
+                if self.hits(*key) {
+                    let ranges =
+                        ranges.get_or_insert_with(|| chunk.live.get(..number).unwrap_or_default().to_vec());
+                    if start < row {
+                        ranges.push(start..row);
+                    }
+                    start = row + 1;
+                }
+            }
+            if let Some(ranges) = ranges.as_mut() {
+                if start < range.end {
+                    ranges.push(start..range.end);
+                }
+            }
+        }
+        ranges
+    }
+}

@@ -1,0 +1,249 @@
+//! A whole checkpoint behind one door: classic, multi-part, V2 manifests and their sidecars.
+//!
+//! Opening reads footers and the few control actions. File actions come later, from all files side by
+//! side, already without what the tail hides: a checkpoint is reconciled, so each row needs only one
+//! look into the tail's keys.
+//!
+//! Protocol: "Checkpoints", "V2 Spec", "Sidecar Files".
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_buffer::BooleanBufferBuilder;
+use bytes::Bytes;
+
+use super::key::{FileActionKey, KeySet, Keys};
+use super::scatter::{Scatter, scatter};
+use super::source::Source;
+use crate::codec::checkpoint::{CheckpointFile, Control, FileAction, FileRows, Unit};
+use crate::codec::commit::{ActionDecoder, Wanted};
+use crate::codec::file_actions::FileField;
+use crate::codec::gather::Keep;
+use crate::error::{Error, Result};
+use crate::log::listing::CheckpointInstance;
+use crate::log::path::{CheckpointName, SIDECAR_DIRECTORY};
+use crate::spec::actions::Sidecar;
+use crate::storage::Storage;
+use crate::storage::pool::ordered;
+
+/// Batches that wait to be taken while others are decoded.
+const WAITING_BATCHES: usize = 16;
+
+/// An opened checkpoint.
+#[derive(Debug)]
+pub struct Checkpoint {
+    source: Source,
+    version: u64,
+    files: Arc<Vec<OpenFile>>,
+    manifest: Option<(String, Bytes)>,
+    control: Control,
+}
+
+#[derive(Debug)]
+struct OpenFile {
+    path: String,
+    file: CheckpointFile,
+}
+
+/// Some live rows and their keys.
+#[derive(Clone, Debug)]
+pub struct KeyedRows {
+    /// The rows, with the fields that were asked for.
+    pub rows: RecordBatch,
+    /// The key of each row; empty unless keys were asked for.
+    pub keys: Vec<FileActionKey>,
+}
+
+/// Which file actions of a checkpoint, and what to leave out.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// `add` or `remove`.
+    pub action: FileAction,
+    /// The fields of each row.
+    pub fields: Vec<FileField>,
+    /// What the tail speaks of.
+    pub hidden: Arc<KeySet>,
+    /// Whether the keys of the rows are wanted.
+    pub with_keys: bool,
+}
+
+impl Checkpoint {
+    /// Opens all files of the checkpoint, sidecars too, and reads the control actions.
+    ///
+    /// # Errors
+    ///
+    /// The file that is missing or does not decode is named; `path.*` when a sidecar's path leads out
+    /// of the table.
+    pub fn open(source: &Source, instance: &CheckpointInstance) -> Result<Self> {
+        let located = |error: Error| error.at_version(instance.version);
+        Self::open_all(source, instance).map_err(located)
+    }
+
+    fn open_all(source: &Source, instance: &CheckpointInstance) -> Result<Self> {
+        let mut manifest = None;
+        let mut control = Control::default();
+        let mut files = Vec::new();
+        if instance.name == (CheckpointName::Uuid { json: true }) {
+            let path = instance.path().to_owned();
+            let bytes = source.storage.read(&path)?;
+            control = manifest_control(&bytes).map_err(|error| error.at_path(path.clone()))?;
+            manifest = Some((path, bytes));
+        } else {
+            let parts = instance.files.iter().map(|file| (file.path.clone(), Some(file.size))).collect();
+            for opened in open_files(source, parts, true) {
+                let (file, part) = opened?;
+                files.push(file);
+                merge(&mut control, part);
+            }
+        }
+        let sidecars = sidecar_paths(source, &control.sidecars, instance.path())?;
+        for opened in open_files(source, sidecars, false) {
+            files.push(opened?.0);
+        }
+        Ok(Self { source: source.clone(), version: instance.version, files: Arc::new(files), manifest, control })
+    }
+
+    /// The control actions.
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// The file actions that stand in a JSON manifest itself.
+    pub fn inline_rows(&self, selection: &Selection) -> Result<Option<KeyedRows>> {
+        let Some((path, bytes)) = &self.manifest else { return Ok(None) };
+        let located = |error: Error| error.at_path(path.clone()).at_version(self.version);
+        let mut fields = selection.fields.clone();
+        for needed in [FileField::Path, FileField::DeletionVector] {
+            if !fields.contains(&needed) {
+                fields.push(needed);
+            }
+        }
+        let wanted = match selection.action {
+            FileAction::Add => Wanted { adds: Some(fields), ..Wanted::default() },
+            FileAction::Remove => Wanted { removes: Some(fields), ..Wanted::default() },
+        };
+        let mut decoder = ActionDecoder::new(wanted);
+        decoder.decode(bytes).map_err(located)?;
+        let batch = decoder.finish().map_err(located)?;
+        let Some(actions) = batch.adds.or(batch.removes) else { return Ok(None) };
+        let mut keys = self.source.keys.of_batch(&actions.rows)?;
+        let live: Vec<bool> = keys.iter().map(|key| !selection.hidden.contains(key)).collect();
+        keys.retain(|key| !selection.hidden.contains(key));
+        let columns: Vec<usize> = (0..selection.fields.len()).collect();
+        let rows = arrow_select::filter::filter_record_batch(&actions.rows, &live.into())
+            .and_then(|rows| rows.project(&columns))
+            .map_err(|cause| Error::corrupt("log.columns", "the actions cannot be filtered").because(cause))?;
+        Ok(Some(KeyedRows { rows, keys }))
+    }
+
+    /// Streams the file actions of all Parquet files, in no order; each result has the number of its
+    /// unit, which ascend with the files and their rows.
+    pub fn rows(&self, selection: &Selection) -> Result<Scatter<KeyedRows>> {
+        let mut units: Vec<(usize, Unit)> = Vec::new();
+        for (number, open) in self.files.iter().enumerate() {
+            units.extend(open.file.units(selection.action, &selection.fields).into_iter().map(|unit| (number, unit)));
+        }
+        let files = Arc::clone(&self.files);
+        let source = self.source.clone();
+        let selection = selection.clone();
+        let version = self.version;
+        scatter(units, WAITING_BATCHES, move |(number, unit): &(usize, Unit), give| {
+            let Some(open) = files.get(*number) else { return Ok(()) };
+            let located = |error: Error| error.at_path(open.path.clone()).at_version(version);
+            let fetch = |ranges: &[Range<u64>]| source.storage.read_ranges(&open.path, ranges);
+            let reader = open.file.read(unit, selection.action, &selection.fields, &fetch).map_err(located)?;
+            for rows in reader {
+                let kept = select(&rows.map_err(located)?, &selection, &source.keys).map_err(located)?;
+                if kept.rows.num_rows() > 0 {
+                    give(kept)?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Leaves out rows of other actions and rows that the tail hides.
+fn select(rows: &FileRows, selection: &Selection, keys: &Keys) -> Result<KeyedRows> {
+    let present = rows.present();
+    let mut kept_keys = Vec::new();
+    let live = if selection.hidden.is_empty() && !selection.with_keys {
+        present
+    } else {
+        let mut live = BooleanBufferBuilder::new(present.len());
+        live.append_buffer(&present);
+        let hidden = &selection.hidden;
+        keys.visit(rows.path(), rows.vector(), &mut |row, key| {
+            if hidden.contains(&key) {
+                live.set_bit(row, false);
+            } else if selection.with_keys {
+                kept_keys.push(key);
+            }
+        })?;
+        live.finish()
+    };
+    Ok(KeyedRows { rows: rows.take(&selection.fields, &Keep::new(live))?, keys: kept_keys })
+}
+
+/// The control actions of a JSON manifest.
+fn manifest_control(bytes: &[u8]) -> Result<Control> {
+    let mut decoder = ActionDecoder::new(Wanted { control: true, ..Wanted::default() });
+    decoder.decode(bytes)?;
+    let batch = decoder.finish()?;
+    Ok(Control {
+        protocol: batch.protocols.into_iter().next_back().map(|(_, action)| action),
+        metadata: batch.metadatas.into_iter().next_back().map(|(_, action)| action),
+        transactions: batch.transactions.into_iter().map(|(_, action)| action).collect(),
+        domains: batch.domains.into_iter().map(|(_, action)| action).collect(),
+        sidecars: batch.sidecars,
+    })
+}
+
+fn merge(control: &mut Control, part: Control) {
+    control.protocol = part.protocol.or(control.protocol.take());
+    control.metadata = part.metadata.or(control.metadata.take());
+    control.transactions.extend(part.transactions);
+    control.domains.extend(part.domains);
+    control.sidecars.extend(part.sidecars);
+}
+
+/// Where the sidecars are and how long they claim to be; each file once.
+fn sidecar_paths(source: &Source, sidecars: &[Sidecar], manifest: &str) -> Result<Vec<(String, Option<u64>)>> {
+    let mut paths: Vec<(String, Option<u64>)> = Vec::with_capacity(sidecars.len());
+    for sidecar in sidecars {
+        let path = source.resolver.resolve(SIDECAR_DIRECTORY, &sidecar.path).map_err(|error| error.at_path(manifest))?;
+        if !paths.iter().any(|(known, _)| *known == path) {
+            paths.push((path.into_owned(), u64::try_from(sidecar.size_in_bytes).ok().filter(|size| *size > 0)));
+        }
+    }
+    Ok(paths)
+}
+
+fn open_files(
+    source: &Source,
+    files: Vec<(String, Option<u64>)>,
+    with_control: bool,
+) -> impl Iterator<Item = Result<(OpenFile, Control)>> {
+    let storage = Arc::clone(&source.storage);
+    let look_ahead = files.len().clamp(1, 64);
+    ordered(files, look_ahead, move |(path, size): (String, Option<u64>)| {
+        open_file(&*storage, &path, size, with_control).map_err(|error| error.at_path(path.clone()))
+    })
+}
+
+fn open_file(storage: &dyn Storage, path: &str, size: Option<u64>, with_control: bool) -> Result<(OpenFile, Control)> {
+    let fetch = |ranges: &[Range<u64>]| storage.read_ranges(path, ranges);
+    let claimed = size.map(|size| CheckpointFile::open(size, &fetch));
+    let file = match claimed {
+        Some(Ok(file)) => file,
+        // the manifest may say a wrong size: ask the storage before the file is given up
+        Some(Err(error)) => match storage.head(path)?.size {
+            actual if Some(actual) == size => return Err(error),
+            actual => CheckpointFile::open(actual, &fetch)?,
+        },
+        None => CheckpointFile::open(storage.head(path)?.size, &fetch)?,
+    };
+    let control = if with_control { file.control(&fetch)? } else { Control::default() };
+    Ok((OpenFile { path: path.to_owned(), file }, control))
+}

@@ -1,0 +1,213 @@
+//! What makes two file actions speak of the same logical file: `(path, deletion vector id)`.
+//!
+//! A key is a 128-bit hash of both, so that a tail of any size costs 16 bytes an action and a
+//! checkpoint row costs no allocation at all. The seed is drawn once a process: nobody can prepare
+//! paths that collide.
+//!
+//! Protocol: "Action Reconciliation".
+
+use std::borrow::Cow;
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
+use std::sync::OnceLock;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
+use percent_encoding::percent_decode_str;
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+use crate::error::{Error, Result};
+
+/// The key of one logical file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileActionKey(pub(crate) u128);
+
+/// A set of keys.
+pub type KeySet = hashbrown::HashSet<FileActionKey, BuildHasherDefault<Folded>>;
+
+/// The keys are hashes already.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Folded(u64);
+
+impl Hasher for Folded {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u128(&mut self, key: u128) {
+        self.0 = low(key);
+    }
+}
+
+/// The low half of a key.
+#[allow(clippy::cast_possible_truncation)] // meant
+pub(crate) fn low(key: u128) -> u64 {
+    key as u64
+}
+
+fn seed() -> u64 {
+    static SEED: OnceLock<u64> = OnceLock::new();
+    *SEED.get_or_init(|| RandomState::new().hash_one(0))
+}
+
+/// Computes keys below one table root.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    /// Scheme and authority of the root, which a path with neither gets.
+    base: String,
+    seed: u64,
+}
+
+impl Keys {
+    /// For a table root such as `file:///data/t` or `s3://bucket/t`.
+    pub fn below(root: &str) -> Self {
+        let base = match root.split_once("://") {
+            Some(("file", _)) | None => "file:".to_owned(),
+            Some((scheme, rest)) => format!("{scheme}://{}", rest.split('/').next().unwrap_or_default()),
+        };
+        Self { base, seed: seed() }
+    }
+
+    /// The key of a path and, if it has a vector, the vector's storage type, path and offset.
+    pub fn key(&self, path: &str, vector: Option<(&str, &str, Option<i32>)>) -> FileActionKey {
+        let path = canonical(path, &self.base);
+        let key = xxh3_128_with_seed(path.as_bytes(), self.seed);
+        let Some((storage_type, path_or_inline, offset)) = vector else { return FileActionKey(key) };
+        let offset = offset.map(|offset| format!("@{offset}")).unwrap_or_default();
+        let id = [storage_type, path_or_inline, &offset].concat();
+        let id = xxh3_128_with_seed(id.as_bytes(), self.seed);
+        // odd, so that the path still decides when the ids are equal
+        FileActionKey(key.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835).wrapping_add(id).rotate_left(64))
+    }
+
+    /// Gives the key of every row whose path is not null, in order.
+    pub fn visit(
+        &self,
+        path: &dyn Array,
+        vector: Option<&StructArray>,
+        visit: &mut dyn FnMut(usize, FileActionKey),
+    ) -> Result<()> {
+        if let Some(path) = path.as_string_view_opt() {
+            return self.visit_texts(path.iter(), vector, visit);
+        }
+        let path = path.as_string_opt::<i32>().ok_or_else(|| not_text("path"))?;
+        self.visit_texts(path.iter(), vector, visit)
+    }
+
+    /// The keys of the rows of a batch that has `path` and `deletionVector`.
+    pub fn of_batch(&self, rows: &RecordBatch) -> Result<Vec<FileActionKey>> {
+        let path = rows.column_by_name("path").ok_or_else(|| not_text("path"))?;
+        let vector = rows.column_by_name("deletionVector").and_then(|vector| vector.as_struct_opt());
+        let mut keys = Vec::with_capacity(rows.num_rows());
+        self.visit(path, vector, &mut |_, key| keys.push(key))?;
+        if keys.len() == rows.num_rows() { Ok(keys) } else { Err(not_text("path")) }
+    }
+
+    fn visit_texts<'a>(
+        &self,
+        paths: impl Iterator<Item = Option<&'a str>>,
+        vector: Option<&StructArray>,
+        visit: &mut dyn FnMut(usize, FileActionKey),
+    ) -> Result<()> {
+        let paths = paths.enumerate().filter_map(|(row, path)| path.map(|path| (row, path)));
+        let Some(vector) = vector.filter(|vector| vector.null_count() < vector.len()) else {
+            paths.for_each(|(row, path)| visit(row, self.key(path, None)));
+            return Ok(());
+        };
+        let column = |name: &'static str| vector.column_by_name(name).ok_or_else(|| not_text(name));
+        let storage_type = column("storageType")?;
+        let path_or_inline = column("pathOrInlineDv")?;
+        let offset = column("offset")?.as_primitive_opt::<Int32Type>().ok_or_else(|| not_text("offset"))?;
+        for (row, path) in paths {
+            if vector.is_null(row) {
+                visit(row, self.key(path, None));
+                continue;
+            }
+            let parts = (
+                text(storage_type, row, "storageType")?,
+                text(path_or_inline, row, "pathOrInlineDv")?,
+                offset.is_valid(row).then(|| offset.value(row)),
+            );
+            visit(row, self.key(path, Some(parts)));
+        }
+        Ok(())
+    }
+}
+
+fn text<'a>(column: &'a ArrayRef, row: usize, name: &'static str) -> Result<&'a str> {
+    if column.is_null(row) {
+        return Ok("");
+    }
+    let view = column.as_string_view_opt().map(|texts| texts.value(row));
+    view.or_else(|| column.as_string_opt::<i32>().map(|texts| texts.value(row))).ok_or_else(|| not_text(name))
+}
+
+fn not_text(name: &'static str) -> Error {
+    Error::corrupt("log.columns", format!("the column {name} is missing or has not the protocol's type"))
+}
+
+/// One spelling for all that the reference takes for the same file: `/x`, `file:/x` and `file:///x`
+/// are one; relative paths are what they are, byte by byte.
+fn canonical<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
+    if path.starts_with('/') {
+        return Cow::Owned(format!("{base}{}", percent_decode_str(path).decode_utf8_lossy()));
+    }
+    let Some((scheme, rest)) = split_scheme(path) else { return Cow::Borrowed(path) };
+    let rest = percent_decode_str(rest).decode_utf8_lossy();
+    if scheme.eq_ignore_ascii_case("file") {
+        return Cow::Owned(format!("file:/{}", rest.trim_start_matches('/')));
+    }
+    Cow::Owned(format!("{scheme}:{rest}"))
+}
+
+/// The scheme of an absolute URI and what follows its colon.
+fn split_scheme(path: &str) -> Option<(&str, &str)> {
+    let end = path.bytes().position(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'+' | b'-' | b'.'))?;
+    let (scheme, rest) = path.split_at_checked(end)?;
+    let rest = rest.strip_prefix(':')?;
+    scheme.starts_with(|first: char| first.is_ascii_alphabetic()).then_some((scheme, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absolute_spellings_of_one_file_are_one_key() {
+        let keys = Keys::below("file:///data/table");
+        let one = keys.key("/some/with%20space/p@%23h", None);
+        assert_eq!(one, keys.key("file:/some/with%20space/p@%23h", None));
+        assert_eq!(one, keys.key("file:///some/with%20space/p@%23h", None));
+        assert_ne!(one, keys.key("some/with%20space/p@%23h", None));
+        let keys = Keys::below("s3://bucket/table");
+        assert_eq!(keys.key("/x", None), keys.key("s3://bucket/x", None));
+    }
+
+    #[test]
+    fn relative_spellings_stay_apart() {
+        let keys = Keys::below("file:///data/table");
+        assert_ne!(keys.key("x=1/a", None), keys.key("x%3D1/a", None));
+        assert_eq!(canonical("x=a:b/c", "file:"), "x=a:b/c");
+    }
+
+    #[test]
+    fn the_vector_and_its_offset_are_part_of_the_key() {
+        let keys = Keys::below("file:///t");
+        let all = [
+            keys.key("a", None),
+            keys.key("a", Some(("u", "v", None))),
+            keys.key("a", Some(("u", "v", Some(0)))),
+            keys.key("a", Some(("u", "v", Some(1)))),
+            keys.key("a", Some(("p", "v", None))),
+            keys.key("b", Some(("u", "v", None))),
+        ];
+        let distinct: KeySet = all.into_iter().collect();
+        assert_eq!(distinct.len(), all.len());
+    }
+}

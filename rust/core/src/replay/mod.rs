@@ -1,0 +1,18 @@
+//! From log files to state: what is live at a version.
+
+pub mod active_files;
+pub mod checkpoint;
+pub mod key;
+pub mod reconciler;
+pub mod scatter;
+pub mod source;
+pub mod state;
+pub mod tail;
+
+pub use active_files::ActiveFiles;
+pub use checkpoint::{Checkpoint, KeyedRows, Selection};
+pub use key::{FileActionKey, KeySet, Keys};
+pub use reconciler::{LiveActions, Reconciler};
+pub use source::Source;
+pub use state::LogState;
+pub use tail::decode_tail;

@@ -1,0 +1,105 @@
+//! Newest action wins: which of a tail's file actions are live, and what they hide below them.
+//!
+//! Takes [`ActionBatch`]es newest first; gives the live adds and tombstones of each. What remains in
+//! the key set is all that the checkpoint below needs to know.
+//!
+//! Protocol: "Action Reconciliation".
+
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_buffer::BooleanBufferBuilder;
+
+use super::key::{FileActionKey, KeySet, Keys};
+use crate::codec::commit::{ActionBatch, FileActions};
+use crate::error::{Error, Result};
+
+/// Decides between actions on the same file.
+#[derive(Debug)]
+pub struct Reconciler {
+    keys: Keys,
+    seen: KeySet,
+}
+
+/// The live rows of one batch, in log order.
+#[derive(Clone, Debug, Default)]
+pub struct LiveActions {
+    /// Live `add` rows.
+    pub adds: Option<RecordBatch>,
+    /// The key of each live `add`.
+    pub add_keys: Vec<FileActionKey>,
+    /// Live `remove` rows: tombstones.
+    pub removes: Option<RecordBatch>,
+}
+
+impl Reconciler {
+    /// Has seen nothing yet.
+    pub fn new(keys: Keys) -> Self {
+        Self { keys, seen: KeySet::default() }
+    }
+
+    /// Takes the batch that is older than all before it.
+    pub fn older(&mut self, batch: &ActionBatch) -> Result<LiveActions> {
+        let mut adds = Side::new(batch.adds.as_ref(), &self.keys)?;
+        let mut removes = Side::new(batch.removes.as_ref(), &self.keys)?;
+        loop {
+            let side = if adds.place() > removes.place() { &mut adds } else { &mut removes };
+            let Some(key) = side.pop() else { break };
+            let unseen = self.seen.insert(key);
+            side.live.set_bit(side.left, unseen);
+        }
+        Ok(LiveActions { add_keys: adds.live_keys(), adds: adds.finish()?, removes: removes.finish()? })
+    }
+
+    /// Every file that an action so far spoke of.
+    pub fn into_seen(self) -> KeySet {
+        self.seen
+    }
+}
+
+/// One kind of action, taken from its end.
+struct Side<'a> {
+    rows: Option<&'a RecordBatch>,
+    sequence: &'a [u32],
+    keys: Vec<FileActionKey>,
+    live: BooleanBufferBuilder,
+    left: usize,
+}
+
+impl<'a> Side<'a> {
+    fn new(actions: Option<&'a FileActions>, keys: &Keys) -> Result<Self> {
+        let count = actions.map_or(0, |actions| actions.rows.num_rows());
+        let mut live = BooleanBufferBuilder::new(count);
+        live.append_n(count, false);
+        Ok(Self {
+            rows: actions.map(|actions| &actions.rows),
+            sequence: actions.map_or(&[], |actions| &actions.sequence),
+            keys: actions.map(|actions| keys.of_batch(&actions.rows)).transpose()?.unwrap_or_default(),
+            live,
+            left: count,
+        })
+    }
+
+    /// The place of the newest action that is left; `None` is less than any.
+    fn place(&self) -> Option<u32> {
+        self.sequence.get(self.left.checked_sub(1)?).copied()
+    }
+
+    fn pop(&mut self) -> Option<FileActionKey> {
+        self.left = self.left.checked_sub(1)?;
+        self.keys.get(self.left).copied()
+    }
+
+    fn live_keys(&self) -> Vec<FileActionKey> {
+        let live = |(row, key): (usize, &FileActionKey)| self.live.get_bit(row).then_some(*key);
+        self.keys.iter().enumerate().filter_map(live).collect()
+    }
+
+    fn finish(mut self) -> Result<Option<RecordBatch>> {
+        let Some(rows) = self.rows else { return Ok(None) };
+        let mask = BooleanArray::new(self.live.finish(), None);
+        if mask.true_count() == rows.num_rows() {
+            return Ok(Some(rows.clone()));
+        }
+        let kept = arrow_select::filter::filter_record_batch(rows, &mask);
+        kept.map(Some).map_err(|cause| Error::corrupt("log.columns", "the actions cannot be filtered").because(cause))
+    }
+}

@@ -1,0 +1,32 @@
+//! Where a table's log is read from: its storage, its paths, its keys.
+
+use std::sync::Arc;
+
+use super::key::Keys;
+use crate::error::Result;
+
+use crate::storage::{Location, PathResolver};
+use crate::storage::{self, Storage};
+
+/// What every reader of one table's log shares. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Everything below the table root.
+    pub storage: Arc<dyn Storage>,
+    /// Paths in the log to paths of the storage.
+    pub resolver: Arc<PathResolver>,
+    /// File actions to keys.
+    pub keys: Keys,
+}
+
+impl Source {
+    /// For the table at `uri`. No I/O yet.
+    pub fn new(uri: &str, storage_options: &[(String, String)], allowed_roots: &[String]) -> Result<Self> {
+        let location = Location::parse(uri)?;
+        Ok(Self {
+            storage: storage::open_location(&location, storage_options)?,
+            resolver: Arc::new(PathResolver::new(&location, allowed_roots)?),
+            keys: Keys::below(location.root()),
+        })
+    }
+}

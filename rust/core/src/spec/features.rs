@@ -1,0 +1,420 @@
+//! Every table feature that has a name, and what this build does about it.
+//!
+//! Versions and lists decide in [`crate::spec::protocol`]; here stands only what is known of each
+//! feature: its kind, the versions it came with, what it leans on, what reading it takes.
+//!
+//! Protocol: "Table Features", "Requirements for Readers", the feature RFCs.
+
+/// Which side of a table a feature binds, and since which generation of protocols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeatureKind {
+    /// Implied by writer versions below 7; binds writers only.
+    LegacyWriter,
+    /// Implied by reader and writer versions below 3 and 7; binds both.
+    LegacyReaderWriter,
+    /// Listed by name; binds both.
+    ReaderWriter,
+    /// Listed by name; binds writers only.
+    Writer,
+}
+
+/// What a read of a table with this feature takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// This build does what the feature asks of readers.
+    Supported,
+    /// The feature asks nothing of readers.
+    NoDuty,
+    /// This build cannot read it.
+    Missing {
+        /// What stands in the way.
+        reason: &'static str,
+        /// What it would take.
+        remedy: &'static str,
+    },
+}
+
+/// One feature by its name in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableFeature {
+    /// The name in canonical case.
+    pub name: &'static str,
+    /// Whom it binds.
+    pub kind: FeatureKind,
+    /// Lowest reader version of a table that has it.
+    pub min_reader_version: i32,
+    /// Lowest writer version of a table that has it.
+    pub min_writer_version: i32,
+    /// Features that a table with this one has too.
+    pub requires: &'static [&'static str],
+    /// What reading takes.
+    pub reading: Reading,
+    /// What a writer must do, or refuse, on a table that has it.
+    pub writer_duty: &'static str,
+}
+
+impl TableFeature {
+    /// Whether readers must understand it.
+    pub fn binds_readers(&self) -> bool {
+        matches!(
+            self.kind,
+            FeatureKind::LegacyReaderWriter | FeatureKind::ReaderWriter
+        )
+    }
+
+    /// Whether protocol versions below table features can imply it.
+    pub fn is_legacy(&self) -> bool {
+        matches!(
+            self.kind,
+            FeatureKind::LegacyReaderWriter | FeatureKind::LegacyWriter
+        )
+    }
+}
+
+/// The feature of this name; upper and lower case do not matter.
+pub fn find_feature(name: &str) -> Option<&'static TableFeature> {
+    TABLE_FEATURES
+        .iter()
+        .find(|feature| feature.name.eq_ignore_ascii_case(name))
+}
+
+const fn legacy_writer(name: &'static str, version: i32, duty: &'static str) -> TableFeature {
+    TableFeature {
+        name,
+        kind: FeatureKind::LegacyWriter,
+        min_reader_version: 1,
+        min_writer_version: version,
+        requires: &[],
+        reading: Reading::NoDuty,
+        writer_duty: duty,
+    }
+}
+
+const fn writer(
+    name: &'static str,
+    requires: &'static [&'static str],
+    duty: &'static str,
+) -> TableFeature {
+    TableFeature {
+        name,
+        kind: FeatureKind::Writer,
+        min_reader_version: 1,
+        min_writer_version: 7,
+        requires,
+        reading: Reading::NoDuty,
+        writer_duty: duty,
+    }
+}
+
+const fn both(
+    name: &'static str,
+    requires: &'static [&'static str],
+    duty: &'static str,
+) -> TableFeature {
+    TableFeature {
+        name,
+        kind: FeatureKind::ReaderWriter,
+        min_reader_version: 3,
+        min_writer_version: 7,
+        requires,
+        reading: Reading::Supported,
+        writer_duty: duty,
+    }
+}
+
+const fn refused(
+    name: &'static str,
+    requires: &'static [&'static str],
+    reason: &'static str,
+    remedy: &'static str,
+) -> TableFeature {
+    TableFeature {
+        reading: Reading::Missing { reason, remedy },
+        ..both(name, requires, reason)
+    }
+}
+
+const CATALOG: &str = "the newest commits are known to the table's catalog alone";
+const ASK_CATALOG: &str =
+    "read the table by its name through its catalog, or drop the feature there";
+const GEO: &str = "geometry and geography columns are not understood";
+const ASK_GEO: &str = "read it with a client that supports geospatial types";
+const TREE: &str = "the list of files lies in manifests outside the log";
+const ASK_TREE: &str =
+    "read it with a client that supports adaptive metadata trees, or drop the feature";
+const WIDEN: &str =
+    "record every type change in the field's metadata and allow only those of the list";
+const VARIANT: &str =
+    "write variants as a group of two binary columns, without minimum and maximum";
+const SHRED: &str = "write shredded variants only while delta.enableVariantShredding is true";
+const COLLATE: &str = "preserve collations and keep statistics by collation";
+
+/// All features of the protocol, its accepted proposals, and the previews that occur in real tables.
+pub static TABLE_FEATURES: &[TableFeature] = &[
+    legacy_writer(
+        "appendOnly",
+        2,
+        "refuse to remove data while delta.appendOnly is true",
+    ),
+    legacy_writer("invariants", 2, "evaluate delta.invariants on every row"),
+    legacy_writer(
+        "checkConstraints",
+        3,
+        "evaluate delta.constraints.* on every row",
+    ),
+    legacy_writer(
+        "changeDataFeed",
+        4,
+        "write change files while delta.enableChangeDataFeed is true",
+    ),
+    legacy_writer(
+        "generatedColumns",
+        4,
+        "compute or verify delta.generationExpression",
+    ),
+    TableFeature {
+        kind: FeatureKind::LegacyReaderWriter,
+        min_reader_version: 2,
+        min_writer_version: 5,
+        ..both("columnMapping", &[], "write physical names and field ids")
+    },
+    legacy_writer(
+        "identityColumns",
+        6,
+        "assign identity values and advance their high-water marks",
+    ),
+    both(
+        "deletionVectors",
+        &[],
+        "carry deletion vectors over, and count rows without them",
+    ),
+    both("timestampNtz", &[], "write timestamps without time zone"),
+    both(
+        "v2Checkpoint",
+        &[],
+        "write V2 checkpoints where delta.checkpointPolicy asks for them",
+    ),
+    both(
+        "vacuumProtocolCheck",
+        &[],
+        "check the write protocol before VACUUM",
+    ),
+    both("typeWidening", &[], WIDEN),
+    both("typeWidening-preview", &[], WIDEN),
+    both("variantType", &[], VARIANT),
+    both("variantType-preview", &[], VARIANT),
+    both("variantShredding", &["variantType"], SHRED),
+    both("variantShredding-preview", &["variantType"], SHRED),
+    refused(
+        "catalogManaged",
+        &["inCommitTimestamp", "vacuumProtocolCheck"],
+        CATALOG,
+        ASK_CATALOG,
+    ),
+    refused(
+        "catalogOwned",
+        &["inCommitTimestamp", "vacuumProtocolCheck"],
+        CATALOG,
+        ASK_CATALOG,
+    ),
+    refused(
+        "catalogOwned-preview",
+        &["inCommitTimestamp", "vacuumProtocolCheck"],
+        CATALOG,
+        ASK_CATALOG,
+    ),
+    refused("geospatial", &[], GEO, ASK_GEO),
+    refused("geospatial-dev", &[], GEO, ASK_GEO),
+    refused(
+        "timestampNanos",
+        &["timestampNtz"],
+        "timestamps in nanoseconds are not understood",
+        "read it with a client that supports nanosecond timestamps",
+    ),
+    refused("adaptiveMetadata", TREE_REQUIRES, TREE, ASK_TREE),
+    refused("adaptiveMetadata-preview", TREE_REQUIRES, TREE, ASK_TREE),
+    refused(
+        "redirectReaderWriter-preview",
+        &[],
+        "reads of the table are redirected to another one",
+        "read the table that delta.redirectReaderWriter-preview names",
+    ),
+    writer(
+        "domainMetadata",
+        &[],
+        "preserve the metadata of every domain",
+    ),
+    writer(
+        "rowTracking",
+        &["domainMetadata"],
+        "assign row ids to every file and keep them over rewrites",
+    ),
+    writer(
+        "clustering",
+        &["domainMetadata"],
+        "keep statistics on the clustering columns",
+    ),
+    writer(
+        "allowColumnDefaults",
+        &[],
+        "fill columns that a write leaves out by CURRENT_DEFAULT",
+    ),
+    writer(
+        "inCommitTimestamp",
+        &[],
+        "begin every commit with a commitInfo that holds its timestamp",
+    ),
+    writer(
+        "icebergCompatV1",
+        &["columnMapping"],
+        "write files that Iceberg can read (V1 rules)",
+    ),
+    writer(
+        "icebergCompatV2",
+        &["columnMapping"],
+        "write files that Iceberg can read (V2 rules)",
+    ),
+    writer(
+        "icebergCompatV3",
+        &["columnMapping", "rowTracking"],
+        "write files that Iceberg can read (V3 rules)",
+    ),
+    writer(
+        "icebergWriterCompatV1",
+        &["icebergCompatV2"],
+        "keep to what Iceberg writers allow (V1 rules)",
+    ),
+    writer(
+        "icebergWriterCompatV3",
+        &["icebergCompatV3"],
+        "keep to what Iceberg writers allow (V3 rules)",
+    ),
+    writer(
+        "materializePartitionColumns",
+        &[],
+        "write partition columns into the data files too",
+    ),
+    writer(
+        "checkpointProtection",
+        &[],
+        "leave protected checkpoints and their commits in the log",
+    ),
+    writer(
+        "coordinatedCommits-preview",
+        &["inCommitTimestamp", "vacuumProtocolCheck"],
+        "commit through the table's coordinator",
+    ),
+    writer("collations", &["domainMetadata"], COLLATE),
+    writer("collations-preview", &["domainMetadata"], COLLATE),
+    writer(
+        "columnMappingUsageTracking",
+        &["columnMapping"],
+        "record dropped and renamed columns",
+    ),
+    writer(
+        "redirectWriterOnly-preview",
+        &[],
+        "send writes to the table that the redirect names",
+    ),
+];
+
+const TREE_REQUIRES: &[&str] = &[
+    "columnMapping",
+    "rowTracking",
+    "domainMetadata",
+    "deletionVectors",
+    "inCommitTimestamp",
+];
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    /// The versions that "Required Minimum Protocol" of the Spark `Protocol` document ends in; its
+    /// append-only step prints 3, but its own demo asserts 2.
+    #[test]
+    fn versions_of_the_required_minimum_protocol() {
+        for (name, reader, writer) in [
+            ("invariants", 1, 2),
+            ("appendOnly", 1, 2),
+            ("checkConstraints", 1, 3),
+            ("generatedColumns", 1, 4),
+            ("changeDataFeed", 1, 4),
+            ("identityColumns", 1, 6),
+            ("columnMapping", 2, 5),
+        ] {
+            let feature = find_feature(name).unwrap();
+            assert_eq!(
+                (feature.min_reader_version, feature.min_writer_version),
+                (reader, writer),
+                "{name}"
+            );
+            assert!(feature.is_legacy());
+        }
+        assert_eq!(
+            TABLE_FEATURES
+                .iter()
+                .filter(|feature| feature.is_legacy())
+                .count(),
+            7
+        );
+    }
+
+    /// The list of valid feature names in the protocol's appendix.
+    #[test]
+    fn knows_the_names_of_the_appendix() {
+        for name in [
+            "appendOnly",
+            "invariants",
+            "checkConstraints",
+            "generatedColumns",
+            "allowColumnDefaults",
+            "changeDataFeed",
+            "columnMapping",
+            "identityColumns",
+            "deletionVectors",
+            "rowTracking",
+            "timestampNtz",
+            "domainMetadata",
+            "v2Checkpoint",
+            "catalogManaged",
+            "icebergCompatV1",
+            "icebergCompatV2",
+            "clustering",
+            "vacuumProtocolCheck",
+            "inCommitTimestamp",
+        ] {
+            assert_eq!(find_feature(name).unwrap().name, name);
+            assert_eq!(find_feature(&name.to_uppercase()).unwrap().name, name);
+        }
+    }
+
+    #[test]
+    fn the_table_is_consistent() {
+        let names: HashSet<_> = TABLE_FEATURES
+            .iter()
+            .map(|feature| feature.name.to_lowercase())
+            .collect();
+        assert_eq!(names.len(), TABLE_FEATURES.len());
+        for feature in TABLE_FEATURES {
+            assert_eq!(
+                feature.binds_readers(),
+                feature.min_reader_version > 1,
+                "{}",
+                feature.name
+            );
+            assert_eq!(
+                feature.binds_readers(),
+                feature.reading != Reading::NoDuty,
+                "{}",
+                feature.name
+            );
+            for required in feature.requires {
+                let required = find_feature(required).unwrap();
+                assert!(required.min_writer_version <= feature.min_writer_version);
+            }
+        }
+    }
+}

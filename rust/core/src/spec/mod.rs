@@ -1,0 +1,11 @@
+//! The protocol's nouns as plain data: actions, schema, features, properties.
+//!
+//! Nothing here reads storage. Text from the log becomes a valid value or a typed error, by loops
+//! with explicit stacks, so that hostile nesting costs neither stack nor memory.
+
+pub mod actions;
+pub mod arrow;
+pub mod features;
+pub(crate) mod json;
+pub mod protocol;
+pub mod schema;

@@ -1,0 +1,232 @@
+//! May this build read the table, may it write it, and what stands in the way?
+//!
+//! Decided from versions and feature lists alone, feature by feature; no other part of a table is
+//! looked at.
+//!
+//! Protocol: "Protocol Evolution", "Table Features".
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+use crate::spec::actions::Protocol;
+use crate::spec::features::{FeatureKind, Reading, TABLE_FEATURES, find_feature};
+
+const MAX_READER_VERSION: i32 = 3;
+const MAX_WRITER_VERSION: i32 = 7;
+
+/// One thing that keeps this build from reading or writing a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// The feature's name, or the version field with its value, such as `minReaderVersion=4`.
+    pub feature: String,
+    /// What stands in the way.
+    pub reason: String,
+    /// What it would take.
+    pub remedy: String,
+}
+
+impl Obstacle {
+    fn new(
+        feature: impl Into<String>,
+        reason: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self {
+            feature: feature.into(),
+            reason: reason.into(),
+            remedy: remedy.into(),
+        }
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}; {}", self.feature, self.reason, self.remedy)
+    }
+}
+
+impl Protocol {
+    /// Whether tables of this protocol may use the feature: listed by name, or implied by versions
+    /// from before table features. Upper and lower case do not matter.
+    pub fn is_supported(&self, feature: &str) -> bool {
+        if self.listed().any(|name| name.eq_ignore_ascii_case(feature)) {
+            return true;
+        }
+        self.min_reader_version < MAX_READER_VERSION
+            && self.min_writer_version < MAX_WRITER_VERSION
+            && find_feature(feature).is_some_and(|feature| {
+                feature.is_legacy()
+                    && feature.min_writer_version <= self.min_writer_version
+                    && feature.min_reader_version <= self.min_reader_version
+            })
+    }
+
+    /// Everything that keeps this build from reading the table; empty when it can.
+    pub fn why_not_readable(&self) -> Vec<Obstacle> {
+        let mut obstacles: Vec<_> = self.reader_version_obstacle().into_iter().collect();
+        for name in self.reader_features.iter().flatten() {
+            match find_feature(name).map(|feature| feature.reading) {
+                Some(Reading::Supported | Reading::NoDuty) => {}
+                Some(Reading::Missing { reason, remedy }) => {
+                    obstacles.push(Obstacle::new(name, reason, remedy))
+                }
+                None => obstacles.push(Obstacle::new(
+                    name,
+                    "the reader feature is unknown to this build",
+                    "read it with a newer client, or drop the feature",
+                )),
+            }
+        }
+        obstacles
+    }
+
+    /// Everything that keeps this build from writing the table. Never empty: this build only reads,
+    /// and the list says what a writer would have to do for each feature of the table.
+    pub fn why_not_writable(&self) -> Vec<Obstacle> {
+        let mut obstacles = vec![Obstacle::new(
+            "writing",
+            "this build reads tables and writes none",
+            "write with another client; it must do what the following features ask",
+        )];
+        obstacles.extend(self.why_not_readable());
+        if self.min_writer_version > MAX_WRITER_VERSION {
+            obstacles.push(Obstacle::new(
+                format!("minWriterVersion={}", self.min_writer_version),
+                format!("the protocol is known up to writer version {MAX_WRITER_VERSION}"),
+                "write with a newer client",
+            ));
+        }
+        for feature in TABLE_FEATURES
+            .iter()
+            .filter(|feature| self.is_supported(feature.name))
+        {
+            if obstacles
+                .iter()
+                .all(|known| !known.feature.eq_ignore_ascii_case(feature.name))
+            {
+                let remedy = format!("a writer must {}", feature.writer_duty);
+                obstacles.push(Obstacle::new(
+                    feature.name,
+                    "writing it is not supported",
+                    remedy,
+                ));
+            }
+        }
+        for name in self.writer_features.iter().flatten() {
+            if obstacles
+                .iter()
+                .all(|known| !known.feature.eq_ignore_ascii_case(name))
+            {
+                obstacles.push(Obstacle::new(
+                    name,
+                    "the writer feature is unknown to this build",
+                    "write with a client that knows it, or drop the feature",
+                ));
+            }
+        }
+        obstacles
+    }
+
+    /// Lets a table through that this build reads correctly.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: `protocol.reader_version` for a reader version from the future, else
+    /// `protocol.reader_features` with the names of all features that are missing here. Corrupt:
+    /// `protocol.malformed` when versions and lists contradict each other.
+    pub fn check_readable(&self) -> Result<()> {
+        let obstacles = self.why_not_readable();
+        let list: Vec<_> = obstacles.iter().map(ToString::to_string).collect();
+        let message = format!("this build cannot read the table: {}", list.join(". "));
+        if self.reader_version_obstacle().is_some() {
+            return Err(Error::unsupported("protocol.reader_version", message));
+        }
+        self.check_well_formed()?;
+        if obstacles.is_empty() {
+            return Ok(());
+        }
+        Err(Error::unsupported("protocol.reader_features", message))
+    }
+
+    /// Versions and feature lists fit together. Versions above those known here are not judged.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `protocol.malformed`, with the contradiction.
+    pub fn check_well_formed(&self) -> Result<()> {
+        match self.contradiction() {
+            None => Ok(()),
+            Some(contradiction) => {
+                let message = format!("the protocol action contradicts itself: {contradiction}");
+                Err(Error::corrupt("protocol.malformed", message))
+            }
+        }
+    }
+
+    fn contradiction(&self) -> Option<String> {
+        let (reader, writer) = (self.min_reader_version, self.min_writer_version);
+        if reader < 1 || writer < 1 {
+            return Some(format!("versions ({reader}, {writer}) below 1"));
+        }
+        if reader > MAX_READER_VERSION || writer > MAX_WRITER_VERSION {
+            return None;
+        }
+        if self.reader_features.is_some() != (reader == MAX_READER_VERSION) {
+            return Some(format!(
+                "readerFeatures belongs to reader version 3 alone, found version {reader}"
+            ));
+        }
+        if self.writer_features.is_some() != (writer == MAX_WRITER_VERSION) {
+            return Some(format!(
+                "writerFeatures belongs to writer version 7 alone, found version {writer}"
+            ));
+        }
+        if reader == MAX_READER_VERSION && writer != MAX_WRITER_VERSION {
+            return Some(format!(
+                "reader version 3 needs writer version 7, found {writer}"
+            ));
+        }
+        let lists = |list: &Option<Vec<String>>, name: &str| {
+            list.iter()
+                .flatten()
+                .any(|listed| listed.eq_ignore_ascii_case(name))
+        };
+        for name in self.reader_features.iter().flatten() {
+            if !lists(&self.writer_features, name) {
+                return Some(format!(
+                    "{name} is a reader feature and not a writer feature"
+                ));
+            }
+        }
+        for name in self.writer_features.iter().flatten() {
+            let Some(feature) = find_feature(name).filter(|feature| feature.binds_readers()) else {
+                continue;
+            };
+            let implied = feature.kind == FeatureKind::LegacyReaderWriter
+                && (feature.min_reader_version..MAX_READER_VERSION).contains(&reader);
+            if !implied && !lists(&self.reader_features, name) {
+                return Some(format!("{name} binds readers and is a writer feature only"));
+            }
+        }
+        None
+    }
+
+    fn reader_version_obstacle(&self) -> Option<Obstacle> {
+        (self.min_reader_version > MAX_READER_VERSION).then(|| {
+            Obstacle::new(
+                format!("minReaderVersion={}", self.min_reader_version),
+                format!("the protocol is known up to reader version {MAX_READER_VERSION}"),
+                "read it with a newer client",
+            )
+        })
+    }
+
+    fn listed(&self) -> impl Iterator<Item = &str> {
+        let lists = [&self.reader_features, &self.writer_features];
+        lists.into_iter().flatten().flatten().map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

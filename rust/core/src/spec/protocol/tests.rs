@@ -1,0 +1,300 @@
+use super::*;
+use crate::error::ErrorKind;
+
+fn old(reader: i32, writer: i32) -> Protocol {
+    Protocol {
+        min_reader_version: reader,
+        min_writer_version: writer,
+        ..Protocol::default()
+    }
+}
+
+fn names(list: &[&str]) -> Option<Vec<String>> {
+    Some(list.iter().map(|name| (*name).to_owned()).collect())
+}
+
+fn listed(reader: &[&str], writer: &[&str]) -> Protocol {
+    Protocol {
+        reader_features: names(reader),
+        writer_features: names(writer),
+        ..old(3, 7)
+    }
+}
+
+/// The demo of the Spark `Protocol` document: append-only alone gives (1, 2).
+#[test]
+fn version_two_implies_append_only_and_invariants() {
+    let protocol = old(1, 2);
+    for (feature, supported) in [
+        ("appendOnly", true),
+        ("invariants", true),
+        ("checkConstraints", false),
+        ("columnMapping", false),
+    ] {
+        assert_eq!(protocol.is_supported(feature), supported, "{feature}");
+    }
+    assert!(protocol.check_readable().is_ok());
+}
+
+/// The cumulative table of writer versions and what they imply.
+#[test]
+fn legacy_versions_imply_features_cumulatively() {
+    let implied = |reader, writer| {
+        let protocol = old(reader, writer);
+        let all = TABLE_FEATURES
+            .iter()
+            .filter(|feature| protocol.is_supported(feature.name));
+        let mut names: Vec<_> = all.map(|feature| feature.name).collect();
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(implied(1, 1), [""; 0]);
+    assert_eq!(implied(1, 2), ["appendOnly", "invariants"]);
+    assert_eq!(
+        implied(1, 3),
+        ["appendOnly", "checkConstraints", "invariants"]
+    );
+    let four = [
+        "appendOnly",
+        "changeDataFeed",
+        "checkConstraints",
+        "generatedColumns",
+        "invariants",
+    ];
+    assert_eq!(implied(1, 4), four);
+    // column mapping needs reader version 2 as well
+    assert_eq!(implied(1, 5), four);
+    assert_eq!(implied(2, 4), four);
+    let with_mapping = |names: &[&'static str]| {
+        let mut names = names.to_vec();
+        names.push("columnMapping");
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(implied(2, 5), with_mapping(&four));
+    let six = [&four[..], &["identityColumns"]].concat();
+    assert_eq!(implied(2, 6), with_mapping(&six));
+}
+
+#[test]
+fn writer_version_seven_implies_nothing() {
+    let protocol = Protocol {
+        writer_features: names(&["changeDataFeed"]),
+        ..old(1, 7)
+    };
+    assert!(protocol.is_supported("changeDataFeed"));
+    assert!(protocol.is_supported("CHANGEDATAFEED"));
+    assert!(!protocol.is_supported("appendOnly"));
+    let mapped = Protocol {
+        writer_features: names(&["columnMapping"]),
+        ..old(2, 7)
+    };
+    assert!(mapped.is_supported("columnMapping"));
+    assert!(mapped.check_readable().is_ok());
+    let unmapped = Protocol {
+        writer_features: names(&["appendOnly"]),
+        ..old(2, 7)
+    };
+    assert!(!unmapped.is_supported("columnMapping"));
+}
+
+#[test]
+fn features_without_a_duty_for_readers_are_readable() {
+    let writer_only = Protocol {
+        writer_features: names(&[
+            "icebergCompatV2",
+            "columnMapping",
+            "liquid",
+            "rowTracking",
+            "domainMetadata",
+        ]),
+        ..old(2, 7)
+    };
+    writer_only.check_readable().unwrap();
+    // a writer-only name in readerFeatures asks nothing of readers either
+    listed(
+        &["rowTracking", "deletionVectors"],
+        &["rowTracking", "deletionVectors"],
+    )
+    .check_readable()
+    .unwrap();
+    listed(
+        &[
+            "deletionVectors",
+            "v2Checkpoint",
+            "columnMapping",
+            "typeWidening-preview",
+            "variantShredding-preview",
+        ],
+        &[
+            "deletionVectors",
+            "v2Checkpoint",
+            "columnMapping",
+            "typeWidening-preview",
+            "variantShredding-preview",
+            "inCommitTimestamp",
+            "somethingNew",
+        ],
+    )
+    .check_readable()
+    .unwrap();
+}
+
+#[test]
+fn one_error_names_every_missing_feature() {
+    let names = [
+        "deletionVectors",
+        "catalogManaged",
+        "featureFromTheFuture",
+        "geospatial",
+    ];
+    let protocol = listed(&names, &names);
+    let error = protocol.check_readable().unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Unsupported, "protocol.reader_features")
+    );
+    let message = error.to_string();
+    for name in [
+        "catalogManaged",
+        "featureFromTheFuture",
+        "geospatial",
+        "catalog",
+    ] {
+        assert!(message.contains(name), "{message}");
+    }
+    assert!(!message.contains("deletionVectors"), "{message}");
+    assert_eq!(protocol.why_not_readable().len(), 3);
+}
+
+#[test]
+fn a_reader_version_from_the_future_is_unsupported_not_corrupt() {
+    // the protocols of the golden tables simple_table_features and deltalog-invalid-protocol-version
+    let five = Protocol {
+        min_reader_version: 5,
+        ..listed(&["columnMapping", "blahabl"], &["columnMapping"])
+    };
+    let error = five.check_readable().unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Unsupported, "protocol.reader_version")
+    );
+    assert!(error.to_string().contains("blahabl"), "{error}");
+    let many = Protocol {
+        min_reader_version: 99,
+        ..listed(&[], &[])
+    };
+    assert_eq!(
+        many.check_readable().unwrap_err().code(),
+        "protocol.reader_version"
+    );
+}
+
+#[test]
+fn a_writer_version_from_the_future_is_readable() {
+    assert!(old(1, 8).check_readable().is_ok());
+    assert!(
+        old(1, 8)
+            .why_not_writable()
+            .iter()
+            .any(|obstacle| obstacle.feature == "minWriterVersion=8")
+    );
+}
+
+#[test]
+fn the_legal_shapes_are_well_formed() {
+    for (reader, writer) in [
+        (1, 1),
+        (1, 2),
+        (1, 3),
+        (1, 4),
+        (1, 5),
+        (1, 6),
+        (2, 2),
+        (2, 5),
+        (2, 6),
+    ] {
+        old(reader, writer).check_well_formed().unwrap();
+    }
+    for reader in [1, 2] {
+        Protocol {
+            writer_features: names(&[]),
+            ..old(reader, 7)
+        }
+        .check_well_formed()
+        .unwrap();
+    }
+    listed(&[], &["appendOnly", "invariants"])
+        .check_well_formed()
+        .unwrap();
+}
+
+#[test]
+fn contradictions_are_corrupt() {
+    let cases = [
+        old(0, 2),
+        old(1, 0),
+        old(1, 7),
+        old(3, 7),
+        Protocol {
+            reader_features: names(&[]),
+            ..old(3, 6)
+        },
+        Protocol {
+            reader_features: names(&[]),
+            writer_features: names(&[]),
+            ..old(2, 7)
+        },
+        Protocol {
+            writer_features: names(&[]),
+            ..old(1, 6)
+        },
+        listed(&["deletionVectors"], &[]),
+        listed(&["unknown"], &[]),
+        listed(&[], &["deletionVectors"]),
+        listed(&[], &["columnMapping"]),
+        Protocol {
+            writer_features: names(&["deletionVectors"]),
+            ..old(1, 7)
+        },
+        Protocol {
+            writer_features: names(&["columnMapping"]),
+            ..old(1, 7)
+        },
+    ];
+    for protocol in cases {
+        let error = protocol.check_readable().unwrap_err();
+        assert_eq!(
+            (error.kind(), error.code()),
+            (ErrorKind::Corrupt, "protocol.malformed"),
+            "{protocol:?}"
+        );
+    }
+}
+
+#[test]
+fn obstacles_to_writing_name_each_feature_once() {
+    let protocol = listed(
+        &["deletionVectors", "geospatial"],
+        &["deletionVectors", "geospatial", "liquid"],
+    );
+    let features: Vec<_> = protocol
+        .why_not_writable()
+        .into_iter()
+        .map(|obstacle| obstacle.feature)
+        .collect();
+    assert_eq!(
+        features,
+        ["writing", "geospatial", "deletionVectors", "liquid"]
+    );
+    let legacy: Vec<_> = old(1, 2)
+        .why_not_writable()
+        .into_iter()
+        .map(|obstacle| obstacle.feature)
+        .collect();
+    assert_eq!(legacy, ["writing", "appendOnly", "invariants"]);
+    for obstacle in protocol.why_not_writable() {
+        assert!(!obstacle.reason.is_empty() && !obstacle.remedy.is_empty());
+        assert!(obstacle.to_string().starts_with(&obstacle.feature));
+    }
+}

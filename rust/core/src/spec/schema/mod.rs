@@ -1,0 +1,182 @@
+//! The table's schema: nested types as plain data, parsed from `schemaString`.
+//!
+//! Nesting is bounded by [`MAX_TYPE_DEPTH`], so values may be walked, compared and dropped by plain
+//! recursion.
+//!
+//! Protocol: "Schema Serialization Format".
+
+mod parse;
+mod type_name;
+
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::spec::json::clipped;
+
+/// Levels of arrays, maps and structs allowed inside each other, below the table's own struct.
+pub const MAX_TYPE_DEPTH: usize = 500;
+
+/// Fields in order; no two names are equal when upper and lower case are ignored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StructType {
+    fields: Vec<StructField>,
+}
+
+/// One named column, or a named part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StructField {
+    /// The logical name.
+    pub name: String,
+    /// The type of its values.
+    pub data_type: DataType,
+    /// Whether values may be null.
+    pub nullable: bool,
+    /// Arbitrary JSON kept from the log: comments, column mapping, constraints, `varchar` lengths.
+    pub metadata: Map<String, Value>,
+}
+
+/// The type of a column or of a part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DataType {
+    /// A type without parts.
+    Primitive(PrimitiveType),
+    /// A list.
+    Array(Box<ArrayType>),
+    /// Keys with values.
+    Map(Box<MapType>),
+    /// Named parts.
+    Struct(Box<StructType>),
+}
+
+/// A type without parts, by its name in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrimitiveType {
+    /// UTF-8 text; also `char(n)` and `varchar(n)`.
+    String,
+    /// 64 bits.
+    Long,
+    /// 32 bits.
+    Integer,
+    /// 16 bits.
+    Short,
+    /// 8 bits.
+    Byte,
+    /// IEEE 754, 32 bits.
+    Float,
+    /// IEEE 754, 64 bits.
+    Double,
+    /// Exact numbers with `scale <= precision <= 38`.
+    Decimal {
+        /// Digits in all.
+        precision: u8,
+        /// Digits after the point.
+        scale: u8,
+    },
+    /// True or false.
+    Boolean,
+    /// Bytes.
+    Binary,
+    /// A day of the proleptic Gregorian calendar.
+    Date,
+    /// An instant, in microseconds.
+    Timestamp,
+    /// A wall-clock time without zone, in microseconds.
+    TimestampNtz,
+    /// A semi-structured value.
+    Variant,
+    /// A column that holds nothing but nulls.
+    Void,
+    /// Months; every spelling from `interval year` to `interval year to month`.
+    IntervalYearMonth,
+    /// Microseconds; every spelling from `interval day` to `interval day to second`.
+    IntervalDayTime,
+    /// Shapes on a plane, as WKB.
+    Geometry {
+        /// Coordinate reference system, `authority:code`.
+        crs: String,
+    },
+    /// Shapes on an ellipsoid, as WKB.
+    Geography {
+        /// Coordinate reference system, `authority:code`.
+        crs: String,
+        /// How edges run between points.
+        algorithm: String,
+    },
+}
+
+/// The type of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayType {
+    /// The type of its elements.
+    pub element_type: DataType,
+    /// Whether elements may be null.
+    pub contains_null: bool,
+}
+
+/// The type of a map; keys are never null.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MapType {
+    /// The type of its keys.
+    pub key_type: DataType,
+    /// The type of its values.
+    pub value_type: DataType,
+    /// Whether values may be null.
+    pub value_contains_null: bool,
+}
+
+impl StructType {
+    /// A struct of these fields.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `schema.duplicate_column` when two names differ in upper and lower case at most.
+    pub fn new(fields: Vec<StructField>) -> Result<Self> {
+        let mut seen = std::collections::HashSet::with_capacity(fields.len());
+        for field in &fields {
+            if !seen.insert(field.name.to_lowercase()) {
+                let message = format!(
+                    "the schema has two columns named {} at one level (upper and lower case ignored)",
+                    clipped(&field.name)
+                );
+                return Err(Error::corrupt("schema.duplicate_column", message));
+            }
+        }
+        Ok(Self { fields })
+    }
+
+    /// The fields in order.
+    pub fn fields(&self) -> &[StructField] {
+        &self.fields
+    }
+
+    /// The field with exactly this name, else the one that differs in upper and lower case only.
+    pub fn field(&self, name: &str) -> Option<&StructField> {
+        let exact = self.fields.iter().find(|field| field.name == name);
+        exact.or_else(|| {
+            let name = name.to_lowercase();
+            self.fields
+                .iter()
+                .find(|field| field.name.to_lowercase() == name)
+        })
+    }
+}
+
+impl StructField {
+    /// The name that data files, statistics and partition values use when columns are mapped.
+    pub fn physical_name(&self) -> Option<&str> {
+        self.metadata
+            .get("delta.columnMapping.physicalName")
+            .and_then(Value::as_str)
+    }
+
+    /// The Parquet field id of a mapped column.
+    pub fn column_id(&self) -> Option<i64> {
+        self.metadata
+            .get("delta.columnMapping.id")
+            .and_then(Value::as_i64)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+mod tests;

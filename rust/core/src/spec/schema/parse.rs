@@ -1,0 +1,342 @@
+//! `schemaString` to types, with a list of open parts instead of recursion.
+
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::spec::json::{Event, JsonError, JsonReader, clipped};
+use crate::spec::schema::{
+    ArrayType, DataType, MAX_TYPE_DEPTH, MapType, PrimitiveType, StructField, StructType,
+};
+
+/// Three brackets a struct level (type, list of fields, field), and room for metadata.
+const MAX_BRACKETS: usize = 3 * (MAX_TYPE_DEPTH + 1) + 200;
+
+impl StructType {
+    /// Parses the `schemaString` of a `metaData` action. Empty text is a schema without columns, as
+    /// tables have it that were created before anything was known of them. A missing `nullable` or
+    /// `containsNull` means that nulls may occur; unknown keys are passed over; a user-defined type
+    /// is read as the type that stores it.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `schema.json` with the byte in the text where it stops being a schema,
+    /// `schema.type` for a type that does not exist, `schema.depth` beyond [`MAX_TYPE_DEPTH`],
+    /// `schema.duplicate_column`.
+    pub fn parse(schema_string: &str) -> Result<Self> {
+        if schema_string.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        let mut parser = Parser {
+            reader: JsonReader::new(schema_string, MAX_BRACKETS),
+            open: Vec::new(),
+            depth: 0,
+        };
+        match parser.run()? {
+            DataType::Struct(fields) => Ok(*fields),
+            _ => Err(parser.wrong("the table's own type is no struct")),
+        }
+    }
+}
+
+/// What has been opened and not closed yet.
+enum Open {
+    Type(TypeParts),
+    Fields(Vec<StructField>),
+    Field(FieldParts),
+}
+
+/// Where a finished type goes in the part around it.
+#[derive(Clone, Copy)]
+enum Slot {
+    OfField,
+    Element,
+    Key,
+    Value,
+    Stored,
+}
+
+#[derive(Default)]
+struct TypeParts {
+    name: Option<String>,
+    fields: Option<Vec<StructField>>,
+    element: Option<DataType>,
+    key: Option<DataType>,
+    value: Option<DataType>,
+    stored: Option<DataType>,
+    contains_null: Option<bool>,
+    value_contains_null: Option<bool>,
+    next: Option<Slot>,
+}
+
+#[derive(Default)]
+struct FieldParts {
+    name: Option<String>,
+    data_type: Option<DataType>,
+    nullable: Option<bool>,
+    metadata: Map<String, Value>,
+}
+
+struct Parser<'a> {
+    reader: JsonReader<'a>,
+    open: Vec<Open>,
+    /// Open types below the table's own.
+    depth: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn run(&mut self) -> Result<DataType> {
+        if self.event()? != Event::BeginObject {
+            return Err(self.wrong("no JSON object"));
+        }
+        self.open.push(Open::Type(TypeParts::default()));
+        loop {
+            let event = self.event()?;
+            let Some(part) = self.open.pop() else {
+                return Err(self.wrong("a bracket too many"));
+            };
+            let finished = match part {
+                Open::Type(part) => self.in_type(part, event)?,
+                Open::Fields(part) => self.in_fields(part, event)?,
+                Open::Field(part) => self.in_field(part, event)?,
+            };
+            let Some(finished) = finished else {
+                continue;
+            };
+            if self.open.is_empty() {
+                return match self.event()? {
+                    Event::End => Ok(finished),
+                    _ => Err(self.wrong("more text after the schema")),
+                };
+            }
+            self.depth = self.depth.saturating_sub(1);
+            self.place(finished)?;
+        }
+    }
+
+    fn in_type(&mut self, mut part: TypeParts, event: Event<'_>) -> Result<Option<DataType>> {
+        let key = match event {
+            Event::EndObject => return self.finish_type(part).map(Some),
+            Event::Key(key) => key,
+            _ => return Err(self.wrong("a type is not an object")),
+        };
+        let slot = match key.as_ref() {
+            "type" => {
+                part.name = Some(self.text("the name of a type")?);
+                None
+            }
+            "containsNull" => {
+                part.contains_null = self.boolean()?;
+                None
+            }
+            "valueContainsNull" => {
+                part.value_contains_null = self.boolean()?;
+                None
+            }
+            "fields" => {
+                if self.event()? != Event::BeginArray {
+                    return Err(self.wrong("the fields of a struct are not a list"));
+                }
+                self.open.push(Open::Type(part));
+                self.open.push(Open::Fields(Vec::new()));
+                return Ok(None);
+            }
+            "elementType" => Some(Slot::Element),
+            "keyType" => Some(Slot::Key),
+            "valueType" => Some(Slot::Value),
+            "sqlType" => Some(Slot::Stored),
+            _ => {
+                self.reader.skip_value().map_err(wrong_at)?;
+                None
+            }
+        };
+        part.next = slot;
+        self.open.push(Open::Type(part));
+        if slot.is_some() {
+            self.begin_type().map(|()| None)
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn in_fields(
+        &mut self,
+        fields: Vec<StructField>,
+        event: Event<'_>,
+    ) -> Result<Option<DataType>> {
+        match event {
+            Event::BeginObject => {
+                self.open.push(Open::Fields(fields));
+                self.open.push(Open::Field(FieldParts::default()));
+            }
+            Event::EndArray => match self.open.last_mut() {
+                Some(Open::Type(part)) => part.fields = Some(fields),
+                _ => return Err(self.wrong("a list of fields stands outside a struct")),
+            },
+            _ => return Err(self.wrong("a field is not an object")),
+        }
+        Ok(None)
+    }
+
+    fn in_field(&mut self, mut part: FieldParts, event: Event<'_>) -> Result<Option<DataType>> {
+        let key = match event {
+            Event::EndObject => return self.finish_field(part).map(|()| None),
+            Event::Key(key) => key,
+            _ => return Err(self.wrong("a field is not an object")),
+        };
+        match key.as_ref() {
+            "name" => part.name = Some(self.text("the name of a field")?),
+            "nullable" => part.nullable = self.boolean()?,
+            "metadata" => {
+                let text = self.reader.skip_value().map_err(wrong_at)?;
+                // serde_json's own limit of 128 levels holds here
+                let metadata: Option<Map<String, Value>> =
+                    serde_json::from_str(text).map_err(|cause| {
+                        self.wrong("the metadata of a field is malformed")
+                            .because(cause)
+                    })?;
+                part.metadata = metadata.unwrap_or_default();
+            }
+            "type" => {
+                self.open.push(Open::Field(part));
+                return self.begin_type().map(|()| None);
+            }
+            _ => {
+                self.reader.skip_value().map_err(wrong_at)?;
+            }
+        }
+        self.open.push(Open::Field(part));
+        Ok(None)
+    }
+
+    /// Reads a type by its name, or opens one that has parts.
+    fn begin_type(&mut self) -> Result<()> {
+        match self.event()? {
+            Event::String(name) => {
+                let data_type = self.named(&name)?;
+                self.place(data_type)
+            }
+            Event::BeginObject => {
+                if self.depth >= MAX_TYPE_DEPTH {
+                    let message =
+                        format!("the schema nests types more than {MAX_TYPE_DEPTH} levels deep");
+                    return Err(Error::corrupt("schema.depth", message));
+                }
+                self.depth += 1;
+                self.open.push(Open::Type(TypeParts::default()));
+                Ok(())
+            }
+            _ => Err(self.wrong("a type is neither a name nor an object")),
+        }
+    }
+
+    /// Hands a finished type to the part that waits for it.
+    fn place(&mut self, data_type: DataType) -> Result<()> {
+        let slot = match self.open.last() {
+            Some(Open::Field(_)) => Some(Slot::OfField),
+            Some(Open::Type(part)) => part.next,
+            _ => None,
+        };
+        match (slot, self.open.last_mut()) {
+            (Some(Slot::OfField), Some(Open::Field(part))) => part.data_type = Some(data_type),
+            (Some(Slot::Element), Some(Open::Type(part))) => part.element = Some(data_type),
+            (Some(Slot::Key), Some(Open::Type(part))) => part.key = Some(data_type),
+            (Some(Slot::Value), Some(Open::Type(part))) => part.value = Some(data_type),
+            (Some(Slot::Stored), Some(Open::Type(part))) => part.stored = Some(data_type),
+            _ => return Err(self.wrong("a type stands where none belongs")),
+        }
+        Ok(())
+    }
+
+    fn finish_type(&self, part: TypeParts) -> Result<DataType> {
+        let Some(name) = part.name else {
+            return Err(self.wrong("a type has no name"));
+        };
+        match name.as_str() {
+            "struct" => {
+                let fields = part
+                    .fields
+                    .ok_or_else(|| self.wrong("a struct has no fields"))?;
+                Ok(DataType::Struct(Box::new(StructType::new(fields)?)))
+            }
+            "array" => Ok(DataType::Array(Box::new(ArrayType {
+                element_type: part
+                    .element
+                    .ok_or_else(|| self.wrong("an array has no elementType"))?,
+                contains_null: part.contains_null.unwrap_or(true),
+            }))),
+            "map" => Ok(DataType::Map(Box::new(MapType {
+                key_type: part.key.ok_or_else(|| self.wrong("a map has no keyType"))?,
+                value_type: part
+                    .value
+                    .ok_or_else(|| self.wrong("a map has no valueType"))?,
+                value_contains_null: part.value_contains_null.unwrap_or(true),
+            }))),
+            "udt" => part
+                .stored
+                .ok_or_else(|| self.wrong("a user-defined type has no sqlType")),
+            // also {"type":"variant"}
+            name => self.named(name),
+        }
+    }
+
+    fn finish_field(&mut self, part: FieldParts) -> Result<()> {
+        let field = StructField {
+            name: part.name.ok_or_else(|| self.wrong("a field has no name"))?,
+            data_type: part
+                .data_type
+                .ok_or_else(|| self.wrong("a field has no type"))?,
+            nullable: part.nullable.unwrap_or(true),
+            metadata: part.metadata,
+        };
+        match self.open.last_mut() {
+            Some(Open::Fields(fields)) => fields.push(field),
+            _ => return Err(self.wrong("a field stands outside a struct")),
+        }
+        Ok(())
+    }
+
+    fn named(&self, name: &str) -> Result<DataType> {
+        PrimitiveType::from_name(name)
+            .map(DataType::Primitive)
+            .ok_or_else(|| {
+                let place = self.reader.offset();
+                let message = format!(
+                    "schemaString has the type {}, which is unknown, at byte {place} of its text",
+                    clipped(name)
+                );
+                Error::corrupt("schema.type", message)
+            })
+    }
+
+    fn text(&mut self, what: &str) -> Result<String> {
+        match self.event()? {
+            Event::String(text) => Ok(text.into_owned()),
+            _ => Err(self.wrong(format!("{what} is no string"))),
+        }
+    }
+
+    fn boolean(&mut self) -> Result<Option<bool>> {
+        match self.event()? {
+            Event::Bool(value) => Ok(Some(value)),
+            Event::Null => Ok(None),
+            _ => Err(self.wrong("whether nulls may occur is neither true nor false")),
+        }
+    }
+
+    fn event(&mut self) -> Result<Event<'a>> {
+        self.reader.next().map_err(wrong_at)
+    }
+
+    fn wrong(&self, message: impl Into<String>) -> Error {
+        wrong_at(self.reader.error(message))
+    }
+}
+
+/// The byte is one of the schema's text, which is no byte of the file that holds it: it belongs in
+/// the message, not into the error's own offset.
+fn wrong_at(error: JsonError) -> Error {
+    Error::corrupt(
+        "schema.json",
+        format!("schemaString is not a schema: {error} of its text"),
+    )
+}

@@ -1,0 +1,84 @@
+//! May the caller's wish to stop (Ctrl-C) reach long work? Here it does.
+//!
+//! The binding installs one hook; loops and waits of this crate ask [`check`] often, and the hook is
+//! called at most every 50 ms in each thread.
+
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+
+/// How long a wait may last before it asks [`check`].
+pub const INTERVAL: Duration = Duration::from_millis(50);
+
+static HOOK: OnceLock<fn() -> bool> = OnceLock::new();
+
+thread_local! {
+    static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Installs the hook that says whether to stop. It is called in the thread that called into this
+/// crate, never in a pool's. The first hook stays; later ones are ignored.
+pub fn install(hook: fn() -> bool) {
+    let _first_stays = HOOK.set(hook);
+}
+
+/// Asks the hook, at most every [`INTERVAL`] in one thread, so that it is cheap in any loop.
+///
+/// # Errors
+///
+/// `interrupted`, once the hook says so.
+pub fn check() -> Result<()> {
+    let Some(hook) = HOOK.get() else {
+        return Ok(());
+    };
+    let now = Instant::now();
+    if LAST
+        .get()
+        .is_some_and(|last| now.duration_since(last) < INTERVAL)
+    {
+        return Ok(());
+    }
+    LAST.set(Some(now));
+    if hook() {
+        Err(Error::interrupted())
+    } else {
+        Ok(())
+    }
+}
+
+/// Lets a test interrupt its own thread and no other.
+#[cfg(test)]
+pub(crate) mod testing {
+    use std::cell::Cell;
+
+    thread_local! {
+        static STOP: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// From now on, work that this thread waits for is interrupted (or no longer).
+    pub(crate) fn stop_this_thread(stop: bool) {
+        super::install(|| STOP.get());
+        super::LAST.set(None);
+        STOP.set(stop);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn stops_only_when_asked_and_only_every_interval() {
+        testing::stop_this_thread(false);
+        assert!(check().is_ok());
+        testing::stop_this_thread(true);
+        assert!(check().is_err_and(|error| error.kind() == ErrorKind::Interrupted));
+        assert!(check().is_ok(), "asked again too soon");
+        std::thread::sleep(INTERVAL);
+        assert!(check().is_err());
+        testing::stop_this_thread(false);
+    }
+}

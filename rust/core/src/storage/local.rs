@@ -1,0 +1,345 @@
+//! A table on a local file system, by the system's own calls: no async, no runtime.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind as IoKind, Read, Write};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+
+use super::{FileMeta, Storage, interrupt, ordered::ordered, pool};
+use crate::error::{Error, Result};
+
+/// So many files are read one after the other: a thread hop costs more than a small read.
+const FEW_FILES: usize = 8;
+/// No more than so many small files are one unit of work.
+const FILES_PER_UNIT: usize = 64;
+
+/// Opening a pipe that nobody writes to must not wait; no effect on regular files.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const O_NONBLOCK: i32 = 0o4000;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const O_NONBLOCK: i32 = 0x4;
+
+/// Storage below one directory.
+#[derive(Clone, Debug)]
+pub struct LocalStorage {
+    root: Arc<str>,
+    /// Absolute, without a slash at the end.
+    directory: Arc<str>,
+}
+
+impl LocalStorage {
+    /// Storage below the absolute `directory`; `root` is its URI, for messages. No I/O.
+    pub fn new(root: &str, directory: &str) -> Self {
+        Self {
+            root: root.into(),
+            directory: directory.trim_end_matches('/').into(),
+        }
+    }
+
+    fn full_path(&self, path: &str) -> Result<String> {
+        if path.split('/').any(|part| part == "..") {
+            return Err(
+                Error::invalid("path.escapes_root", "a storage path may not contain `..`")
+                    .at_path(path),
+            );
+        }
+        if path.starts_with('/') {
+            return Ok(path.to_owned());
+        }
+        let mut full = String::with_capacity(self.directory.len() + 1 + path.len());
+        full.push_str(&self.directory);
+        full.push('/');
+        full.push_str(path);
+        Ok(full)
+    }
+
+    fn open(&self, path: &str) -> Result<(File, fs::Metadata)> {
+        let full = self.full_path(path)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(O_NONBLOCK)
+            .open(full)
+            .map_err(|cause| failed("read", path, cause))?;
+        let metadata = file
+            .metadata()
+            .map_err(|cause| failed("read", path, cause))?;
+        if !metadata.is_file() {
+            return Err(not_a_file(path));
+        }
+        Ok((file, metadata))
+    }
+
+    /// One entry of a directory as a listing shows it; None for what is no file, or has gone since.
+    fn entry(entry: &fs::DirEntry, path: &str) -> io::Result<Option<FileMeta>> {
+        let found: io::Result<_> = (|| {
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                return Ok(None);
+            }
+            let metadata = if kind.is_symlink() {
+                fs::metadata(entry.path())?
+            } else {
+                entry.metadata()?
+            };
+            Ok(metadata.is_file().then(|| meta(path, &metadata)))
+        })();
+        match found {
+            Err(gone) if gone.kind() == IoKind::NotFound => Ok(None),
+            other => other,
+        }
+    }
+
+    fn write_beside(&self, full: &str, bytes: &[u8]) -> io::Result<String> {
+        static COUNTER: AtomicU64 = AtomicU64::new(0);
+        let (directory, name) = full.rsplit_once('/').unwrap_or(("", full));
+        fs::create_dir_all(if directory.is_empty() { "/" } else { directory })?;
+        loop {
+            let temporary = format!(
+                "{directory}/.{name}.{}.{}.tmp",
+                std::process::id(),
+                COUNTER.fetch_add(1, Ordering::Relaxed)
+            );
+            let mut file = match OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(&temporary)
+            {
+                Ok(file) => file,
+                Err(left_over) if left_over.kind() == IoKind::AlreadyExists => continue,
+                Err(other) => return Err(other),
+            };
+            let written = file.write_all(bytes).and_then(|()| file.sync_all());
+            return match written {
+                Ok(()) => Ok(temporary),
+                Err(cause) => {
+                    let _first_error_counts = fs::remove_file(&temporary);
+                    Err(cause)
+                }
+            };
+        }
+    }
+}
+
+impl Storage for LocalStorage {
+    fn root(&self) -> &str {
+        &self.root
+    }
+
+    fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
+        let full = self.full_path(directory)?;
+        let entries = match fs::read_dir(full) {
+            Ok(entries) => entries,
+            Err(absent) if matches!(absent.kind(), IoKind::NotFound | IoKind::NotADirectory) => {
+                return Ok(Vec::new());
+            }
+            Err(cause) => return Err(failed("list", directory, cause)),
+        };
+        let directory = directory.trim_end_matches('/');
+        let mut files = Vec::new();
+        for entry in entries {
+            interrupt::check()?;
+            let entry = entry.map_err(|cause| failed("list", directory, cause))?;
+            let name = entry.file_name();
+            // A name that is not UTF-8 belongs to no Delta file.
+            let Some(name) = name.to_str().filter(|name| *name >= from) else {
+                continue;
+            };
+            let path = if directory.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{directory}/{name}")
+            };
+            let found = Self::entry(&entry, &path).map_err(|cause| failed("list", &path, cause))?;
+            files.extend(found);
+        }
+        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        Ok(files)
+    }
+
+    fn read(&self, path: &str) -> Result<Bytes> {
+        let (file, metadata) = self.open(path)?;
+        let size = usize::try_from(metadata.len()).map_err(|_| too_large(path, metadata.len()))?;
+        let mut bytes = room_for(size, path)?;
+        // Not beyond the size seen: a file that grows meanwhile is read as it was.
+        (&file)
+            .take(metadata.len())
+            .read_to_end(&mut bytes)
+            .map_err(|cause| failed("read", path, cause))?;
+        Ok(bytes.into())
+    }
+
+    fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let (file, metadata) = self.open(path)?;
+        let size = metadata.len();
+        if let Some(bad) = ranges
+            .iter()
+            .find(|range| range.start > range.end || range.end > size)
+        {
+            return Err(beyond_the_end(path, bad, size));
+        }
+        let mut results = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            interrupt::check()?;
+            let length = range.end - range.start;
+            let length = usize::try_from(length).map_err(|_| too_large(path, length))?;
+            let mut bytes = room_for(length, path)?;
+            bytes.resize(length, 0);
+            file.read_exact_at(&mut bytes, range.start)
+                .map_err(|cause| match cause.kind() {
+                    IoKind::UnexpectedEof => beyond_the_end(path, range, size),
+                    _ => failed("read", path, cause).at_offset(range.start),
+                })?;
+            results.push(bytes.into());
+        }
+        Ok(results)
+    }
+
+    fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
+        if paths.len() <= FEW_FILES || pool::threads() < 2 {
+            return paths
+                .iter()
+                .map(|path| interrupt::check().and_then(|()| self.read(path)))
+                .collect();
+        }
+        let per_unit = paths
+            .len()
+            .div_ceil(8 * pool::threads())
+            .clamp(1, FILES_PER_UNIT);
+        let units: Vec<Vec<String>> = paths
+            .chunks(per_unit)
+            .map(|unit| unit.iter().map(|path| (*path).to_owned()).collect())
+            .collect();
+        let storage = self.clone();
+        let mut results = Vec::with_capacity(paths.len());
+        let all = units.len();
+        for (unit, asked) in ordered(units, all, move |unit: Vec<String>| {
+            Ok(unit
+                .iter()
+                .map(|path| storage.read(path))
+                .collect::<Vec<_>>())
+        })
+        .zip(paths.chunks(per_unit))
+        {
+            match unit {
+                Ok(unit) => results.extend(unit),
+                Err(error) => {
+                    // An interrupt or a bug: one error for the unit, the same again for its others.
+                    let again = (error.kind(), error.code(), error.message().to_owned());
+                    results.push(Err(error));
+                    results.extend(asked.iter().skip(1).map(|path| {
+                        Err(Error::new(again.0, again.1, again.2.clone()).at_path(*path))
+                    }));
+                }
+            }
+        }
+        // After an interrupt the units end early; every path still gets its answer.
+        results.resize_with(paths.len(), || Err(Error::interrupted()));
+        results
+    }
+
+    fn head(&self, path: &str) -> Result<FileMeta> {
+        let metadata =
+            fs::metadata(self.full_path(path)?).map_err(|cause| failed("look at", path, cause))?;
+        if metadata.is_file() {
+            Ok(meta(path, &metadata))
+        } else {
+            Err(not_a_file(path))
+        }
+    }
+
+    /// The bytes are written to a temporary file beside it, synced, and linked to the name; then the
+    /// directory is synced. A reader sees the whole file or none, also after a power cut.
+    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        let full = self.full_path(path)?;
+        let temporary = self
+            .write_beside(&full, bytes)
+            .map_err(|cause| failed("write", path, cause))?;
+        let linked = fs::hard_link(&temporary, &full);
+        let _it_is_only_rubbish = fs::remove_file(&temporary);
+        match linked {
+            Ok(()) => {}
+            Err(taken) if taken.kind() == IoKind::AlreadyExists => return Ok(false),
+            Err(cause) => return Err(failed("write", path, cause)),
+        }
+        let directory = full
+            .rsplit_once('/')
+            .map_or("/", |(directory, _)| directory);
+        File::open(if directory.is_empty() { "/" } else { directory })
+            .and_then(|directory| directory.sync_all())
+            .map_err(|cause| failed("sync the directory of", path, cause))?;
+        Ok(true)
+    }
+}
+
+fn meta(path: &str, metadata: &fs::Metadata) -> FileMeta {
+    let modification_time = metadata
+        .mtime()
+        .saturating_mul(1000)
+        .saturating_add(metadata.mtime_nsec().div_euclid(1_000_000));
+    FileMeta {
+        path: path.to_owned(),
+        size: metadata.len(),
+        modification_time,
+    }
+}
+
+/// An empty buffer with exactly this room, or an error where there is no memory for it.
+fn room_for(length: usize, path: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(length)
+        .map_err(|_| too_large(path, length as u64))?;
+    Ok(bytes)
+}
+
+fn too_large(path: &str, length: u64) -> Error {
+    Error::storage(
+        "storage.too_large",
+        format!("no memory for {length} bytes of this file"),
+    )
+    .at_path(path)
+}
+
+fn not_a_file(path: &str) -> Error {
+    Error::storage(
+        "storage.not_a_file",
+        "there is something else where a file should be",
+    )
+    .at_path(path)
+}
+
+/// A range that the file does not have.
+pub(super) fn beyond_the_end(path: &str, range: &Range<u64>, size: u64) -> Error {
+    Error::corrupt(
+        "storage.truncated",
+        format!(
+            "bytes {} to {} were asked for, but the file has {size}: \
+             it is truncated, or what points into it is wrong",
+            range.start, range.end
+        ),
+    )
+    .at_path(path)
+    .at_offset(range.start.min(size))
+}
+
+fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
+    let error = match cause.kind() {
+        IoKind::NotFound | IoKind::NotADirectory => {
+            return Error::storage("storage.not_found", "there is no such file").at_path(path);
+        }
+        IoKind::PermissionDenied => Error::storage(
+            "storage.permission",
+            format!("not allowed to {verb} this file: ask for access to it"),
+        ),
+        IoKind::IsADirectory => return not_a_file(path),
+        _ => Error::storage("storage.io", format!("cannot {verb} this file")),
+    };
+    error.at_path(path).because(cause)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,298 @@
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::error::ErrorKind;
+
+fn table() -> (TempDir, LocalStorage) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().to_str().unwrap();
+    let storage = LocalStorage::new(&format!("file://{path}"), path);
+    (directory, storage)
+}
+
+fn write(directory: &TempDir, path: &str, bytes: &[u8]) {
+    let path = directory.path().join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+fn names(files: &[FileMeta]) -> Vec<&str> {
+    files.iter().map(|file| file.path.as_str()).collect()
+}
+
+#[test]
+fn lists_files_from_a_name_on_in_order() {
+    let (directory, storage) = table();
+    for name in [
+        "3.json",
+        "1.json",
+        "2.json",
+        "_last_checkpoint",
+        "sub/4.json",
+    ] {
+        write(&directory, &format!("log/{name}"), name.as_bytes());
+    }
+    symlink("1.json", directory.path().join("log/5.json")).unwrap();
+    symlink("nowhere", directory.path().join("log/6.json")).unwrap();
+    symlink("sub", directory.path().join("log/7")).unwrap();
+
+    let all = storage.list("log", "").unwrap();
+    let expected = [
+        "log/1.json",
+        "log/2.json",
+        "log/3.json",
+        "log/5.json",
+        "log/_last_checkpoint",
+    ];
+    assert_eq!(names(&all), expected);
+    assert_eq!(
+        all.iter().map(|file| file.size).collect::<Vec<_>>(),
+        [6, 6, 6, 6, 16]
+    );
+    assert_eq!(
+        names(&storage.list("log/", "2.json").unwrap()),
+        &expected[1..]
+    );
+    assert_eq!(
+        names(&storage.list("log", "2.jsonx").unwrap()),
+        &expected[2..]
+    );
+    assert!(storage.list("log", "zzz").unwrap().is_empty());
+}
+
+#[test]
+fn a_listing_has_the_modification_time_in_milliseconds() {
+    let (directory, storage) = table();
+    write(&directory, "log/1.json", b"{}");
+    let file = File::options()
+        .write(true)
+        .open(directory.path().join("log/1.json"))
+        .unwrap();
+    let time = std::time::UNIX_EPOCH + std::time::Duration::from_micros(1_234_567_890_999);
+    file.set_modified(time).unwrap();
+    let expected = FileMeta {
+        path: "log/1.json".into(),
+        size: 2,
+        modification_time: 1_234_567_890,
+    };
+    assert_eq!(
+        storage.list("log", "").unwrap(),
+        std::slice::from_ref(&expected)
+    );
+    assert_eq!(storage.head("log/1.json").unwrap(), expected);
+}
+
+#[test]
+fn what_is_not_there_is_an_empty_list_and_not_found() {
+    let (directory, storage) = table();
+    write(&directory, "file", b"x");
+    for missing in ["absent", "file/below"] {
+        assert!(storage.list(missing, "").unwrap().is_empty(), "{missing}");
+        for error in [
+            storage.read(missing).unwrap_err(),
+            storage.head(missing).unwrap_err(),
+            storage.read_ranges(missing, &[]).unwrap_err(),
+            storage.read_many(&[missing]).remove(0).unwrap_err(),
+        ] {
+            assert_eq!(error.code(), "storage.not_found");
+            assert_eq!(error.kind(), ErrorKind::Storage);
+            assert_eq!(error.path(), Some(missing));
+        }
+    }
+    assert!(storage.list("file", "").unwrap().is_empty());
+}
+
+#[test]
+fn what_is_not_a_file_is_refused_without_waiting() {
+    let (directory, storage) = table();
+    fs::create_dir(directory.path().join("directory")).unwrap();
+    let pipe = directory.path().join("pipe");
+    let made = std::process::Command::new("mkfifo")
+        .arg(&pipe)
+        .status()
+        .unwrap();
+    assert!(made.success());
+    for path in ["directory", "pipe"] {
+        assert_eq!(storage.read(path).unwrap_err().code(), "storage.not_a_file");
+        assert_eq!(storage.head(path).unwrap_err().code(), "storage.not_a_file");
+        assert_eq!(
+            storage.read_ranges(path, &[0..1, 0..1]).unwrap_err().code(),
+            "storage.not_a_file"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_named() {
+    let (directory, storage) = table();
+    write(&directory, "secret", b"x");
+    let path = directory.path().join("secret");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    if File::open(&path).is_ok() {
+        // The superuser may read everything: ask the mapping itself.
+        let error = failed("read", "secret", IoKind::PermissionDenied.into());
+        assert_eq!(
+            (error.code(), error.path()),
+            ("storage.permission", Some("secret"))
+        );
+        return;
+    }
+    let error = storage.read("secret").unwrap_err();
+    assert_eq!(
+        (error.code(), error.path()),
+        ("storage.permission", Some("secret"))
+    );
+}
+
+#[test]
+fn reads_files_of_every_size() {
+    let (directory, storage) = table();
+    for size in [0, 1, 4095, 4096, 8192, 8193, 1_000_003] {
+        let bytes: Vec<u8> = (0..size).map(|index: usize| (index % 251) as u8).collect();
+        write(&directory, "file", &bytes);
+        assert_eq!(storage.read("file").unwrap(), bytes);
+    }
+}
+
+#[test]
+fn ranges_come_in_the_order_asked() {
+    let (directory, storage) = table();
+    write(&directory, "file", b"0123456789");
+    let ranges = storage
+        .read_ranges("file", &[8..10, 0..3, 5..5, 2..6])
+        .unwrap();
+    assert_eq!(ranges, [&b"89"[..], b"012", b"", b"2345"]);
+}
+
+#[test]
+fn a_range_beyond_the_end_is_refused_before_memory_is_taken() {
+    let (directory, storage) = table();
+    write(&directory, "file", b"0123456789");
+    #[allow(clippy::reversed_empty_ranges)]
+    for (range, offset) in [(8..11, 8), (10..u64::MAX, 10), (11..12, 10), (5..4, 5)] {
+        let error = storage.read_ranges("file", &[0..1, range]).unwrap_err();
+        assert_eq!(
+            (error.code(), error.kind()),
+            ("storage.truncated", ErrorKind::Corrupt)
+        );
+        assert_eq!((error.path(), error.offset()), (Some("file"), Some(offset)));
+    }
+}
+
+#[test]
+fn more_than_memory_holds_is_an_error() {
+    let error = room_for(usize::MAX, "huge").unwrap_err();
+    assert_eq!(
+        (error.code(), error.path()),
+        ("storage.too_large", Some("huge"))
+    );
+}
+
+#[test]
+fn many_files_come_in_order_each_with_its_own_result() {
+    let (directory, storage) = table();
+    for index in 0..500 {
+        if index % 7 != 3 {
+            write(
+                &directory,
+                &format!("log/{index}"),
+                format!("number {index}").as_bytes(),
+            );
+        }
+    }
+    for count in [0, 1, FEW_FILES, FEW_FILES + 1, 500] {
+        let paths: Vec<String> = (0..count).map(|index| format!("log/{index}")).collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let results = storage.read_many(&paths);
+        assert_eq!(results.len(), count);
+        for (index, result) in results.into_iter().enumerate() {
+            match result {
+                Ok(bytes) => assert_eq!(bytes, format!("number {index}")),
+                Err(error) => {
+                    assert_eq!((index % 7, error.code()), (3, "storage.not_found"));
+                    assert_eq!(error.path(), Some(paths[index]));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_answers_every_path() {
+    let (directory, storage) = table();
+    write(&directory, "file", b"x");
+    interrupt::testing::stop_this_thread(true);
+    let few = storage.read_many(&["file", "file"]);
+    interrupt::testing::stop_this_thread(false);
+    assert_eq!(few.len(), 2);
+    assert!(
+        few[0]
+            .as_ref()
+            .is_err_and(|error| error.kind() == ErrorKind::Interrupted)
+    );
+}
+
+#[test]
+fn paths_do_not_climb() {
+    let (_directory, storage) = table();
+    for path in ["../x", "a/../../x", "..", "/etc/../etc/passwd"] {
+        assert_eq!(storage.read(path).unwrap_err().code(), "path.escapes_root");
+        assert_eq!(
+            storage.list(path, "").unwrap_err().code(),
+            "path.escapes_root"
+        );
+        assert_eq!(
+            storage.put_if_absent(path, b"").unwrap_err().code(),
+            "path.escapes_root"
+        );
+    }
+    assert_eq!(storage.read("nul\0byte").unwrap_err().code(), "storage.io");
+}
+
+#[test]
+fn puts_once_and_leaves_nothing_else() {
+    let (directory, storage) = table();
+    assert!(storage.put_if_absent("log/new/1.json", b"first").unwrap());
+    assert!(!storage.put_if_absent("log/new/1.json", b"second").unwrap());
+    assert_eq!(storage.read("log/new/1.json").unwrap(), "first");
+    let left: Vec<_> = fs::read_dir(directory.path().join("log/new"))
+        .unwrap()
+        .collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn of_many_writers_one_wins() {
+    let (_directory, storage) = table();
+    for version in 0..20 {
+        let path = format!("{version}.json");
+        let winners: Vec<usize> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8)
+                .map(|writer: usize| {
+                    let (storage, path) = (&storage, &path);
+                    let bytes = format!("writer {writer}");
+                    (
+                        writer,
+                        scope.spawn(move || storage.put_if_absent(path, bytes.as_bytes())),
+                    )
+                })
+                .collect();
+            let finished = threads
+                .into_iter()
+                .map(|(name, run)| (name, run.join().unwrap()));
+            finished
+                .filter(|(_, won)| *won.as_ref().unwrap())
+                .map(|(name, _)| name)
+                .collect()
+        });
+        assert_eq!(winners.len(), 1, "version {version}");
+        assert_eq!(
+            storage.read(&path).unwrap(),
+            format!("writer {}", winners[0])
+        );
+    }
+}

@@ -1,0 +1,565 @@
+//! Where a table lies: its URI taken apart, and put together again in one form.
+//!
+//! Takes what a user gives (a local path or a URI); gives the kind of store, the store's own name and
+//! the path within it. No I/O: nothing here asks whether the place exists.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use object_store::ObjectStoreScheme;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use url::Url;
+
+use crate::error::{Error, Result};
+
+/// What stays unencoded in the normalised URI is what a URI path may hold as it is.
+const ENCODED: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+/// The kinds of store that a URI can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreKind {
+    /// A local path or `file:`.
+    Local,
+    /// `memory://name`: lives as long as this process, one store for each name.
+    Memory,
+    /// `s3://` or `s3a://`, or an `https://` address of Amazon S3 or Cloudflare R2.
+    S3,
+    /// `az://`, `abfs://`, `abfss://`, or an `https://` address of Azure storage or Fabric.
+    Azure,
+    /// `gs://`.
+    Gcs,
+    /// Any other `http://` or `https://` server, which must speak WebDAV for listings.
+    Http,
+}
+
+/// A place on a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    scheme: String,
+    kind: StoreKind,
+    /// Bucket, container (with account), memory name or host; empty for local.
+    authority: String,
+    /// Decoded; parts joined by `/`. Local: absolute, and empty for the file system's root.
+    path: String,
+    root: String,
+}
+
+impl Location {
+    /// Takes a table's URI apart.
+    ///
+    /// Without a scheme, `uri` is a local path as the system knows it: nothing is decoded, `~` means
+    /// nothing, and a relative path counts from the working directory of this moment. With a scheme,
+    /// the path is percent-decoded once; a query or credentials in the URI are refused.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `uri.empty`, `uri.scheme` for a store that is not known, `uri.form`.
+    pub fn parse(uri: &str) -> Result<Self> {
+        if uri.trim().is_empty() {
+            return Err(Error::invalid("uri.empty", "give the table's path or URI"));
+        }
+        if uri.contains('\0') {
+            return Err(form("a path or URI may not contain the character NUL", uri));
+        }
+        match split_scheme(uri) {
+            Some((scheme, rest)) if rest.starts_with("//") || scheme == "file" => {
+                Self::parse_uri(&scheme, rest, uri)
+            }
+            _ => Self::local_path(uri),
+        }
+    }
+
+    fn local_path(path: &str) -> Result<Self> {
+        // Drops `.` and double slashes, but keeps `..`, which means the system's, links and all.
+        let absolute = std::path::absolute(path).map_err(|cause| {
+            form("the working directory is gone: give an absolute path", path).because(cause)
+        })?;
+        let absolute = absolute
+            .to_str()
+            .ok_or_else(|| form("the working directory's name is not UTF-8", path))?;
+        Ok(Self::assemble("file", StoreKind::Local, "", absolute))
+    }
+
+    /// A URI with its scheme already split off: `rest` begins after the colon.
+    pub(super) fn parse_uri(scheme: &str, rest: &str, uri: &str) -> Result<Self> {
+        let (authority, path) = match rest.strip_prefix("//") {
+            Some(rest) => match rest
+                .find('/')
+                .and_then(|slash| rest.split_at_checked(slash))
+            {
+                Some((authority, path)) => (authority, path),
+                None => (rest, ""),
+            },
+            None => ("", rest),
+        };
+        let kind = match scheme {
+            "file" if !matches!(authority, "" | "localhost") => {
+                return Err(form(
+                    "a file URI names no other host: write file:///path",
+                    uri,
+                ));
+            }
+            "file" if !path.starts_with('/') => {
+                return Err(form(
+                    "a file URI has an absolute path: write file:///path",
+                    uri,
+                ));
+            }
+            "file" => StoreKind::Local,
+            "memory" => StoreKind::Memory,
+            "http" | "https" => return Self::parse_http(scheme, uri),
+            "s3" | "s3a" => StoreKind::S3,
+            "gs" => StoreKind::Gcs,
+            "az" | "azure" | "adl" | "abfs" | "abfss" => StoreKind::Azure,
+            _ => {
+                return Err(Error::invalid(
+                    "uri.scheme",
+                    format!(
+                        "no store is known for `{scheme}://`; known are local paths, file, memory, \
+                         s3, s3a, az, abfs, abfss, gs, http and https"
+                    ),
+                ));
+            }
+        };
+        if authority.is_empty() && !matches!(kind, StoreKind::Local | StoreKind::Memory) {
+            return Err(form("the URI names no bucket or container", uri));
+        }
+        if authority.contains(['?', '#', '\\', ' ']) || authority.matches(':').count() > 1 {
+            return Err(form("the URI's bucket or container has no valid name", uri));
+        }
+        let authority = if kind == StoreKind::Local {
+            ""
+        } else {
+            authority
+        };
+        Ok(Self::assemble(
+            scheme,
+            kind,
+            authority,
+            &normal_path(path, uri)?,
+        ))
+    }
+
+    fn parse_http(scheme: &str, uri: &str) -> Result<Self> {
+        let url = Url::parse(uri).map_err(|cause| form("this is no URL", uri).because(cause))?;
+        if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
+            return Err(Error::invalid(
+                "uri.form",
+                "a table's URL may hold no credentials and no query: pass them in storage_options",
+            ));
+        }
+        let (kind, _) =
+            ObjectStoreScheme::parse(&url).map_err(|_| form("this URL cannot be used", uri))?;
+        let kind = match kind {
+            ObjectStoreScheme::AmazonS3 => StoreKind::S3,
+            ObjectStoreScheme::MicrosoftAzure => StoreKind::Azure,
+            _ => StoreKind::Http,
+        };
+        let mut authority = url.host_str().unwrap_or_default().to_owned();
+        if let Some(port) = url.port() {
+            authority.push_str(&format!(":{port}"));
+        }
+        Ok(Self::assemble(
+            scheme,
+            kind,
+            &authority,
+            &normal_path(url.path(), uri)?,
+        ))
+    }
+
+    fn assemble(scheme: &str, kind: StoreKind, authority: &str, path: &str) -> Self {
+        let trimmed = path.trim_end_matches('/');
+        let path = if kind == StoreKind::Local {
+            trimmed
+        } else {
+            trimmed.trim_start_matches('/')
+        };
+        let encoded: Cow<'_, str> = utf8_percent_encode(path, ENCODED).into();
+        let root = match kind {
+            StoreKind::Local if path.is_empty() => "file:///".to_owned(),
+            StoreKind::Local => format!("file://{encoded}"),
+            _ if path.is_empty() => format!("{scheme}://{authority}"),
+            _ => format!("{scheme}://{authority}/{encoded}"),
+        };
+        Self {
+            scheme: scheme.to_owned(),
+            kind,
+            authority: authority.to_owned(),
+            path: path.to_owned(),
+            root,
+        }
+    }
+
+    /// The place as a URI in one form: absolute, percent-encoded, without a slash at the end.
+    pub fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// The URI's scheme in lower case; `file` for a local path.
+    pub fn scheme(&self) -> &str {
+        &self.scheme
+    }
+
+    /// The kind of store.
+    pub fn kind(&self) -> StoreKind {
+        self.kind
+    }
+
+    /// Bucket, container (with its account, where the URI names it), memory name or host.
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// The decoded path within the store, without a slash at the end. A local one is absolute (empty
+    /// for `/` itself); any other has no slash at the start.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The path as the store counts it: for `https://` addresses that carry the bucket or container
+    /// in the path, without it.
+    pub fn key(&self) -> &str {
+        let host = self.authority.split(':').next().unwrap_or_default();
+        let bucket_in_path = self.scheme == "https"
+            && match self.kind {
+                StoreKind::Azure => true,
+                StoreKind::S3 => {
+                    host.ends_with("r2.cloudflarestorage.com") || host.starts_with("s3")
+                }
+                _ => false,
+            };
+        if bucket_in_path {
+            self.path.split_once('/').map_or("", |(_bucket, key)| key)
+        } else {
+            &self.path
+        }
+    }
+
+    /// Do both lie on one store, whatever their paths? `s3` and `s3a` are one scheme, so are Azure's;
+    /// an Azure container is the same one only where both name the account, or neither does.
+    pub fn same_store(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && (self.kind != StoreKind::Http || self.scheme == other.scheme)
+            && self.store_name() == other.store_name()
+    }
+
+    fn store_name(&self) -> (&str, &str) {
+        match (self.kind, self.authority.split_once('@')) {
+            (StoreKind::Azure, Some((container, host))) => {
+                (container, host.split(['.', ':']).next().unwrap_or_default())
+            }
+            _ => (&self.authority, ""),
+        }
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.root)
+    }
+}
+
+/// The scheme of a URI in lower case, and what follows its colon; None where there is none.
+pub(super) fn split_scheme(text: &str) -> Option<(String, &str)> {
+    let (scheme, rest) = text.split_once(':')?;
+    let valid = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    valid.then(|| (scheme.to_ascii_lowercase(), rest))
+}
+
+/// Decodes once; an escape that is none stays as it is, as Delta's readers have it.
+pub(super) fn decode(text: &str) -> Option<Cow<'_, str>> {
+    percent_decode_str(text).decode_utf8().ok()
+}
+
+fn normal_path(encoded: &str, uri: &str) -> Result<String> {
+    let decoded = decode(encoded)
+        .filter(|text| !text.contains('\0'))
+        .ok_or_else(|| form("the URI's path does not decode to text", uri))?;
+    let mut normal = String::with_capacity(decoded.len());
+    for part in decoded.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => return Err(form("a URI may not climb by `..`", uri)),
+            part => {
+                normal.push('/');
+                normal.push_str(part);
+            }
+        }
+    }
+    Ok(normal)
+}
+
+fn form(message: &str, uri: &str) -> Error {
+    // What follows a question mark may be a signature.
+    let shown = uri.split('?').next().unwrap_or_default();
+    let shown = shown.rsplit_once('@').map_or(shown, |(_secret, rest)| rest);
+    Error::invalid("uri.form", message).at_path(shown.replace('\0', "\\0"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_form_for_every_way_to_write_a_place() {
+        for (uri, kind, authority, path, root) in [
+            (
+                "/tmp/table",
+                StoreKind::Local,
+                "",
+                "/tmp/table",
+                "file:///tmp/table",
+            ),
+            (
+                "/tmp//./table/",
+                StoreKind::Local,
+                "",
+                "/tmp/table",
+                "file:///tmp/table",
+            ),
+            (
+                "/a b%20c#d?e",
+                StoreKind::Local,
+                "",
+                "/a b%20c#d?e",
+                "file:///a%20b%2520c%23d%3Fe",
+            ),
+            (
+                "/tmp/ä",
+                StoreKind::Local,
+                "",
+                "/tmp/ä",
+                "file:///tmp/%C3%A4",
+            ),
+            ("/", StoreKind::Local, "", "", "file:///"),
+            (
+                "file:/tmp/table",
+                StoreKind::Local,
+                "",
+                "/tmp/table",
+                "file:///tmp/table",
+            ),
+            (
+                "file:///tmp/table/",
+                StoreKind::Local,
+                "",
+                "/tmp/table",
+                "file:///tmp/table",
+            ),
+            (
+                "FILE://localhost/tmp",
+                StoreKind::Local,
+                "",
+                "/tmp",
+                "file:///tmp",
+            ),
+            (
+                "file:///a%20b%2520c",
+                StoreKind::Local,
+                "",
+                "/a b%20c",
+                "file:///a%20b%2520c",
+            ),
+            (
+                "file:///a b/100%",
+                StoreKind::Local,
+                "",
+                "/a b/100%",
+                "file:///a%20b/100%25",
+            ),
+            (
+                "memory://name",
+                StoreKind::Memory,
+                "name",
+                "",
+                "memory://name",
+            ),
+            (
+                "memory:///path/",
+                StoreKind::Memory,
+                "",
+                "path",
+                "memory:///path",
+            ),
+            ("s3://bucket", StoreKind::S3, "bucket", "", "s3://bucket"),
+            (
+                "s3a://my_bucket/a//b/",
+                StoreKind::S3,
+                "my_bucket",
+                "a/b",
+                "s3a://my_bucket/a/b",
+            ),
+            (
+                "gs://bucket/a%20b",
+                StoreKind::Gcs,
+                "bucket",
+                "a b",
+                "gs://bucket/a%20b",
+            ),
+            (
+                "az://container/t",
+                StoreKind::Azure,
+                "container",
+                "t",
+                "az://container/t",
+            ),
+            (
+                "abfss://c@acct.dfs.core.windows.net/t",
+                StoreKind::Azure,
+                "c@acct.dfs.core.windows.net",
+                "t",
+                "abfss://c@acct.dfs.core.windows.net/t",
+            ),
+            (
+                "http://Example.com:8080/t%20x/",
+                StoreKind::Http,
+                "example.com:8080",
+                "t x",
+                "http://example.com:8080/t%20x",
+            ),
+        ] {
+            let location = Location::parse(uri).unwrap();
+            let found = (
+                location.kind(),
+                location.authority(),
+                location.path(),
+                location.root(),
+            );
+            assert_eq!(found, (kind, authority, path, root), "{uri}");
+            let again = Location::parse(location.root()).unwrap();
+            assert_eq!(again, location, "the one form means the same place");
+        }
+    }
+
+    #[test]
+    fn a_relative_path_counts_from_here() {
+        let here = std::env::current_dir().unwrap();
+        let here = here.to_str().unwrap();
+        assert_eq!(
+            Location::parse("some/table").unwrap().path(),
+            format!("{here}/some/table")
+        );
+        assert_eq!(Location::parse(".").unwrap().path(), here);
+        assert_eq!(
+            Location::parse("~/table").unwrap().path(),
+            format!("{here}/~/table")
+        );
+        assert_eq!(
+            Location::parse("odd:name/t").unwrap().path(),
+            format!("{here}/odd:name/t")
+        );
+        assert_eq!(Location::parse("/a/../b").unwrap().path(), "/a/../b");
+    }
+
+    #[test]
+    fn https_addresses_of_known_services_are_those_services() {
+        for (uri, kind, key) in [
+            (
+                "https://acct.blob.core.windows.net/container/a/b",
+                StoreKind::Azure,
+                "a/b",
+            ),
+            (
+                "https://acct.dfs.core.windows.net/container",
+                StoreKind::Azure,
+                "",
+            ),
+            (
+                "https://s3.eu-west-1.amazonaws.com/bucket/a",
+                StoreKind::S3,
+                "a",
+            ),
+            (
+                "https://bucket.s3.eu-west-1.amazonaws.com/a/b",
+                StoreKind::S3,
+                "a/b",
+            ),
+            (
+                "https://acct.r2.cloudflarestorage.com/bucket/a",
+                StoreKind::S3,
+                "a",
+            ),
+            ("https://example.com/a/b", StoreKind::Http, "a/b"),
+        ] {
+            let location = Location::parse(uri).unwrap();
+            assert_eq!((location.kind(), location.key()), (kind, key), "{uri}");
+            let (_, path) = ObjectStoreScheme::parse(&Url::parse(uri).unwrap()).unwrap();
+            assert_eq!(path.as_ref(), key, "as object_store has it");
+        }
+    }
+
+    #[test]
+    fn what_names_no_place_is_refused() {
+        for (uri, code) in [
+            ("", "uri.empty"),
+            ("  ", "uri.empty"),
+            ("/tmp/\0", "uri.form"),
+            ("file://host/tmp", "uri.form"),
+            ("file:relative", "uri.form"),
+            ("file:///a/%2e%2e/b", "uri.form"),
+            ("file:///a%00b", "uri.form"),
+            ("s3://bucket/%ff", "uri.form"),
+            ("s3://", "uri.form"),
+            ("s3:///key", "uri.form"),
+            ("s3://bucket/a/../b", "uri.form"),
+            ("gs://buck et/a", "uri.form"),
+            ("http://", "uri.form"),
+            ("hdfs://host/table", "uri.scheme"),
+            ("https://user:hunter2@example.com/t", "uri.form"),
+            (
+                "https://acct.blob.core.windows.net/c/t?sig=hunter2",
+                "uri.form",
+            ),
+        ] {
+            let error = Location::parse(uri).unwrap_err();
+            assert_eq!(error.code(), code, "{uri}");
+            assert!(!error.to_string().contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn knows_its_own_store() {
+        for (one, other, same) in [
+            ("s3://b/x", "s3a://b/y", true),
+            ("s3://b/x", "s3://c/x", false),
+            ("s3://b/x", "gs://b/x", false),
+            ("/x", "file:/y", true),
+            ("az://c/x", "abfs://c/x", true),
+            ("abfss://c@a.dfs.core.windows.net/x", "az://c@a/y", true),
+            (
+                "abfss://c@a.dfs.core.windows.net/x",
+                "abfss://c@b.dfs.core.windows.net/x",
+                false,
+            ),
+            ("abfss://c@a.dfs.core.windows.net/x", "az://c/x", false),
+            ("http://h/x", "https://h/x", false),
+            ("http://h:1/x", "http://h:2/x", false),
+        ] {
+            let (one, other) = (
+                Location::parse(one).unwrap(),
+                Location::parse(other).unwrap(),
+            );
+            assert_eq!(one.same_store(&other), same, "{one} {other}");
+        }
+    }
+}
