@@ -12,7 +12,7 @@ from typing import Any
 
 import deltareplay as dr
 
-# Checks of abilities that deltareplay does not have yet; the state of a snapshot is checked in full.
+# Checks of abilities that deltareplay does not have yet; a snapshot's state is checked in full.
 SKIP = {
     "rows",
     "row_count",

@@ -34,7 +34,12 @@ def file_key(file: State) -> tuple[str, str]:
     name = vector["path_or_inline_dv"]
     if vector["storage_type"] == "p":
         name = _path(name)
-    rest = (vector["storage_type"], vector["offset"], vector["size_in_bytes"], vector["cardinality"])
+    rest = (
+        vector["storage_type"],
+        vector["offset"],
+        vector["size_in_bytes"],
+        vector["cardinality"],
+    )
     return _path(file["path"]), f"{name} {rest}"
 
 

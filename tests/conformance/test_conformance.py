@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 import deltareplay as dr
-
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-import adapter  # noqa: E402
-import suite  # noqa: E402
-from refusals import CLASSES  # noqa: E402
-from same_state import assert_same_state, file_key, same_stats  # noqa: E402
+import pytest
+from conformance import adapter, suite
+from conformance.refusals import CLASSES
+from conformance.same_state import assert_same_state, file_key, same_stats
 
 CASES = suite.cases()
 ABSENT = (
@@ -42,9 +36,7 @@ def _quiet() -> object:
         yield
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if not case.contested], ids=str
-)
+@pytest.mark.parametrize("case", [case for case in CASES if not case.contested], ids=str)
 def test_passes_the_runner(case: suite.Case) -> None:
     results = suite.runner().run_case(adapter, case.name, str(case.directory))
 

@@ -6,18 +6,14 @@ A part of what ``test_conformance.py`` looks at, for a machine that has no more 
 from __future__ import annotations
 
 import json
-import sys
 import warnings
 from pathlib import Path
 
-import pytest
-
 import deltareplay as dr
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import adapter  # noqa: E402
-from refusals import CLASSES  # noqa: E402
-from same_state import assert_same_state, file_key  # noqa: E402
+import pytest
+from conformance import adapter
+from conformance.refusals import CLASSES
+from conformance.same_state import assert_same_state, file_key
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 SOURCES = json.loads((FIXTURES / "sources.json").read_text())
@@ -70,6 +66,6 @@ def test_refuses_with_the_right_class(name: str) -> None:
 
 
 def test_the_fixtures_are_complete() -> None:
-    assert len(SOURCES) == len([path for path in (FIXTURES / "tables").iterdir()])
+    assert len(SOURCES) == len(list((FIXTURES / "tables").iterdir()))
     assert len(READABLE) > 100
     assert len(REFUSED) >= 8

@@ -5,8 +5,8 @@ is in order
 
 - when it is the answer of the whole table and the changed file is one that the log can do without
   (a hint, a checksum, a compacted file, a checkpoint whose commits are still there), or when the
-  change fell into a part that says nothing about the table's state (``commitInfo``, ``cdc``, unknown
-  actions), but not into the last line of a commit, where it would be a torn commit;
+  change fell into a part that says nothing about the table's state (``commitInfo``, ``cdc``,
+  unknown actions), but not into the last line of a commit, where it would be a torn commit;
 - when the changed file is still well-formed, and the answer is what the model reads from it: a value
   changed, and nothing can tell.
 """
@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from model import Model, key
+from property.model import Model, key
 from support import logs
 
 Answer = dict[str, Any]
@@ -134,7 +134,9 @@ def silent_change(before: bytes, after: bytes) -> bool:
     old, new = before.split(b"\n"), after.split(b"\n")
     if len(old) != len(new):
         return False
-    changed = [number for number, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1]]
+    changed = [
+        number for number, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1]
+    ]
     if changed and changed[-1] >= len(old) - 2:
         return False
     kinds = [json.loads(old[number]).keys() & STATEFUL for number in changed]

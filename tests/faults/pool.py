@@ -28,7 +28,8 @@ class Worker:
     def ask(self, table: str) -> dict[str, Any]:
         """The worker's answer; ``{"untyped": ...}`` where it hangs, dies or takes too much."""
         process = self._running()
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         process.stdin.write(table + "\n")
         process.stdin.flush()
         ready, _, _ = select.select([process.stdout], [], [], PATIENCE_S)

@@ -14,11 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import judge
-import pool
 import pytest
-import tables
-from mutations import mutate
+from faults import judge, pool, tables
+from faults.mutations import mutate
 
 ROUNDS = int(os.environ.get("DELTAREPLAY_MUTATIONS", "300"))
 Job = tuple[str, str, bytes, str]  # kind of table, file, its new bytes, what was done
@@ -110,7 +108,9 @@ def judged(
     if name == "_last_checkpoint":
         return f"the hint changed the answer to {answer}"
     try:
-        expected = judge.answer_of(judge.replayed(reread(bench, kind, name, content)), tables.LATEST)
+        expected = judge.answer_of(
+            judge.replayed(reread(bench, kind, name, content)), tables.LATEST
+        )
     except judge.Unclear:
         return "unclear"
     except judge.Malformed as error:
@@ -235,14 +235,18 @@ def mutations(bench: Bench, rounds: int, seed: int) -> list[Job]:
 def test_random_mutations(bench: Bench) -> None:
     seed = int(os.environ.get("DELTAREPLAY_SEED", "20261"))
     seen = run(bench, mutations(bench, ROUNDS, seed))
-    assert seen["error"] and seen["whole"] and seen["changed"]
+    assert seen["error"]
+    assert seen["whole"]
+    assert seen["changed"]
     assert seen["unclear"] < 0.1 * ROUNDS
 
 
 @pytest.mark.slow
 def test_ten_thousand_random_mutations(bench: Bench) -> None:
     seen = run(bench, mutations(bench, 10_000, 7))
-    assert seen["error"] and seen["whole"] and seen["changed"]
+    assert seen["error"]
+    assert seen["whole"]
+    assert seen["changed"]
 
 
 @pytest.mark.parametrize("kind", tables.KINDS)

@@ -31,7 +31,10 @@ def answer(table: str) -> dict[str, Any]:
         removed = snapshot.tombstones().to_pylist()
         return {
             "version": snapshot.version,
-            "protocol": [snapshot.protocol.min_reader_version, snapshot.protocol.min_writer_version],
+            "protocol": [
+                snapshot.protocol.min_reader_version,
+                snapshot.protocol.min_writer_version,
+            ],
             "schema": snapshot.schema_json,
             "configuration": dict(snapshot.metadata.configuration),
             "files": sorted(files, key=repr),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
-from model import Model, key, vector_id
+from property.model import Model, key, vector_id
 from support import logs
 
 Body = dict[str, Any]
@@ -79,7 +79,7 @@ class History:
 
     @property
     def earliest(self) -> int:
-        """The oldest version that can be read: the oldest checkpoint's where the log was cleaned."""
+        """The oldest version to read: the oldest checkpoint's where the log was cleaned."""
         if not self.cleaned or not self.checkpoints:
             return 0
         return min(checkpoint.version for checkpoint in self.checkpoints)
@@ -277,7 +277,9 @@ def _commit(
             )
         )
     if draw(st.integers(0, 6)) == 0:
-        actions.append(logs.features("deletionVectors", "v2Checkpoint", writer_only=["domainMetadata"]))
+        actions.append(
+            logs.features("deletionVectors", "v2Checkpoint", writer_only=["domainMetadata"])
+        )
     if draw(st.integers(0, 3)) == 0:
         actions.append(logs.cdc("_change_data/cdc-0.parquet"))
         actions.append({"somethingNew": {"add": {"path": "not-a-file"}}})
@@ -288,7 +290,9 @@ def _file_step(
     draw: st.DrawFn, live: dict[Key, Body], partitioned: bool, version: int, touched: set[str]
 ) -> list[logs.Action]:
     """One thing that happens to files; no path twice in one commit, but for a new vector."""
-    step = draw(st.sampled_from(["add", "add", "again", "remove", "vector", "stranger", "unvector"]))
+    step = draw(
+        st.sampled_from(["add", "add", "again", "remove", "vector", "stranger", "unvector"])
+    )
     path = draw(st.sampled_from(PATHS))
     if step in ("again", "remove", "vector", "unvector") and live:
         chosen = draw(st.sampled_from(sorted(live, key=repr)))

@@ -13,12 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from histories import BROKEN, CHECKPOINTS, HINTS, SOUND_HINTS, History, histories
+import deltareplay as dr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from model import Model, key
-
-import deltareplay as dr
+from property.histories import BROKEN, CHECKPOINTS, HINTS, SOUND_HINTS, History, histories
+from property.model import Model, key
 
 EXAMPLES = int(os.environ.get("DELTAREPLAY_EXAMPLES", "150"))
 FIELDS = [
@@ -81,7 +80,8 @@ def _sorted(values: Any) -> str:
 def assert_agrees(snapshot: dr.Snapshot, history: History, version: int) -> None:
     """Everything that a snapshot says, against the model."""
     model = history.model(version)
-    assert model.metadata is not None and model.protocol is not None
+    assert model.metadata is not None
+    assert model.protocol is not None
     assert snapshot.version == version
     assert dict(snapshot.metadata.configuration) == model.metadata["configuration"]
     assert snapshot.metadata.name == model.metadata.get("name")

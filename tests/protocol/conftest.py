@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import deltareplay as dr
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from support import logs  # noqa: E402
+import pytest
+from support import logs
 
 
 @pytest.fixture

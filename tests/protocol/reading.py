@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from support import logs
-
 import deltareplay as dr
+from support import logs
 
 SCHEMA = logs.schema(id="long")
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 
+import deltareplay as dr
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from reading import SCHEMA, commits, file, names, one_file, opened, paths, stats_of
+from protocol.reading import SCHEMA, commits, file, names, one_file, opened, paths, stats_of
 from support import logs
-
-import deltareplay as dr
 
 STATS = logs.stats(3, id=(1, 9, 0))
 
@@ -37,22 +36,48 @@ def test_statistics_that_are_only_a_struct_come_out_as_json(
 ) -> None:
     log.create(
         logs.schema(
-            id="long", name="string", day="date", at="timestamp", local="timestamp_ntz",
-            price="decimal(10,2)", ratio="double", flag="boolean",
+            id="long",
+            name="string",
+            day="date",
+            at="timestamp",
+            local="timestamp_ntz",
+            price="decimal(10,2)",
+            ratio="double",
+            flag="boolean",
         ),
         logs.add(
             "f",
             stats=json.dumps(
                 {
                     "numRecords": 3,
-                    "minValues": {"id": 1, "name": 'a"b', "day": "2024-02-29",
-                                  "at": "2024-01-02T03:04:05.678Z",
-                                  "local": "2024-01-02T03:04:05.678", "price": 1.50, "ratio": -0.25},
-                    "maxValues": {"id": 2**53 + 1, "name": "猫", "day": "9999-12-31",
-                                  "at": "2024-01-02T03:04:05.679Z",
-                                  "local": "2024-01-02T03:04:05.679", "price": 99.99, "ratio": 1e300},
-                    "nullCount": {"id": 0, "name": 1, "day": 0, "at": 0, "local": 0, "price": 3,
-                                  "ratio": 0, "flag": 2},
+                    "minValues": {
+                        "id": 1,
+                        "name": 'a"b',
+                        "day": "2024-02-29",
+                        "at": "2024-01-02T03:04:05.678Z",
+                        "local": "2024-01-02T03:04:05.678",
+                        "price": 1.50,
+                        "ratio": -0.25,
+                    },
+                    "maxValues": {
+                        "id": 2**53 + 1,
+                        "name": "猫",
+                        "day": "9999-12-31",
+                        "at": "2024-01-02T03:04:05.679Z",
+                        "local": "2024-01-02T03:04:05.679",
+                        "price": 99.99,
+                        "ratio": 1e300,
+                    },
+                    "nullCount": {
+                        "id": 0,
+                        "name": 1,
+                        "day": 0,
+                        "at": 0,
+                        "local": 0,
+                        "price": 3,
+                        "ratio": 0,
+                        "flag": 2,
+                    },
                 }
             ),
         ),
@@ -81,8 +106,17 @@ def test_a_column_that_is_not_asked_for_is_not_given(log: logs.LogBuilder) -> No
 
     assert opened(log).files(columns=["size", "path"]).column_names == ["size", "path"]
     assert opened(log).files().column_names == [
-        "path", "partitionValues", "size", "modificationTime", "dataChange", "stats", "tags",
-        "deletionVector", "baseRowId", "defaultRowCommitVersion", "clusteringProvider",
+        "path",
+        "partitionValues",
+        "size",
+        "modificationTime",
+        "dataChange",
+        "stats",
+        "tags",
+        "deletionVector",
+        "baseRowId",
+        "defaultRowCommitVersion",
+        "clusteringProvider",
     ]
     with pytest.raises(dr.InvalidArgumentError) as caught:
         opened(log).files(columns=["path", "nonsense"])
@@ -165,8 +199,11 @@ def test_unknown_columns_and_fields_are_ignored(log: logs.LogBuilder) -> None:
         table = table.append_column("future", pa.array([{"x": [1, 2]}] * count))
         add = table["add"].combine_chunks()
         fields = [*add.type, pa.field("rank", pa.int64()), pa.field("deep", pa.list_(pa.string()))]
-        arrays = [*(add.field(f.name) for f in add.type), pa.array([1] * count),
-                  pa.array([["a"]] * count)]
+        arrays = [
+            *(add.field(f.name) for f in add.type),
+            pa.array([1] * count),
+            pa.array([["a"]] * count),
+        ]
         wide = pa.StructArray.from_arrays(arrays, fields=fields, mask=add.is_null())
         return table.set_column(table.column_names.index("add"), "add", wide)
 
@@ -275,7 +312,11 @@ def test_a_sidecar_may_be_named_in_several_ways(log: logs.LogBuilder, spelling: 
     if spelling == "name":
         (folder / "a b.parquet").rename(folder / "ab.parquet")
         side["path"] = "ab.parquet"
-    manifest = [logs.checkpoint_metadata(2), {"sidecar": side}, *(r for r in rows if "add" not in r)]
+    manifest = [
+        logs.checkpoint_metadata(2),
+        {"sidecar": side},
+        *(r for r in rows if "add" not in r),
+    ]
     logs.write_file(log.table, logs.v2_name(2), logs.json_lines(manifest))
     log.delete_commits(2)
 
@@ -286,7 +327,9 @@ def test_the_same_sidecar_twice_gives_its_files_once(log: logs.LogBuilder) -> No
     commits(log, 3)
     (path,) = log.checkpoint(kind="v2-json", parts=1)
     lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines, *(line for line in lines if line.startswith(b'{"sidecar"'))]))
+    path.write_bytes(
+        b"".join([*lines, *(line for line in lines if line.startswith(b'{"sidecar"'))])
+    )
     log.delete_commits(3)
 
     snapshot = opened(log)

@@ -1,12 +1,12 @@
 """What this release reads, what it refuses, and how it says so."""
 
+# ruff: noqa: PT017  an error and an answer may both be in order
 from __future__ import annotations
 
-import pytest
-from reading import SCHEMA, opened, paths
-from support import logs
-
 import deltareplay as dr
+import pytest
+from protocol.reading import SCHEMA, opened, paths
+from support import logs
 
 # Features that ask something of a reader of snapshots that this release does.
 READABLE = [
@@ -67,7 +67,10 @@ def test_versions_without_feature_lists_are_read(
 ) -> None:
     found = opened(table(log, logs.protocol(reader, writer)))
 
-    assert (found.protocol.min_reader_version, found.protocol.min_writer_version) == (reader, writer)
+    assert (found.protocol.min_reader_version, found.protocol.min_writer_version) == (
+        reader,
+        writer,
+    )
     assert (found.protocol.reader_features, found.protocol.writer_features) == (None, None)
     assert found.protocol.why_not_readable() == []
     assert paths(found) == ["f"]
@@ -144,11 +147,14 @@ def test_names_of_features_are_looked_up_without_regard_to_case(log: logs.LogBui
 
 
 def test_obstacles_say_what_it_would_take() -> None:
-    obstacles = dr.Protocol(3, 7, ["fancy", "deletionVectors", "plush"], ["fancy"]).why_not_readable()
+    obstacles = dr.Protocol(
+        3, 7, ["fancy", "deletionVectors", "plush"], ["fancy"]
+    ).why_not_readable()
 
     assert sorted(obstacle.feature for obstacle in obstacles) == ["fancy", "plush"]
     for obstacle in obstacles:
-        assert obstacle.reason and obstacle.remedy
+        assert obstacle.reason
+        assert obstacle.remedy
         assert obstacle.feature in str(obstacle)
 
 
@@ -259,10 +265,18 @@ def test_a_log_without_protocol_or_metadata_is_corrupt(log: logs.LogBuilder, abs
 
 @pytest.mark.parametrize(
     "schema",
-    ["", "{", "[]", "null", '"long"', '{"type":"struct"}', '{"type":"struct","fields":{}}',
-     '{"type":"struct","fields":[{"name":"a","type":"nonsense","nullable":true,"metadata":{}}]}',
-     '{"type":"struct","fields":[{"type":"long","nullable":true,"metadata":{}}]}',
-     '{"type":"struct","fields":[{"name":"a","type":"decimal(99,2)","nullable":true,"metadata":{}}]}'],
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '"long"',
+        '{"type":"struct"}',
+        '{"type":"struct","fields":{}}',
+        '{"type":"struct","fields":[{"name":"a","type":"nonsense","nullable":true,"metadata":{}}]}',
+        '{"type":"struct","fields":[{"type":"long","nullable":true,"metadata":{}}]}',
+        '{"type":"struct","fields":[{"name":"a","type":"decimal(99,2)","nullable":true,"metadata":{}}]}',
+    ],
 )
 def test_a_schema_that_is_none_is_refused_by_name(log: logs.LogBuilder, schema: str) -> None:
     log.create(schema)

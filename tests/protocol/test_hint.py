@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 
-import pytest
-from reading import codes, commits, file, names, opened, paths
-from support import logs
-
 import deltareplay as dr
+import pytest
+from protocol.reading import codes, commits, file, names, opened, paths
+from support import logs
 
 
 def hint(log: logs.LogBuilder, content: bytes) -> None:
@@ -49,7 +48,9 @@ def test_a_broken_hint_changes_nothing(
     assert paths(opened(log)) == names(5)
 
 
-@pytest.mark.parametrize("name", ["empty", "torn", "binary", "array", "no version", "checksum wrong"])
+@pytest.mark.parametrize(
+    "name", ["empty", "torn", "binary", "array", "no version", "checksum wrong"]
+)
 def test_a_broken_hint_leaves_a_warning_and_strict_refuses(log: logs.LogBuilder, name: str) -> None:
     commits(log, 5)
     hint(log, BAD[name])

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-from reading import SCHEMA, commits, file
-from support import logs
-
 import deltareplay as dr
+import pytest
+from protocol.reading import SCHEMA, commits, file
+from support import logs
 
 T = logs.T0
 
@@ -169,8 +168,11 @@ def test_actions_come_as_they_were_committed(log: logs.LogBuilder) -> None:
         for row in found
     ]
     assert [v for v, _ in kinds] == sorted(v for v, _ in kinds), "oldest first"
-    assert (1, ["add"]) in kinds and (1, ["txn"]) in kinds
-    assert (2, ["remove"]) in kinds and (2, ["cdc"]) in kinds and (2, ["domainMetadata"]) in kinds
+    assert (1, ["add"]) in kinds
+    assert (1, ["txn"]) in kinds
+    assert (2, ["remove"]) in kinds
+    assert (2, ["cdc"]) in kinds
+    assert (2, ["domainMetadata"]) in kinds
     (add,) = [row["add"] for row in found if row["add"]]
     assert (add["path"], add["stats"], add["dataChange"]) == ("a", logs.stats(1), False)
     (domain,) = [row["domainMetadata"] for row in found if row["domainMetadata"]]

@@ -1,5 +1,6 @@
 """A log is written by strangers: errors that say so, in bounded time and memory."""
 
+# ruff: noqa: PT017  an error and an answer may both be in order
 from __future__ import annotations
 
 import resource
@@ -8,12 +9,11 @@ import sys
 import textwrap
 from pathlib import Path
 
+import deltareplay as dr
 import pyarrow.parquet as pq
 import pytest
-from reading import SCHEMA, commits, file, names, opened, paths
+from protocol.reading import SCHEMA, commits, file, names, opened, paths
 from support import logs
-
-import deltareplay as dr
 
 DEPTH = 10_000
 
@@ -32,7 +32,8 @@ DEEP = {
     "bare": nested("[", "]"),
     "open": "[" * DEPTH,
     "domain": '{"domainMetadata":{"domain":"d","removed":false,"configuration":"'
-    + nested("[", "]") + '"}}',
+    + nested("[", "]")
+    + '"}}',
 }
 
 
@@ -58,7 +59,8 @@ def test_a_schema_nested_deeply_is_read_or_refused(log: logs.LogBuilder) -> None
         inner = '"long"'
         for _ in range(depth):
             inner = f'{{"type":"array","elementType":{inner},"containsNull":true}}'
-        schema = f'{{"type":"struct","fields":[{{"name":"a","type":{inner},"nullable":true,"metadata":{{}}}}]}}'
+        field = f'{{"name":"a","type":{inner},"nullable":true,"metadata":{{}}}}'
+        schema = f'{{"type":"struct","fields":[{field}]}}'
         table = logs.LogBuilder(log.table / str(depth))
         table.create(schema)
         try:
@@ -256,19 +258,23 @@ def test_a_line_of_a_gigabyte(log: logs.LogBuilder) -> None:
 
 def run(code: str, limit_mib: int = 1024) -> str:
     """Runs code in a fresh process; fails when it dies or its memory passes the limit."""
-    script = textwrap.dedent(
-        """
+    script = (
+        textwrap.dedent(
+            """
         import resource, warnings
         resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
         warnings.simplefilter("ignore")
         import deltareplay as dr
         """
-    ) + textwrap.dedent(code) + textwrap.dedent(
-        """
+        )
+        + textwrap.dedent(code)
+        + textwrap.dedent(
+            """
         import sys
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         print(peak, file=sys.stderr)
         """
+        )
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False

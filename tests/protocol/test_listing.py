@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shutil
 
-import pytest
-from reading import SCHEMA, codes, commits, file, names, opened, paths
-from support import logs
-
 import deltareplay as dr
+import pytest
+from protocol.reading import SCHEMA, codes, commits, file, names, opened, paths
+from support import logs
 
 KINDS = [
     "classic",
@@ -375,7 +374,8 @@ def test_a_version_that_does_not_exist_yet_names_the_range(
 
     with pytest.raises(dr.VersionNotFoundError) as caught:
         opened(log, version)
-    assert "0" in str(caught.value) and "5" in str(caught.value)
+    assert "0" in str(caught.value)
+    assert "5" in str(caught.value)
 
 
 def test_a_version_before_the_oldest_checkpoint_names_the_range(log: logs.LogBuilder) -> None:
@@ -385,7 +385,8 @@ def test_a_version_before_the_oldest_checkpoint_names_the_range(log: logs.LogBui
 
     with pytest.raises(dr.VersionNotFoundError) as caught:
         opened(log, 12)
-    assert "17" in str(caught.value) and "25" in str(caught.value)
+    assert "17" in str(caught.value)
+    assert "25" in str(caught.value)
 
 
 @pytest.mark.parametrize("version", [-1, -(2**40)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from reading import SCHEMA, one_file, opened, paths
+from protocol.reading import SCHEMA, one_file, opened, paths
 from support import logs
 
 NOW = int(time.time() * 1000)
@@ -401,8 +401,17 @@ def test_unknown_actions_fields_and_domains_are_ignored(log: logs.LogBuilder) ->
     log.create(SCHEMA)
     log.commit(
         {"future": {"add": {"path": "x"}}},
-        {"add": {"path": "f", "partitionValues": {}, "size": 1, "modificationTime": 1,
-                 "dataChange": True, "newField": {"deep": [1, {"x": None}]}, "rank": 7}},
+        {
+            "add": {
+                "path": "f",
+                "partitionValues": {},
+                "size": 1,
+                "modificationTime": 1,
+                "dataChange": True,
+                "newField": {"deep": [1, {"x": None}]},
+                "rank": 7,
+            }
+        },
         {"add": None, "txn": {"appId": "a", "version": 1}},
         {"checkpointMetadata": {"version": 77}},
         {"sidecar": {"path": "nope.parquet", "sizeInBytes": 1, "modificationTime": 1}},
@@ -418,8 +427,14 @@ def test_unknown_actions_fields_and_domains_are_ignored(log: logs.LogBuilder) ->
 def test_nulls_and_absent_keys_are_the_same(log: logs.LogBuilder) -> None:
     add = logs.add("f")["add"]
     nulls = dict.fromkeys(
-        ["stats", "tags", "deletionVector", "baseRowId", "defaultRowCommitVersion",
-         "clusteringProvider"]
+        [
+            "stats",
+            "tags",
+            "deletionVector",
+            "baseRowId",
+            "defaultRowCommitVersion",
+            "clusteringProvider",
+        ]
     )
     log.create(SCHEMA)
     log.commit({"add": {**add, **nulls}, "remove": None, "metaData": None, "commitInfo": None})
@@ -445,7 +460,7 @@ def test_large_numbers_keep_every_digit(log: logs.LogBuilder) -> None:
 
 
 def test_partition_values_keep_nulls_and_empty_strings(log: logs.LogBuilder) -> None:
-    values = {"a": None, "b": "", "c": "x=y/z%", "d": "猫\n\"\\"}
+    values = {"a": None, "b": "", "c": "x=y/z%", "d": '猫\n"\\'}
     for kind in ("none", "classic", "v2-json", "v2-inline-json"):
         if kind == "none":
             log.create(SCHEMA, logs.add("f", partition_values=values))

@@ -1,15 +1,15 @@
-"""What is broken and can be done without is passed over, aloud; what cannot is an error with a place."""
+"""What is broken and not needed is passed over, aloud; the rest is an error with a place."""
 
+# ruff: noqa: PT017, PT031  an error and an answer may both be in order
 from __future__ import annotations
 
 import pickle
 import shutil
 
-import pytest
-from reading import SCHEMA, codes, commits, file, names, opened, paths
-from support import logs
-
 import deltareplay as dr
+import pytest
+from protocol.reading import SCHEMA, codes, commits, file, names, opened, paths
+from support import logs
 
 KINDS = [
     "classic",
@@ -210,7 +210,9 @@ def test_a_warning_is_a_value_and_is_told_to_python_once(log: logs.LogBuilder) -
     assert len([w for w in caught if w.category is dr.DeltaReplayWarning]) == len(found)
     assert found == list(snapshot.warnings)
     warning = found[0]
-    assert warning.code and warning.message and path.name in (warning.path or "")
+    assert warning.code
+    assert warning.message
+    assert path.name in (warning.path or "")
     assert pickle.loads(pickle.dumps(warning)) == warning
     with pytest.raises(AttributeError):
         warning.code = "other"
@@ -328,9 +330,20 @@ def test_a_torn_commit_is_an_error_with_its_line_and_byte(
 
 @pytest.mark.parametrize(
     "line",
-    [b'{"add":', b"}", b"[]", b"5", b'"add"', b"null", b'{"add":{"path":"x"', b"\xff\xfe\x00",
-     b'{"add":{"path":"\xff"}}', b'{"add":{"path":"x","size":1e}}', b'{"remove":{"path":"f1",}}',
-     b"\x00" * 50],
+    [
+        b'{"add":',
+        b"}",
+        b"[]",
+        b"5",
+        b'"add"',
+        b"null",
+        b'{"add":{"path":"x"',
+        b"\xff\xfe\x00",
+        b'{"add":{"path":"\xff"}}',
+        b'{"add":{"path":"x","size":1e}}',
+        b'{"remove":{"path":"f1",}}',
+        b"\x00" * 50,
+    ],
     ids=repr,
 )
 @pytest.mark.parametrize("place", [0, 1, 2])
@@ -382,7 +395,8 @@ def test_an_action_of_the_wrong_form_is_an_error_or_left_out_aloud(
         snapshot = opened(log)
         snapshot.files()
         snapshot.tombstones()
-        assert snapshot.transactions is not None and snapshot.domain_metadata is not None
+        assert snapshot.transactions is not None
+        assert snapshot.domain_metadata is not None
     except dr.CorruptTableError as error:
         assert logs.commit_name(3) in (error.path or "")
         assert error.line == 1

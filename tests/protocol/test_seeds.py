@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 
-import pytest
-from reading import SCHEMA, codes, opened, paths
-from support import logs
-
 import deltareplay as dr
+import pytest
+from protocol.reading import SCHEMA, codes, opened, paths
+from support import logs
 
 # -- 000: the protocol
 
@@ -177,7 +176,10 @@ def test_001_the_minimum_protocols_of_the_features_are_read(
     )
     found = opened(log)
 
-    assert (found.protocol.min_reader_version, found.protocol.min_writer_version) == (reader, writer)
+    assert (found.protocol.min_reader_version, found.protocol.min_writer_version) == (
+        reader,
+        writer,
+    )
     assert found.protocol.why_not_readable() == []
     assert found.properties["delta.appendOnly"] == "true"
 

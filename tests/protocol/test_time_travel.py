@@ -1,15 +1,15 @@
 """Versions by their time: of the file, of the commit, or first the one and then the other."""
 
+# ruff: noqa: PT012  an error and an answer may both be in order
 from __future__ import annotations
 
 import datetime as dt
 import os
 
-import pytest
-from reading import SCHEMA, file, opened, paths
-from support import logs
-
 import deltareplay as dr
+import pytest
+from protocol.reading import SCHEMA, file, opened, paths
+from support import logs
 
 T = logs.T0
 ICT = {"delta.enableInCommitTimestamps": "true"}
@@ -190,12 +190,8 @@ def mixed(log: logs.LogBuilder) -> None:
         logs.metadata(SCHEMA, configuration=stamps),
         modified=T + 50_000,
     )
-    log.commit(
-        logs.commit_info(inCommitTimestamp=T + 4000), logs.add("f4"), modified=T + 500
-    )
-    log.commit(
-        logs.commit_info(inCommitTimestamp=T + 5000), logs.add("f5"), modified=T + 90_000
-    )
+    log.commit(logs.commit_info(inCommitTimestamp=T + 4000), logs.add("f4"), modified=T + 500)
+    log.commit(logs.commit_info(inCommitTimestamp=T + 5000), logs.add("f5"), modified=T + 90_000)
 
 
 def test_a_table_that_got_stamps_later_has_both_kinds_of_times(log: logs.LogBuilder) -> None:
@@ -243,7 +239,8 @@ def test_a_commit_that_lacks_its_stamp_is_corrupt(log: logs.LogBuilder) -> None:
 
     with pytest.raises(dr.CorruptTableError) as caught:
         snapshot = opened(log)
-        assert snapshot.timestamp and snapshot.in_commit_timestamp is not None
+        assert snapshot.timestamp
+        assert snapshot.in_commit_timestamp is not None
     assert logs.commit_name(2) in str(caught.value)
     assert opened(log, 1).in_commit_timestamp == T + 1
 
@@ -254,7 +251,8 @@ def test_a_commit_without_commit_info_is_corrupt_where_stamps_are_on(log: logs.L
 
     with pytest.raises(dr.CorruptTableError) as caught:
         snapshot = opened(log)
-        assert snapshot.timestamp and snapshot.in_commit_timestamp is not None
+        assert snapshot.timestamp
+        assert snapshot.in_commit_timestamp is not None
     assert logs.commit_name(1) in str(caught.value)
 
 
@@ -288,7 +286,10 @@ def test_the_stamp_comes_from_the_commit_even_behind_a_checkpoint_or_compaction(
 def test_stamps_that_were_dropped_are_gone(log: logs.LogBuilder) -> None:
     with_ict(log, [T, T + 10], [T, T])
     log.commit(
-        logs.commit_info("DROP FEATURE"), logs.protocol(1, 2), logs.metadata(SCHEMA), modified=T + 900
+        logs.commit_info("DROP FEATURE"),
+        logs.protocol(1, 2),
+        logs.metadata(SCHEMA),
+        modified=T + 900,
     )
 
     assert opened(log).in_commit_timestamp is None
