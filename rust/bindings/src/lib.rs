@@ -1,1 +1,40 @@
-//! The Python extension module `deltareplay._native`.
+//! `deltareplay._native`: the core in Python's hands.
+//!
+//! Converts arguments, releases the interpreter lock, hands Arrow data out by its C interface and
+//! turns errors into the classes of `deltareplay.exceptions`. No logic lives here, and nothing
+//! starts a thread at import.
+
+mod batches;
+mod convert;
+mod exceptions;
+mod gate;
+mod protocol;
+mod snapshot;
+mod table;
+
+use pyo3::prelude::*;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The engine of deltareplay; use the classes of the package `deltareplay` instead.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::batches::{ArrowBatch, ArrowSchema, ArrowTable, BatchIterator};
+    #[pymodule_export]
+    use super::protocol::{why_not_readable, why_not_writable};
+    #[pymodule_export]
+    use super::snapshot::Snapshot;
+    #[pymodule_export]
+    use super::table::Table;
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        super::gate::install_interrupt_hook();
+        Ok(())
+    }
+}

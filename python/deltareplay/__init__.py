@@ -1,0 +1,47 @@
+"""The state of Delta tables as Arrow, without Spark and without a JVM.
+
+>>> import deltareplay as dr
+>>> snapshot = dr.Table(table.uri).snapshot()
+>>> snapshot.version, snapshot.num_files
+(2, 2)
+>>> snapshot.files(columns=["path", "size"]).to_pylist()[0]
+{'path': 'day=2026-01-02/b.parquet', 'size': 200}
+"""
+
+from deltareplay._native import __version__
+from deltareplay.exceptions import (
+    CommitConflictError,
+    CorruptTableError,
+    DeltaReplayError,
+    DeltaReplayWarning,
+    InvalidArgumentError,
+    StorageError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+)
+from deltareplay.log_warning import LogWarning
+from deltareplay.metadata import Metadata
+from deltareplay.protocol import Obstacle, Protocol
+from deltareplay.snapshot import Snapshot
+from deltareplay.table import Table, is_table
+
+__all__ = [
+    "CommitConflictError",
+    "CorruptTableError",
+    "DeltaReplayError",
+    "DeltaReplayWarning",
+    "InvalidArgumentError",
+    "LogWarning",
+    "Metadata",
+    "Obstacle",
+    "Protocol",
+    "Snapshot",
+    "StorageError",
+    "Table",
+    "TableNotFoundError",
+    "UnsupportedFeatureError",
+    "VersionNotFoundError",
+    "__version__",
+    "is_table",
+]

@@ -1,0 +1,80 @@
+"""What can go wrong, by what a caller can do about it.
+
+Every exception carries a stable, dotted ``code``, and names the place at fault where there is one.
+They all pickle, so that one raised on a Spark worker arrives whole on the driver.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class DeltaReplayError(Exception):
+    """Anything that deltareplay raises on purpose.
+
+    Attributes:
+        code: What went wrong, for machines, e.g. ``commit.json``. Stable over releases.
+        path: The file at fault, relative to the table root where it lies below it; or None.
+        version: The table version at fault, or None.
+        line: The line at fault, counted from 1, or None.
+        offset: The byte at fault, counted from 0 in the file, or None.
+
+    >>> try:
+    ...     table.snapshot(version=99)
+    ... except DeltaReplayError as error:
+    ...     print(type(error).__name__, error.code)
+    VersionNotFoundError version.not_found
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        code: str = "unknown",
+        path: str | None = None,
+        version: int | None = None,
+        line: int | None = None,
+        offset: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.path = path
+        self.version = version
+        self.line = line
+        self.offset = offset
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Attributes, notes included, travel as the state.
+        return type(self), self.args, self.__dict__
+
+
+class TableNotFoundError(DeltaReplayError):
+    """No Delta table at this place: check the path, or create the table."""
+
+
+class VersionNotFoundError(DeltaReplayError):
+    """The table is there, the version or moment is not; the message names those that are."""
+
+
+class InvalidArgumentError(DeltaReplayError, ValueError):
+    """The call contradicts itself or the table."""
+
+
+class UnsupportedFeatureError(DeltaReplayError):
+    """The table is fine; this release lacks features that it needs. The message names them all."""
+
+
+class CorruptTableError(DeltaReplayError):
+    """The table is not fine: bytes of its log break the protocol. The message names the place."""
+
+
+class CommitConflictError(DeltaReplayError):
+    """Another writer won: read the table again, then retry."""
+
+
+class StorageError(DeltaReplayError):
+    """The storage failed, perhaps for a moment."""
+
+
+class DeltaReplayWarning(UserWarning):
+    """Something in the log was passed over; ``Snapshot.warnings`` has the details."""

@@ -1,0 +1,28 @@
+"""``LogWarning``: something in the log that was passed over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LogWarning:
+    """Something in the log that was passed over, and why; the snapshot is right all the same.
+
+    Attributes:
+        code: What it was, for machines, e.g. ``hint.stale``. Stable over releases.
+        path: The file, relative to the table root, or None.
+        version: The version of the table that the file belongs to, or None.
+        message: What was passed over, why, and what was used instead.
+
+    >>> table.snapshot().warnings
+    []
+    """
+
+    code: str
+    path: str | None
+    version: int | None
+    message: str
+
+    def __str__(self) -> str:
+        return self.message if self.path is None else f"{self.message} (file: {self.path})"

@@ -1,0 +1,37 @@
+"""``Metadata``: the ``metaData`` action of one version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """Identity, schema and properties of a table, as the ``metaData`` action has them.
+
+    Attributes:
+        id: The table id, a GUID that stays for the life of the table.
+        name: The name that a user gave, or None.
+        description: The description that a user gave, or None.
+        schema_string: The schema as JSON, character for character.
+        partition_columns: Logical names of the partition columns, in order.
+        configuration: The table properties.
+        created_time: Milliseconds since the epoch, or None.
+        format_provider: ``parquet``.
+        format_options: Nearly always empty.
+
+    Source: Delta protocol, "Change Metadata".
+
+    >>> table.snapshot().metadata.partition_columns
+    ['day']
+    """
+
+    id: str
+    name: str | None
+    description: str | None
+    schema_string: str
+    partition_columns: list[str] = field(default_factory=list)
+    configuration: dict[str, str] = field(default_factory=dict)
+    created_time: int | None = None
+    format_provider: str = "parquet"
+    format_options: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,325 @@
+"""``Snapshot``: the state of a Delta table at one version."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay._readers import reader, to_schema
+from deltareplay.exceptions import CorruptTableError, DeltaReplayWarning
+from deltareplay.log_warning import LogWarning
+from deltareplay.metadata import Metadata
+from deltareplay.protocol import Protocol
+
+if TYPE_CHECKING:
+    from deltareplay._native import Snapshot as NativeSnapshot
+    from deltareplay.table import Table
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+class Snapshot:
+    """The state of a table at one version; ``Table.snapshot`` opens it.
+
+    A snapshot never changes. Version, protocol and metadata are there at once; everything else is
+    read when it is asked for. pyarrow, pandas, Polars, DuckDB and DataFusion take a snapshot as it
+    is, as the table of its live files.
+
+    >>> import pyarrow as pa
+    >>> pa.table(table.snapshot()).num_rows
+    2
+    """
+
+    __slots__ = ("_native", "_strict", "_table", "_told")
+
+    _table: Table
+    _native: NativeSnapshot
+    _strict: bool
+    _told: int  # how many warnings Python has been told of
+
+    def __init__(self) -> None:
+        raise TypeError("a snapshot is opened by Table.snapshot()")
+
+    @classmethod
+    def _opened(cls, table: Table, native: NativeSnapshot, strict: bool, told: int = 0) -> Snapshot:
+        self = cls.__new__(cls)
+        self._table = table
+        self._native = native
+        self._strict = strict
+        self._told = told
+        self._tell(stacklevel=4)
+        return self
+
+    @property
+    def version(self) -> int:
+        """The version.
+
+        >>> table.snapshot().version
+        2
+        """
+        return self._native.version
+
+    @property
+    def timestamp(self) -> datetime.datetime:
+        """When the version was committed, in UTC with milliseconds.
+
+        The in-commit timestamp where the table has them, otherwise the time of the commit file,
+        made to rise from version to version as Delta does.
+
+        Raises:
+            CorruptTableError: The log tells a moment that no calendar has.
+
+        >>> table.snapshot().timestamp.isoformat()
+        '2026-01-03T00:00:00+00:00'
+        """
+        milliseconds = self._native.timestamp
+        try:
+            return _EPOCH + datetime.timedelta(milliseconds=milliseconds)
+        except OverflowError:
+            raise CorruptTableError(
+                f"the commit of version {self.version} has the timestamp {milliseconds} ms, which "
+                "no calendar has; choose versions of this table by number",
+                code="timestamp.range",
+                version=self.version,
+            ) from None
+
+    @property
+    def in_commit_timestamp(self) -> int | None:
+        """The in-commit timestamp in milliseconds since the epoch; None where the table has none.
+
+        Source: Delta protocol, "In-Commit Timestamps".
+
+        >>> table.snapshot().in_commit_timestamp
+        """
+        return self._native.in_commit_timestamp
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The logical schema of the rows, partition columns included.
+
+        >>> table.snapshot().schema.names
+        ['id', 'day']
+        """
+        return to_schema(self._native.schema)
+
+    @property
+    def schema_json(self) -> str:
+        """The schema as the log has it: the JSON of a Spark ``StructType``.
+
+        >>> table.snapshot().schema_json[:26]
+        '{"type":"struct","fields":'
+        """
+        return self.metadata.schema_string
+
+    @property
+    def metadata(self) -> Metadata:
+        """The ``metaData`` action.
+
+        >>> table.snapshot().metadata.name
+        'events'
+        """
+        return Metadata(**self._native.metadata())
+
+    @property
+    def protocol(self) -> Protocol:
+        """The ``protocol`` action.
+
+        >>> table.snapshot().protocol.why_not_readable()
+        []
+        """
+        return Protocol(**self._native.protocol())
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table properties.
+
+        >>> table.snapshot().properties
+        {'delta.appendOnly': 'false'}
+        """
+        return self.metadata.configuration
+
+    @property
+    def partition_columns(self) -> list[str]:
+        """Logical names of the partition columns, in order.
+
+        >>> table.snapshot().partition_columns
+        ['day']
+        """
+        return self.metadata.partition_columns
+
+    @property
+    def transactions(self) -> dict[str, int]:
+        """The newest version that each application committed, by its id.
+
+        Source: Delta protocol, "Transaction Identifiers".
+
+        >>> table.snapshot().transactions
+        {'stream-7': 41}
+        """
+        found = self._native.transactions()
+        self._tell()
+        return dict(found)
+
+    @property
+    def domain_metadata(self) -> dict[str, str]:
+        """The configuration of each live metadata domain, by its name.
+
+        Source: Delta protocol, "Domain Metadata".
+
+        >>> table.snapshot().domain_metadata
+        {}
+        """
+        found = self._native.domain_metadata()
+        self._tell()
+        return dict(found)
+
+    @property
+    def num_files(self) -> int:
+        """How many files are live; from the version checksum, where there is one.
+
+        >>> table.snapshot().num_files
+        2
+        """
+        found = self._native.num_files()
+        self._tell()
+        return found
+
+    @property
+    def size_in_bytes(self) -> int:
+        """The bytes of the live files together; from the version checksum, where there is one.
+
+        >>> table.snapshot().size_in_bytes
+        500
+        """
+        found = self._native.size_in_bytes()
+        self._tell()
+        return found
+
+    @property
+    def warnings(self) -> list[LogWarning]:
+        """What was passed over in the log so far; grows when more of the log is read.
+
+        >>> table.snapshot().warnings
+        []
+        """
+        return [LogWarning(*facts) for facts in self._native.warnings(0)]
+
+    def files(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """List the live files: the ``add`` actions that are left after replay.
+
+        Args:
+            columns: Columns to give, in this order; what is not named is not decoded. None gives
+                all of the protocol's. On demand only: ``stats_parsed`` and
+                ``partitionValues_parsed`` (structs typed by the table's schema) and ``numRecords``
+                (int64).
+
+        Returns:
+            One row a file, in no particular order: ``path`` (string, URI-encoded as in the log),
+            ``partitionValues`` (map<string, string>), ``size`` (int64, bytes), ``modificationTime``
+            (int64, milliseconds since the epoch), ``dataChange`` (bool), ``stats`` (string, JSON),
+            ``tags`` (map<string, string>), ``deletionVector`` (struct: storageType, pathOrInlineDv,
+            offset int32, sizeInBytes int32, cardinality int64), ``baseRowId`` and
+            ``defaultRowCommitVersion`` (int64), ``clusteringProvider`` (string).
+
+        Raises:
+            InvalidArgumentError: A column that does not exist.
+            CorruptTableError: A file of the log does not decode, and there is no way around it.
+
+        Source: Delta protocol, "Action Reconciliation".
+
+        >>> files = table.snapshot().files(columns=["path", "numRecords"])
+        >>> sorted(files.column("path").to_pylist())
+        ['day=2026-01-02/b.parquet', 'day=2026-01-03/c.parquet']
+        """
+        found = pa.table(self._native.files(columns))
+        self._tell()
+        return found
+
+    def file_batches(self, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+        """Stream the live files: as ``files()``, with memory bounded by the log's tail.
+
+        Args:
+            columns: As in ``files()``.
+
+        Returns:
+            Batches of the rows that ``files()`` gives, read as they are pulled.
+
+        Raises:
+            InvalidArgumentError: A column that does not exist.
+            CorruptTableError: A file of the log does not decode, and there is no way around it;
+                raised while reading, too.
+
+        >>> sum(batch.num_rows for batch in table.snapshot().file_batches(columns=["path"]))
+        2
+        """
+        found = self._native.file_batches(columns)
+        self._tell()
+        return reader(found, after_each=self._tell)
+
+    def tombstones(self) -> pa.Table:
+        """List the removed files whose retention has not passed: the live ``remove`` actions.
+
+        Returns:
+            One row a file: the fields of the ``remove`` action, among them ``path`` (string) and
+            ``deletionTimestamp`` (int64, milliseconds since the epoch).
+
+        Raises:
+            CorruptTableError: A file of the log does not decode, and there is no way around it.
+
+        Source: Delta protocol, "Add File and Remove File".
+
+        >>> table.snapshot().tombstones().column("path").to_pylist()
+        ['day=2026-01-02/a.parquet']
+        """
+        found = pa.table(self._native.tombstones())
+        self._tell()
+        return found
+
+    def update(self) -> Snapshot:
+        """Open the newest version, reading only the commits since this one.
+
+        Returns:
+            A new snapshot that shares memory with this one, which stays as it is.
+
+        Raises:
+            TableNotFoundError: The table is gone.
+            CorruptTableError: A new commit breaks the protocol.
+
+        >>> table.snapshot(version=1).update().version
+        2
+        """
+        native = self._native.update()
+        told = self._told if native.warnings(0)[: self._told] == self._native.warnings(0) else 0
+        return Snapshot._opened(self._table, native, self._strict, told)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The live files as an Arrow C stream; the consumer pulls it without Python."""
+        return self._native.file_batches(None).__arrow_c_stream__(requested_schema)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (self._table, self.version, self._strict)
+
+    def __repr__(self) -> str:
+        try:
+            moment = self.timestamp.isoformat(sep=" ", timespec="milliseconds")
+        except CorruptTableError:
+            moment = f"{self._native.timestamp} ms"
+        return (
+            f"<Snapshot of {self._table!r}: version {self.version} of {moment}, "
+            f"columns {', '.join(self.schema.names) or 'none'}>"
+        )
+
+    def _tell(self, stacklevel: int = 3) -> None:
+        """Passes new warnings on to Python's ``warnings``, once each."""
+        fresh = self._native.warnings(self._told)
+        self._told += len(fresh)
+        for facts in fresh:
+            warnings.warn(str(LogWarning(*facts)), DeltaReplayWarning, stacklevel=stacklevel)
+
+
+def _reopened(table: Table, version: int, strict: bool) -> Snapshot:
+    return table.snapshot(version=version, strict=strict)

@@ -1,0 +1,200 @@
+"""``Table``: where a Delta table lies, and the way to its versions."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import pyarrow as pa
+
+from deltareplay import _native
+from deltareplay._readers import reader
+from deltareplay.snapshot import Snapshot
+
+
+class Table:
+    """A Delta table: its place, and the options of the storage there. Making one does no I/O.
+
+    Args:
+        uri: The table root: a local path, or ``file://``, ``s3://``, ``az://``, ``abfss://``,
+            ``gs://``, ``http(s)://`` or ``memory://``.
+        storage_options: Credentials and settings of the object store, by the keys of the
+            ``object_store`` library, e.g. ``aws_region``. They never show in ``repr``, and they do
+            travel with a pickle, because a worker needs them.
+        allowed_roots: Places outside of the table root that absolute paths in the log may point
+            to; None allows the table root only.
+        strict: Refuses a log that needs repair by a reader, where otherwise the next best path is
+            taken with a warning. ``snapshot(strict=...)`` overrides it.
+
+    Raises:
+        InvalidArgumentError: The URI or an option is not understood.
+
+    >>> Table(table.uri) == table
+    True
+    """
+
+    __slots__ = ("_allowed_roots", "_native", "_options", "_strict")
+
+    def __init__(
+        self,
+        uri: str | os.PathLike[str],
+        storage_options: Mapping[str, str] | None = None,
+        allowed_roots: Sequence[str] | None = None,
+        *,
+        strict: bool = False,
+    ) -> None:
+        self._options = dict(storage_options or {})
+        self._allowed_roots = None if allowed_roots is None else list(allowed_roots)
+        self._strict = strict
+        self._native = _native.Table(os.fspath(uri), self._options, self._allowed_roots, strict)
+
+    @property
+    def uri(self) -> str:
+        """The table root as a URI.
+
+        >>> table.uri.startswith("file:///")
+        True
+        """
+        return self._native.uri
+
+    def snapshot(
+        self,
+        version: int | None = None,
+        timestamp: datetime.datetime | str | None = None,
+        *,
+        strict: bool | None = None,
+    ) -> Snapshot:
+        """Open one version: the latest, unless told.
+
+        Reads version, protocol and metadata only; files are read when they are asked for.
+
+        Args:
+            version: A version number.
+            timestamp: The latest version committed at or before this moment: a ``datetime`` (naive
+                means UTC) or ISO 8601 text.
+            strict: Overrides the table's own setting.
+
+        Raises:
+            TableNotFoundError: There is no Delta table.
+            VersionNotFoundError: No such version, or none that early; the message names the range.
+            UnsupportedFeatureError: The table needs features that this release lacks.
+            CorruptTableError: The log breaks the protocol beyond repair by a reader.
+            InvalidArgumentError: Both ``version`` and ``timestamp`` were given.
+
+        Source: Delta protocol, "Delta Log Entries".
+
+        >>> table.snapshot(version=1).version
+        1
+        >>> table.snapshot(timestamp="2026-01-02T12:00:00Z").version
+        1
+        """
+        native = self._native.snapshot(version, timestamp, strict)
+        return Snapshot._opened(self, native, self._strict if strict is None else strict)
+
+    def history(self, limit: int | None = None) -> pa.Table:
+        """List the commits, newest first.
+
+        Args:
+            limit: How many; None lists all that are left in the log.
+
+        Returns:
+            One row a commit: ``version`` (int64), ``timestamp`` (milliseconds, UTC), ``operation``,
+            ``operationParameters``, ``operationMetrics``, ``userMetadata``, ``engineInfo``,
+            ``isBlindAppend`` and others; null where the commit does not tell.
+
+        Raises:
+            TableNotFoundError: There is no Delta table.
+            CorruptTableError: A commit does not decode.
+
+        Source: Delta protocol, "Commit Provenance Information".
+
+        >>> table.history(limit=2).column("version").to_pylist()
+        [2, 1]
+        """
+        return pa.table(self._native.history(limit))
+
+    def actions(self, start: int, end: int | None = None) -> pa.RecordBatchReader:
+        """Stream the raw actions of the commits ``start`` to ``end``, both included, oldest first.
+
+        Args:
+            start: The first version.
+            end: The last version; None streams to the latest.
+
+        Returns:
+            One row an action: ``version`` (int64), and one struct column for each kind of action,
+            of which one is not null. Batches are read as they are pulled.
+
+        Raises:
+            VersionNotFoundError: A commit of the range is not in the log (any more).
+            CorruptTableError: A commit does not decode.
+
+        Source: Delta protocol, "Actions".
+
+        >>> [row["version"] for row in table.actions(1).read_all().to_pylist() if row["add"]]
+        [1, 1, 2]
+        """
+        return reader(self._native.actions(start, end))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Table):
+            return NotImplemented
+        return self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self.uri)
+
+    def _identity(self) -> tuple[Any, ...]:
+        return self.uri, self._options, self._allowed_roots, self._strict
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _table, (self.uri, self._options, self._allowed_roots, self._strict)
+
+    def __repr__(self) -> str:
+        text = repr(_without_secrets(self.uri))
+        if self._options:
+            text += f", storage_options=<{', '.join(sorted(self._options))}>"
+        if self._allowed_roots is not None:
+            text += f", allowed_roots={[_without_secrets(root) for root in self._allowed_roots]}"
+        if self._strict:
+            text += ", strict=True"
+        return f"Table({text})"
+
+
+def is_table(uri: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> bool:
+    """Tell whether there is a Delta table at a place.
+
+    Args:
+        uri: As ``Table`` takes it.
+        storage_options: As ``Table`` takes them.
+
+    Raises:
+        StorageError: The storage did not answer.
+
+    >>> is_table(table.uri), is_table(table.uri + "/nothing")
+    (True, False)
+    """
+    return Table(uri, storage_options)._native.exists()
+
+
+def _table(
+    uri: str, options: dict[str, str], allowed_roots: list[str] | None, strict: bool
+) -> Table:
+    return Table(uri, options, allowed_roots, strict=strict)
+
+
+def _without_secrets(uri: str) -> str:
+    """A URI fit for printing: no user, no password, no query (which may hold a signature)."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return "<unreadable URI>"
+    if not parts.scheme:
+        return uri
+    # abfss:// writes the container where others write the user.
+    host = parts.netloc
+    if parts.scheme not in ("abfs", "abfss", "wasb", "wasbs") or ":" in host.rpartition("@")[0]:
+        host = host.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))

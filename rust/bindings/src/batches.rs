@@ -1,0 +1,183 @@
+//! Arrow data on its way out, by the C data interface: nothing is copied, and whoever pulls a
+//! stream needs no interpreter lock.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, to_ffi};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
+use arrow_schema::{ArrowError, SchemaRef};
+use deltareplay_core::error::Result;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use crate::gate::{detached, panic_message};
+
+/// Batches that are read as they are pulled.
+pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+
+/// A schema; `pyarrow.schema()` takes it.
+#[pyclass(module = "deltareplay._native", frozen)]
+pub(crate) struct ArrowSchema(pub(crate) SchemaRef);
+
+#[pymethods]
+impl ArrowSchema {
+    /// The schema as a capsule of the Arrow C data interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.0)
+    }
+}
+
+/// A whole table in memory; `pyarrow.table()` takes it, as often as one likes.
+#[pyclass(module = "deltareplay._native", frozen)]
+pub(crate) struct ArrowTable {
+    pub(crate) schema: SchemaRef,
+    pub(crate) batches: Vec<RecordBatch>,
+}
+
+#[pymethods]
+impl ArrowTable {
+    /// The schema as a capsule of the Arrow C data interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.schema)
+    }
+
+    /// The batches as a capsule of the Arrow C stream interface; they share memory with this table.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        drop(requested_schema); // a wish, not a demand: the consumer casts
+        let batches = Box::new(self.batches.clone().into_iter().map(Ok));
+        stream_capsule(py, Arc::clone(&self.schema), batches)
+    }
+}
+
+/// One record batch; `pyarrow.record_batch()` takes it.
+#[pyclass(module = "deltareplay._native", frozen)]
+pub(crate) struct ArrowBatch(RecordBatch);
+
+#[pymethods]
+impl ArrowBatch {
+    /// Schema and data as capsules of the Arrow C data interface.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        drop(requested_schema); // a wish, not a demand: the consumer casts
+        let data = StructArray::from(self.0.clone()).into_data();
+        let (array, _) = to_ffi(&data).map_err(refused)?;
+        Ok((
+            schema_capsule(py, self.0.schema_ref())?,
+            PyCapsule::new_with_value::<FFI_ArrowArray>(py, array, c"arrow_array")?,
+        ))
+    }
+}
+
+/// Batches that are read as they are pulled; once through.
+#[pyclass(module = "deltareplay._native", frozen)]
+pub(crate) struct BatchIterator {
+    schema: SchemaRef,
+    batches: Mutex<Option<Batches>>,
+}
+
+impl BatchIterator {
+    pub(crate) fn new(schema: SchemaRef, batches: Batches) -> Self {
+        Self {
+            schema,
+            batches: Mutex::new(Some(batches)),
+        }
+    }
+}
+
+#[pymethods]
+impl BatchIterator {
+    /// The schema that every batch has.
+    #[getter]
+    fn schema(&self) -> ArrowSchema {
+        ArrowSchema(Arc::clone(&self.schema))
+    }
+
+    /// The next batch, or None after the last one. Errors come typed, and Ctrl-C is heard.
+    fn next_batch(&self, py: Python<'_>) -> PyResult<Option<ArrowBatch>> {
+        let found = detached(py, || {
+            let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = batches.as_mut().and_then(Iterator::next).transpose();
+            if !matches!(next, Ok(Some(_))) {
+                *batches = None; // at the end, and after an error, nothing is kept
+            }
+            next
+        })?;
+        Ok(found.map(ArrowBatch))
+    }
+
+    /// The remaining batches as a capsule of the Arrow C stream interface; leaves none here.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        drop(requested_schema); // a wish, not a demand: the consumer casts
+        let batches = detached(py, || {
+            let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(batches.take())
+        })?;
+        let Some(batches) = batches else {
+            return Err(PyRuntimeError::new_err("these batches were read before"));
+        };
+        stream_capsule(py, Arc::clone(&self.schema), batches)
+    }
+}
+
+fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'py, PyCapsule>> {
+    let schema = FFI_ArrowSchema::try_from(schema.as_ref()).map_err(refused)?;
+    PyCapsule::new_with_value::<FFI_ArrowSchema>(py, schema, c"arrow_schema")
+}
+
+fn stream_capsule(
+    py: Python<'_>,
+    schema: SchemaRef,
+    batches: Batches,
+) -> PyResult<Bound<'_, PyCapsule>> {
+    let stream = FFI_ArrowArrayStream::new(Box::new(Reader { schema, batches }));
+    PyCapsule::new_with_value::<FFI_ArrowArrayStream>(py, stream, c"arrow_array_stream")
+}
+
+/// arrow-rs could not describe the data in C.
+fn refused(cause: ArrowError) -> PyErr {
+    PyValueError::new_err(cause.to_string())
+}
+
+/// The batches as the C stream wants them: errors as text, and no panic over the border.
+struct Reader {
+    schema: SchemaRef,
+    batches: Batches,
+}
+
+impl Iterator for Reader {
+    type Item = std::result::Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match catch_unwind(AssertUnwindSafe(|| self.batches.next())) {
+            Ok(next) => next.map(|batch| batch.map_err(|e| ArrowError::ExternalError(Box::new(e)))),
+            Err(payload) => {
+                let message = panic_message(payload.as_ref());
+                let error = ArrowError::ComputeError(format!("a bug of deltareplay: {message}"));
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+impl RecordBatchReader for Reader {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}

@@ -1,0 +1,113 @@
+//! Python arguments as Rust values, before any work begins.
+
+use std::collections::BTreeMap;
+
+use deltareplay_core::table::At;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDateTime, PyDict, PyString};
+
+use crate::exceptions::invalid;
+
+const MS_PER_DAY: i64 = 86_400_000;
+
+/// `storage_options`: text to text, sorted by key.
+pub(crate) fn storage_options(
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Vec<(String, String)>> {
+    let mut found = BTreeMap::new();
+    for (key, value) in options.into_iter().flatten() {
+        // The value may be a secret: the message names the key and the type only.
+        let (Ok(key), Ok(value)) = (key.cast::<PyString>(), value.cast::<PyString>()) else {
+            return Err(PyTypeError::new_err(format!(
+                "storage_options maps text to text; the value of {} is of type {}",
+                key.repr()?,
+                value.get_type().name()?
+            )));
+        };
+        found.insert(key.extract()?, value.extract()?);
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// `version` and `timestamp`: at most one of them; neither means the latest version.
+pub(crate) fn at(
+    py: Python<'_>,
+    version: Option<i128>,
+    timestamp: Option<&Bound<'_, PyAny>>,
+) -> PyResult<At> {
+    match (version, timestamp) {
+        (None, None) => Ok(At::Latest),
+        (Some(version), None) => Ok(At::Version(unsigned(py, "version", version)?)),
+        (None, Some(moment)) => Ok(At::Timestamp(milliseconds(moment)?)),
+        (Some(_), Some(_)) => Err(invalid(
+            py,
+            "argument.version_and_timestamp",
+            "version and timestamp are two ways to choose a version: pass one of them",
+        )),
+    }
+}
+
+/// A version or a count: not negative.
+pub(crate) fn unsigned(py: Python<'_>, name: &str, value: i128) -> PyResult<u64> {
+    u64::try_from(value).map_err(|_| {
+        invalid(
+            py,
+            "argument.range",
+            format!("{name} is {value}: pass a number from 0 to {}", u64::MAX),
+        )
+    })
+}
+
+/// A `datetime` (naive means UTC) or ISO 8601 text as milliseconds since the epoch, rounded down.
+fn milliseconds(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
+    let py = moment.py();
+    if let Ok(text) = moment.cast::<PyString>() {
+        let text: String = text.extract()?;
+        // Python 3.10 does not know the suffix.
+        let spelled = match text.strip_suffix(['Z', 'z']) {
+            Some(rest) => format!("{rest}+00:00"),
+            None => text.clone(),
+        };
+        let parsed = py
+            .get_type::<PyDateTime>()
+            .call_method1("fromisoformat", (spelled,));
+        let parsed = parsed.map_err(|_| {
+            invalid(
+                py,
+                "argument.timestamp",
+                format!(
+                    "timestamp {text:?} is not ISO 8601: write it as 2026-01-31T12:00:00+00:00, \
+                     or pass a datetime"
+                ),
+            )
+        })?;
+        return since_epoch(&parsed);
+    }
+    if moment.is_instance_of::<PyDateTime>() {
+        return since_epoch(moment);
+    }
+    Err(PyTypeError::new_err(format!(
+        "timestamp takes a datetime or ISO 8601 text, not {}",
+        moment.get_type().name()?
+    )))
+}
+
+fn since_epoch(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
+    let py = moment.py();
+    let utc = py.import("datetime")?.getattr("timezone")?.getattr("utc")?;
+    let class = py.get_type::<PyDateTime>();
+    let epoch = class.call_method1("fromtimestamp", (0, &utc))?;
+    let aware = if moment.call_method0("utcoffset")?.is_none() {
+        let zone = PyDict::new(py);
+        zone.set_item("tzinfo", &utc)?;
+        moment.call_method("replace", (), Some(&zone))?
+    } else {
+        moment.clone()
+    };
+    let span = aware.sub(epoch)?;
+    let days: i64 = span.getattr("days")?.extract()?;
+    let seconds: i64 = span.getattr("seconds")?.extract()?;
+    let microseconds: i64 = span.getattr("microseconds")?.extract()?;
+    Ok(days * MS_PER_DAY + seconds * 1000 + microseconds / 1000)
+}

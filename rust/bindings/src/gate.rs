@@ -1,0 +1,98 @@
+//! The one gate: core work runs without the interpreter lock; what goes wrong comes out as an
+//! exception.
+//!
+//! Ctrl-C: the core asks a hook every now and then whether to stop. On a thread that came through
+//! this gate the hook lets Python run its signal handlers; what they raise is kept and raised again
+//! on the way out, whatever the core made of it. Threads of the core's own never touch Python.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use deltareplay_core::error::{ErrorKind, Result};
+use deltareplay_core::storage::interrupt;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+
+use crate::exceptions::{panicked, to_exception};
+
+thread_local! {
+    /// This thread holds a Python thread state that the gate has detached.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+    /// What a signal handler raised while this thread was inside.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Lets the core ask for Ctrl-C; called once, when the module is imported.
+pub(crate) fn install_interrupt_hook() {
+    interrupt::install(stop_wanted);
+}
+
+/// Runs core work without the interpreter lock; a core error or a panic comes out as its exception.
+pub(crate) fn detached<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> PyResult<T> {
+    let outcome = py.detach(|| {
+        let _inside = Inside::enter();
+        catch_unwind(AssertUnwindSafe(work))
+    });
+    if let Some(raised) = RAISED.with(RefCell::take) {
+        return Err(raised);
+    }
+    match outcome {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) if error.kind() == ErrorKind::Interrupted => {
+            Err(PyKeyboardInterrupt::new_err(()))
+        }
+        Ok(Err(error)) => Err(to_exception(py, &error)),
+        Err(payload) => Err(panicked(py, &panic_message(payload.as_ref()))),
+    }
+}
+
+/// What a panic said.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("a panic without a message").to_owned()
+}
+
+/// The core's question: shall this thread stop?
+fn stop_wanted() -> bool {
+    if !INSIDE.get() {
+        return false;
+    }
+    if RAISED.with_borrow(Option::is_some) {
+        return true;
+    }
+    // `None`: the interpreter is going down, and so is the reason for the work.
+    let Some(signals) = Python::try_attach(|py| py.check_signals()) else {
+        return true;
+    };
+    match signals {
+        Ok(()) => false,
+        Err(raised) => {
+            RAISED.set(Some(raised));
+            true
+        }
+    }
+}
+
+/// Marks the thread as inside for as long as it lives; keeps what an outer gate had marked.
+struct Inside {
+    before: bool,
+}
+
+impl Inside {
+    fn enter() -> Self {
+        Self {
+            before: INSIDE.replace(true),
+        }
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.set(self.before);
+    }
+}

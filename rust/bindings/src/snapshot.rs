@@ -1,0 +1,149 @@
+//! `Snapshot`: the state of a table at one version.
+
+use std::sync::Arc;
+
+use deltareplay_core::snapshot;
+use deltareplay_core::table::{FileTable, Table};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::batches::{ArrowSchema, ArrowTable, BatchIterator};
+use crate::gate::detached;
+
+/// One version of a table. What is asked for is read when it is asked for.
+#[pyclass(module = "deltareplay._native", frozen)]
+pub(crate) struct Snapshot {
+    table: Table,
+    state: snapshot::Snapshot,
+}
+
+impl Snapshot {
+    pub(crate) fn new(table: Table, state: snapshot::Snapshot) -> Self {
+        Self { table, state }
+    }
+}
+
+#[pymethods]
+impl Snapshot {
+    /// The version.
+    #[getter]
+    fn version(&self) -> u64 {
+        self.state.version()
+    }
+
+    /// When the version was committed, in milliseconds since the epoch.
+    #[getter]
+    fn timestamp(&self) -> i64 {
+        self.state.timestamp()
+    }
+
+    /// The in-commit timestamp in milliseconds since the epoch, where the table has them.
+    #[getter]
+    fn in_commit_timestamp(&self) -> Option<i64> {
+        self.state.in_commit_timestamp()
+    }
+
+    /// The logical schema.
+    #[getter]
+    fn schema(&self) -> ArrowSchema {
+        ArrowSchema(self.state.arrow_schema())
+    }
+
+    /// The fields of the `metaData` action, by the names of `deltareplay.Metadata`.
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let metadata = self.state.metadata();
+        let found = PyDict::new(py);
+        found.set_item("id", &metadata.id)?;
+        found.set_item("name", &metadata.name)?;
+        found.set_item("description", &metadata.description)?;
+        found.set_item("format_provider", &metadata.format_provider)?;
+        found.set_item("format_options", &metadata.format_options)?;
+        found.set_item("schema_string", &metadata.schema_string)?;
+        found.set_item("partition_columns", &metadata.partition_columns)?;
+        found.set_item("created_time", metadata.created_time)?;
+        found.set_item("configuration", &metadata.configuration)?;
+        Ok(found)
+    }
+
+    /// The fields of the `protocol` action, by the names of `deltareplay.Protocol`.
+    fn protocol<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let protocol = self.state.protocol();
+        let found = PyDict::new(py);
+        found.set_item("min_reader_version", protocol.min_reader_version)?;
+        found.set_item("min_writer_version", protocol.min_writer_version)?;
+        found.set_item("reader_features", &protocol.reader_features)?;
+        found.set_item("writer_features", &protocol.writer_features)?;
+        Ok(found)
+    }
+
+    /// The newest transaction of each application: (appId, version).
+    fn transactions(&self, py: Python<'_>) -> PyResult<Vec<(String, i64)>> {
+        let found = detached(py, || self.table.transactions(&self.state))?;
+        Ok(found.into_iter().map(|t| (t.app_id, t.version)).collect())
+    }
+
+    /// The live domains: (domain, configuration).
+    fn domain_metadata(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
+        let found = detached(py, || self.table.domain_metadata(&self.state))?;
+        Ok(found
+            .into_iter()
+            .map(|d| (d.domain, d.configuration))
+            .collect())
+    }
+
+    /// How many files are live.
+    fn num_files(&self, py: Python<'_>) -> PyResult<u64> {
+        detached(py, || self.table.num_files(&self.state))
+    }
+
+    /// The bytes of the live files together.
+    fn size_in_bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        detached(py, || self.table.size_in_bytes(&self.state))
+    }
+
+    /// The live files, all in memory.
+    #[pyo3(signature = (columns=None))]
+    fn files(&self, py: Python<'_>, columns: Option<Vec<String>>) -> PyResult<ArrowTable> {
+        let found = detached(py, || self.table.files(&self.state, columns.as_deref()))?;
+        Ok(arrow_table(found))
+    }
+
+    /// The live files, read as they are pulled.
+    #[pyo3(signature = (columns=None))]
+    fn file_batches(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+    ) -> PyResult<BatchIterator> {
+        let found = detached(py, || {
+            self.table.file_batches(&self.state, columns.as_deref())
+        })?;
+        Ok(BatchIterator::new(found.schema(), Box::new(found)))
+    }
+
+    /// The removed files whose retention has not passed.
+    fn tombstones(&self, py: Python<'_>) -> PyResult<ArrowTable> {
+        detached(py, || self.table.tombstones(&self.state)).map(arrow_table)
+    }
+
+    /// The snapshot of the newest version; this one where there is none newer.
+    fn update(&self, py: Python<'_>) -> PyResult<Self> {
+        let state = detached(py, || self.table.update(&self.state))?;
+        Ok(Self::new(self.table.clone(), state))
+    }
+
+    /// What was passed over, from the `start`th on: (code, path, version, message) each.
+    fn warnings(&self, start: usize) -> Vec<(&'static str, Option<String>, Option<u64>, String)> {
+        let found = self.state.warnings().into_iter().skip(start);
+        found
+            .map(|one| (one.code, one.path, one.version, one.message))
+            .collect()
+    }
+}
+
+fn arrow_table(found: FileTable) -> ArrowTable {
+    ArrowTable {
+        schema: Arc::clone(&found.schema),
+        batches: found.batches,
+    }
+}

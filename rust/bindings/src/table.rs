@@ -1,0 +1,84 @@
+//! `Table`: where a table lies and how to get there.
+
+use deltareplay_core::table::{self, TableOptions};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::batches::{ArrowTable, BatchIterator};
+use crate::convert;
+use crate::gate::detached;
+use crate::snapshot::Snapshot;
+
+/// A table: its place and the options of its storage. Making one does no I/O.
+#[pyclass(module = "deltareplay._native", frozen)]
+pub(crate) struct Table(pub(crate) table::Table);
+
+#[pymethods]
+impl Table {
+    #[new]
+    #[pyo3(signature = (uri, storage_options=None, allowed_roots=None, strict=false))]
+    fn new(
+        py: Python<'_>,
+        uri: &str,
+        storage_options: Option<&Bound<'_, PyDict>>,
+        allowed_roots: Option<Vec<String>>,
+        strict: bool,
+    ) -> PyResult<Self> {
+        let options = TableOptions {
+            storage_options: convert::storage_options(storage_options)?,
+            allowed_roots,
+            strict,
+        };
+        detached(py, || table::Table::new(uri, options)).map(Self)
+    }
+
+    /// The root of the table as a URI.
+    #[getter]
+    fn uri(&self) -> &str {
+        self.0.uri()
+    }
+
+    /// Whether there is a table.
+    fn exists(&self, py: Python<'_>) -> PyResult<bool> {
+        detached(py, || self.0.exists())
+    }
+
+    /// The snapshot of a version, of a moment, or the latest.
+    #[pyo3(signature = (version=None, timestamp=None, strict=None))]
+    fn snapshot(
+        &self,
+        py: Python<'_>,
+        version: Option<i128>,
+        timestamp: Option<&Bound<'_, PyAny>>,
+        strict: Option<bool>,
+    ) -> PyResult<Snapshot> {
+        let at = convert::at(py, version, timestamp)?;
+        let state = detached(py, || self.0.snapshot(at, strict))?;
+        Ok(Snapshot::new(self.0.clone(), state))
+    }
+
+    /// The commits, newest first.
+    #[pyo3(signature = (limit=None))]
+    fn history(&self, py: Python<'_>, limit: Option<i128>) -> PyResult<ArrowTable> {
+        let limit = limit
+            .map(|limit| convert::unsigned(py, "limit", limit))
+            .transpose()?
+            .map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let batch = detached(py, || self.0.history(limit))?;
+        Ok(ArrowTable {
+            schema: batch.schema(),
+            batches: vec![batch],
+        })
+    }
+
+    /// The raw actions of the commits `start` to `end`, both included.
+    #[pyo3(signature = (start, end=None))]
+    fn actions(&self, py: Python<'_>, start: i128, end: Option<i128>) -> PyResult<BatchIterator> {
+        let start = convert::unsigned(py, "start", start)?;
+        let end = end
+            .map(|end| convert::unsigned(py, "end", end))
+            .transpose()?;
+        let batches = detached(py, || self.0.actions(start, end))?;
+        Ok(BatchIterator::new(batches.schema(), Box::new(batches)))
+    }
+}

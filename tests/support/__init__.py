@@ -1,0 +1,1 @@
+"""Helpers that every test may use. Nothing here imports deltareplay."""

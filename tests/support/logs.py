@@ -1,0 +1,295 @@
+"""Writes Delta logs by hand: every file kind of the transaction log, from plain dicts.
+
+An action is a dict with one key, as a line of a commit has it: ``{"add": {...}}``. The functions
+``add``, ``remove``, ``metadata`` and so on (``support.actions``) make them; ``write_commit``,
+``write_checkpoint``, ``write_sidecar`` and so on (``support.files``) put them into files of a table
+directory. ``LogBuilder`` keeps the history and writes checkpoints, compacted files and checksums of
+the state that it has reached. All of it can be had from here: ``from support import logs``.
+
+Nothing is checked: a test that wants a broken log gets one. Nothing here uses deltareplay, so that
+what a test expects comes from somewhere else.
+
+>>> import tempfile
+>>> log = LogBuilder(tempfile.mkdtemp())
+>>> log.create(schema(id="long"))
+0
+>>> log.commit(add("a.parquet"), add("b.parquet"))
+1
+>>> log.commit(remove("a.parquet"))
+2
+>>> sorted(log.state().live_paths())
+['b.parquet']
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.parse
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from support.actions import *  # noqa: F403
+from support.actions import Action, arrow_type, commit_info, metadata, present, protocol
+from support.files import *  # noqa: F403
+from support.files import (
+    checkpoint_schema,
+    classic_name,
+    commit_name,
+    log_dir,
+    write_checkpoint,
+    write_checksum,
+    write_commit,
+    write_compacted,
+    write_hint,
+    write_multipart,
+    write_v2,
+)
+
+
+def file_key(body: Mapping[str, Any]) -> tuple[str, str | None]:
+    """The key of reconciliation: decoded path and unique id of the deletion vector."""
+    vector = body.get("deletionVector")
+    unique = None
+    if vector:
+        unique = vector["storageType"] + vector["pathOrInlineDv"]
+        if vector.get("offset") is not None:
+            unique += f"@{vector['offset']}"
+    return urllib.parse.unquote(body["path"]), unique
+
+
+@dataclass
+class State:
+    """What a log amounts to: plain dicts, by their keys, in the order of the log."""
+
+    protocol: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+    adds: dict[tuple[str, str | None], dict[str, Any]] = field(default_factory=dict)
+    removes: dict[tuple[str, str | None], dict[str, Any]] = field(default_factory=dict)
+    txns: dict[str, dict[str, Any]] = field(default_factory=dict)
+    domains: dict[str, dict[str, Any]] = field(default_factory=dict)
+    removed_domains: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def apply(self, actions: Iterable[Action]) -> State:
+        """Replays one commit on top."""
+        for action in actions:
+            for kind, body in action.items():
+                self._apply(kind, body)
+        return self
+
+    def _apply(self, kind: str, body: dict[str, Any]) -> None:
+        if kind == "protocol":
+            self.protocol = body
+        elif kind == "metaData":
+            self.metadata = body
+        elif kind == "txn":
+            self.txns[body["appId"]] = body
+        elif kind == "domainMetadata":
+            here, there = self.domains, self.removed_domains
+            if body["removed"]:
+                here, there = there, here
+            there.pop(body["domain"], None)
+            here[body["domain"]] = body
+        elif kind == "add":
+            self.removes.pop(file_key(body), None)
+            self.adds.pop(file_key(body), None)
+            self.adds[file_key(body)] = {**body, "dataChange": False}
+        elif kind == "remove":
+            self.adds.pop(file_key(body), None)
+            self.removes[file_key(body)] = {**body, "dataChange": False}
+
+    def live_paths(self) -> list[str]:
+        """Paths of the live files as the log has them."""
+        return [body["path"] for body in self.adds.values()]
+
+    def actions(self, *, removed_domains: bool = False) -> list[Action]:
+        """Everything as actions: the rows of a checkpoint, or the lines of a compacted file."""
+        found: list[Action] = []
+        if self.protocol is not None:
+            found.append({"protocol": self.protocol})
+        if self.metadata is not None:
+            found.append({"metaData": self.metadata})
+        found += [{"txn": body} for body in self.txns.values()]
+        found += [{"domainMetadata": body} for body in self.domains.values()]
+        if removed_domains:
+            found += [{"domainMetadata": body} for body in self.removed_domains.values()]
+        found += [{"add": body} for body in self.adds.values()]
+        found += [{"remove": body} for body in self.removes.values()]
+        return found
+
+
+class LogBuilder:
+    """Writes a history commit by commit and remembers it.
+
+    Attributes:
+        table: The table directory.
+        commits: The actions of every commit, by version; edit it to make the log lie.
+    """
+
+    def __init__(self, table: str | os.PathLike[str]) -> None:
+        self.table = Path(table)
+        self.commits: list[list[Action]] = []
+        log_dir(self.table)
+
+    @property
+    def uri(self) -> str:
+        """The table directory as text, as a user would pass it."""
+        return str(self.table)
+
+    @property
+    def version(self) -> int:
+        """The last version written; -1 before the first."""
+        return len(self.commits) - 1
+
+    def create(
+        self,
+        schema_string: str,
+        *actions: Action,
+        protocol_action: Action | None = None,
+        modified: int | None = None,
+        **options: Any,
+    ) -> int:
+        """Writes version 0: protocol, metadata (``options`` go to ``metadata``), more actions."""
+        first = [
+            commit_info("CREATE TABLE"),
+            protocol_action or protocol(),
+            metadata(schema_string, **options),
+            *actions,
+        ]
+        return self.commit(*first, modified=modified)
+
+    def commit(self, *actions: Action, modified: int | None = None) -> int:
+        """Writes the next commit with exactly these actions; gives its version."""
+        self.commits.append(list(actions))
+        write_commit(self.table, self.version, actions, modified=modified)
+        return self.version
+
+    def state(self, version: int | None = None) -> State:
+        """The state at ``version``, the last one by default; nothing expires."""
+        last = self.version if version is None else version
+        return self._replay(0, last)
+
+    def _replay(self, start: int, end: int) -> State:
+        state = State()
+        for actions in self.commits[start : end + 1]:
+            state.apply(actions)
+        return state
+
+    def stats_type(self, version: int | None = None) -> pa.DataType:
+        """The type of ``stats_parsed`` for the top-level columns that can have statistics."""
+        metadata = self.state(version).metadata or {}
+        fields = json.loads(metadata["schemaString"])["fields"]
+        data = [f for f in fields if f["name"] not in metadata["partitionColumns"]]
+        low = pa.struct(
+            [
+                (f["name"], arrow_type(f["type"]))
+                for f in data
+                if isinstance(f["type"], str) and f["type"] not in ("boolean", "binary")
+            ]
+        )
+        nulls = pa.struct([(f["name"], pa.int64()) for f in data if isinstance(f["type"], str)])
+        return pa.struct(
+            [
+                ("numRecords", pa.int64()),
+                ("minValues", low),
+                ("maxValues", low),
+                ("nullCount", nulls),
+                ("tightBounds", pa.bool_()),
+            ]
+        )
+
+    def checkpoint(
+        self,
+        version: int | None = None,
+        *,
+        kind: str = "classic",
+        parts: int = 2,
+        hint: bool = True,
+        stats_type: pa.DataType | None = None,
+        partition_type: pa.DataType | None = None,
+        drop: Sequence[str] = (),
+        **parquet: Any,
+    ) -> list[Path]:
+        """Writes a checkpoint of the state at ``version``.
+
+        Args:
+            version: The last version by default.
+            kind: ``classic``, ``multipart``, ``v2-json``, ``v2-parquet``, ``v2-classic`` (V2
+                content, classic name), ``v2-inline-json`` or ``v2-inline-parquet`` (no sidecars).
+            parts: Parts or sidecars.
+            hint: Writes ``_last_checkpoint`` as well.
+            stats_type: Adds ``stats_parsed`` of this type, filled from the JSON statistics. With
+                ``drop=["add.stats"]`` the struct is all there is.
+            partition_type: Adds ``partitionValues_parsed``; the adds must bring its values
+                themselves, under that key.
+            drop: Fields to leave out, as ``"add.stats"``; not for V2.
+            parquet: Options of ``pyarrow.parquet.write_table``.
+
+        Returns:
+            The files written; for V2 the manifest alone.
+        """
+        version = self.version if version is None else version
+        rows = self.state(version).actions()
+        typed = {"stats_type": stats_type, "partition_type": partition_type}
+        if kind in ("classic", "multipart"):
+            schema = checkpoint_schema(drop=drop, **typed)
+            if kind == "classic":
+                paths = [write_checkpoint(self.table, version, rows, schema=schema, **parquet)]
+            else:
+                paths = write_multipart(self.table, version, rows, parts, schema=schema, **parquet)
+        else:
+            inline = "inline" in kind
+            suffix = "json" if kind.endswith("json") else "parquet"
+            name = classic_name(version) if kind == "v2-classic" else None
+            sidecars = 0 if inline else parts
+            paths = [
+                write_v2(
+                    self.table,
+                    version,
+                    rows,
+                    suffix=suffix,
+                    sidecars=sidecars,
+                    name=name,
+                    **typed,
+                    **parquet,
+                )
+            ]
+        if hint:
+            extra = {"parts": parts} if kind == "multipart" else {}
+            write_hint(self.table, version, len(rows), **extra)
+        return paths
+
+    def compact(self, start: int, end: int) -> Path:
+        """Writes the compacted file of the commits ``start`` to ``end``."""
+        actions = self._replay(start, end).actions(removed_domains=True)
+        return write_compacted(self.table, start, end, actions)
+
+    def checksum(self, version: int | None = None, **extra: Any) -> Path:
+        """Writes the checksum of ``version``; ``extra`` overrides fields, None leaves one out."""
+        version = self.version if version is None else version
+        return write_checksum(self.table, version, checksum_body(self.state(version), **extra))
+
+    def delete_commits(self, below: int) -> None:
+        """Deletes the commit files of the versions below ``below``, as log cleanup does."""
+        for version in range(below):
+            (log_dir(self.table) / commit_name(version)).unlink(missing_ok=True)
+
+
+def checksum_body(state: State, **extra: Any) -> dict[str, Any]:
+    """The body of ``<version>.crc`` for a state; ``None`` in ``extra`` leaves a field out."""
+    adds = list(state.adds.values())
+    body: dict[str, Any] = {
+        "tableSizeBytes": sum(a["size"] for a in adds),
+        "numFiles": len(adds),
+        "numMetadata": 1,
+        "numProtocol": 1,
+        "setTransactions": list(state.txns.values()),
+        "domainMetadata": list(state.domains.values()),
+        "metadata": state.metadata,
+        "protocol": state.protocol,
+    }
+    return present({**body, **extra})
