@@ -95,7 +95,7 @@ impl<'a> JsonReader<'a> {
     /// Passes over one value and gives its text, without blanks around it. The escapes of strings
     /// inside are not checked.
     pub(crate) fn skip_value(&mut self) -> Result<&'a str, JsonError> {
-        self.skip_blanks();
+        self.pass_comma();
         let start = self.at;
         let depth = self.open.len();
         loop {
@@ -112,6 +112,14 @@ impl<'a> JsonReader<'a> {
         Ok(self.text.get(start..self.at).unwrap_or_default())
     }
 
+    /// Inside an array: whether its closing bracket comes next.
+    pub(crate) fn at_end_of_array(&mut self) -> bool {
+        self.skip_blanks();
+        self.expect != Expect::Value
+            && self.open.last() == Some(&Container::Array)
+            && self.peek() == Some(b']')
+    }
+
     /// Byte where the next event is looked for.
     pub(crate) fn offset(&self) -> usize {
         self.at
@@ -126,17 +134,9 @@ impl<'a> JsonReader<'a> {
     }
 
     fn advance(&mut self, decode: bool) -> Result<Event<'a>, JsonError> {
-        self.skip_blanks();
+        self.pass_comma();
         if self.expect == Expect::Separator {
-            if self.peek() != Some(b',') {
-                return self.close();
-            }
-            self.at += 1;
-            self.skip_blanks();
-            self.expect = match self.open.last() {
-                Some(Container::Object) => Expect::Key,
-                _ => Expect::Value,
-            };
+            return self.close();
         }
         match (self.expect, self.peek()) {
             (Expect::End, None) => Ok(Event::End),
@@ -154,6 +154,19 @@ impl<'a> JsonReader<'a> {
             }
             (Expect::FirstKey | Expect::Key, _) => Err(self.error("no key where one should stand")),
             (_, byte) => self.value(byte, decode),
+        }
+    }
+
+    /// Goes on to the first byte of the next event, unless a bracket should close there.
+    fn pass_comma(&mut self) {
+        self.skip_blanks();
+        if self.expect == Expect::Separator && self.peek() == Some(b',') {
+            self.at += 1;
+            self.skip_blanks();
+            self.expect = match self.open.last() {
+                Some(Container::Object) => Expect::Key,
+                _ => Expect::Value,
+            };
         }
     }
 

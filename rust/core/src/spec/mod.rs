@@ -6,6 +6,8 @@
 pub mod actions;
 pub mod arrow;
 pub mod features;
+pub(crate) mod interval;
 pub(crate) mod json;
+pub mod properties;
 pub mod protocol;
 pub mod schema;

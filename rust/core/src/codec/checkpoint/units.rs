@@ -8,7 +8,7 @@ use parquet::file::metadata::RowGroupMetaData;
 use super::{CheckpointFile, FileAction};
 
 /// A row group is cut where its asked-for leaves have more compressed bytes than this.
-const UNIT_BYTES: i64 = 16 << 20;
+const UNIT_BYTES: i64 = 6 << 20;
 
 /// Some rows of one row group.
 #[derive(Clone, Debug, PartialEq, Eq)]

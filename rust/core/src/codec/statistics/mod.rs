@@ -2,13 +2,19 @@
 //!
 //! Protocol: "Per-file Statistics".
 
+mod columns;
 mod format;
 mod num_records;
+mod parse;
 mod render;
 mod scan;
+mod schema;
+pub(crate) mod values;
 
 pub use num_records::num_records;
+pub use parse::parse_stats;
 pub use render::{render_stats, render_stats_as};
+pub use schema::stats_schema;
 
 /// Columns nested deeper than this have no statistics here.
 const MAX_SCHEMA_DEPTH: usize = 100;

@@ -1,0 +1,84 @@
+# Every recipe sets up what it needs: a virtual environment in .venv, the packages of pyproject.toml's
+# extras, and the extension module built by maturin. `make help` lists the recipes.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ACTIVE := VIRTUAL_ENV=$(abspath $(VENV)) PATH="$(abspath $(BIN)):$$PATH"
+CARGO_DENY := ^0.20
+WHEEL_LIMIT_MB := 15
+BENCH_DATA := benches/data
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-rust test-python test-spark lint lint-rust lint-python format bench build wheel clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.spark build ## build, install, and read the sample table into Arrow and Spark
+	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python demo/demo.py
+
+test: test-rust test-python test-spark ## build, install and run every test
+
+test-rust:
+	cargo test --release --workspace --exclude deltareplay-bindings
+
+test-python: $(VENV)/.dev build
+	$(ACTIVE) python -m pytest -m "not spark"
+
+test-spark: $(VENV)/.dev $(VENV)/.spark-tests build
+	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python -m pytest -m spark
+
+lint: lint-rust lint-python ## formatting, lints, types, stubs, licences, spelling
+
+lint-rust: $(VENV)/.cargo-deny
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets -- -D warnings
+	PATH="$(abspath $(BIN)):$$PATH" cargo deny --all-features check licenses bans sources
+
+lint-python: $(VENV)/.dev build
+	$(ACTIVE) ruff check .
+	$(ACTIVE) ruff format --check .
+	$(ACTIVE) mypy
+	$(ACTIVE) python -m mypy.stubtest deltareplay._native
+	$(ACTIVE) typos
+
+format: $(VENV)/.dev ## write the formatting that `make lint` asks for
+	cargo fmt --all
+	$(ACTIVE) ruff format .
+	$(ACTIVE) ruff check --fix .
+
+bench: $(VENV)/.bench build ## time us, deltalake and a bare Parquet decode side by side
+	cargo build --release --package deltareplay-benches --bins
+	$(ACTIVE) python benches/python/run.py --data $(BENCH_DATA)
+
+wheel: $(VENV)/.maturin ## build dist/*.whl and hold it to its size
+	rm -f dist/*.whl
+	$(ACTIVE) maturin build --release --out dist
+	@size=$$(($$(cat dist/*.whl | wc -c) / 1000000)); echo "wheel: $$size MB (limit $(WHEEL_LIMIT_MB))"; \
+		test $$size -lt $(WHEEL_LIMIT_MB)
+
+clean: ## remove everything that these recipes made
+	rm -rf target dist $(VENV) $(BENCH_DATA) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf spark-warehouse metastore_db derby.log python/deltareplay/_native*.so
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- set-up; each stamp is made once and again when pyproject.toml changes
+
+build: $(VENV)/.maturin
+	@$(ACTIVE) maturin develop --release --skip-install
+
+$(VENV)/.maturin:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or later is needed")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet "maturin>=1.10,<2"
+	touch $@
+
+$(VENV)/.dev $(VENV)/.spark $(VENV)/.spark-tests $(VENV)/.bench: $(VENV)/.%: $(VENV)/.maturin pyproject.toml
+	$(ACTIVE) maturin develop --release --extras $*
+	touch $@
+
+$(VENV)/.cargo-deny: $(VENV)/.maturin
+	command -v cargo-deny || cargo install --debug --locked --root $(VENV) --version "$(CARGO_DENY)" cargo-deny
+	touch $@

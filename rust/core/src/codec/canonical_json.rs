@@ -1,0 +1,285 @@
+//! The canonical form of a JSON object, and its MD5: what the checksum of `_last_checkpoint` is made of.
+//!
+//! Every leaf becomes `path=value`, with names and strings percent-encoded; leaves are sorted and
+//! joined with commas. Numbers count by their text.
+//!
+//! Protocol: "JSON checksum".
+
+use std::collections::HashSet;
+
+use md5::{Digest, Md5};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::error::Result;
+use crate::spec::json::{Event, JsonError, JsonReader, MAX_DEPTH, clipped};
+
+/// All but letters, digits and `-._~`.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// The top-level name that the checksum itself has.
+const CHECKSUM: &str = "checksum";
+
+/// More than any honest file needs; a path is written out for each leaf, so that a few bytes of input
+/// could ask for many bytes here.
+const MAX_BYTES: usize = 64 << 20;
+
+/// The leaves of one JSON object, without its checksum.
+pub(crate) struct CanonicalJson {
+    leaves: Vec<Leaf>,
+}
+
+struct Leaf {
+    /// `path=value`.
+    text: String,
+    path_length: usize,
+}
+
+struct Level {
+    /// Length of the path of the object or array itself.
+    path_length: usize,
+    /// Names met so far, in an object.
+    names: Option<HashSet<String>>,
+    /// Elements met so far, in an array.
+    elements: usize,
+}
+
+impl CanonicalJson {
+    /// Takes an object apart.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt with `code`, and the byte in the text: no JSON object, a name that occurs twice in one
+    /// object, deep nesting, or a canonical form beyond 64 MiB.
+    pub(crate) fn parse(json: &str, code: &'static str) -> Result<Self> {
+        let mut reader = JsonReader::new(json, MAX_DEPTH);
+        let at = |error: JsonError| {
+            error.corrupt(code, "the file is not the JSON object that it should be")
+        };
+        if reader.next().map_err(at)? != Event::BeginObject {
+            return Err(at(reader.error("no object")));
+        }
+        let (mut leaves, mut bytes, mut path) = (Vec::new(), 0, String::new());
+        let mut levels = vec![Level {
+            path_length: 0,
+            names: Some(HashSet::new()),
+            elements: 0,
+        }];
+        while let Some(level) = levels.last_mut() {
+            let event = reader.next().map_err(at)?;
+            if let Event::Key(name) = &event {
+                path.truncate(level.path_length);
+                push_name(&mut path, name);
+                let fresh = level
+                    .names
+                    .as_mut()
+                    .is_some_and(|names| names.insert(name.to_string()));
+                if !fresh {
+                    return Err(at(
+                        reader.error(format!("the name {} occurs twice", clipped(name)))
+                    ));
+                }
+                if levels.len() == 1 && name == CHECKSUM {
+                    reader.skip_value().map_err(at)?;
+                }
+                continue;
+            }
+            if matches!(event, Event::EndObject | Event::EndArray) {
+                levels.pop();
+                continue;
+            }
+            if level.names.is_none() {
+                path.truncate(level.path_length);
+                push_part(&mut path, &level.elements.to_string());
+                level.elements += 1;
+            }
+            let value = match event {
+                Event::BeginObject => {
+                    levels.push(Level {
+                        path_length: path.len(),
+                        names: Some(HashSet::new()),
+                        elements: 0,
+                    });
+                    continue;
+                }
+                Event::BeginArray => {
+                    levels.push(Level {
+                        path_length: path.len(),
+                        names: None,
+                        elements: 0,
+                    });
+                    continue;
+                }
+                Event::String(text) => quoted(&text),
+                Event::Number(text) => text.to_owned(),
+                Event::Bool(value) => value.to_string(),
+                _ => "null".to_owned(),
+            };
+            bytes += path.len() + value.len() + 2;
+            if bytes > MAX_BYTES {
+                return Err(at(reader.error("its canonical form is larger than 64 MiB")));
+            }
+            leaves.push(Leaf {
+                text: format!("{path}={value}"),
+                path_length: path.len(),
+            });
+        }
+        reader.next().map_err(at)?;
+        leaves.sort_by(|a, b| a.path().cmp(b.path()));
+        Ok(Self { leaves })
+    }
+
+    /// The canonical text, sorted by path as the protocol says.
+    pub(crate) fn text(&self) -> String {
+        self.leaves
+            .iter()
+            .map(|leaf| leaf.text.as_str())
+            .collect::<Vec<_>>()
+            .join(",")
+    }
+
+    /// Whether this is the MD5 of the canonical text. The reference implementation sorts whole
+    /// `path=value` entries, which differs in arrays of more than ten; either order is taken.
+    pub(crate) fn matches(&self, checksum: &str) -> bool {
+        let mut entries: Vec<_> = self.leaves.iter().map(|leaf| leaf.text.as_str()).collect();
+        entries.sort_unstable();
+        let checksum = checksum.to_ascii_lowercase();
+        md5_hex(&self.text()) == checksum || md5_hex(&entries.join(",")) == checksum
+    }
+}
+
+impl Leaf {
+    fn path(&self) -> &[u8] {
+        self.text
+            .as_bytes()
+            .get(..self.path_length)
+            .unwrap_or_default()
+    }
+}
+
+fn push_name(path: &mut String, name: &str) {
+    push_part(path, &quoted(name));
+}
+
+fn push_part(path: &mut String, part: &str) {
+    if !path.is_empty() {
+        path.push('+');
+    }
+    path.push_str(part);
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", utf8_percent_encode(text, ENCODED))
+}
+
+fn md5_hex(text: &str) -> String {
+    Md5::digest(text.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn canonical(json: &str) -> String {
+        CanonicalJson::parse(json, "x").unwrap().text()
+    }
+
+    /// The example of the protocol text, with its checksum.
+    #[test]
+    fn example_of_the_protocol() {
+        let json = r#"{"k0":"'v 0'","checksum":"adsaskfljadfkjadfkj","k1":{"k2":2,"k3":["v3",[1,2],{"k4":"v4","k5":["v5","v6","v7"]}]}}"#;
+        let form = CanonicalJson::parse(json, "x").unwrap();
+        assert_eq!(
+            form.text(),
+            r#""k0"="%27v%200%27","k1"+"k2"=2,"k1"+"k3"+0="v3","k1"+"k3"+1+0=1,"k1"+"k3"+1+1=2,"k1"+"k3"+2+"k4"="v4","k1"+"k3"+2+"k5"+0="v5","k1"+"k3"+2+"k5"+1="v6","k1"+"k3"+2+"k5"+2="v7""#
+        );
+        assert!(form.matches("6a92d155a59bf2eecbd4b4ec7fd1f875"));
+        assert!(!form.matches("6a92d155a59bf2eecbd4b4ec7fd1f876"));
+    }
+
+    #[test]
+    fn rules_one_by_one() {
+        for (json, text) in [
+            // literals and numbers stand as they are written
+            (
+                r#"{"b":true,"a":-1.50e+3,"c":null,"d":false}"#,
+                r#""a"=-1.50e+3,"b"=true,"c"=null,"d"=false"#,
+            ),
+            // percent-encoded UTF-8 in upper case, unreserved characters bare
+            (
+                r#"{"é/+":"a-Z._~9 \n\u00e9"}"#,
+                r#""%C3%A9%2F%2B"="a-Z._~9%20%0A%C3%A9""#,
+            ),
+            // only the top-level checksum is left out
+            (
+                r#"{"checksum":{"x":1},"a":{"checksum":2}}"#,
+                r#""a"+"checksum"=2"#,
+            ),
+            // empty parts leave no trace
+            (r#"{"a":{},"b":[],"c":[[],{}],"d":1}"#, r#""d"=1"#),
+            ("{}", ""),
+            // a name sorts before the names that it begins
+            (r#"{"ab":1,"a":{"b":2}}"#, r#""a"+"b"=2,"ab"=1"#),
+        ] {
+            assert_eq!(canonical(json), text, "{json}");
+        }
+    }
+
+    /// With more than ten elements, `+1=` and `+10=` change places between the two orders.
+    #[test]
+    fn either_order_is_taken() {
+        let json = format!(r#"{{"a":[{}]}}"#, ["0"; 11].join(","));
+        let form = CanonicalJson::parse(&json, "x").unwrap();
+        let indices = |order: [usize; 11]| order.map(|index| format!("\"a\"+{index}=0")).join(",");
+        let by_path = indices([0, 1, 10, 2, 3, 4, 5, 6, 7, 8, 9]);
+        let by_entry = indices([0, 10, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(form.text(), by_path);
+        assert!(form.matches(&md5_hex(&by_path)) && form.matches(&md5_hex(&by_entry)));
+        assert!(!form.matches(&md5_hex(&indices([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]))));
+    }
+
+    /// RFC 1321, A.5.
+    #[test]
+    fn md5_of_its_own_test_suite() {
+        assert_eq!(md5_hex(""), "d41d8cd98f00b204e9800998ecf8427e");
+        assert_eq!(
+            md5_hex("message digest"),
+            "f96b697d7cb7938d525a2f31aaf161d0"
+        );
+    }
+
+    #[test]
+    fn bad_files_are_refused_with_their_place() {
+        for json in [
+            "",
+            "[]",
+            "1",
+            r#"{"a":1,"a":2}"#,
+            r#"{"a":{"b":1,"b":1}}"#,
+            r#"{"a":1,"\u0061":2}"#,
+            r#"{"checksum":"x","checksum":"y"}"#,
+            r#"{"a":1"#,
+            r#"{"a":1} {}"#,
+        ] {
+            let error = CanonicalJson::parse(json, "x").err().unwrap();
+            assert_eq!(error.code(), "x");
+            assert!(error.offset().is_some(), "{json}");
+        }
+        let deep = format!(r#"{{"a":{}"#, "[".repeat(1_000_000));
+        assert!(CanonicalJson::parse(&deep, "x").is_err());
+    }
+
+    #[test]
+    fn long_paths_for_many_leaves_are_refused() {
+        let json = format!(r#"{{"{}":[{}1]}}"#, "k".repeat(1 << 20), "1,".repeat(1_000));
+        let error = CanonicalJson::parse(&json, "x").err().unwrap();
+        assert!(error.to_string().contains("64 MiB"), "{error}");
+    }
+}

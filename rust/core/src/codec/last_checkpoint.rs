@@ -1,0 +1,310 @@
+//! `_last_checkpoint`: bytes in, a hint out.
+//!
+//! The hint is never authority: whoever reads it falls back to listing when this decoder refuses it.
+//! The checksum is verified here where the file has one.
+//!
+//! Protocol: "Last Checkpoint File", "JSON checksum".
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::codec::canonical_json::CanonicalJson;
+use crate::error::{Error, Result};
+use crate::spec::actions::Sidecar;
+
+const CODE: &str = "last_checkpoint.json";
+
+/// Where the newest checkpoint was when somebody last wrote this down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastCheckpoint {
+    /// Version of the checkpoint.
+    pub version: u64,
+    /// Number of its actions; -1 where the writer did not know.
+    pub size: i64,
+    /// Number of files of a multi-part checkpoint.
+    pub parts: Option<u32>,
+    /// Bytes of all its files, sidecars included.
+    pub size_in_bytes: Option<i64>,
+    /// Number of its `add` actions.
+    pub num_of_add_files: Option<i64>,
+    /// Its schema, as JSON text.
+    pub checkpoint_schema: Option<String>,
+    /// Free-form.
+    pub tags: Option<BTreeMap<String, String>>,
+    /// MD5 of the file's canonical form; it has been verified.
+    pub checksum: Option<String>,
+    /// What a V2 checkpoint holds beside its file actions.
+    pub v2_checkpoint: Option<LastV2Checkpoint>,
+}
+
+/// The part of the hint that describes a V2 checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastV2Checkpoint {
+    /// Name of the file in the log directory.
+    pub path: String,
+    /// Bytes of that file.
+    pub size_in_bytes: i64,
+    /// Milliseconds since the epoch.
+    pub modification_time: i64,
+    /// All sidecars, where there are few.
+    pub sidecar_files: Option<Vec<Sidecar>>,
+    /// All actions that are neither files nor sidecars, each as JSON text, where there are few.
+    pub non_file_actions: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Hint {
+    version: u64,
+    size: i64,
+    parts: Option<u32>,
+    size_in_bytes: Option<i64>,
+    /// The spelling of early delta-rs.
+    #[serde(rename = "size_in_bytes")]
+    old_size_in_bytes: Option<i64>,
+    num_of_add_files: Option<i64>,
+    checkpoint_schema: Option<Box<RawValue>>,
+    tags: Option<BTreeMap<String, Option<String>>>,
+    checksum: Option<String>,
+    v2_checkpoint: Option<V2Hint>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct V2Hint {
+    path: String,
+    size_in_bytes: i64,
+    modification_time: i64,
+    sidecar_files: Option<Vec<SidecarHint>>,
+    non_file_actions: Option<Vec<Box<RawValue>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SidecarHint {
+    path: String,
+    size_in_bytes: i64,
+    modification_time: i64,
+}
+
+impl LastCheckpoint {
+    /// Decodes the file and verifies its checksum where it has one.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `last_checkpoint.json` when the bytes are no such object (a name that occurs twice
+    /// included), `last_checkpoint.checksum` when the checksum is not that of the content.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let json = std::str::from_utf8(bytes).map_err(|cause| {
+            let offset = cause.valid_up_to() as u64;
+            Error::corrupt(CODE, "the file is not UTF-8 text")
+                .at_offset(offset)
+                .because(cause)
+        })?;
+        // goes first: it bounds nesting before anything else looks at the text
+        let canonical = CanonicalJson::parse(json, CODE)?;
+        let hint: Hint = serde_json::from_str(json).map_err(|cause| {
+            Error::corrupt(
+                CODE,
+                "the file does not hold the fields of a checkpoint hint",
+            )
+            .because(cause)
+        })?;
+        if let Some(checksum) = &hint.checksum
+            && !canonical.matches(checksum)
+        {
+            let message = "the checksum of the file is not that of its content";
+            return Err(Error::corrupt("last_checkpoint.checksum", message));
+        }
+        Ok(hint.into())
+    }
+}
+
+impl From<Hint> for LastCheckpoint {
+    fn from(hint: Hint) -> Self {
+        let known = |tags: BTreeMap<String, Option<String>>| {
+            tags.into_iter()
+                .filter_map(|(key, value)| Some((key, value?)))
+                .collect()
+        };
+        Self {
+            version: hint.version,
+            size: hint.size,
+            parts: hint.parts,
+            size_in_bytes: hint.size_in_bytes.or(hint.old_size_in_bytes),
+            num_of_add_files: hint.num_of_add_files,
+            checkpoint_schema: hint.checkpoint_schema.map(text),
+            tags: hint.tags.map(known),
+            checksum: hint.checksum,
+            v2_checkpoint: hint.v2_checkpoint.map(LastV2Checkpoint::from),
+        }
+    }
+}
+
+impl From<V2Hint> for LastV2Checkpoint {
+    fn from(hint: V2Hint) -> Self {
+        let sidecar = |sidecar: SidecarHint| Sidecar {
+            path: sidecar.path,
+            size_in_bytes: sidecar.size_in_bytes,
+            modification_time: sidecar.modification_time,
+        };
+        Self {
+            path: hint.path,
+            size_in_bytes: hint.size_in_bytes,
+            modification_time: hint.modification_time,
+            sidecar_files: hint
+                .sidecar_files
+                .map(|list| list.into_iter().map(sidecar).collect()),
+            non_file_actions: hint
+                .non_file_actions
+                .map(|list| list.into_iter().map(text).collect()),
+        }
+    }
+}
+
+fn text(raw: Box<RawValue>) -> String {
+    String::from(Box::<str>::from(raw))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+
+    fn plain(version: u64, size: i64) -> LastCheckpoint {
+        LastCheckpoint {
+            version,
+            size,
+            parts: None,
+            size_in_bytes: None,
+            num_of_add_files: None,
+            checkpoint_schema: None,
+            tags: None,
+            checksum: None,
+            v2_checkpoint: None,
+        }
+    }
+
+    /// The file that the "Deep Dive: Delta Log" document shows.
+    #[test]
+    fn example_of_the_deep_dive() {
+        assert_eq!(
+            LastCheckpoint::parse(br#"{"version":10,"size":12}"#).unwrap(),
+            plain(10, 12)
+        );
+    }
+
+    #[test]
+    fn files_of_other_writers() {
+        // delta-rs, early and later
+        let early =
+            LastCheckpoint::parse(br#"{"size":6,"size_in_bytes":23521,"version":1}"#).unwrap();
+        assert_eq!(
+            early,
+            LastCheckpoint {
+                size_in_bytes: Some(23_521),
+                ..plain(1, 6)
+            }
+        );
+        let nulls =
+            LastCheckpoint::parse(b"{\"parts\":null,\"size\":20622,\"version\":1}\n").unwrap();
+        assert_eq!(nulls, plain(1, 20_622));
+        assert_eq!(
+            LastCheckpoint::parse(br#"{"version":3,"size":-1,"later":[{}]}"#).unwrap(),
+            plain(3, -1)
+        );
+    }
+
+    #[test]
+    fn every_field() {
+        let found = LastCheckpoint::parse(
+            br#"{"version":8,"size":11,"parts":2,"sizeInBytes":20432,"numOfAddFiles":7,
+                "checkpointSchema":{"type":"struct", "fields":[]},"tags":{"a":"b","c":null},
+                "v2Checkpoint":{"path":"00000000000000000008.checkpoint.e5ac4dc4-be27-4106-8a55-609707487f83.json",
+                "sizeInBytes":5460,"modificationTime":1754751134000,
+                "nonFileActions":[{"protocol":{"minReaderVersion":3}},{"txn":{"appId":"x"}}],
+                "sidecarFiles":[{"path":"s.parquet","sizeInBytes":9341,"modificationTime":1718000004000,"tags":{}}]}}"#,
+        )
+        .unwrap();
+        let v2 = LastV2Checkpoint {
+            path: "00000000000000000008.checkpoint.e5ac4dc4-be27-4106-8a55-609707487f83.json"
+                .to_owned(),
+            size_in_bytes: 5460,
+            modification_time: 1_754_751_134_000,
+            sidecar_files: Some(vec![Sidecar {
+                path: "s.parquet".to_owned(),
+                size_in_bytes: 9341,
+                modification_time: 1_718_000_004_000,
+            }]),
+            non_file_actions: Some(vec![
+                r#"{"protocol":{"minReaderVersion":3}}"#.to_owned(),
+                r#"{"txn":{"appId":"x"}}"#.to_owned(),
+            ]),
+        };
+        let expected = LastCheckpoint {
+            parts: Some(2),
+            size_in_bytes: Some(20_432),
+            num_of_add_files: Some(7),
+            checkpoint_schema: Some(r#"{"type":"struct", "fields":[]}"#.to_owned()),
+            tags: Some(BTreeMap::from([("a".to_owned(), "b".to_owned())])),
+            v2_checkpoint: Some(v2),
+            ..plain(8, 11)
+        };
+        assert_eq!(found, expected);
+    }
+
+    /// md5sum of `"size"=12,"version"=10`.
+    const TEN_TWELVE: &str = "46671811fb8cea93a9b308d15dad9338";
+
+    #[test]
+    fn checksums_are_verified() {
+        let with =
+            |checksum: &str| format!(r#"{{"version":10,"size":12,"checksum":"{checksum}"}}"#);
+        let good = LastCheckpoint::parse(with(TEN_TWELVE).as_bytes()).unwrap();
+        assert_eq!(
+            good,
+            LastCheckpoint {
+                checksum: Some(TEN_TWELVE.to_owned()),
+                ..plain(10, 12)
+            }
+        );
+        let error =
+            LastCheckpoint::parse(with(&TEN_TWELVE.replace('e', "f")).as_bytes()).unwrap_err();
+        assert_eq!(error.code(), "last_checkpoint.checksum");
+        let lying = with(TEN_TWELVE).replace("\"size\":12", "\"size\":13");
+        assert_eq!(
+            LastCheckpoint::parse(lying.as_bytes()).unwrap_err().code(),
+            "last_checkpoint.checksum"
+        );
+    }
+
+    #[test]
+    fn what_is_no_hint_is_refused() {
+        for bytes in [
+            &b""[..],
+            b"{}",
+            b"null",
+            br#"{"version":10}"#,
+            br#"{"version":-1,"size":1}"#,
+            br#"{"version":"10","size":1}"#,
+            br#"{"version":1,"size":1,"version":2}"#,
+            br#"{"version":1,"size":1,"tags":{"a":"b","a":"b"}}"#,
+            br#"{"version":{"version":9,"size":11}}"#,
+            br#"{"version":10,"size":12}{}"#,
+            b"{\"version\":10,\"size\":12,\"tags\":{\"a\":\"\xff\"}}",
+        ] {
+            assert_eq!(LastCheckpoint::parse(bytes).unwrap_err().code(), CODE);
+        }
+        let whole = br#"{"version":10,"size":12}"#;
+        for end in 0..whole.len() {
+            assert!(LastCheckpoint::parse(&whole[..end]).is_err());
+        }
+        let deep = format!(
+            r#"{{"version":1,"size":1,"checkpointSchema":{}"#,
+            "[".repeat(1_000_000)
+        );
+        assert!(LastCheckpoint::parse(deep.as_bytes()).is_err());
+    }
+}

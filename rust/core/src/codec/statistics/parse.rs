@@ -1,0 +1,294 @@
+//! Statistics texts in, one typed struct out, for the columns that are asked for only.
+//!
+//! Each text is pulled apart once, front to back, straight into the columns of the result; keys
+//! that the shape lacks are skipped without being built. Nothing recurses along the text: the
+//! stack is as deep as the shape.
+//!
+//! Protocol: "Per-file Statistics".
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, StringArrayType, StructArray};
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
+use arrow_schema::{ArrowError, DataType, Field, Fields};
+use hashbrown::HashTable;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::MAX_SCHEMA_DEPTH;
+use super::columns::{Leaf, all_null};
+use super::scan::{Scanner, Text};
+use crate::error::{Error, Result};
+
+/// The statistics of each row as a struct with the fields of `shape`, all of them nullable.
+///
+/// `shape` is what [`super::stats_schema`] gives, or any part of it. A key that the text lacks, a
+/// bound that is no value of its column's type (`"abc"` for a number, a number out of range, a
+/// decimal with more digits than the scale has room for) and a value of another kind are null. A
+/// text that is not one well-formed JSON object gives a null row. Of several equal keys the first
+/// counts.
+///
+/// Timestamps may have any offset and up to nine fractional digits; without an offset they are in
+/// UTC. `"NaN"`, `"Infinity"` and `"-Infinity"` are floating-point bounds.
+///
+/// # Errors
+///
+/// Invalid: `stats.shape` when a leaf of `shape` has a type that statistics do not have, or structs
+/// nest more than 100 deep.
+pub fn parse_stats<'a, S: StringArrayType<'a>>(stats: S, shape: &Fields) -> Result<StructArray> {
+    let rows = stats.len();
+    let nulls = stats.nulls();
+    let mut table = Table::new(shape, rows)?;
+    for row in 0..rows {
+        if nulls.is_none_or(|nulls| nulls.is_valid(row))
+            && table.read(row, stats.value(row)).is_none()
+        {
+            table.clear(row);
+        }
+    }
+    table.finish().map_err(|cause| {
+        Error::invalid("stats.shape", "these columns cannot hold statistics").because(cause)
+    })
+}
+
+/// The columns under construction: the shape as a flat list of nodes, parents first.
+struct Table {
+    nodes: Vec<Node>,
+    /// The open structs of the current text; kept to spare the allocation.
+    open: Vec<Open>,
+    scratch: String,
+}
+
+enum Node {
+    Leaf(Leaf),
+    Struct {
+        valid: BooleanBufferBuilder,
+        children: Children,
+        fields: Fields,
+    },
+}
+
+/// A struct whose closing brace is still to come.
+struct Open {
+    node: usize,
+    /// The child that is expected next: writers keep to the schema's order.
+    next: usize,
+}
+
+/// The fields of one struct: their names and nodes, in order.
+#[derive(Default)]
+struct Children {
+    fields: Vec<(Box<str>, usize)>,
+    places: HashTable<usize>,
+}
+
+impl Children {
+    /// The place and node of the field with this name.
+    #[inline]
+    fn find(&self, key: Text<'_>, next: usize, scratch: &mut String) -> Option<(usize, usize)> {
+        let key = key.resolve(scratch)?;
+        if let Some((name, node)) = self.fields.get(next)
+            && **name == *key
+        {
+            return Some((next, *node));
+        }
+        let same = |place: &usize| self.name(*place) == Some(key);
+        let place = *self.places.find(xxh3_64(key.as_bytes()), same)?;
+        self.fields.get(place).map(|(_, node)| (place, *node))
+    }
+
+    /// Adds a field; of equal names only the first is ever found.
+    fn add(&mut self, name: &str, node: usize) {
+        let Self { fields, places } = self;
+        let name_of = |place: &usize| fields.get(*place).map_or("", |(name, _)| &**name);
+        let hash = xxh3_64(name.as_bytes());
+        if places.find(hash, |place| name_of(place) == name).is_none() {
+            places.insert_unique(hash, fields.len(), |place| {
+                xxh3_64(name_of(place).as_bytes())
+            });
+        }
+        fields.push((name.into(), node));
+    }
+
+    fn name(&self, place: usize) -> Option<&str> {
+        self.fields.get(place).map(|(name, _)| &**name)
+    }
+}
+
+impl Table {
+    fn new(shape: &Fields, rows: usize) -> Result<Self> {
+        let mut nodes = Vec::new();
+        add_struct(shape, rows, 0, &mut nodes)?;
+        Ok(Self {
+            nodes,
+            open: Vec::new(),
+            scratch: String::new(),
+        })
+    }
+
+    /// Fills one row; `None` where the text is malformed, with the row half filled.
+    fn read(&mut self, row: usize, text: &str) -> Option<()> {
+        let Self {
+            nodes,
+            open,
+            scratch,
+            ..
+        } = self;
+        let mut scanner = Scanner::new(text);
+        open.clear();
+        scanner.take(b'{')?;
+        if scanner.peek()? == b'}' {
+            enter(nodes, open, 0, row);
+            scanner.take(b'}')?;
+            return scanner.at_end().then_some(());
+        }
+        enter(nodes, open, 0, row);
+        loop {
+            // A member starts here.
+            let key = scanner.key()?;
+            let top = open.last_mut()?;
+            let child = match nodes.get(top.node)? {
+                Node::Struct { children, .. } => children.find(key, top.next, scratch),
+                Node::Leaf(_) => None,
+            };
+            let first = scanner.peek()?;
+            let node = child.and_then(|(place, node)| {
+                top.next = place + 1;
+                nodes.get_mut(node).map(|found| (node, found))
+            });
+            match node {
+                Some((_, Node::Leaf(leaf))) if !matches!(first, b'{' | b'[') => {
+                    leaf.set(row, scanner.scalar()?, scratch);
+                }
+                Some((node, Node::Struct { valid, .. }))
+                    if first == b'{' && !valid.get_bit(row) =>
+                {
+                    scanner.take(b'{')?;
+                    enter(nodes, open, node, row);
+                    if scanner.peek()? != b'}' {
+                        continue;
+                    }
+                    scanner.take(b'}')?;
+                    open.pop();
+                }
+                _ => scanner.skip_value()?,
+            }
+            // A value ends here, and with it perhaps the structs that it stood in.
+            while !scanner.more(b'}')? {
+                open.pop();
+                if open.is_empty() {
+                    return scanner.at_end().then_some(());
+                }
+            }
+        }
+    }
+
+    /// Makes one row null in every column.
+    fn clear(&mut self, row: usize) {
+        for node in &mut self.nodes {
+            match node {
+                Node::Leaf(leaf) => leaf.clear(row),
+                Node::Struct { valid, .. } => valid.set_bit(row, false),
+            }
+        }
+    }
+
+    /// Children stand behind their parents, so that from the back each struct finds its own built.
+    fn finish(self) -> Result<StructArray, ArrowError> {
+        let mut built: Vec<Option<ArrayRef>> = Vec::new();
+        built.resize_with(self.nodes.len(), || None);
+        let mut last = None;
+        for (at, node) in self.nodes.into_iter().enumerate().rev() {
+            let array = match node {
+                Node::Leaf(leaf) => leaf.finish()?,
+                Node::Struct {
+                    mut valid,
+                    children,
+                    fields,
+                } => {
+                    let rows = valid.len();
+                    let nulls = NullBuffer::new(valid.finish());
+                    let nulls = (nulls.null_count() > 0).then_some(nulls);
+                    let arrays = children
+                        .fields
+                        .iter()
+                        .filter_map(|(_, child)| built.get_mut(*child).and_then(Option::take));
+                    let arrays = arrays.collect();
+                    let array = StructArray::try_new_with_length(fields, arrays, nulls, rows)?;
+                    last = Some(array.clone());
+                    Arc::new(array)
+                }
+            };
+            if let Some(place) = built.get_mut(at) {
+                *place = Some(array);
+            }
+        }
+        last.ok_or_else(|| ArrowError::SchemaError("statistics are a struct".to_owned()))
+    }
+}
+
+/// Opens a struct: what follows are its members.
+fn enter(nodes: &mut [Node], open: &mut Vec<Open>, node: usize, row: usize) {
+    if let Some(Node::Struct { valid, .. }) = nodes.get_mut(node) {
+        valid.set_bit(row, true);
+    }
+    open.push(Open { node, next: 0 });
+}
+
+/// Adds a struct with all that it holds, and gives back its fields, all made nullable. Recurses
+/// along the type, to a bounded depth.
+fn add_struct(shape: &Fields, rows: usize, depth: usize, nodes: &mut Vec<Node>) -> Result<Fields> {
+    let refuse = |field: &Field| {
+        let message = format!(
+            "column `{}` cannot hold statistics: take the shape from the table's data columns",
+            field.name()
+        );
+        Error::invalid("stats.shape", message)
+    };
+    let root = nodes.len();
+    nodes.push(Node::Struct {
+        valid: all_null(rows),
+        children: Children::default(),
+        fields: Fields::empty(),
+    });
+    let mut children = Children::default();
+    let mut fields = Vec::with_capacity(shape.len());
+    for field in shape {
+        let node = nodes.len();
+        let data_type = match field.data_type() {
+            DataType::Struct(_) if depth >= MAX_SCHEMA_DEPTH => return Err(refuse(field)),
+            DataType::Struct(inner) => DataType::Struct(add_struct(inner, rows, depth + 1, nodes)?),
+            leaf => {
+                nodes.push(Node::Leaf(
+                    Leaf::new(leaf, rows).ok_or_else(|| refuse(field))?,
+                ));
+                leaf.clone()
+            }
+        };
+        fields.push(
+            field
+                .as_ref()
+                .clone()
+                .with_data_type(data_type)
+                .with_nullable(true),
+        );
+        children.add(field.name(), node);
+    }
+    let fields = Fields::from(fields);
+    if let Some(place) = nodes.get_mut(root) {
+        *place = Node::Struct {
+            valid: all_null(rows),
+            children,
+            fields: fields.clone(),
+        };
+    }
+    Ok(fields)
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice
+)]
+mod tests;

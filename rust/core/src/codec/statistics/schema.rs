@@ -1,0 +1,151 @@
+//! Which statistics a table's columns can have, as Arrow fields.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef, Fields};
+
+use super::MAX_SCHEMA_DEPTH;
+
+/// The type of parsed statistics for a table with these data columns (physical names, without the
+/// partition columns): `numRecords`, `minValues`, `maxValues`, `nullCount`, `tightBounds`, all
+/// nullable.
+///
+/// Bounds exist for whole numbers, floating-point numbers, decimals, dates, timestamps and strings;
+/// null counts for every leaf, where a list or map is one leaf. A struct without leaves is left
+/// out, and so is what lies more than 100 structs deep.
+pub fn stats_schema(data_fields: &Fields) -> Fields {
+    let bounds = mirror(data_fields, 0, &|leaf| bound_type(leaf));
+    let counts = mirror(data_fields, 0, &|_| Some(DataType::Int64));
+    let mut fields = vec![Field::new("numRecords", DataType::Int64, true)];
+    if !bounds.is_empty() {
+        fields.push(Field::new(
+            "minValues",
+            DataType::Struct(bounds.clone()),
+            true,
+        ));
+        fields.push(Field::new("maxValues", DataType::Struct(bounds), true));
+    }
+    if !counts.is_empty() {
+        fields.push(Field::new("nullCount", DataType::Struct(counts), true));
+    }
+    fields.push(Field::new("tightBounds", DataType::Boolean, true));
+    fields.into()
+}
+
+/// The same structs with other leaves; recurses along the type, to a bounded depth.
+fn mirror(fields: &Fields, depth: usize, leaf: &dyn Fn(&DataType) -> Option<DataType>) -> Fields {
+    let image = |field: &FieldRef| {
+        let data_type = match field.data_type() {
+            DataType::Struct(_) if depth >= MAX_SCHEMA_DEPTH => return None,
+            DataType::Struct(fields) => {
+                let fields = mirror(fields, depth + 1, leaf);
+                (!fields.is_empty()).then_some(DataType::Struct(fields))?
+            }
+            other => leaf(other)?,
+        };
+        Some(Arc::new(Field::new(field.name(), data_type, true)))
+    };
+    fields.iter().filter_map(image).collect()
+}
+
+fn bound_type(leaf: &DataType) -> Option<DataType> {
+    match leaf {
+        DataType::Int8
+        | DataType::Int16
+        | DataType::Int32
+        | DataType::Int64
+        | DataType::Float32
+        | DataType::Float64
+        | DataType::Decimal128(..)
+        | DataType::Date32
+        | DataType::Timestamp(..) => Some(leaf.clone()),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(DataType::Utf8),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice
+)]
+mod tests {
+    use super::*;
+    use arrow_schema::TimeUnit;
+
+    fn field(name: &str, data_type: DataType) -> Field {
+        Field::new(name, data_type, false)
+    }
+
+    fn structure(fields: Vec<Field>) -> DataType {
+        DataType::Struct(fields.into())
+    }
+
+    #[test]
+    fn bounds_where_values_have_an_order_counts_everywhere() {
+        let instant = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+        let list = DataType::new_list(DataType::Int64, true);
+        let data = Fields::from(vec![
+            field("id", DataType::Int64),
+            field("ok", DataType::Boolean),
+            field("raw", DataType::Binary),
+            field(
+                "s",
+                structure(vec![field("t", instant.clone()), field("l", list.clone())]),
+            ),
+            field("flags", structure(vec![field("f", DataType::Boolean)])),
+            field("name", DataType::Utf8View),
+            field("l", list),
+        ]);
+        let nullable = |name: &str, data_type| Field::new(name, data_type, true);
+        let bounds = structure(vec![
+            nullable("id", DataType::Int64),
+            nullable("s", structure(vec![nullable("t", instant)])),
+            nullable("name", DataType::Utf8),
+        ]);
+        let count = |name: &str| nullable(name, DataType::Int64);
+        let counts = structure(vec![
+            count("id"),
+            count("ok"),
+            count("raw"),
+            nullable("s", structure(vec![count("t"), count("l")])),
+            nullable("flags", structure(vec![count("f")])),
+            count("name"),
+            count("l"),
+        ]);
+        let expected = Fields::from(vec![
+            nullable("numRecords", DataType::Int64),
+            nullable("minValues", bounds.clone()),
+            nullable("maxValues", bounds),
+            nullable("nullCount", counts),
+            nullable("tightBounds", DataType::Boolean),
+        ]);
+        assert_eq!(stats_schema(&data), expected);
+    }
+
+    #[test]
+    fn without_columns_only_the_count_and_the_flag() {
+        let names: Vec<_> = stats_schema(&Fields::empty())
+            .iter()
+            .map(|field| field.name().clone())
+            .collect();
+        assert_eq!(names, ["numRecords", "tightBounds"]);
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let mut deep = DataType::Int64;
+        for _ in 0..MAX_SCHEMA_DEPTH + 1 {
+            deep = structure(vec![field("a", deep)]);
+        }
+        let data = Fields::from(vec![field("deep", deep), field("id", DataType::Int64)]);
+        let stats = stats_schema(&data);
+        let (_, counts) = stats.find("nullCount").unwrap();
+        assert_eq!(
+            counts.data_type(),
+            &structure(vec![Field::new("id", DataType::Int64, true)])
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! `_last_checkpoint`: where a listing may begin. Never an authority.
+//!
+//! Protocol: "Last Checkpoint File".
+
+use super::path::LOG_DIRECTORY;
+use super::segment::LogSegment;
+use super::warning::LogWarning;
+use crate::codec::last_checkpoint::LastCheckpoint;
+use crate::error::{ErrorKind, Result};
+use crate::storage::Storage;
+
+/// The path of the hint, relative to the table root.
+pub fn hint_path() -> String {
+    format!("{LOG_DIRECTORY}/_last_checkpoint")
+}
+
+/// What the hint says: nothing, something, or something that cannot be trusted.
+#[derive(Clone, Debug)]
+pub enum Hint {
+    /// There is none.
+    Missing,
+    /// It does not decode, or its checksum is wrong.
+    Corrupt(LogWarning),
+    /// A checkpoint of this version was written.
+    Version(u64),
+}
+
+impl Hint {
+    /// Reads the hint. Only storage can fail.
+    pub fn read(storage: &dyn Storage) -> Result<Self> {
+        let path = hint_path();
+        let bytes = match storage.read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.code() == "storage.not_found" => return Ok(Self::Missing),
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
+            Err(error) => return Err(error.at_path(path)),
+        };
+        Ok(match LastCheckpoint::parse(&bytes) {
+            Ok(hint) => Self::Version(hint.version),
+            Err(error) => {
+                let message = format!("the hint was passed over and the log listed from its beginning: {error}");
+                Self::Corrupt(LogWarning::new("hint.corrupt", path, None, message))
+            }
+        })
+    }
+
+    /// Where it is wrong about the newest version's segment.
+    pub fn check(&self, newest: &LogSegment) -> Option<LogWarning> {
+        let checkpoint = newest.checkpoint.as_ref().map(|checkpoint| checkpoint.version);
+        let (code, message) = match (self, checkpoint) {
+            (Self::Corrupt(warning), _) => return Some(warning.clone()),
+            (Self::Missing, Some(version)) => {
+                let message = format!("there is a checkpoint of version {version}, but no hint that names it");
+                ("hint.missing", message)
+            }
+            (Self::Version(hint), Some(version)) if *hint < version => {
+                ("hint.stale", format!("the hint names version {hint}, but there is a checkpoint of version {version}"))
+            }
+            (Self::Version(hint), Some(version)) if *hint > version => {
+                let message =
+                    format!("the hint names version {hint}, whose checkpoint cannot be used; version {version} was taken");
+                ("hint.wrong", message)
+            }
+            (Self::Version(hint), None) => {
+                ("hint.wrong", format!("the hint names version {hint}, but there is no checkpoint that can be used"))
+            }
+            _ => return None,
+        };
+        Some(LogWarning::new(code, hint_path(), checkpoint, message))
+    }
+}

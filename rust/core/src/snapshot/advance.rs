@@ -1,0 +1,155 @@
+//! The newest version from the one before: only the new commits are read.
+//!
+//! Protocol and metadata, the live files and everything else that did not change is shared with the
+//! older snapshot.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use super::files::{keyed, project};
+use super::load::{empty_commits, load, read_checksum};
+use super::{Definition, Inner, Snapshot, lock, refused};
+use crate::codec::commit::{ActionBatch, Wanted};
+use crate::codec::file_actions::{ADD_FIELDS, FileField};
+use crate::error::{Error, Result};
+use crate::log::history::in_commit_timestamp;
+use crate::log::{LogListing, LogSegment, TailFile, VersionedFile, path};
+use crate::replay::{ActiveFiles, Reconciler, Source, decode_tail};
+
+impl Snapshot {
+    /// The newest version of the table; the same snapshot when there is no newer one.
+    ///
+    /// # Errors
+    ///
+    /// As for loading; `log.gap` when a commit is missing between this version and a later one.
+    pub fn advance(&self, source: &Source) -> Result<Self> {
+        let segment = self.segment();
+        let listing = LogListing::read(&*source.storage, self.version())?;
+        let same = match (listing.commits.first(), &segment.last_commit) {
+            (Some(now), Some(then)) => now.version == self.version() && now.file == *then,
+            _ => false,
+        };
+        let checkpointed = listing.checkpoints.iter().any(|checkpoint| checkpoint.version > self.version());
+        if !same || (checkpointed && lock(&self.0.files).is_none()) {
+            // rewritten, cleaned up, or a shorter tail is to be had
+            return load(source, None, self.0.strict);
+        }
+        let Some(newest) = listing.commits.last().filter(|newest| newest.version > self.version()) else {
+            return Ok(self.clone());
+        };
+        let next = extended(&segment, &listing, newest.version)?;
+        let new: Vec<TailFile> = next.tail.get(segment.tail.len()..).unwrap_or_default().to_vec();
+        self.with_commits(source, next, &new)
+    }
+
+    fn with_commits(&self, source: &Source, segment: LogSegment, new: &[TailFile]) -> Result<Self> {
+        let version = segment.version;
+        let located = |error: Error| error.at_version(version);
+        let mut warnings = self.warnings();
+        let fresh = warnings.len();
+        let newer = |warning: &crate::log::LogWarning| warning.version > Some(self.version());
+        warnings.extend(empty_commits(&segment).into_iter().filter(newer));
+        let kept = lock(&self.0.files).clone();
+        let fields = kept.as_ref().map(|kept| kept.fields().to_vec());
+        let wanted = Wanted {
+            adds: fields.as_ref().map(|fields| keyed(fields, &ADD_FIELDS)),
+            removes: fields.as_ref().map(|_| vec![FileField::Path, FileField::DeletionVector]),
+            control: true,
+            ..Wanted::default()
+        };
+        let batches = decode_tail(&source.storage, new, &wanted)?;
+        let protocol = batches.iter().rev().find_map(|batch| batch.protocols.last()).map(|(_, protocol)| protocol);
+        let metadata = batches.iter().rev().find_map(|batch| batch.metadatas.last()).map(|(_, metadata)| metadata);
+        let definition = if protocol.is_none() && metadata.is_none() {
+            Arc::clone(&self.0.definition)
+        } else {
+            let protocol = protocol.unwrap_or(self.protocol()).clone();
+            let metadata = metadata.unwrap_or(self.metadata()).clone();
+            Arc::new(Definition::new(protocol, metadata, &mut warnings).map_err(located)?)
+        };
+        let files = match &kept {
+            Some(kept) => Some(Arc::new(advance_files(source, kept, &batches)?)),
+            None => None,
+        };
+        let state = OnceLock::new();
+        if let Some(known) = self.0.state.get() {
+            let mut next = (**known).clone();
+            batches.iter().for_each(|batch| next.newer(batch));
+            let _ = state.set(Arc::new(next)); // empty until here
+        }
+        let checksum = read_checksum(source, &segment, &mut warnings)?;
+        if let Some(warning) = warnings.get(fresh).filter(|_| self.0.strict) {
+            return Err(refused(warning));
+        }
+        let in_commit = in_commit_time(source, &definition, &segment)?;
+        let next = Self(Arc::new(Inner {
+            version,
+            strict: self.0.strict,
+            timestamp: in_commit.unwrap_or_else(|| segment.file_timestamp.max(self.timestamp().saturating_add(1))),
+            in_commit_timestamp: in_commit,
+            definition,
+            checksum,
+            segment: Mutex::new(Arc::new(segment)),
+            warnings: Mutex::new(warnings),
+            files: Mutex::new(files),
+            state,
+        }));
+        next.verify_advanced().map_err(located)?;
+        Ok(next)
+    }
+
+    fn verify_advanced(&self) -> Result<()> {
+        if let Some(state) = self.0.state.get() {
+            self.verify_state(state)?;
+        }
+        match lock(&self.0.files).as_ref() {
+            // the sizes are the table's to add up, the count is not
+            Some(files) => self.verify_totals(files.num_rows() as u64, None),
+            None => Ok(()),
+        }
+    }
+}
+
+fn in_commit_time(source: &Source, definition: &Definition, segment: &LogSegment) -> Result<Option<i64>> {
+    let Some(commit) = segment.last_commit.as_ref().filter(|_| definition.in_commit_timestamps_at(segment.version)) else {
+        return Ok(None);
+    };
+    let located = |error: Error| error.at_path(commit.path.clone()).at_version(segment.version);
+    let found = source.storage.read(&commit.path).and_then(|bytes| in_commit_timestamp(&bytes)).map_err(located)?;
+    found.map(Some).ok_or_else(|| {
+        let message = "in-commit timestamps are enabled, but the commit's commitInfo has none: ask its writer";
+        located(Error::corrupt("commit.in_commit_timestamp", message))
+    })
+}
+
+/// The older segment with the newer commits of the listing behind it.
+fn extended(segment: &LogSegment, listing: &LogListing, version: u64) -> Result<LogSegment> {
+    let mut next = segment.clone();
+    for commit in listing.commits.iter().filter(|commit| commit.version > segment.version) {
+        let wanted = next.version.saturating_add(1);
+        if commit.version != wanted {
+            let message = "this commit is missing, while later ones are there; restore the file from a backup or another replica";
+            return Err(Error::corrupt("log.gap", message).at_path(path::commit_path(wanted)).at_version(wanted));
+        }
+        let VersionedFile { version, file } = commit.clone();
+        next.version = version;
+        next.file_timestamp = file.modification_time.max(next.file_timestamp.saturating_add(1));
+        next.tail.push(TailFile { start: version, end: version, compacted: false, file: file.clone() });
+        next.last_commit = Some(file);
+        next.commits.push(commit.clone());
+    }
+    next.checksum = listing.checksums.iter().find(|checksum| checksum.version == version).map(|found| found.file.clone());
+    Ok(next)
+}
+
+fn advance_files(source: &Source, kept: &ActiveFiles, batches: &[ActionBatch]) -> Result<ActiveFiles> {
+    let mut reconciler = Reconciler::new(source.keys.clone());
+    let mut added = Vec::new();
+    for batch in batches.iter().rev() {
+        let live = reconciler.older(batch)?;
+        if let Some(rows) = live.adds {
+            added.push((project(&rows, kept.fields())?, live.add_keys));
+        }
+    }
+    added.reverse();
+    kept.advance(&reconciler.into_seen(), added)
+}

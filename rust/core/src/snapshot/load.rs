@@ -1,0 +1,207 @@
+//! A version of a table out of its log: hint, listing, segment, protocol and metadata.
+//!
+//! One read of the hint and one listing, then the checksum and the newest commit side by side; the
+//! tail and the checkpoint only where the checksum does not answer. No `add` is decoded.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use super::recover::pass_over;
+use super::verify::check_definition;
+use super::{Checksum, Definition, Inner, Snapshot, refused};
+use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
+use crate::codec::version_checksum::VersionChecksum;
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::hint::Hint;
+use crate::log::history::in_commit_timestamp;
+use crate::log::{Avoid, LogListing, LogSegment, LogWarning};
+use crate::replay::{Checkpoint, LogState, Source, decode_tail};
+use crate::spec::actions::{Metadata, Protocol};
+
+/// A listing begins this many versions before the hint's, so that modification times are made
+/// ascending as the reference does it.
+const LOOK_BACK: u64 = 100;
+
+/// Loads version `target`, or the newest one.
+///
+/// # Errors
+///
+/// `table.not_found`, `version.not_found`; Unsupported with all missing features; Corrupt with the
+/// file when no way to the version is left.
+pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapshot> {
+    let hint = Hint::read(&*source.storage)?;
+    let from = match hint {
+        Hint::Version(version) if target.is_none_or(|target| version <= target) => version.saturating_sub(LOOK_BACK),
+        _ => 0,
+    };
+    let mut listing = LogListing::read(&*source.storage, from)?;
+    let mut avoid = Avoid::default();
+    let mut passed_over = Vec::new();
+    let mut first: Option<Error> = None;
+    loop {
+        let segment = match LogSegment::choose(&listing, target, &avoid) {
+            Ok(segment) => segment,
+            Err(_) if listing.from > 0 => {
+                listing = LogListing::read(&*source.storage, 0)?;
+                continue;
+            }
+            Err(error) => return Err(first.unwrap_or(error)),
+        };
+        let mut warnings = passed_over.clone();
+        warnings.extend(segment.warnings.iter().cloned());
+        if target.is_none() {
+            warnings.extend(hint.check(&segment));
+        }
+        let error = match open(source, segment.clone(), warnings, strict) {
+            Ok(snapshot) => return Ok(snapshot),
+            Err(error) => error,
+        };
+        let Some(warning) = pass_over(&error, &segment, &mut avoid).filter(|_| !strict) else {
+            return Err(first.unwrap_or(error));
+        };
+        first.get_or_insert(error);
+        passed_over.push(warning);
+    }
+}
+
+fn open(source: &Source, segment: LogSegment, mut warnings: Vec<LogWarning>, strict: bool) -> Result<Snapshot> {
+    let version = segment.version;
+    let located = |error: Error| error.at_version(version);
+    warnings.extend(empty_commits(&segment));
+    let newest = newest_commit(source, &segment).map_err(located)?;
+    let checksum = read_checksum(source, &segment, &mut warnings)?;
+    let known = checksum.as_ref().filter(|checksum| checksum.answers).and_then(|checksum| {
+        Some((checksum.values.protocol.clone()?, checksum.values.metadata.clone()?))
+    });
+    let state = OnceLock::new();
+    let (protocol, metadata) = match known {
+        Some(known) => known,
+        None => {
+            let found = read_state(source, &segment).map_err(located)?;
+            let both = definition_of(&found, &segment)?;
+            let _ = state.set(Arc::new(found)); // empty until here
+            both
+        }
+    };
+    if let Some(checksum) = &checksum {
+        check_definition(checksum, &newest.actions).map_err(located)?;
+    }
+    let definition = Definition::new(protocol, metadata, &mut warnings).map_err(located)?;
+    let in_commit_timestamp = in_commit_time(&definition, &segment, &newest, checksum.as_ref())?;
+    if strict {
+        if let Some(warning) = warnings.first() {
+            return Err(refused(warning));
+        }
+    }
+    Ok(Snapshot(Arc::new(Inner {
+        version,
+        strict,
+        timestamp: in_commit_timestamp.unwrap_or(segment.file_timestamp),
+        in_commit_timestamp,
+        definition: Arc::new(definition),
+        checksum,
+        segment: Mutex::new(Arc::new(segment)),
+        warnings: Mutex::new(warnings),
+        files: Mutex::default(),
+        state,
+    })))
+}
+
+/// The commit of the version itself.
+#[derive(Default)]
+pub(super) struct NewestCommit {
+    pub(super) actions: ActionBatch,
+    in_commit_timestamp: Option<i64>,
+}
+
+/// Reads the version's own commit: a torn one is found before anything is said about the version.
+fn newest_commit(source: &Source, segment: &LogSegment) -> Result<NewestCommit> {
+    let Some(file) = &segment.last_commit else { return Ok(NewestCommit::default()) };
+    let bytes = source.storage.read(&file.path)?;
+    let located = |error: Error| error.at_path(file.path.clone());
+    let mut decoder = ActionDecoder::new(Wanted { control: true, ..Wanted::default() });
+    decoder.decode(&bytes).map_err(located)?;
+    Ok(NewestCommit {
+        actions: decoder.finish().map_err(located)?,
+        in_commit_timestamp: in_commit_timestamp(&bytes).map_err(located)?,
+    })
+}
+
+pub(super) fn empty_commits(segment: &LogSegment) -> Vec<LogWarning> {
+    let empty = segment.commits.iter().filter(|commit| commit.file.size == 0);
+    let warning = |path: &str, version| {
+        let message = "the commit has no bytes and was taken as a version without actions: if a write was cut off, \
+                       what it did is lost; restore the file";
+        LogWarning::new("commit.empty", path, Some(version), message)
+    };
+    empty.map(|commit| warning(&commit.file.path, commit.version)).collect()
+}
+
+/// The version's checksum; one that does not decode is passed over with a warning.
+pub(super) fn read_checksum(
+    source: &Source,
+    segment: &LogSegment,
+    warnings: &mut Vec<LogWarning>,
+) -> Result<Option<Checksum>> {
+    let Some(file) = &segment.checksum else { return Ok(None) };
+    let parsed = match source.storage.read(&file.path) {
+        Ok(bytes) => VersionChecksum::parse(&bytes),
+        Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
+        Err(error) => Err(error),
+    };
+    match parsed {
+        Ok(values) => {
+            let answers = !segment.commits.iter().any(|commit| commit.file.size == 0);
+            Ok(Some(Checksum { path: file.path.clone(), values, answers }))
+        }
+        Err(error) => {
+            let message = format!("the version checksum was passed over: {error}");
+            warnings.push(LogWarning::new("checksum.unreadable", file.path.clone(), Some(segment.version), message));
+            Ok(None)
+        }
+    }
+}
+
+/// Protocol, metadata, transactions and domains from the checkpoint and the tail.
+pub(super) fn read_state(source: &Source, segment: &LogSegment) -> Result<LogState> {
+    let mut state = match &segment.checkpoint {
+        Some(checkpoint) => LogState::of_checkpoint(Checkpoint::open(source, checkpoint)?.control()),
+        None => LogState::default(),
+    };
+    let wanted = Wanted { control: true, ..Wanted::default() };
+    for batch in decode_tail(&source.storage, &segment.tail, &wanted)? {
+        state.newer(&batch);
+    }
+    Ok(state)
+}
+
+fn definition_of(state: &LogState, segment: &LogSegment) -> Result<(Protocol, Metadata)> {
+    let lacks = |code, what: &str| {
+        let message = format!("neither the commits nor the checkpoint hold a {what} action: the log is damaged; restore it");
+        let first = segment.paths().first().map(|path| (*path).to_owned()).unwrap_or_default();
+        Error::corrupt(code, message).at_path(first).at_version(segment.version)
+    };
+    let protocol = state.protocol.clone().ok_or_else(|| lacks("log.no_protocol", "protocol"))?;
+    let metadata = state.metadata.clone().ok_or_else(|| lacks("log.no_metadata", "metaData"))?;
+    Ok((protocol, metadata))
+}
+
+/// The commit's own timestamp, where the table keeps one.
+fn in_commit_time(
+    definition: &Definition,
+    segment: &LogSegment,
+    newest: &NewestCommit,
+    checksum: Option<&Checksum>,
+) -> Result<Option<i64>> {
+    if !definition.in_commit_timestamps_at(segment.version) {
+        return Ok(None);
+    }
+    let found = newest.in_commit_timestamp.or(checksum.and_then(|checksum| checksum.values.in_commit_timestamp));
+    if found.is_none() {
+        if let Some(commit) = &segment.last_commit {
+            let message = "in-commit timestamps are enabled, but the commit's commitInfo has none: ask its writer";
+            let error = Error::corrupt("commit.in_commit_timestamp", message);
+            return Err(error.at_path(commit.path.clone()).at_version(segment.version));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,175 @@
+//! One version of a table: a value that never changes, found by `load`, carried on by `advance`.
+//!
+//! A snapshot knows its files of the log, its protocol and its metadata. The live data files are
+//! replayed when they are asked for, and then kept: `files` has that.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use arrow_schema::SchemaRef;
+
+use crate::codec::version_checksum::VersionChecksum;
+use crate::error::{Error, Result};
+use crate::log::{LogSegment, LogWarning};
+use crate::replay::{ActiveFiles, LogState};
+use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::properties::TableProperties;
+use crate::spec::schema::StructType;
+
+pub mod advance;
+pub mod columns;
+pub mod files;
+pub mod load;
+mod recover;
+mod verify;
+
+/// One version of a table. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Snapshot(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    version: u64,
+    strict: bool,
+    definition: Arc<Definition>,
+    timestamp: i64,
+    in_commit_timestamp: Option<i64>,
+    checksum: Option<Checksum>,
+    /// Changes when a checkpoint turns out to be unreadable.
+    segment: Mutex<Arc<LogSegment>>,
+    warnings: Mutex<Vec<LogWarning>>,
+    files: Mutex<Option<Arc<ActiveFiles>>>,
+    state: OnceLock<Arc<LogState>>,
+}
+
+/// Protocol and metadata, and what follows from them; versions share it until one of them changes.
+#[derive(Debug)]
+struct Definition {
+    protocol: Protocol,
+    metadata: Metadata,
+    schema: StructType,
+    arrow_schema: SchemaRef,
+    properties: TableProperties,
+}
+
+/// The version checksum and where it came from.
+#[derive(Clone, Debug)]
+struct Checksum {
+    path: String,
+    values: VersionChecksum,
+    /// False where the log has an oddity that the checksum may contradict: then it only verifies.
+    answers: bool,
+}
+
+impl Definition {
+    /// Refuses what this build cannot read.
+    fn new(protocol: Protocol, metadata: Metadata, warnings: &mut Vec<LogWarning>) -> Result<Self> {
+        protocol.check_readable()?;
+        let schema = StructType::parse(&metadata.schema_string)?;
+        let (properties, problems) = TableProperties::new(&metadata, &protocol)?;
+        warnings.extend(problems.into_iter().map(|problem| LogWarning {
+            code: "properties.invalid",
+            path: None,
+            version: None,
+            message: format!("{}: {}", problem.key, problem.message),
+        }));
+        Ok(Self { arrow_schema: schema.arrow_schema(), schema, properties, protocol, metadata })
+    }
+
+    /// Whether commits of this version carry their own timestamp.
+    fn in_commit_timestamps_at(&self, version: u64) -> bool {
+        let enabled = self.properties.in_commit_timestamp_enablement.as_ref();
+        self.properties.in_commit_timestamps && enabled.is_none_or(|enabled| version >= enabled.version)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // every value behind these locks is replaced whole, so a panic elsewhere cannot have left half of one
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Snapshot {
+    /// The version.
+    pub fn version(&self) -> u64 {
+        self.0.version
+    }
+
+    /// When it was committed, in milliseconds since the epoch: the commit's own timestamp where the
+    /// table keeps one, else the file's, made strictly ascending.
+    pub fn timestamp(&self) -> i64 {
+        self.0.timestamp
+    }
+
+    /// The commit's own timestamp in milliseconds, where the table keeps one.
+    pub fn in_commit_timestamp(&self) -> Option<i64> {
+        self.0.in_commit_timestamp
+    }
+
+    /// The metadata.
+    pub fn metadata(&self) -> &Metadata {
+        &self.0.definition.metadata
+    }
+
+    /// The protocol.
+    pub fn protocol(&self) -> &Protocol {
+        &self.0.definition.protocol
+    }
+
+    /// The properties that the protocol defines, typed.
+    pub fn properties(&self) -> &TableProperties {
+        &self.0.definition.properties
+    }
+
+    /// The logical schema.
+    pub fn schema(&self) -> &StructType {
+        &self.0.definition.schema
+    }
+
+    /// The logical schema in Arrow's types.
+    pub fn arrow_schema(&self) -> SchemaRef {
+        Arc::clone(&self.0.definition.arrow_schema)
+    }
+
+    /// What was passed over so far; grows when files are replayed.
+    pub fn warnings(&self) -> Vec<LogWarning> {
+        lock(&self.0.warnings).clone()
+    }
+
+    /// Whether it refuses rather than passes over.
+    pub fn is_strict(&self) -> bool {
+        self.0.strict
+    }
+
+    /// The files of the log that it is replayed from.
+    pub fn segment(&self) -> Arc<LogSegment> {
+        Arc::clone(&lock(&self.0.segment))
+    }
+
+    /// Keeps a warning, each once; an error where the snapshot is strict.
+    fn warn(&self, warning: LogWarning) -> Result<()> {
+        if self.0.strict {
+            return Err(refused(&warning));
+        }
+        let mut warnings = lock(&self.0.warnings);
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+        Ok(())
+    }
+
+    /// Names the snapshot's version in an error.
+    fn located(&self, error: Error) -> Error {
+        error.at_version(self.0.version)
+    }
+}
+
+/// What a strict reader makes of a warning.
+fn refused(warning: &LogWarning) -> Error {
+    let mut error = Error::corrupt(warning.code, format!("refused, since reading is strict: {}", warning.message));
+    if let Some(path) = &warning.path {
+        error = error.at_path(path.clone());
+    }
+    match warning.version {
+        Some(version) => error.at_version(version),
+        None => error,
+    }
+}

@@ -1,0 +1,61 @@
+//! The next best way when a file of the log cannot be read: an older checkpoint, or the commits.
+
+use std::sync::Arc;
+
+use super::{Snapshot, lock};
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::path::SIDECAR_DIRECTORY;
+use crate::log::{Avoid, LogListing, LogSegment, LogWarning};
+use crate::replay::Source;
+
+/// Whether the segment can do without the file that the error names: then the file is added to what
+/// is avoided, and the warning says so.
+pub(super) fn pass_over(error: &Error, segment: &LogSegment, avoid: &mut Avoid) -> Option<LogWarning> {
+    let broken = error.kind() == ErrorKind::Corrupt && !error.code().starts_with("path.");
+    if !broken && error.code() != "storage.not_found" {
+        return None;
+    }
+    let path = error.path()?;
+    if let Some(file) = segment.tail.iter().find(|file| file.compacted && file.file.path == path) {
+        avoid.compacted.push(file.file.path.clone());
+        let message = format!("the compacted file was passed over, its commits were read instead: {error}");
+        return Some(LogWarning::new("compacted.unreadable", path, Some(file.end), message));
+    }
+    let checkpoint = segment.checkpoint.as_ref()?;
+    let own = checkpoint.files.iter().any(|file| file.path == path);
+    if !own && !path.starts_with(SIDECAR_DIRECTORY) {
+        return None;
+    }
+    avoid.checkpoints.push(checkpoint.path().to_owned());
+    let message = format!(
+        "the checkpoint of version {} was passed over, an older one or the commits were read instead: {error}",
+        checkpoint.version
+    );
+    Some(LogWarning::new("checkpoint.unreadable", path, Some(checkpoint.version), message))
+}
+
+impl Snapshot {
+    /// Does `work` on the segment; when a checkpoint or a compacted file proves to be unreadable, on
+    /// the next best segment of the same version.
+    pub(super) fn recovering<T>(&self, source: &Source, work: impl Fn(&LogSegment) -> Result<T>) -> Result<T> {
+        let mut avoid = Avoid::default();
+        let mut first: Option<Error> = None;
+        loop {
+            let segment = self.segment();
+            let error = match work(&segment) {
+                Ok(done) => return Ok(done),
+                Err(error) => self.located(error),
+            };
+            let Some(warning) = pass_over(&error, &segment, &mut avoid).filter(|_| !self.0.strict) else {
+                return Err(first.unwrap_or(error));
+            };
+            let listing = LogListing::read(&*source.storage, 0)?;
+            let Ok(next) = LogSegment::choose(&listing, Some(self.version()), &avoid) else {
+                return Err(first.unwrap_or(error));
+            };
+            first.get_or_insert(error);
+            self.warn(warning)?;
+            *lock(&self.0.segment) = Arc::new(next);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What was replayed against the version checksum, where there is one.
+//!
+//! Protocol: "Version Checksum File".
+
+use std::fmt::Debug;
+
+use super::{Checksum, Snapshot};
+use crate::codec::commit::ActionBatch;
+use crate::error::{Error, Result};
+use crate::replay::LogState;
+use crate::spec::actions::Protocol;
+
+fn mismatch(checksum: &Checksum, what: &str, said: &dyn Debug, found: &dyn Debug) -> Error {
+    let message = format!(
+        "the log and its checksum disagree on {what}: the checksum says {said:?}, the log gives {found:?}; a commit or \
+         the checksum is damaged: restore the one that is, or delete the checksum if the log is known to be right"
+    );
+    Error::corrupt("checksum.mismatch", message).at_path(checksum.path.clone())
+}
+
+fn check<T: PartialEq + Debug>(checksum: &Checksum, what: &str, said: Option<&T>, found: Option<&T>) -> Result<()> {
+    match (said, found) {
+        (Some(said), Some(found)) if said != found => Err(mismatch(checksum, what, said, found)),
+        _ => Ok(()),
+    }
+}
+
+/// Against the version's own commit, before the checksum is believed.
+pub(super) fn check_definition(checksum: &Checksum, newest: &ActionBatch) -> Result<()> {
+    let protocol = newest.protocols.last().map(|(_, protocol)| protocol);
+    let metadata = newest.metadatas.last().map(|(_, metadata)| metadata);
+    check_protocol(checksum, checksum.values.protocol.as_ref(), protocol)?;
+    check(checksum, "the metadata", checksum.values.metadata.as_ref(), metadata)
+}
+
+/// Feature lists are sets.
+fn check_protocol(checksum: &Checksum, said: Option<&Protocol>, found: Option<&Protocol>) -> Result<()> {
+    let sorted = |protocol: &Protocol| {
+        let mut protocol = protocol.clone();
+        for list in [&mut protocol.reader_features, &mut protocol.writer_features].into_iter().flatten() {
+            list.sort_unstable();
+        }
+        protocol
+    };
+    check(checksum, "the protocol", said.map(sorted).as_ref(), found.map(sorted).as_ref())
+}
+
+impl Snapshot {
+    /// The replayed state against the checksum.
+    pub(super) fn verify_state(&self, state: &LogState) -> Result<()> {
+        let definition = &self.0.definition;
+        if let Some(checksum) = &self.0.checksum {
+            check_protocol(checksum, Some(&definition.protocol), state.protocol.as_ref())?;
+            check(checksum, "the metadata", Some(&definition.metadata), state.metadata.as_ref())?;
+        }
+        Ok(())
+    }
+
+    /// The number of live files, and their total size where it is known, against the checksum.
+    pub(super) fn verify_totals(&self, num_files: u64, size_in_bytes: Option<u64>) -> Result<()> {
+        let Some(checksum) = &self.0.checksum else { return Ok(()) };
+        check(checksum, "the number of files", checksum.values.num_files.as_ref(), Some(&num_files))?;
+        check(checksum, "the total size", checksum.values.table_size_bytes.as_ref(), size_in_bytes.as_ref())
+    }
+}

@@ -1,0 +1,124 @@
+//! Lengths of time in table properties: `interval 1 week 12 hours`, the word `interval` optional.
+//!
+//! Protocol: table properties hold Spark's calendar interval text; months and years have no fixed
+//! length and are refused.
+
+const MICROS_PER_DAY: i128 = 24 * 3_600 * 1_000_000;
+
+const UNITS: [(&str, i128); 7] = [
+    ("week", 7 * MICROS_PER_DAY),
+    ("day", MICROS_PER_DAY),
+    ("hour", 3_600 * 1_000_000),
+    ("minute", 60 * 1_000_000),
+    ("second", 1_000_000),
+    ("millisecond", 1_000),
+    ("microsecond", 1),
+];
+
+/// Milliseconds of an interval, rounded down; what is wrong with it when it is none.
+pub(crate) fn parse_interval(text: &str) -> Result<i64, String> {
+    let lowered = text.to_ascii_lowercase();
+    let mut words = lowered.split_ascii_whitespace().peekable();
+    words.next_if_eq(&"interval");
+    if words.peek().is_none() {
+        return Err("an interval needs a number and a unit".to_owned());
+    }
+    let mut micros: i128 = 0;
+    while let Some(number) = words.next() {
+        let unit = words
+            .next()
+            .ok_or_else(|| format!("no unit after {number}"))?;
+        let part = match unit.strip_suffix('s').unwrap_or(unit) {
+            "year" | "month" => return Err("months and years have no fixed length".to_owned()),
+            "second" => seconds(number),
+            singular => {
+                let (_, length) = UNITS
+                    .iter()
+                    .find(|(name, _)| *name == singular)
+                    .ok_or_else(|| format!("{unit} is no unit of time"))?;
+                number
+                    .parse::<i64>()
+                    .ok()
+                    .map(|count| i128::from(count) * length)
+            }
+        };
+        // each part stays below 2^63 weeks and there are fewer than 2^40 of them: no overflow
+        micros += part.ok_or_else(|| format!("{number} is no number of {unit}"))?;
+    }
+    if micros < 0 {
+        return Err("an interval must not be negative".to_owned());
+    }
+    i64::try_from(micros / 1_000).map_err(|_| "the interval is too long".to_owned())
+}
+
+/// Seconds may have a fraction of up to nine digits.
+fn seconds(text: &str) -> Option<i128> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let negative = whole.starts_with('-');
+    let whole: i64 = match whole {
+        "" | "-" | "+" => 0,
+        whole => whole.parse().ok()?,
+    };
+    if fraction.is_empty()
+        || fraction.len() > 9
+        || !fraction.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        return None;
+    }
+    let nanos: i128 = format!("{fraction:0<9}").parse().ok()?;
+    let micros = nanos / 1_000;
+    Some(i128::from(whole) * 1_000_000 + if negative { -micros } else { micros })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const DAY: i64 = 86_400_000;
+
+    #[test]
+    fn intervals_in_milliseconds() {
+        for (text, expected) in [
+            ("interval 1 week", 7 * DAY),
+            ("interval 30 days", 30 * DAY),
+            ("INTERVAL 2 Weeks", 14 * DAY),
+            ("36 hours", 36 * 3_600_000),
+            ("  interval\t1 day   12 hours ", DAY + 12 * 3_600_000),
+            ("interval 90 minutes 1 second", 90 * 60_000 + 1_000),
+            ("interval 1500 milliseconds", 1_500),
+            ("interval 1 millisecond 1999 microseconds", 2),
+            ("interval 1.5 seconds", 1_500),
+            ("interval .25 seconds", 250),
+            ("interval 1 day -1 hour", 23 * 3_600_000),
+            ("interval -1.5 seconds 2 seconds", 500),
+            ("interval 0 days", 0),
+        ] {
+            assert_eq!(parse_interval(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_interval_says_why() {
+        for (text, needle) in [
+            ("", "number"),
+            ("interval", "number"),
+            ("interval 1 month", "months"),
+            ("interval 2 years 1 day", "months"),
+            ("interval 7", "unit"),
+            ("interval seven days", "seven"),
+            ("interval 1.5 days", "1.5"),
+            ("interval 1 fortnight", "fortnight"),
+            ("interval 1 dayss", "dayss"),
+            ("interval -1 day", "negative"),
+            ("interval 9223372036854775807 weeks", "long"),
+            ("interval 99999999999999999999 days", "99999999999999999999"),
+            ("interval 1. seconds", "1."),
+            ("interval 1day", "unit"),
+            ("604800000", "unit"),
+        ] {
+            let reason = parse_interval(text).unwrap_err();
+            assert!(reason.contains(needle), "{text}: {reason}");
+        }
+    }
+}

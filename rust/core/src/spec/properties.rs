@@ -1,0 +1,526 @@
+//! Table properties that decide how a table is read, as typed values.
+//!
+//! Reading is lenient: a property that does not parse counts as its default, and is reported. Keys are
+//! found without regard to case. A property that switches a feature on counts only where the protocol
+//! supports that feature.
+//!
+//! Protocol: "Table Properties"; defaults as in the reference implementation.
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::interval::parse_interval;
+use crate::spec::json::clipped;
+use crate::spec::schema::StructField;
+
+const DAY: i64 = 86_400_000;
+
+/// How columns of data files find their column of the schema.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ColumnMappingMode {
+    /// By the logical name.
+    #[default]
+    None,
+    /// By the physical name in the field's metadata.
+    Name,
+    /// By the field id in the field's metadata.
+    Id,
+}
+
+/// Where in-commit timestamps begin in a table that got them after its first version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InCommitTimestampEnablement {
+    /// First version that has one.
+    pub version: u64,
+    /// The timestamp of that version, in milliseconds since the epoch.
+    pub timestamp: i64,
+}
+
+/// The properties of one version of a table. Lengths of time are in milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableProperties {
+    /// `delta.deletedFileRetentionDuration`: how long tombstones stay; one week.
+    pub deleted_file_retention: i64,
+    /// `delta.logRetentionDuration`: how long commits stay; 30 days.
+    pub log_retention: i64,
+    /// `delta.setTransactionRetentionDuration`: how long idle applications stay; for ever.
+    pub set_transaction_retention: Option<i64>,
+    /// `delta.checkpointInterval`: commits from one checkpoint to the next; 10.
+    pub checkpoint_interval: u64,
+    /// `delta.enableInCommitTimestamps`, where supported.
+    pub in_commit_timestamps: bool,
+    /// Both `delta.inCommitTimestampEnablement…` properties; absent when the table had in-commit
+    /// timestamps from its first version, or has none.
+    pub in_commit_timestamp_enablement: Option<InCommitTimestampEnablement>,
+    /// `delta.columnMapping.mode`, where supported.
+    pub column_mapping_mode: ColumnMappingMode,
+    /// `delta.appendOnly`, where supported.
+    pub append_only: bool,
+    /// `delta.enableChangeDataFeed` (or its old name `delta.enableChangeDataCapture`), where supported.
+    pub change_data_feed: bool,
+    /// `delta.enableDeletionVectors`, where supported: writers may add them. Vectors that are there
+    /// count regardless.
+    pub deletion_vectors: bool,
+    /// `delta.enableRowTracking`, where supported: every row has a stable id.
+    pub row_tracking: bool,
+    /// `delta.rowTrackingSuspended`: new files get no row ids.
+    pub row_tracking_suspended: bool,
+    /// `delta.rowTracking.materializedRowIdColumnName`.
+    pub materialized_row_id_column: Option<String>,
+    /// `delta.rowTracking.materializedRowCommitVersionColumnName`.
+    pub materialized_row_commit_version_column: Option<String>,
+}
+
+/// A property that was passed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PropertyProblem {
+    /// The key in canonical case.
+    pub key: &'static str,
+    /// What is wrong with it and what counts instead.
+    pub message: String,
+}
+
+impl fmt::Display for PropertyProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "table property {}: {}", self.key, self.message)
+    }
+}
+
+impl TableProperties {
+    /// The properties of a table with this metadata and protocol, and those that were passed over.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `properties.column_mapping_mode` when the protocol supports column mapping and its
+    /// mode is unknown, so that no data file could be read correctly.
+    pub fn new(metadata: &Metadata, protocol: &Protocol) -> Result<(Self, Vec<PropertyProblem>)> {
+        let mut read = Reader {
+            metadata,
+            protocol,
+            problems: Vec::new(),
+        };
+        let properties = Self {
+            deleted_file_retention: read
+                .interval("delta.deletedFileRetentionDuration")
+                .unwrap_or(7 * DAY),
+            log_retention: read
+                .interval("delta.logRetentionDuration")
+                .unwrap_or(30 * DAY),
+            set_transaction_retention: read.interval("delta.setTransactionRetentionDuration"),
+            checkpoint_interval: read.checkpoint_interval(),
+            in_commit_timestamps: read
+                .switch("delta.enableInCommitTimestamps", "inCommitTimestamp"),
+            in_commit_timestamp_enablement: read.enablement(),
+            column_mapping_mode: read.column_mapping_mode()?,
+            append_only: read.switch("delta.appendOnly", "appendOnly"),
+            change_data_feed: read.change_data_feed(),
+            deletion_vectors: read.switch("delta.enableDeletionVectors", "deletionVectors"),
+            row_tracking: read.switch("delta.enableRowTracking", "rowTracking"),
+            row_tracking_suspended: read.switch("delta.rowTrackingSuspended", "rowTracking"),
+            materialized_row_id_column: read.text("delta.rowTracking.materializedRowIdColumnName"),
+            materialized_row_commit_version_column: read
+                .text("delta.rowTracking.materializedRowCommitVersionColumnName"),
+        };
+        Ok((properties, read.problems))
+    }
+}
+
+impl StructField {
+    /// The name of this column in data files, statistics and partition values of a table with this
+    /// mode.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `schema.physical_name` when columns are mapped and this one has no physical name.
+    pub fn name_in_files(&self, mode: ColumnMappingMode) -> Result<&str> {
+        if mode == ColumnMappingMode::None {
+            return Ok(&self.name);
+        }
+        self.physical_name().ok_or_else(|| {
+            let message = format!(
+                "column {} has no delta.columnMapping.physicalName although the table maps columns",
+                clipped(&self.name)
+            );
+            Error::corrupt("schema.physical_name", message)
+        })
+    }
+}
+
+struct Reader<'a> {
+    metadata: &'a Metadata,
+    protocol: &'a Protocol,
+    problems: Vec<PropertyProblem>,
+}
+
+impl<'a> Reader<'a> {
+    fn find(&self, key: &str) -> Option<&'a str> {
+        let properties = &self.metadata.configuration;
+        let exact = properties.get(key);
+        exact
+            .or_else(|| {
+                properties
+                    .iter()
+                    .find(|(found, _)| found.eq_ignore_ascii_case(key))
+                    .map(|(_, value)| value)
+            })
+            .map(String::as_str)
+    }
+
+    fn text(&self, key: &str) -> Option<String> {
+        self.find(key).map(str::to_owned)
+    }
+
+    fn parsed<T>(
+        &mut self,
+        key: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let text = self.find(key)?;
+        match parse(text) {
+            Ok(value) => Some(value),
+            Err(reason) => {
+                self.problem(key, format!("{} is passed over: {reason}", clipped(text)));
+                None
+            }
+        }
+    }
+
+    fn problem(&mut self, key: &'static str, message: String) {
+        self.problems.push(PropertyProblem { key, message });
+    }
+
+    fn interval(&mut self, key: &'static str) -> Option<i64> {
+        self.parsed(key, parse_interval)
+    }
+
+    fn boolean(&mut self, key: &'static str) -> Option<bool> {
+        self.parsed(key, |text| match text {
+            text if text.eq_ignore_ascii_case("true") => Ok(true),
+            text if text.eq_ignore_ascii_case("false") => Ok(false),
+            _ => Err("it is neither true nor false".to_owned()),
+        })
+    }
+
+    fn number<T: std::str::FromStr>(&mut self, key: &'static str) -> Option<T> {
+        self.parsed(key, |text| {
+            text.parse()
+                .map_err(|_| "it is no whole number in range".to_owned())
+        })
+    }
+
+    fn switch(&mut self, key: &'static str, feature: &str) -> bool {
+        self.boolean(key).unwrap_or(false) && self.protocol.is_supported(feature)
+    }
+
+    fn change_data_feed(&mut self) -> bool {
+        let key = "delta.enableChangeDataFeed";
+        let key = if self.find(key).is_some() {
+            key
+        } else {
+            "delta.enableChangeDataCapture"
+        };
+        self.switch(key, "changeDataFeed")
+    }
+
+    fn checkpoint_interval(&mut self) -> u64 {
+        let key = "delta.checkpointInterval";
+        let parse = |text: &str| match text.parse() {
+            Ok(0) | Err(_) => Err("it is no whole number above 0".to_owned()),
+            Ok(interval) => Ok(interval),
+        };
+        self.parsed(key, parse).unwrap_or(10)
+    }
+
+    fn enablement(&mut self) -> Option<InCommitTimestampEnablement> {
+        let keys = [
+            "delta.inCommitTimestampEnablementVersion",
+            "delta.inCommitTimestampEnablementTimestamp",
+        ];
+        let [version_key, timestamp_key] = keys;
+        match (self.number(version_key), self.number(timestamp_key)) {
+            (Some(version), Some(timestamp)) => {
+                Some(InCommitTimestampEnablement { version, timestamp })
+            }
+            (None, None) => None,
+            (version, _) => {
+                let (here, missing) = if version.is_some() {
+                    (version_key, timestamp_key)
+                } else {
+                    (timestamp_key, version_key)
+                };
+                self.problem(
+                    here,
+                    format!("it is passed over: {missing} must stand beside it"),
+                );
+                None
+            }
+        }
+    }
+
+    fn column_mapping_mode(&mut self) -> Result<ColumnMappingMode> {
+        let key = "delta.columnMapping.mode";
+        let Some(text) = self.find(key) else {
+            return Ok(ColumnMappingMode::None);
+        };
+        let mode = match text.to_ascii_lowercase().as_str() {
+            "none" => ColumnMappingMode::None,
+            "name" => ColumnMappingMode::Name,
+            "id" => ColumnMappingMode::Id,
+            _ if self.protocol.is_supported("columnMapping") => {
+                let message = format!(
+                    "the column mapping mode {} is unknown: known are none, name and id; read the table with a \
+                     newer client, or correct its property {key}",
+                    clipped(text)
+                );
+                return Err(Error::corrupt("properties.column_mapping_mode", message));
+            }
+            _ => {
+                self.problem(
+                    key,
+                    format!(
+                        "{} is passed over: it is no column mapping mode",
+                        clipped(text)
+                    ),
+                );
+                ColumnMappingMode::None
+            }
+        };
+        Ok(if self.protocol.is_supported("columnMapping") {
+            mode
+        } else {
+            ColumnMappingMode::None
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+
+    fn with(
+        reader: i32,
+        writer: i32,
+        features: &[&str],
+        pairs: &[(&str, &str)],
+    ) -> Result<(TableProperties, Vec<PropertyProblem>)> {
+        let names = || features.iter().map(|name| (*name).to_owned()).collect();
+        let protocol = Protocol {
+            min_reader_version: reader,
+            min_writer_version: writer,
+            reader_features: (reader == 3).then(names),
+            writer_features: (writer == 7).then(names),
+        };
+        let configuration = pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        TableProperties::new(
+            &Metadata {
+                configuration,
+                ..Metadata::default()
+            },
+            &protocol,
+        )
+    }
+
+    /// The table of properties of the protocol digest, 10.9.
+    #[test]
+    fn defaults() {
+        let (properties, problems) = with(1, 2, &[], &[]).unwrap();
+        let expected = TableProperties {
+            deleted_file_retention: 604_800_000,
+            log_retention: 2_592_000_000,
+            set_transaction_retention: None,
+            checkpoint_interval: 10,
+            in_commit_timestamps: false,
+            in_commit_timestamp_enablement: None,
+            column_mapping_mode: ColumnMappingMode::None,
+            append_only: false,
+            change_data_feed: false,
+            deletion_vectors: false,
+            row_tracking: false,
+            row_tracking_suspended: false,
+            materialized_row_id_column: None,
+            materialized_row_commit_version_column: None,
+        };
+        assert_eq!((properties, problems), (expected, Vec::new()));
+    }
+
+    #[test]
+    fn keys_are_found_without_regard_to_case_and_the_canonical_one_wins() {
+        let pairs = [
+            ("DELTA.LOGRETENTIONDURATION", "interval 1 day"),
+            ("delta.deletedFileRetentionDuration", "interval 2 days"),
+            ("DELTA.deletedFileRetentionDuration", "interval 3 days"),
+            ("delta.setTransactionRetentionDuration", "36 hours"),
+            ("delta.checkpointinterval", "3"),
+        ];
+        let (properties, problems) = with(1, 2, &[], &pairs).unwrap();
+        assert_eq!(properties.log_retention, 86_400_000);
+        assert_eq!(properties.deleted_file_retention, 2 * 86_400_000);
+        assert_eq!(properties.set_transaction_retention, Some(129_600_000));
+        assert_eq!(properties.checkpoint_interval, 3);
+        assert!(problems.is_empty());
+    }
+
+    #[test]
+    fn what_does_not_parse_counts_as_its_default_and_is_reported() {
+        let pairs = [
+            ("delta.deletedFileRetentionDuration", "interval 1 month"),
+            ("delta.logRetentionDuration", "soon"),
+            ("delta.setTransactionRetentionDuration", ""),
+            ("delta.checkpointInterval", "0"),
+            ("delta.appendOnly", "yes"),
+        ];
+        let (properties, problems) = with(1, 2, &[], &pairs).unwrap();
+        assert_eq!(properties, with(1, 2, &[], &[]).unwrap().0);
+        let reported: Vec<_> = problems.iter().map(|problem| problem.key).collect();
+        assert_eq!(reported, pairs.map(|(key, _)| key));
+        assert!(problems[0].to_string().contains("interval 1 month"));
+    }
+
+    #[test]
+    fn switches_count_where_the_protocol_supports_their_feature() {
+        let pairs = [
+            ("delta.appendOnly", "TRUE"),
+            ("delta.enableChangeDataCapture", "true"),
+            ("delta.enableDeletionVectors", "true"),
+            ("delta.enableInCommitTimestamps", "true"),
+            ("delta.enableRowTracking", "true"),
+            (
+                "delta.rowTracking.materializedRowIdColumnName",
+                "_row-id-col-x",
+            ),
+        ];
+        let on = |properties: &TableProperties| {
+            [
+                properties.append_only,
+                properties.change_data_feed,
+                properties.deletion_vectors,
+                properties.in_commit_timestamps,
+                properties.row_tracking,
+            ]
+        };
+        let (old, problems) = with(1, 2, &[], &pairs).unwrap();
+        assert_eq!(on(&old), [true, false, false, false, false]);
+        assert!(problems.is_empty());
+        assert_eq!(
+            on(&with(1, 4, &[], &pairs).unwrap().0),
+            [true, true, false, false, false]
+        );
+        let features = [
+            "deletionVectors",
+            "inCommitTimestamp",
+            "rowTracking",
+            "domainMetadata",
+        ];
+        let (new, _) = with(3, 7, &features, &pairs).unwrap();
+        assert_eq!(on(&new), [false, false, true, true, true]);
+        assert_eq!(
+            new.materialized_row_id_column.as_deref(),
+            Some("_row-id-col-x")
+        );
+        assert_eq!(new.materialized_row_commit_version_column, None);
+    }
+
+    #[test]
+    fn the_new_name_of_the_change_feed_beats_the_old_one() {
+        let pairs = [
+            ("delta.enableChangeDataFeed", "false"),
+            ("delta.enableChangeDataCapture", "true"),
+        ];
+        assert!(!with(1, 4, &[], &pairs).unwrap().0.change_data_feed);
+    }
+
+    #[test]
+    fn enablement_of_timestamps_needs_both_properties() {
+        let (version, timestamp) = (
+            ("delta.inCommitTimestampEnablementVersion", "4"),
+            (
+                "delta.inCommitTimestampEnablementTimestamp",
+                "1718000003000",
+            ),
+        );
+        let (both, problems) = with(1, 2, &[], &[version, timestamp]).unwrap();
+        let expected = InCommitTimestampEnablement {
+            version: 4,
+            timestamp: 1_718_000_003_000,
+        };
+        assert_eq!(both.in_commit_timestamp_enablement, Some(expected));
+        assert!(problems.is_empty());
+        for alone in [version, timestamp] {
+            let (properties, problems) = with(1, 2, &[], &[alone]).unwrap();
+            assert_eq!(properties.in_commit_timestamp_enablement, None);
+            assert_eq!(problems.len(), 1);
+            assert_eq!(problems[0].key, alone.0);
+        }
+        let negative = [
+            ("delta.inCommitTimestampEnablementVersion", "-1"),
+            timestamp,
+        ];
+        assert_eq!(with(1, 2, &[], &negative).unwrap().1.len(), 2);
+    }
+
+    #[test]
+    fn column_mapping_counts_where_supported_and_must_be_known_there() {
+        let mode = |reader, writer, features: &[&str], mode: &str| {
+            with(
+                reader,
+                writer,
+                features,
+                &[("delta.columnMapping.mode", mode)],
+            )
+            .map(|(properties, problems)| (properties.column_mapping_mode, problems.len()))
+        };
+        assert_eq!(
+            mode(2, 5, &[], "name").unwrap(),
+            (ColumnMappingMode::Name, 0)
+        );
+        assert_eq!(mode(2, 5, &[], "ID").unwrap(), (ColumnMappingMode::Id, 0));
+        assert_eq!(
+            mode(2, 5, &[], "none").unwrap(),
+            (ColumnMappingMode::None, 0)
+        );
+        assert_eq!(
+            mode(3, 7, &["columnMapping"], "id").unwrap(),
+            (ColumnMappingMode::Id, 0)
+        );
+        assert_eq!(
+            mode(1, 2, &[], "name").unwrap(),
+            (ColumnMappingMode::None, 0)
+        );
+        assert_eq!(
+            mode(1, 2, &[], "sideways").unwrap(),
+            (ColumnMappingMode::None, 1)
+        );
+        // the protocol and the mode of the conformance case made-error-column-mapping-mode-unknown
+        let error = mode(
+            2,
+            7,
+            &["columnMapping", "invariants", "appendOnly"],
+            "sideways",
+        )
+        .unwrap_err();
+        assert_eq!(error.code(), "properties.column_mapping_mode");
+        assert!(error.to_string().contains("sideways"));
+    }
+
+    #[test]
+    fn mapped_columns_need_a_physical_name() {
+        let schema = crate::spec::schema::StructType::parse(
+            r#"{"type":"struct","fields":[{"name":"a","type":"long","metadata":{"delta.columnMapping.physicalName":"col-1"}},
+               {"name":"b","type":"long"}]}"#,
+        )
+        .unwrap();
+        let (a, b) = (&schema.fields()[0], &schema.fields()[1]);
+        assert_eq!(a.name_in_files(ColumnMappingMode::None).unwrap(), "a");
+        assert_eq!(a.name_in_files(ColumnMappingMode::Id).unwrap(), "col-1");
+        assert_eq!(b.name_in_files(ColumnMappingMode::None).unwrap(), "b");
+        assert_eq!(
+            b.name_in_files(ColumnMappingMode::Name).unwrap_err().code(),
+            "schema.physical_name"
+        );
+    }
+}

@@ -1,0 +1,152 @@
+//! A Delta table: holds where it is, offers the verbs.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::LogListing;
+use crate::log::history::{InCommitTimestamps, history_batch, read_history, version_at};
+use crate::replay::Source;
+use crate::snapshot::columns::FileColumns;
+use crate::snapshot::load::load;
+use crate::spec::actions::{DomainMetadata, SetTransaction};
+
+pub use crate::snapshot::Snapshot;
+pub use crate::snapshot::files::{FileBatches, FileTable};
+
+/// How a table is reached and read.
+#[derive(Clone, Debug, Default)]
+pub struct TableOptions {
+    /// Options of the store, as `object_store` names them.
+    pub storage_options: Vec<(String, String)>,
+    /// Roots beside the table's own below which the log may point to files.
+    pub allowed_roots: Option<Vec<String>>,
+    /// Refuse what could be passed over with a warning.
+    pub strict: bool,
+}
+
+/// Which version of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// The newest one.
+    Latest,
+    /// This one.
+    Version(u64),
+    /// The one that was current at this instant: milliseconds since the epoch, UTC.
+    Timestamp(i64),
+}
+
+/// A Delta table. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Table {
+    source: Source,
+    uri: Arc<str>,
+    strict: bool,
+}
+
+impl Table {
+    /// The table at `uri`; nothing is read yet.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: the URI or an option.
+    pub fn new(uri: &str, options: TableOptions) -> Result<Self> {
+        let roots = options.allowed_roots.unwrap_or_default();
+        let source = Source::new(uri, &options.storage_options, &roots)?;
+        Ok(Self { uri: source.storage.root().into(), source, strict: options.strict })
+    }
+
+    /// The table root as a URI.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// What the table's log is read with.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    fn named(&self, error: Error) -> Error {
+        if error.kind() == ErrorKind::TableNotFound { error.at_path(self.uri()) } else { error }
+    }
+
+    /// Whether there is a log with at least one version.
+    pub fn exists(&self) -> Result<bool> {
+        Ok(LogListing::read(&*self.source.storage, 0)?.latest().is_some())
+    }
+
+    /// A version of the table; `strict` overrides the table's own setting.
+    pub fn snapshot(&self, at: At, strict: Option<bool>) -> Result<Snapshot> {
+        let strict = strict.unwrap_or(self.strict);
+        let load = |target| load(&self.source, target, strict).map_err(|error| self.named(error));
+        match at {
+            At::Latest => load(None),
+            At::Version(version) => load(Some(version)),
+            At::Timestamp(timestamp) => {
+                let newest = load(None)?;
+                let listing = LogListing::read(&*self.source.storage, 0)?;
+                let version = version_at(&*self.source.storage, &listing, timestamp, in_commit_timestamps(&newest))?;
+                if version == newest.version() { Ok(newest) } else { load(Some(version)) }
+            }
+        }
+    }
+
+    /// The newest version, from an older one; reads the new commits only.
+    pub fn update(&self, snapshot: &Snapshot) -> Result<Snapshot> {
+        snapshot.advance(&self.source).map_err(|error| self.named(error))
+    }
+
+    /// What each version's commit says of itself, newest first.
+    pub fn history(&self, limit: Option<usize>) -> Result<RecordBatch> {
+        let newest = self.snapshot(At::Latest, None)?;
+        let listing = LogListing::read(&*self.source.storage, 0)?;
+        let entries = read_history(&*self.source.storage, &listing, limit, in_commit_timestamps(&newest))?;
+        history_batch(&entries)
+    }
+
+    /// The live files of a snapshot of this table.
+    pub fn files(&self, snapshot: &Snapshot, columns: Option<&[String]>) -> Result<FileTable> {
+        snapshot.files(&self.source, &FileColumns::new(columns)?)
+    }
+
+    /// The same, streamed; memory is bounded by the log's tail.
+    pub fn file_batches(&self, snapshot: &Snapshot, columns: Option<&[String]>) -> Result<FileBatches> {
+        snapshot.file_batches(&self.source, FileColumns::new(columns)?)
+    }
+
+    /// The live tombstones of a snapshot of this table.
+    pub fn tombstones(&self, snapshot: &Snapshot) -> Result<FileTable> {
+        snapshot.tombstones(&self.source)
+    }
+
+    /// The live transactions.
+    pub fn transactions(&self, snapshot: &Snapshot) -> Result<Vec<SetTransaction>> {
+        snapshot.transactions(&self.source)
+    }
+
+    /// The live domains.
+    pub fn domain_metadata(&self, snapshot: &Snapshot) -> Result<Vec<DomainMetadata>> {
+        snapshot.domain_metadata(&self.source)
+    }
+
+    /// The number of live files.
+    pub fn num_files(&self, snapshot: &Snapshot) -> Result<u64> {
+        snapshot.num_files(&self.source)
+    }
+
+    /// The total size of the live files in bytes.
+    pub fn size_in_bytes(&self, snapshot: &Snapshot) -> Result<u64> {
+        snapshot.size_in_bytes(&self.source)
+    }
+}
+
+/// From which version on the commits of this table carry their own timestamp.
+fn in_commit_timestamps(newest: &Snapshot) -> Option<InCommitTimestamps> {
+    let properties = newest.properties();
+    let enabled = properties.in_commit_timestamp_enablement.as_ref();
+    properties.in_commit_timestamps.then(|| InCommitTimestamps {
+        version: enabled.map_or(0, |enabled| enabled.version),
+        timestamp: enabled.map_or(i64::MIN, |enabled| enabled.timestamp),
+    })
+}

@@ -1,0 +1,396 @@
+//! Keeps the direction of the rooms: a room of `rust/core/src` imports only from its left.
+//!
+//! Reads every source file as tokens, comments and literals left out, and follows every path that
+//! begins with `crate`, `self` or `super`, wherever it stands: in a `use`, in a group of one, in an
+//! expression, a type or a macro.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Leftmost first: a room may import from itself and from what stands before it.
+const ORDER: [&str; 14] = [
+    "error",
+    "spec",
+    "expr",
+    "codec",
+    "storage",
+    "log",
+    "replay",
+    "snapshot",
+    "scan",
+    "changes",
+    "transaction",
+    "derived",
+    "maintenance",
+    "table",
+];
+
+#[test]
+fn imports_point_left() {
+    let mut followed = 0;
+    let mut wrong = Vec::new();
+    for source in sources().iter().filter(|source| !source.modules.is_empty()) {
+        let paths = paths(source);
+        followed += paths.len();
+        wrong.extend(paths.iter().filter_map(|path| fault(source, path)));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(followed > 0, "a guard that checks nothing guards nothing");
+}
+
+#[test]
+fn every_file_belongs_to_a_room() {
+    let sources = sources();
+    assert!(sources.len() > 2, "no sources found");
+    for source in sources.iter().filter(|source| !source.modules.is_empty()) {
+        let file = source.file.display();
+        assert!(
+            rank(&source.modules[0]).is_some(),
+            "{file} is in no room of ORDER"
+        );
+        for trick in [["#", "[", "path"], ["include", "!", "("]] {
+            let found = source.tokens.windows(3).any(|window| window == trick);
+            assert!(
+                !found,
+                "{file} brings in a file that this guard does not see"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_crate_lists_its_rooms_in_order() {
+    let sources = sources();
+    let root = sources
+        .iter()
+        .find(|source| source.modules.is_empty())
+        .expect("src/lib.rs");
+    let listed: Vec<&str> = root
+        .tokens
+        .windows(3)
+        .filter(|window| window[0] == "mod" && window[2] == ";")
+        .map(|window| window[1].as_str())
+        .collect();
+    let present = |room: &&str| {
+        sources
+            .iter()
+            .any(|source| source.modules.first().is_some_and(|m| m == room))
+    };
+    let expected: Vec<&str> = ORDER.into_iter().filter(present).collect();
+    assert_eq!(
+        listed, expected,
+        "src/lib.rs lists the rooms that exist, leftmost first"
+    );
+}
+
+#[test]
+fn the_guard_sees_every_way_to_write_an_import() {
+    let faults = |text: &str| {
+        let modules = ["codec", "commit"].map(str::to_owned).to_vec();
+        let source = Source {
+            file: "codec/commit.rs".into(),
+            modules,
+            tokens: tokens(text),
+        };
+        paths(&source)
+            .iter()
+            .filter_map(|path| fault(&source, path))
+            .count()
+    };
+    for right in [
+        "use crate::error::{Error, Result};",
+        "use super::checkpoint::Reader;",
+        "use crate::{error::Error, spec::{self, Add}};",
+        "mod tests { use super::*; use super::super::checkpoint::x; mod deeper { use super::super::y; } }",
+        "fn f(&self) -> &'static str { self.x; \"crate::table::Table\" } // crate::table",
+        "/* crate::table /* nested */ crate::scan */ use crate::codec::base85::decode;",
+        "const A: char = '\"'; const B: &str = r#\"crate::table\"#;",
+    ] {
+        assert_eq!(faults(right), 0, "{right}");
+    }
+    for wrong in [
+        "use crate::table::Table;",
+        "pub(in crate::table) fn f() {}",
+        "use crate::{error::Error, storage::{self, Storage}};",
+        "use super::super::table::Table;",
+        "use super::super::error::Error;", // leftward, but not by `crate::`
+        "use super::{super::storage::Storage};",
+        "use self::super::super::storage;",
+        "fn f() { crate::log::list(); }",
+        "use crate::*;",
+        "use super::super::*;",
+        "use crate as all;",
+        "use crate::Error;", // an alias in lib.rs hides its room
+        "mod tests { use super::super::super::table; }",
+        "macro_rules! m { () => { $crate::scan::x() } }",
+    ] {
+        assert!(faults(wrong) > 0, "{wrong}");
+    }
+}
+
+struct Source {
+    /// Relative to `src`, e.g. `codec/commit/mod.rs`.
+    file: PathBuf,
+    /// From the crate's root down to this file, e.g. `["codec", "commit"]`; empty for `lib.rs`.
+    modules: Vec<String>,
+    tokens: Vec<String>,
+}
+
+/// A path as written by one `use` or expression, resolved from the crate's root.
+#[derive(Debug)]
+struct Import {
+    relative: bool,
+    names: Vec<String>,
+}
+
+fn rank(room: &str) -> Option<usize> {
+    ORDER.iter().position(|name| *name == room)
+}
+
+/// What is wrong with an import, if anything.
+fn fault(source: &Source, import: &Import) -> Option<String> {
+    let room = &source.modules[0];
+    let written = import.names.join("::");
+    let file = source.file.display();
+    match import.names.first() {
+        Some(used) if used == room => None,
+        Some(_) if import.relative => {
+            Some(format!("{file}: `{written}` leaves its room by `super`"))
+        }
+        Some(used) if rank(used).is_some() && rank(used) < rank(room) => None,
+        Some(_) => Some(format!(
+            "{file}: `{written}` is not to the left of `{room}`"
+        )),
+        None => Some(format!("{file}: names the whole crate")),
+    }
+}
+
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    let mut directories = vec![root.clone()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let file = path.strip_prefix(&root).unwrap().to_path_buf();
+                let text = fs::read_to_string(&path).unwrap();
+                found.push(Source {
+                    modules: modules(&file),
+                    file,
+                    tokens: tokens(&text),
+                });
+            }
+        }
+    }
+    found
+}
+
+fn modules(file: &Path) -> Vec<String> {
+    let without_extension = file.with_extension("");
+    let mut modules: Vec<String> = without_extension
+        .iter()
+        .map(|part| part.to_str().unwrap().to_owned())
+        .collect();
+    if modules == ["lib"] || modules.last().is_some_and(|last| last == "mod") {
+        modules.pop();
+    }
+    modules
+}
+
+/// Words, `::`, and single signs; comments and literals give nothing.
+fn tokens(text: &str) -> Vec<String> {
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            comment_length(rest)
+        } else if let Some(length) = raw_text_length(rest) {
+            length
+        } else if first == '"' {
+            text_length(rest)
+        } else if first == '\'' {
+            character_length(rest).unwrap_or(1) // or a lifetime
+        } else if first.is_whitespace() {
+            first.len_utf8()
+        } else {
+            let is_word = |c: char| c.is_alphanumeric() || c == '_';
+            let length = match rest.find(|c| !is_word(c)).unwrap_or(rest.len()) {
+                0 if rest.starts_with("::") => 2,
+                0 => first.len_utf8(),
+                length => length,
+            };
+            tokens.push(rest[..length].to_owned());
+            length
+        };
+        rest = &rest[length..];
+    }
+    tokens
+}
+
+fn comment_length(text: &str) -> usize {
+    let mut depth = 0;
+    let mut at = 0;
+    while at < text.len() {
+        let step = text[at..].chars().next().unwrap().len_utf8();
+        if text[at..].starts_with("/*") {
+            depth += 1;
+            at += 2;
+        } else if text[at..].starts_with("*/") {
+            depth -= 1;
+            at += 2;
+            if depth == 0 {
+                break;
+            }
+        } else {
+            at += step;
+        }
+    }
+    at
+}
+
+fn raw_text_length(text: &str) -> Option<usize> {
+    let marked = text.strip_prefix("br").or_else(|| text.strip_prefix('r'))?;
+    let hashes = marked.len() - marked.trim_start_matches('#').len();
+    let body = marked[hashes..].strip_prefix('"')?;
+    let close = format!("\"{}", "#".repeat(hashes));
+    Some(text.len() - body.len() + body.find(&close)? + close.len())
+}
+
+fn text_length(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+fn character_length(text: &str) -> Option<usize> {
+    let body = &text[1..];
+    if let Some(escape) = body.strip_prefix('\\') {
+        let code = escape.chars().next()?.len_utf8(); // may itself be a quote
+        return Some(2 + code + escape[code..].find('\'')? + 1);
+    }
+    let length = body.chars().next()?.len_utf8();
+    body[length..].starts_with('\'').then_some(1 + length + 1)
+}
+
+/// Every path of a file that begins with `crate`, `self` or `super`.
+fn paths(source: &Source) -> Vec<Import> {
+    let tokens = &source.tokens;
+    let word = |at: usize| tokens.get(at).map_or("", String::as_str);
+    let mut here = source.modules.clone(); // grows inside an inline module
+    let mut inline = Vec::new(); // the brace depth of each inline module that is open
+    let mut depth = 0;
+    let mut found = Vec::new();
+    for at in 0..tokens.len() {
+        match word(at) {
+            "{" => {
+                depth += 1;
+                if at > 1 && word(at - 2) == "mod" {
+                    here.push(tokens[at - 1].clone());
+                    inline.push(depth);
+                }
+            }
+            "}" => {
+                if inline.last() == Some(&depth) {
+                    inline.pop();
+                    here.pop();
+                }
+                depth -= 1;
+            }
+            start @ ("crate" | "self" | "super") => {
+                let begins = at == 0 || word(at - 1) != "::";
+                let whole = start == "crate" && word(at + 1) == "as";
+                // a word inside a group is followed from the group's own path
+                if begins && (word(at + 1) == "::" || whole) && !in_use_group(tokens, at) {
+                    let relative = start != "crate";
+                    let mut names = if relative { here.clone() } else { Vec::new() };
+                    if start == "super" {
+                        names.pop();
+                    }
+                    follow(tokens, at + 1, names, relative, &mut found);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether the word at `at` stands in the braces of a `use` whose path has begun before.
+fn in_use_group(tokens: &[String], at: usize) -> bool {
+    let mut depth = 0;
+    for (index, token) in tokens.iter().enumerate().take(at).rev() {
+        match token.as_str() {
+            "}" => depth += 1,
+            "{" if depth == 0 => return index > 0 && tokens[index - 1] == "::",
+            "{" => depth -= 1,
+            ";" => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Reads on at the `::` after `names`; gives the place after the path.
+fn follow(
+    tokens: &[String],
+    mut at: usize,
+    mut names: Vec<String>,
+    relative: bool,
+    found: &mut Vec<Import>,
+) -> usize {
+    let word = |at: usize| tokens.get(at).map_or("", String::as_str);
+    while word(at) == "::" {
+        match word(at + 1) {
+            "{" => {
+                at += 2;
+                while !matches!(word(at), "}" | "") {
+                    let mut inner = names.clone();
+                    if !step(word(at), &mut inner) {
+                        break;
+                    }
+                    at = follow(tokens, at + 1, inner, relative, found);
+                    while !matches!(word(at), "," | "}" | "") {
+                        at += 1; // `as name`
+                    }
+                    at += usize::from(word(at) == ",");
+                }
+                return at + 1;
+            }
+            next => {
+                if !step(next, &mut names) {
+                    break; // a turbofish
+                }
+                at += 2;
+            }
+        }
+    }
+    found.push(Import { relative, names });
+    at
+}
+
+/// Goes one name further; false where the word is none.
+fn step(word: &str, names: &mut Vec<String>) -> bool {
+    match word {
+        "super" => {
+            names.pop();
+        }
+        "self" | "*" => {}
+        name if name.starts_with(|c: char| c.is_alphabetic() || c == '_') => {
+            names.push(name.to_owned())
+        }
+        _ => return false,
+    }
+    true
+}
