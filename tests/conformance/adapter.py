@@ -1,0 +1,102 @@
+"""What the conformance runner asks of a reader, answered by deltareplay.
+
+Run the whole suite with ``python ../shared/conformance/run_conformance.py --adapter
+tests/conformance/adapter.py``; the project's own suite runs the same cases in
+``test_conformance.py``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import deltareplay as dr
+
+# Checks of abilities that deltareplay does not have yet; a snapshot's state is checked in full.
+SKIP = {
+    "rows",
+    "row_count",
+    "error_rows",
+    "changes",
+    "error_changes",
+    "stream",
+    "row_tracking",
+}
+
+COLUMNS = [
+    "path",
+    "partitionValues",
+    "size",
+    "modificationTime",
+    "stats",
+    "tags",
+    "deletionVector",
+    "baseRowId",
+    "defaultRowCommitVersion",
+    "numRecords",
+]
+
+
+def snapshot(path: str, version: int | None = None) -> dict[str, Any]:
+    """The state of one version in the runner's own words."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dr.DeltaReplayWarning)
+        return state(dr.Table(path).snapshot(version=version))
+
+
+def state(found: dr.Snapshot) -> dict[str, Any]:
+    """A snapshot in the runner's own words."""
+    protocol, metadata = found.protocol, found.metadata
+    return {
+        "version": found.version,
+        "protocol": {
+            "min_reader_version": protocol.min_reader_version,
+            "min_writer_version": protocol.min_writer_version,
+            "reader_features": _list(protocol.reader_features),
+            "writer_features": _list(protocol.writer_features),
+        },
+        "metadata": {
+            "id": metadata.id,
+            "name": metadata.name,
+            "description": metadata.description,
+            "schema_string": metadata.schema_string,
+            "partition_columns": list(metadata.partition_columns),
+            "configuration": dict(metadata.configuration),
+            "created_time": metadata.created_time,
+        },
+        "files": [_file(row) for row in found.files(columns=COLUMNS).to_pylist()],
+        "txns": dict(found.transactions),
+        "domain_metadata": dict(found.domain_metadata),
+        "in_commit_timestamp": found.in_commit_timestamp,
+    }
+
+
+def _file(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "path": row["path"],
+        "size": row["size"],
+        "partition_values": dict(row["partitionValues"]),
+        "modification_time": row["modificationTime"],
+        "num_records": row["numRecords"],
+        "stats": row["stats"],
+        "tags": None if row["tags"] is None else dict(row["tags"]),
+        "dv": _vector(row["deletionVector"]),
+        "base_row_id": row["baseRowId"],
+        "default_row_commit_version": row["defaultRowCommitVersion"],
+    }
+
+
+def _vector(vector: dict[str, Any] | None) -> dict[str, Any] | None:
+    if vector is None:
+        return None
+    return {
+        "storage_type": vector["storageType"],
+        "path_or_inline_dv": vector["pathOrInlineDv"],
+        "offset": vector["offset"],
+        "size_in_bytes": vector["sizeInBytes"],
+        "cardinality": vector["cardinality"],
+    }
+
+
+def _list(features: Any) -> list[str] | None:
+    return None if features is None else list(features)

@@ -1,0 +1,76 @@
+"""Random damage to the bytes of a file."""
+
+from __future__ import annotations
+
+import random
+
+TOKENS = [
+    b'"',
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b"\n",
+    b"\r\n",
+    b"\\",
+    b"null",
+    b"true",
+    b"-1",
+    b"0",
+    b"9" * 25,
+    b"1e999",
+    b'"\\ud800"',
+    b"\x00",
+    b"\xff\xfe",
+    b"[" * 3000,
+    b'{"a":' * 3000,
+    b'{"add":{}}\n',
+    b'{"remove":null}\n',
+    b'{"metaData":{"id":1}}\n',
+    b'{"protocol":{"minReaderVersion":99,"minWriterVersion":99}}\n',
+]
+
+
+def mutate(content: bytes, chance: random.Random) -> bytes:
+    """``content`` with one to three wounds; never the same bytes."""
+    wounded = content
+    while wounded == content:
+        for _ in range(chance.choice([1, 1, 1, 2, 3])):
+            wounded = _wound(wounded, chance)
+    return wounded
+
+
+def _wound(content: bytes, chance: random.Random) -> bytes:
+    if not content:
+        return chance.choice(TOKENS)
+    at = _place(content, chance)
+    end = min(len(content), at + chance.choice([1, 1, 2, 4, 8, 64, 512]))
+    how = chance.randrange(9)
+    if how == 0:  # a bit
+        return content[:at] + bytes([content[at] ^ 1 << chance.randrange(8)]) + content[at + 1 :]
+    if how == 1:  # a byte
+        return content[:at] + bytes([chance.randrange(256)]) + content[at + 1 :]
+    if how == 2:  # a hole
+        return content[:at] + content[end:]
+    if how == 3:  # twice
+        return content[:end] + content[at:end] + content[end:]
+    if how == 4:  # zeros, as after a power cut
+        return content[:at] + bytes(end - at) + content[end:]
+    if how == 5:  # noise
+        return content[:at] + chance.randbytes(end - at) + content[end:]
+    if how == 6:  # a token where none belongs
+        return content[:at] + chance.choice(TOKENS) + content[at:]
+    if how == 7:  # a digit
+        digits = [i for i, byte in enumerate(content) if 48 <= byte <= 57]
+        at = chance.choice(digits) if digits else at
+        return content[:at] + b"%d" % chance.randrange(10) + content[at + 1 :]
+    return content[:at]  # the rest is gone
+
+
+def _place(content: bytes, chance: random.Random) -> int:
+    """Anywhere; in every second Parquet file, in its footer."""
+    if content[:4] == b"PAR1" and chance.random() < 0.5:
+        return chance.randrange(max(0, len(content) - 1500), len(content))
+    return chance.randrange(len(content))

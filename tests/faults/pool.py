@@ -1,0 +1,98 @@
+"""Asks workers about broken tables, with a clock running."""
+
+from __future__ import annotations
+
+import json
+import queue
+import select
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+WORKER = Path(__file__).with_name("worker.py")
+PATIENCE_S = 20
+MEMORY = 1 << 30
+
+Job = TypeVar("Job")
+
+
+class Worker:
+    """A process that reads tables; started again when one of them took it down."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[str] | None = None
+
+    def ask(self, table: str) -> dict[str, Any]:
+        """The worker's answer; ``{"untyped": ...}`` where it hangs, dies or takes too much."""
+        process = self._running()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(table + "\n")
+        process.stdin.flush()
+        ready, _, _ = select.select([process.stdout], [], [], PATIENCE_S)
+        if not ready:
+            self.close()
+            return {"untyped": f"no answer in {PATIENCE_S} seconds"}
+        line = process.stdout.readline()
+        if not line:
+            code = process.wait()
+            self.process = None
+            return {"untyped": f"the process died with {code}"}
+        found: dict[str, Any] = json.loads(line)
+        if found["resident"] > MEMORY:
+            self.close()
+            return {"untyped": f"{found['resident'] >> 20} MiB were resident"}
+        return found
+
+    def close(self) -> None:
+        """Ends the process, whatever it does."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def _running(self) -> subprocess.Popen[str]:
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [sys.executable, str(WORKER)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+        return self.process
+
+
+def over(
+    jobs: Iterable[Job], work: Callable[[Worker, int, Job], str | None], workers: int = 2
+) -> list[str]:
+    """Hands the jobs to ``workers`` threads with a process each; gives the complaints."""
+    waiting: queue.Queue[Job] = queue.Queue()
+    for job in jobs:
+        waiting.put(job)
+    complaints: list[str] = []
+
+    def run(number: int) -> None:
+        worker = Worker()
+        try:
+            while True:
+                complaint = work(worker, number, waiting.get_nowait())
+                if complaint:
+                    complaints.append(complaint)
+        except queue.Empty:
+            pass
+        except BaseException as error:
+            complaints.append(f"the test itself failed: {error!r}")
+            raise
+        finally:
+            worker.close()
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return complaints

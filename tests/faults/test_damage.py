@@ -1,0 +1,255 @@
+"""Files cut short, damaged and replaced: an error that names the place, or the right answer.
+
+Never a panic, a process that dies, twenty seconds without an answer, or a gigabyte of memory.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faults import judge, pool, tables
+from faults.mutations import mutate
+
+ROUNDS = int(os.environ.get("DELTAREPLAY_MUTATIONS", "300"))
+Job = tuple[str, str, bytes, str]  # kind of table, file, its new bytes, what was done
+
+
+class Bench:
+    """The tables of every kind, one copy a worker, and what they say while whole."""
+
+    def __init__(self, root: Path, workers: int) -> None:
+        self.root = root
+        self.logs = {}
+        self.whole: dict[str, judge.Answer] = {}
+        for kind in tables.KINDS:
+            for worker in range(workers):
+                self.logs[kind] = tables.build(self.path(kind, worker), kind)
+            model = judge.replayed(self.logs[kind].commits)
+            self.whole[kind] = judge.answer_of(model, tables.LATEST)
+
+    def path(self, kind: str, worker: int) -> Path:
+        return self.root / f"{worker}" / kind.replace(" ", "-")
+
+    def files(self, kind: str) -> list[str]:
+        log = self.path(kind, 0) / "_delta_log"
+        return sorted(str(path.relative_to(log)) for path in log.rglob("*") if path.is_file())
+
+    def content(self, kind: str, name: str) -> bytes:
+        return (self.path(kind, 0) / "_delta_log" / name).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    root = Path(tempfile.mkdtemp(prefix="damage-"))
+    yield Bench(root, workers=3)
+    shutil.rmtree(root)
+
+
+def examine(bench: Bench, seen: Counter[str]) -> Any:
+    """What a worker thread does with a job: damage, ask, judge, repair."""
+
+    def work(worker: pool.Worker, number: int, job: Job) -> str | None:
+        kind, name, content, what = job
+        table = bench.path(kind, number + 1)
+        path = table / "_delta_log" / name
+        whole = path.read_bytes()
+        path.write_bytes(content)
+        try:
+            answer = worker.ask(str(table))
+            verdict = judged(bench, kind, name, content, answer, worker)
+        finally:
+            path.write_bytes(whole)
+        seen[verdict if verdict in ("error", "whole", "changed", "unclear") else "wrong"] += 1
+        seen["asked"] += 1
+        if verdict in ("error", "whole", "changed", "unclear"):
+            return None
+        keep = os.environ.get("DELTAREPLAY_KEEP")
+        if keep:
+            target = Path(keep) / f"{kind}-{seen['wrong']}-{number}"
+            shutil.copytree(table, target, dirs_exist_ok=True)
+            (target / "_delta_log" / name).write_bytes(content)
+            verdict += f" [kept in {target}]"
+        return f"{kind}, {name}, {what}: {verdict}"
+
+    return work
+
+
+def judged(
+    bench: Bench,
+    kind: str,
+    name: str,
+    content: bytes,
+    answer: judge.Answer,
+    worker: pool.Worker,
+) -> str:
+    """``error``, ``whole``, ``changed`` or ``unclear`` where all is well; else the complaint."""
+    if "untyped" in answer:
+        return str(answer["untyped"])
+    is_commit = name[20:] == ".json"
+    if "error" in answer:
+        if name == "_last_checkpoint":
+            return f"the hint is never needed, yet: {answer['message']}"
+        if not (answer["code"] and answer["message"]):
+            return f"an error without a code or a message: {answer}"
+        return "error"
+    if judge.same(answer, bench.whole[kind]):
+        if not is_commit:
+            return "whole"
+        if judge.silent_change(bench.content(kind, name), content):
+            return "whole"
+    if name == "_last_checkpoint":
+        return f"the hint changed the answer to {answer}"
+    try:
+        expected = judge.answer_of(
+            judge.replayed(reread(bench, kind, name, content)), tables.LATEST
+        )
+    except judge.Unclear:
+        return "unclear"
+    except judge.Malformed as error:
+        return f"{error}: only an error is in order, but: {difference(answer, bench.whole[kind])}"
+    if judge.same(answer, expected):
+        return "changed"
+    return f"neither whole nor what the file says now: {difference(answer, expected)}"
+
+
+def reread(bench: Bench, kind: str, name: str, content: bytes) -> list[list[dict[str, Any]]]:
+    """The commits, with the changed file in the place of those that it stands for."""
+    commits = bench.logs[kind].commits
+    if name[20:] == ".json":
+        version = int(name[:20])
+        return [*commits[:version], judge.actions_of(content), *commits[version + 1 :]]
+    if name.endswith(".compacted.json"):
+        return [*commits[:2], judge.actions_of(content), *commits[6:]]
+    if name.endswith(".crc"):
+        raise judge.Malformed("a checksum changes no answer")
+    if name.endswith(".json"):  # the manifest of a V2 checkpoint; its sidecars are whole
+        rows = judge.actions_of(content)
+        base = judge.replayed(commits[: tables.CHECKPOINT + 1])
+        inline = [row for row in rows if "sidecar" not in row]
+        if "sidecars" not in kind and any("sidecar" in row for row in rows):
+            inline += [{"add": body} for body in base.files.values()]
+            inline += [{"remove": body} for body in base.removed.values()]
+        return [inline, *commits[tables.CHECKPOINT + 1 :]]
+    return [*parquet_rows(bench, kind, name, content), *commits[tables.CHECKPOINT + 1 :]]
+
+
+def parquet_rows(bench: Bench, kind: str, name: str, content: bytes) -> list[list[dict[str, Any]]]:
+    """What pyarrow reads from the changed file and its unchanged neighbours."""
+    reader = pool.Worker()
+    found: list[list[dict[str, Any]]] = []
+    log = bench.path(kind, 0) / "_delta_log"
+    try:
+        for other in bench.files(kind):
+            if not (other.endswith(".parquet") or ".checkpoint." in other):
+                continue
+            if other.endswith(".json"):
+                found.append(judge.actions_of(bench.content(kind, other)))
+                continue
+            path = log / other
+            if other == name:
+                path = Path(tempfile.mkdtemp()) / "changed.parquet"
+                path.write_bytes(content)
+            rows = reader.ask(str(path))
+            if other == name:
+                shutil.rmtree(path.parent)
+            if "rows" not in rows:
+                raise judge.Malformed(f"pyarrow refuses the file: {rows}")
+            found.append(rows["rows"])
+    finally:
+        reader.close()
+    return found
+
+
+def difference(answer: judge.Answer, expected: judge.Answer) -> str:
+    """The first field that differs, cut short."""
+    for name, value in expected.items():
+        found = answer.get(name)
+        if found == value:
+            continue
+        if isinstance(value, list) and isinstance(found, list):
+            missing = [item for item in value if item not in found][:1]
+            extra = [item for item in found if item not in value][:1]
+            return f"{name}: {len(found)} for {len(value)}, missing {missing}, extra {extra}"
+        return f"{name}: got {str(found)[:300]}, expected {str(value)[:300]}"
+    return f"nothing differs: {str(answer)[:200]}"
+
+
+def run(bench: Bench, jobs: list[Job]) -> Counter[str]:
+    seen: Counter[str] = Counter()
+    complaints = pool.over(jobs, examine(bench, seen))
+    assert not complaints, f"{len(complaints)} of {len(jobs)}:\n" + "\n".join(complaints[:20])
+    assert seen["asked"] == len(jobs)
+    return seen
+
+
+def test_whole_tables_say_what_the_model_says(bench: Bench) -> None:
+    worker = pool.Worker()
+    for kind in tables.KINDS:
+        answer = worker.ask(str(bench.path(kind, 0)))
+        assert judge.same(answer, bench.whole[kind]), difference(answer, bench.whole[kind])
+        assert answer["warnings"] == []
+    worker.close()
+
+
+@pytest.mark.parametrize("kind", tables.KINDS)
+def test_every_proper_prefix_of_a_small_file(bench: Bench, kind: str) -> None:
+    """Of commits, hints, checksums and manifests every prefix; of Parquet files every k-th."""
+    jobs: list[Job] = []
+    for name in bench.files(kind):
+        content = bench.content(kind, name)
+        if name[20:] == ".json" and kind != "commits" and int(name[:20]) != tables.LATEST:
+            continue  # the same commits lie in every table
+        text = not name.endswith(".parquet")
+        step = max(1, len(content) // (120 if text else 60))
+        cuts = {*range(0, len(content), step), *range(max(0, len(content) - 12), len(content))}
+        if text:  # around the ends of lines, where a cut is hardest to see
+            ends = [at + d for at, c in enumerate(content) if c == 10 for d in (-1, 0, 1)]
+            cuts.update(cut for cut in ends if cut < len(content))
+        jobs += [(kind, name, content[:cut], f"cut at {cut}") for cut in sorted(cuts)]
+    assert len(jobs) > 20
+    seen = run(bench, jobs)
+    assert seen["error"] + seen["whole"] + seen["changed"] > 0.9 * len(jobs)
+
+
+def mutations(bench: Bench, rounds: int, seed: int) -> list[Job]:
+    """Random wounds to files of every kind, the rare kinds as often as the common ones."""
+    chance = random.Random(seed)
+    places = [(kind, name) for kind in tables.KINDS for name in bench.files(kind)]
+    special = [place for place in places if place[1][20:] != ".json"]
+    jobs = []
+    for number in range(rounds):
+        kind, name = chance.choice(special if chance.random() < 0.7 else places)
+        content = bench.content(kind, name)
+        jobs.append((kind, name, mutate(content, chance), f"mutation {number} of seed {seed}"))
+    return jobs
+
+
+def test_random_mutations(bench: Bench) -> None:
+    seed = int(os.environ.get("DELTAREPLAY_SEED", "20261"))
+    seen = run(bench, mutations(bench, ROUNDS, seed))
+    assert seen["error"]
+    assert seen["whole"]
+    assert seen["changed"]
+    assert seen["unclear"] < 0.1 * ROUNDS
+
+
+@pytest.mark.slow
+def test_ten_thousand_random_mutations(bench: Bench) -> None:
+    seen = run(bench, mutations(bench, 10_000, 7))
+    assert seen["error"]
+    assert seen["whole"]
+    assert seen["changed"]
+
+
+@pytest.mark.parametrize("kind", tables.KINDS)
+@pytest.mark.parametrize("content", [b"", b"\0" * 4096, b"PAR1", b"{}\n", b"\n" * 100], ids=repr)
+def test_every_file_replaced(bench: Bench, kind: str, content: bytes) -> None:
+    run(bench, [(kind, name, content, "replaced") for name in bench.files(kind)])

@@ -1,0 +1,96 @@
+"""Opens tables in a process of its own, and survives them or does not.
+
+One request a line on stdin, a table directory; one answer a line on stdout: what the table says, or
+the error that refused it, and the largest resident size so far. A request that ends in ``.parquet``
+is read by pyarrow alone, row by row: what another reader makes of a broken checkpoint. The parent
+sees a hang as silence and a crash as the end of the stream.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import warnings
+from typing import Any
+
+LIMIT = 8 << 30  # of address space; the parent looks at resident memory
+
+
+def answer(table: str) -> dict[str, Any]:
+    """The state of the newest version, or the error."""
+    import deltareplay as dr
+
+    try:
+        snapshot = dr.Table(table).snapshot()
+        files = snapshot.files().to_pylist()
+        for file in files:
+            file["partitionValues"] = sorted(file["partitionValues"] or [], key=repr)
+            file["tags"] = sorted(file["tags"] or [], key=repr)
+            file.pop("dataChange")
+        removed = snapshot.tombstones().to_pylist()
+        return {
+            "version": snapshot.version,
+            "protocol": [
+                snapshot.protocol.min_reader_version,
+                snapshot.protocol.min_writer_version,
+            ],
+            "schema": snapshot.schema_json,
+            "configuration": dict(snapshot.metadata.configuration),
+            "files": sorted(files, key=repr),
+            "removed": sorted([row["path"], row["deletionTimestamp"]] for row in removed),
+            "txns": dict(snapshot.transactions),
+            "domains": dict(snapshot.domain_metadata),
+            "warnings": [[warning.code, warning.message] for warning in snapshot.warnings],
+        }
+    except dr.DeltaReplayError as error:
+        return {
+            "error": type(error).__name__,
+            "code": error.code,
+            "path": error.path,
+            "line": getattr(error, "line", None),
+            "offset": getattr(error, "offset", None),
+            "message": str(error),
+        }
+    except BaseException as error:  # a panic is not an Exception
+        return {"untyped": f"{type(error).__name__}: {error}"}
+
+
+def rows(path: str) -> dict[str, Any]:
+    """The actions of a Parquet file, or why pyarrow does not read it."""
+    import pyarrow.parquet as pq
+
+    try:
+        return {"rows": [_action(row) for row in pq.read_table(path).to_pylist()]}
+    except Exception as error:
+        return {"error": str(error)}
+
+
+def _action(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as a commit would have it: maps as objects, no nulls."""
+    action = {}
+    for kind, body in row.items():
+        if body is None:
+            continue
+        present = {name: value for name, value in body.items() if value is not None}
+        for name in ("partitionValues", "tags", "configuration"):
+            if name in present:
+                present[name] = dict(present[name])
+        action[kind] = present
+    return action
+
+
+def main() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    warnings.simplefilter("ignore")
+    for line in sys.stdin:
+        request = line.rstrip("\n")
+        found = rows(request) if request.endswith(".parquet") else answer(request)
+        found["resident"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        sys.stdout.write(json.dumps(found, default=repr) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

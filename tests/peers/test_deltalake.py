@@ -1,0 +1,81 @@
+"""Small logs as deltalake reads them: an eye that is not ours, on every plain run."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import deltareplay as dr
+import pytest
+from hypothesis import HealthCheck, given, settings
+from property.histories import History, histories
+from support import logs
+
+deltalake = pytest.importorskip("deltalake")
+seen: Counter[str] = Counter()
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def theirs(path: str, version: int | None = None) -> list[tuple[str, int]]:
+    table = deltalake.DeltaTable(path, version=version)
+    actions = table.get_add_actions(flatten=True)
+    return sorted(zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True))
+
+
+def ours(path: str, version: int | None = None) -> list[tuple[str, int]]:
+    files = dr.Table(path).snapshot(version=version).files(columns=["path", "size"])
+    return sorted(zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize("kind", ["none", "classic", "multipart", "v2-json", "v2-parquet"])
+def test_versions_of_a_small_log(tmp_path: Path, kind: str) -> None:
+    log = logs.LogBuilder(tmp_path)
+    log.create(
+        logs.schema(id="long"),
+        protocol_action=logs.features("v2Checkpoint") if "v2" in kind else logs.protocol(),
+    )
+    for version in range(1, 8):
+        log.commit(
+            logs.add(f"f{version}", size=version, stats=logs.stats(version)),
+            *([logs.remove(f"f{version - 1}")] if version % 3 == 0 else []),
+        )
+    if kind != "none":
+        log.checkpoint(5, kind=kind)
+    for version in range(8):
+        assert ours(log.uri, version) == theirs(log.uri, version)
+    assert ours(log.uri) == theirs(log.uri)
+
+
+def comparable(history: History) -> bool:
+    """What deltalake 1.6 reads: no deletion vectors without their data, no wild hints."""
+    return history.hint in ("none", "newest") and not history.broken and not history.compactions
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(history=histories())
+def test_random_histories(tmp_path_factory: pytest.TempPathFactory, history: History) -> None:
+    if not comparable(history):
+        return
+    table = tmp_path_factory.mktemp("peer")
+    history.write(table)
+    try:
+        expected = theirs(str(table))
+    except Exception:  # what the peer cannot read says nothing about us
+        seen["refused"] += 1
+        return
+    seen["compared"] += 1
+    assert ours(str(table)) == expected
+
+
+def test_something_was_compared() -> None:
+    if not seen:
+        pytest.skip("runs after the property")
+    assert seen["compared"] > seen["refused"]

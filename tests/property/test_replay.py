@@ -1,0 +1,194 @@
+"""Replay against a model of fifty lines, over random histories kept in random ways."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import deltareplay as dr
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from property.histories import BROKEN, CHECKPOINTS, HINTS, SOUND_HINTS, History, histories
+from property.model import Model, key
+
+EXAMPLES = int(os.environ.get("DELTAREPLAY_EXAMPLES", "150"))
+FIELDS = [
+    "path",
+    "size",
+    "modificationTime",
+    "baseRowId",
+    "defaultRowCommitVersion",
+    "clusteringProvider",
+]
+VECTOR = ["storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality"]
+
+seen: Counter[str] = Counter()
+
+
+def thorough(examples: int = EXAMPLES) -> settings:
+    """As many examples as asked for; files take their time and say nothing about the code."""
+    return settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@contextmanager
+def written(history: History) -> Iterator[str]:
+    """The history as a table in a temporary directory."""
+    with tempfile.TemporaryDirectory() as directory, warnings.catch_warnings():
+        warnings.simplefilter("ignore", dr.DeltaReplayWarning)
+        history.write(Path(directory))
+        yield directory
+
+
+def found_files(snapshot: dr.Snapshot) -> list[str]:
+    columns = [*FIELDS, "partitionValues", "stats", "tags", "deletionVector", "numRecords"]
+    rows = snapshot.files(columns=columns).to_pylist()
+    return sorted(repr((_file(row), row["numRecords"])) for row in rows)
+
+
+def modelled_files(model: Model) -> list[str]:
+    return sorted(
+        repr((_file(body), json.loads(body["stats"])["numRecords"] if "stats" in body else None))
+        for body in model.files.values()
+    )
+
+
+def _file(body: dict[str, Any]) -> list[Any]:
+    vector = body.get("deletionVector")
+    stats = body.get("stats")
+    return [
+        *(body.get(name) for name in FIELDS),
+        _sorted(body["partitionValues"]),
+        _sorted(body.get("tags")),
+        [vector.get(name) for name in VECTOR] if vector else None,
+        json.dumps(json.loads(stats), sort_keys=True) if stats else None,
+    ]
+
+
+def _sorted(values: Any) -> str:
+    """A map as Arrow or as JSON has it; an absent one is as good as an empty one."""
+    return json.dumps(dict(values or {}), sort_keys=True)
+
+
+def assert_agrees(snapshot: dr.Snapshot, history: History, version: int) -> None:
+    """Everything that a snapshot says, against the model."""
+    model = history.model(version)
+    assert model.metadata is not None
+    assert model.protocol is not None
+    assert snapshot.version == version
+    assert dict(snapshot.metadata.configuration) == model.metadata["configuration"]
+    assert snapshot.metadata.name == model.metadata.get("name")
+    assert snapshot.schema_json == model.metadata["schemaString"]
+    assert sorted(snapshot.protocol.writer_features) == sorted(model.protocol["writerFeatures"])
+    assert snapshot.num_files == len(model.files)
+    assert snapshot.size_in_bytes == sum(body["size"] for body in model.files.values())
+    assert found_files(snapshot) == modelled_files(model)
+    tombstones = snapshot.tombstones().to_pylist()
+    assert sorted(repr((key(row), row["deletionTimestamp"])) for row in tombstones) == sorted(
+        repr((key(body), body["deletionTimestamp"]))
+        for body in model.tombstones(int(time.time() * 1000))
+    )
+    transactions = {app: body["version"] for app, body in model.txns.items()}
+    assert dict(snapshot.transactions) == transactions
+    assert dict(snapshot.domain_metadata) == model.live_domains()
+
+
+@thorough()
+@given(history=histories(), data=st.data())
+def test_a_snapshot_agrees_with_the_model(history: History, data: st.DataObject) -> None:
+    versions = st.integers(history.earliest, history.latest)
+    with written(history) as table:
+        assert_agrees(dr.Table(table).snapshot(), history, history.latest)
+        for version in {data.draw(versions), data.draw(versions)}:
+            assert_agrees(dr.Table(table).snapshot(version=version), history, version)
+    seen.update(checkpoint.kind for checkpoint in history.checkpoints)
+    seen.update([history.hint, *history.broken])
+    seen["compacted"] += bool(history.compactions)
+    seen["checksum"] += bool(history.checksums)
+    seen["cleaned"] += history.cleaned
+    seen["tombstones"] += bool(history.model(history.latest).removed)
+
+
+@thorough(EXAMPLES // 2)
+@given(history=histories(), data=st.data())
+def test_an_update_ends_where_a_fresh_open_ends(history: History, data: st.DataObject) -> None:
+    start = data.draw(st.integers(history.earliest, history.latest))
+    replayed_first = data.draw(st.booleans())
+    with written(history) as table:
+        before = dr.Table(table).snapshot(version=start)
+        if replayed_first:
+            before.files()
+        assert_agrees(before.update(), history, history.latest)
+        assert_agrees(before, history, start)
+
+
+@thorough(EXAMPLES // 3)
+@given(history=histories(), data=st.data())
+def test_an_update_sees_commits_as_they_arrive(history: History, data: st.DataObject) -> None:
+    """The files appear one version at a time, checkpoints and compacted files as they come."""
+    with tempfile.TemporaryDirectory() as whole, written(history) as table:
+        log, source = Path(table) / "_delta_log", Path(whole) / "_delta_log"
+        log.rename(source)
+        log.mkdir()
+        (source / "_last_checkpoint").unlink(missing_ok=True)
+        if (source / "_sidecars").exists():
+            (source / "_sidecars").rename(log / "_sidecars")
+        files = sorted(path for path in source.iterdir() if path.is_file())
+        commits = [path for path in files if path.name[20:] == ".json"]
+        snapshot = None
+        for commit in commits:
+            version = int(commit.name[:20])
+            for path in files:
+                if path.name[:1] != "." and _version(path.name) == version and path.exists():
+                    path.rename(log / path.name)
+            if snapshot is None:
+                snapshot = dr.Table(table).snapshot()
+            elif data.draw(st.booleans()):
+                snapshot = snapshot.update()
+                assert_agrees(snapshot, history, version)
+        assert snapshot is not None
+        assert_agrees(snapshot.update(), history, history.latest)
+
+
+def _version(name: str) -> int:
+    """The version at which a file can exist: a compacted file needs its last commit."""
+    return int(name[21:41]) if name.endswith(".compacted.json") else int(name[:20])
+
+
+@thorough(EXAMPLES // 3)
+@given(history=histories())
+def test_a_sound_log_gives_no_warning(history: History) -> None:
+    history.broken.clear()
+    history.hint = history.hint if history.hint in SOUND_HINTS else "newest"
+    with written(history) as table:
+        snapshot = dr.Table(table).snapshot(strict=True)
+        assert_agrees(snapshot, history, history.latest)
+        assert list(snapshot.warnings) == []
+
+
+@thorough(EXAMPLES // 3)
+@given(history=histories())
+def test_history_has_a_row_for_every_commit(history: History) -> None:
+    with written(history) as table:
+        rows = dr.Table(table).history().to_pylist()
+        versions = range(history.latest, history.earliest - 1, -1)
+        assert [row["version"] for row in rows] == list(versions)
+        for row in rows:
+            infos = [a["commitInfo"] for a in history.commits[row["version"]] if "commitInfo" in a]
+            assert row["operation"] == (infos[0]["operation"] if infos else None)
+
+
+def test_the_histories_were_of_every_kind() -> None:
+    """Runs after the properties and looks at what they looked at."""
+    if not seen:
+        test_a_snapshot_agrees_with_the_model()
+    kinds = [*CHECKPOINTS, *HINTS, *BROKEN, "compacted", "checksum", "cleaned", "tombstones"]
+    missing = [kind for kind in kinds if not seen[kind]]
+    assert not missing, f"never tried: {missing}"

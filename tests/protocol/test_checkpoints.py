@@ -1,0 +1,389 @@
+"""What a checkpoint may look like, and what is read from it."""
+
+from __future__ import annotations
+
+import json
+
+import deltareplay as dr
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from protocol.reading import SCHEMA, commits, file, names, one_file, opened, paths, stats_of
+from support import logs
+
+STATS = logs.stats(3, id=(1, 9, 0))
+
+
+def rewrite(path: object, change: object) -> None:
+    """Reads a Parquet file, changes its table, writes it again."""
+    pq.write_table(change(pq.read_table(path)), path)  # type: ignore[operator]
+
+
+# -- statistics: as JSON, as a struct, both, neither
+
+
+@pytest.mark.parametrize("kind", ["classic", "multipart", "v2-parquet", "v2-inline-parquet"])
+def test_statistics_in_both_forms_come_out_as_the_json(log: logs.LogBuilder, kind: str) -> None:
+    log.create(SCHEMA, logs.add("f", stats=STATS))
+    log.checkpoint(kind=kind, stats_type=log.stats_type())
+
+    assert one_file(opened(log))["stats"] == STATS
+
+
+@pytest.mark.parametrize("kind", ["classic", "multipart"])
+def test_statistics_that_are_only_a_struct_come_out_as_json(
+    log: logs.LogBuilder, kind: str
+) -> None:
+    log.create(
+        logs.schema(
+            id="long",
+            name="string",
+            day="date",
+            at="timestamp",
+            local="timestamp_ntz",
+            price="decimal(10,2)",
+            ratio="double",
+            flag="boolean",
+        ),
+        logs.add(
+            "f",
+            stats=json.dumps(
+                {
+                    "numRecords": 3,
+                    "minValues": {
+                        "id": 1,
+                        "name": 'a"b',
+                        "day": "2024-02-29",
+                        "at": "2024-01-02T03:04:05.678Z",
+                        "local": "2024-01-02T03:04:05.678",
+                        "price": 1.50,
+                        "ratio": -0.25,
+                    },
+                    "maxValues": {
+                        "id": 2**53 + 1,
+                        "name": "猫",
+                        "day": "9999-12-31",
+                        "at": "2024-01-02T03:04:05.679Z",
+                        "local": "2024-01-02T03:04:05.679",
+                        "price": 99.99,
+                        "ratio": 1e300,
+                    },
+                    "nullCount": {
+                        "id": 0,
+                        "name": 1,
+                        "day": 0,
+                        "at": 0,
+                        "local": 0,
+                        "price": 3,
+                        "ratio": 0,
+                        "flag": 2,
+                    },
+                }
+            ),
+        ),
+        logs.add("without"),
+    )
+    expected = json.loads(log.commits[0][3]["add"]["stats"])
+    log.checkpoint(kind=kind, stats_type=log.stats_type(), drop=["add.stats"])
+    log.delete_commits(0)
+
+    rows = {row["path"]: row for row in opened(log).files().to_pylist()}
+
+    assert stats_of(rows["f"]) == expected
+    assert rows["without"]["stats"] is None
+
+
+def test_num_records_come_from_either_form(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA, logs.add("f", stats=STATS), logs.add("g"))
+    for drop in ([], ["add.stats"]):
+        log.checkpoint(stats_type=log.stats_type(), drop=drop)
+        found = opened(log).files(columns=["path", "numRecords"]).to_pylist()
+        assert {row["path"]: row["numRecords"] for row in found} == {"f": 3, "g": None}
+
+
+def test_a_column_that_is_not_asked_for_is_not_given(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA, logs.add("f", stats=STATS))
+
+    assert opened(log).files(columns=["size", "path"]).column_names == ["size", "path"]
+    assert opened(log).files().column_names == [
+        "path",
+        "partitionValues",
+        "size",
+        "modificationTime",
+        "dataChange",
+        "stats",
+        "tags",
+        "deletionVector",
+        "baseRowId",
+        "defaultRowCommitVersion",
+        "clusteringProvider",
+    ]
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        opened(log).files(columns=["path", "nonsense"])
+    assert "nonsense" in str(caught.value)
+
+
+# -- columns that old writers did not know, and ones that we do not know
+
+DROPPED = [
+    ["add.tags"],
+    ["add.deletionVector", "remove.deletionVector"],
+    ["add.baseRowId", "add.defaultRowCommitVersion", "add.clusteringProvider"],
+    ["add.stats"],
+    ["remove.size", "remove.partitionValues", "remove.extendedFileMetadata"],
+    ["txn.lastUpdated"],
+    ["metaData.name", "metaData.description", "metaData.createdTime", "metaData.configuration"],
+    ["protocol.readerFeatures", "protocol.writerFeatures"],
+]
+
+
+@pytest.mark.parametrize("kind", ["classic", "multipart"])
+@pytest.mark.parametrize("dropped", DROPPED, ids=",".join)
+def test_fields_that_an_old_writer_lacked_are_null(
+    log: logs.LogBuilder, kind: str, dropped: list[str]
+) -> None:
+    log.create(SCHEMA, logs.add("f"), logs.add("g"), logs.txn("a", 1))
+    log.commit(logs.remove("g"))
+    log.checkpoint(kind=kind, drop=dropped)
+    log.delete_commits(1)
+    log.commit(logs.add("h"))
+
+    snapshot = opened(log, strict=True)
+
+    assert paths(snapshot) == ["f", "h"]
+    assert snapshot.tombstones()["path"].to_pylist() == ["g"]
+    assert snapshot.files().num_rows == 2
+    assert dict(snapshot.transactions) == {"a": 1}
+
+
+@pytest.mark.parametrize("absent", ["txn", "remove", "domainMetadata"])
+def test_whole_columns_may_be_absent(log: logs.LogBuilder, absent: str) -> None:
+    log.create(SCHEMA, logs.add("f"))
+    (path,) = log.checkpoint()
+    rewrite(path, lambda table: table.drop_columns([absent]))
+
+    snapshot = opened(log, strict=True)
+
+    assert paths(snapshot) == ["f"]
+    assert dict(snapshot.transactions) == {}
+    assert snapshot.tombstones().num_rows == 0
+
+
+def test_columns_are_found_by_name_in_any_order(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA, logs.add("f", size=7, stats=STATS, deletion_vector=logs.deletion_vector()))
+
+    def shuffle(table: pa.Table) -> pa.Table:
+        columns = {}
+        for name in reversed(table.column_names):
+            column = table[name].combine_chunks()
+            fields = list(reversed(column.type))
+            columns[name] = pa.StructArray.from_arrays(
+                [column.field(f.name) for f in fields], fields=fields, mask=column.is_null()
+            )
+        return pa.table(columns)
+
+    (path,) = log.checkpoint()
+    rewrite(path, shuffle)
+
+    row = one_file(opened(log, strict=True))
+
+    assert (row["path"], row["size"], row["stats"]) == ("f", 7, STATS)
+    assert row["deletionVector"]["cardinality"] == 2
+
+
+def test_unknown_columns_and_fields_are_ignored(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA, logs.add("f"))
+
+    def widen(table: pa.Table) -> pa.Table:
+        count = table.num_rows
+        table = table.append_column("future", pa.array([{"x": [1, 2]}] * count))
+        add = table["add"].combine_chunks()
+        fields = [*add.type, pa.field("rank", pa.int64()), pa.field("deep", pa.list_(pa.string()))]
+        arrays = [
+            *(add.field(f.name) for f in add.type),
+            pa.array([1] * count),
+            pa.array([["a"]] * count),
+        ]
+        wide = pa.StructArray.from_arrays(arrays, fields=fields, mask=add.is_null())
+        return table.set_column(table.column_names.index("add"), "add", wide)
+
+    (path,) = log.checkpoint()
+    rewrite(path, widen)
+
+    assert paths(opened(log, strict=True)) == ["f"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"row_group_size": 1},
+        {"compression": "zstd"},
+        {"compression": "gzip"},
+        {"compression": "none"},
+        {"use_dictionary": False},
+        {"data_page_version": "2.0"},
+        {"version": "1.0"},
+        {"write_statistics": False},
+        {"write_page_index": True},
+        {"use_byte_stream_split": False, "data_page_size": 64},
+        {"store_schema": False},
+    ],
+    ids=str,
+)
+def test_parquet_comes_in_many_forms(log: logs.LogBuilder, options: dict[str, object]) -> None:
+    log.create(SCHEMA, *(logs.add(f"f{i}", tags={"k": str(i)}, stats=STATS) for i in range(40)))
+    log.commit(*(logs.remove(f"f{i}") for i in range(0, 40, 2)))
+    log.checkpoint(**options)
+    log.delete_commits(1)
+
+    snapshot = opened(log, strict=True)
+
+    assert paths(snapshot) == sorted(f"f{i}" for i in range(1, 40, 2))
+    assert snapshot.tombstones().num_rows == 20
+    assert snapshot.files()["stats"].to_pylist() == [STATS] * 20
+
+
+def test_old_spelling_of_maps(log: logs.LogBuilder) -> None:
+    """Parquet writers before the final spelling named the repeated group ``map``."""
+    log.create(SCHEMA, logs.add("f", partition_values={"p": "1"}, tags={"a": "b"}))
+    log.checkpoint(use_compliant_nested_type=False)
+
+    row = one_file(opened(log, strict=True))
+
+    assert (dict(row["partitionValues"]), dict(row["tags"])) == ({"p": "1"}, {"a": "b"})
+
+
+def test_integers_of_another_width_are_read(log: logs.LogBuilder) -> None:
+    """Some writers give the versions of the protocol as 64-bit integers."""
+    log.create(SCHEMA, logs.add("f"))
+
+    def widen(table: pa.Table) -> pa.Table:
+        protocol = table["protocol"].combine_chunks()
+        fields = [
+            pa.field(f.name, pa.int64()) if f.type == pa.int32() else f for f in protocol.type
+        ]
+        arrays = [protocol.field(f.name).cast(f.type) for f in fields]
+        wide = pa.StructArray.from_arrays(arrays, fields=fields, mask=protocol.is_null())
+        return table.set_column(table.column_names.index("protocol"), "protocol", wide)
+
+    (path,) = log.checkpoint()
+    rewrite(path, widen)
+    log.delete_commits(0)
+
+    assert opened(log).protocol.min_reader_version == 1
+
+
+# -- sidecars
+
+
+def sidecars(log: logs.LogBuilder) -> list[object]:
+    return sorted((logs.log_dir(log.table) / "_sidecars").iterdir())
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+@pytest.mark.parametrize("kind", ["v2-json", "v2-parquet", "v2-classic"])
+def test_file_actions_lie_in_any_number_of_sidecars(
+    log: logs.LogBuilder, kind: str, count: int
+) -> None:
+    commits(log, 9)
+    log.commit(logs.remove("f3"))
+    log.checkpoint(kind=kind, parts=count)
+    log.delete_commits(10)
+
+    snapshot = opened(log, strict=True)
+
+    assert len(sidecars(log)) == count
+    assert paths(snapshot) == [name for name in names(9) if name != "f3"]
+    assert snapshot.tombstones()["path"].to_pylist() == ["f3"]
+
+
+@pytest.mark.parametrize("spelling", ["name", "file:///", "/", "encoded"])
+def test_a_sidecar_may_be_named_in_several_ways(log: logs.LogBuilder, spelling: str) -> None:
+    commits(log, 2)
+    rows = log.state().actions()
+    side = logs.write_sidecar(log.table, "a b.parquet", [r for r in rows if "add" in r])["sidecar"]
+    folder = logs.log_dir(log.table) / "_sidecars"
+    side["path"] = {
+        "name": "a b.parquet",
+        "encoded": "a%20b.parquet",
+        "file:///": f"file://{folder}/a%20b.parquet",
+        "/": f"{folder}/a%20b.parquet",
+    }[spelling]
+    if spelling == "name":
+        (folder / "a b.parquet").rename(folder / "ab.parquet")
+        side["path"] = "ab.parquet"
+    manifest = [
+        logs.checkpoint_metadata(2),
+        {"sidecar": side},
+        *(r for r in rows if "add" not in r),
+    ]
+    logs.write_file(log.table, logs.v2_name(2), logs.json_lines(manifest))
+    log.delete_commits(2)
+
+    assert paths(opened(log)) == names(2)
+
+
+def test_the_same_sidecar_twice_gives_its_files_once(log: logs.LogBuilder) -> None:
+    commits(log, 3)
+    (path,) = log.checkpoint(kind="v2-json", parts=1)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(
+        b"".join([*lines, *(line for line in lines if line.startswith(b'{"sidecar"'))])
+    )
+    log.delete_commits(3)
+
+    snapshot = opened(log)
+
+    assert (paths(snapshot), snapshot.num_files) == (names(3), 3)
+
+
+def test_a_v2_checkpoint_without_any_file_is_an_empty_table(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA)
+    log.commit(logs.commit_info())
+    for kind in ("v2-json", "v2-parquet", "v2-inline-json", "v2-inline-parquet"):
+        log.checkpoint(kind=kind)
+        snapshot = opened(log, strict=True)
+        assert (snapshot.files().num_rows, snapshot.num_files) == (0, 0)
+
+
+def test_files_of_a_snapshot_stay_when_the_log_goes_on(log: logs.LogBuilder) -> None:
+    commits(log, 3)
+    before = opened(log)
+    log.commit(logs.remove("f1"), logs.add("f4"))
+    after = before.update()
+
+    assert paths(before) == names(3)
+    assert paths(after) == ["f2", "f3", "f4"]
+    assert (before.version, after.version) == (3, 4)
+
+
+@pytest.mark.parametrize("kind", ["classic", "multipart", "v2-json", "v2-parquet"])
+def test_batches_hold_what_the_table_holds(log: logs.LogBuilder, kind: str) -> None:
+    log.create(SCHEMA, *(logs.add(f"f{i}") for i in range(100)))
+    log.checkpoint(kind=kind, row_group_size=10) if kind != "v2-json" else log.checkpoint(kind=kind)
+    log.commit(*(logs.remove(f"f{i}") for i in range(0, 100, 3)), logs.add("new"))
+    snapshot = opened(log)
+
+    batches = list(snapshot.file_batches(columns=["path", "size"]))
+
+    assert sum(batch.num_rows for batch in batches) == snapshot.num_files == 67
+    found = [path for batch in batches for path in batch["path"].to_pylist()]
+    assert sorted(found) == paths(snapshot)
+
+
+def test_the_manifest_alone_answers_what_needs_no_file(log: logs.LogBuilder) -> None:
+    commits(log, 3)
+    log.commit(logs.txn("a", 5), logs.domain("d", "{}"))
+    log.checkpoint(kind="v2-json")
+    for side in sidecars(log):
+        side.write_bytes(b"not parquet")  # type: ignore[attr-defined]
+    log.delete_commits(4)
+
+    snapshot = opened(log)
+
+    assert dict(snapshot.transactions) == {"a": 5}
+    assert dict(snapshot.domain_metadata) == {"d": "{}"}
+    assert file(log, "_sidecars").exists()
+    with pytest.raises(dr.CorruptTableError) as caught:
+        snapshot.files()
+    assert "_sidecars" in str(caught.value)

@@ -1,0 +1,251 @@
+"""Version checksums: an answer without replay, and a check on it. Never needed."""
+
+# ruff: noqa: PT012, PT017  an error and an answer may both be in order
+from __future__ import annotations
+
+from typing import Any
+
+import deltareplay as dr
+import pytest
+from protocol.reading import SCHEMA, codes, commits, file, names, opened, paths
+from support import logs
+
+
+def body(log: logs.LogBuilder, version: int | None = None, **extra: Any) -> dict[str, Any]:
+    return logs.checksum_body(log.state(version), **extra)
+
+
+def test_counts_come_from_the_checksum_without_replay(log: logs.LogBuilder) -> None:
+    """The only checkpoint's file actions are unreadable; the counts do not need them."""
+    commits(log, 5)
+    log.checkpoint(5, kind="v2-json")
+    log.checksum(5)
+    log.delete_commits(5)
+    for side in (logs.log_dir(log.table) / "_sidecars").iterdir():
+        side.write_bytes(b"not parquet")
+
+    snapshot = opened(log)
+
+    assert (snapshot.num_files, snapshot.size_in_bytes) == (5, 500)
+
+
+@pytest.mark.parametrize(
+    "without",
+    [
+        [],
+        ["setTransactions", "domainMetadata"],
+        ["setTransactions"],
+        ["numMetadata", "numProtocol"],
+        ["metadata"],
+        ["protocol"],
+        ["metadata", "protocol", "setTransactions", "domainMetadata"],
+    ],
+    ids=lambda value: ",".join(value) or "whole",
+)
+def test_absent_fields_are_unknown_not_empty(log: logs.LogBuilder, without: list[str]) -> None:
+    log.create(SCHEMA, logs.txn("a", 1), logs.domain("d", "x"), configuration={"k": "v"})
+    log.commit(logs.add("f"))
+    log.checksum(1, **dict.fromkeys(without))
+
+    snapshot = opened(log, strict=True)
+
+    assert dict(snapshot.transactions) == {"a": 1}
+    assert dict(snapshot.domain_metadata) == {"d": "x"}
+    assert dict(snapshot.properties) == {"k": "v"}
+    assert snapshot.num_files == 1
+    assert codes(snapshot) == []
+
+
+def test_the_old_form_of_the_checksum_is_read(log: logs.LogBuilder) -> None:
+    """As seed 002 shows it: ``histogramOpt``, and neither transactions nor domains."""
+    commits(log, 2)
+    old = {
+        "tableSizeBytes": 200,
+        "numFiles": 2,
+        "numMetadata": 1,
+        "numProtocol": 1,
+        "protocol": {"minReaderVersion": 1, "minWriterVersion": 2},
+        "metadata": log.state().metadata,
+        "histogramOpt": {
+            "sortedBinBoundaries": [0, 8192],
+            "fileCounts": [2, 0],
+            "totalBytes": [200, 0],
+        },
+    }
+    logs.write_checksum(log.table, 2, old)
+
+    snapshot = opened(log, strict=True)
+
+    assert (snapshot.num_files, snapshot.size_in_bytes) == (2, 200)
+    assert paths(snapshot) == names(2)
+
+
+def test_a_checksum_with_every_field_and_unknown_ones_is_read(log: logs.LogBuilder) -> None:
+    commits(log, 2)
+    histogram = {"sortedBinBoundaries": [0, 8192], "fileCounts": [2, 0], "totalBytes": [200, 0]}
+    log.checksum(
+        2,
+        txnId="a",
+        fileSizeHistogram=histogram,
+        histogramOpt=histogram,
+        allFiles=[{**a, "dataChange": False} for a in log.state().adds.values()],
+        numDeletedRecordsOpt=0,
+        numDeletionVectorsOpt=0,
+        deletedRecordCountsHistogramOpt={"deletedRecordCounts": [2, 0, 0, 0, 0, 0, 0, 0, 0, 0]},
+        future={"x": 1},
+    )
+
+    snapshot = opened(log, strict=True)
+
+    assert (snapshot.num_files, paths(snapshot)) == (2, names(2))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"garbage", b"{", b"[]", b"null", b'{"numFiles":"2"}', b"\xff" * 100, b"{}"],
+    ids=repr,
+)
+def test_a_broken_checksum_is_not_needed(log: logs.LogBuilder, content: bytes) -> None:
+    commits(log, 3)
+    logs.write_file(log.table, logs.checksum_name(3), content)
+
+    snapshot = opened(log)
+
+    assert (snapshot.num_files, snapshot.size_in_bytes) == (3, 300)
+    assert paths(snapshot) == names(3)
+
+
+LIES: dict[str, dict[str, Any]] = {
+    "numFiles": {"numFiles": 7},
+    "tableSizeBytes": {"tableSizeBytes": 1},
+    "negative": {"numFiles": -1},
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES.keys())
+def test_a_checksum_that_lies_is_found_out_by_replay(
+    log: logs.LogBuilder, lie: dict[str, Any]
+) -> None:
+    """An error or a warning; the files are those of the log."""
+    commits(log, 3)
+    log.checksum(3, **lie)
+
+    snapshot = opened(log)
+    try:
+        found = paths(snapshot)
+    except dr.CorruptTableError as error:
+        assert logs.checksum_name(3) in str(error)
+    else:
+        assert found == names(3)
+        assert any(logs.checksum_name(3) in (w.path or "") + w.message for w in snapshot.warnings)
+        assert (snapshot.num_files, snapshot.size_in_bytes) == (3, 300)
+    with pytest.raises(dr.CorruptTableError):
+        opened(log, strict=True).files()
+
+
+def test_a_checksum_that_lies_about_transactions_is_found_out(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA, logs.txn("a", 5), logs.add("f"))
+    log.checksum(0, setTransactions=[{"appId": "a", "version": 99}])
+
+    with pytest.raises(dr.CorruptTableError):
+        snapshot = opened(log, strict=True)
+        snapshot.files()
+        assert dict(snapshot.transactions) == {"a": 5}
+
+
+@pytest.mark.parametrize("where", ["metadata", "protocol"])
+def test_a_checksum_that_contradicts_the_commit_beside_it_is_found_out(
+    log: logs.LogBuilder, where: str
+) -> None:
+    """Both files are read in any case; the lie is an error in strict mode."""
+    log.create(SCHEMA, configuration={"k": "v"})
+    lie = (
+        {"metadata": {**(log.state().metadata or {}), "configuration": {"k": "lie"}}}
+        if where == "metadata"
+        else {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}}
+    )
+    log.checksum(0, **lie)
+
+    with pytest.raises(dr.CorruptTableError):
+        opened(log, strict=True).files()
+
+
+def test_an_empty_commit_that_a_checksum_contradicts_is_an_error(log: logs.LogBuilder) -> None:
+    """The commit lost its bytes after the checksum of its version was written."""
+    commits(log, 3)
+    log.checksum(3)
+    file(log, logs.commit_name(3)).write_bytes(b"")
+
+    with pytest.raises(dr.CorruptTableError) as caught:
+        snapshot = opened(log)
+        snapshot.files()
+    assert logs.commit_name(3) in str(caught.value) or logs.checksum_name(3) in str(caught.value)
+
+
+def test_an_empty_commit_before_the_version_of_the_checksum_is_an_error(
+    log: logs.LogBuilder,
+) -> None:
+    commits(log, 4)
+    log.checksum(4)
+    file(log, logs.commit_name(3)).write_bytes(b"")
+
+    with pytest.raises(dr.CorruptTableError):
+        opened(log).files()
+
+
+def test_an_empty_commit_that_its_checksum_agrees_with_is_an_empty_version(
+    log: logs.LogBuilder,
+) -> None:
+    commits(log, 2)
+    log.commit()
+    log.checksum(3)
+
+    snapshot = opened(log)
+
+    assert (snapshot.version, paths(snapshot)) == (3, names(2))
+    assert len(snapshot.warnings) == 1
+
+
+def test_a_checksum_of_another_version_does_not_answer_for_this_one(log: logs.LogBuilder) -> None:
+    commits(log, 5)
+    log.checksum(3)
+
+    assert opened(log).num_files == 5
+    assert opened(log, 2).num_files == 2
+    assert opened(log, 3).num_files == 3
+
+
+def test_metadata_is_that_of_the_version_not_of_an_older_checksum(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA, configuration={"k": "0"})
+    log.checksum(0)
+    log.commit(logs.metadata(SCHEMA, configuration={"k": "1"}))
+    log.commit(logs.add("f"))
+
+    assert dict(opened(log).properties) == {"k": "1"}
+    assert dict(opened(log, 0).properties) == {"k": "0"}
+
+
+def test_a_checksum_older_than_the_checkpoint_does_not_win(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA, configuration={"k": "0"})
+    log.checksum(0)
+    log.commit(logs.metadata(SCHEMA, configuration={"k": "1"}))
+    log.checkpoint(1)
+    log.commit(logs.add("f"))
+
+    assert dict(opened(log).properties) == {"k": "1"}
+
+
+def test_domains_that_a_checksum_lists_as_removed_are_gone(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA, logs.domain("d", "x"))
+    log.commit(logs.domain("d", "x", removed=True))
+    log.checksum(1, domainMetadata=[{"domain": "d", "configuration": "x", "removed": True}])
+
+    assert dict(opened(log).domain_metadata) == {}
+
+
+def test_a_nested_checksum_is_bounded(log: logs.LogBuilder) -> None:
+    commits(log, 2)
+    deep = '{"numFiles":2,"x":' + "[" * 10_000 + "]" * 10_000 + "}"
+    logs.write_file(log.table, logs.checksum_name(2), deep.encode())
+
+    assert opened(log).num_files == 2

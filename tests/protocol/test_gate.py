@@ -1,0 +1,294 @@
+"""What this release reads, what it refuses, and how it says so."""
+
+# ruff: noqa: PT017  an error and an answer may both be in order
+from __future__ import annotations
+
+import deltareplay as dr
+import pytest
+from protocol.reading import SCHEMA, opened, paths
+from support import logs
+
+# Features that ask something of a reader of snapshots that this release does.
+READABLE = [
+    "columnMapping",
+    "deletionVectors",
+    "timestampNtz",
+    "v2Checkpoint",
+    "vacuumProtocolCheck",
+    "typeWidening",
+    "typeWidening-preview",
+    "variantType",
+    "variantType-preview",
+]
+# Features that put no duty on a reader.
+WRITER_ONLY = [
+    "appendOnly",
+    "invariants",
+    "checkConstraints",
+    "changeDataFeed",
+    "generatedColumns",
+    "identityColumns",
+    "domainMetadata",
+    "rowTracking",
+    "clustering",
+    "allowColumnDefaults",
+    "inCommitTimestamp",
+    "icebergCompatV1",
+    "icebergCompatV2",
+    "icebergCompatV3",
+    "icebergWriterCompatV1",
+    "materializePartitionColumns",
+    "checkpointProtection",
+    "coordinatedCommits-preview",
+    "collations-preview",
+    "aFeatureOfTheFuture",
+]
+REFUSED = [
+    "catalogManaged",
+    "geospatial",
+    "adaptiveMetadata",
+    "adaptiveMetadata-preview",
+    "redirectReaderWriter-preview",
+    "aFeatureOfTheFuture",
+]
+
+
+def table(log: logs.LogBuilder, protocol: logs.Action, **options: object) -> logs.LogBuilder:
+    log.create(SCHEMA, logs.add("f"), protocol_action=protocol, **options)
+    return log
+
+
+@pytest.mark.parametrize(
+    ("reader", "writer"),
+    [(1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (2, 2), (2, 5), (2, 6)],
+)
+def test_versions_without_feature_lists_are_read(
+    log: logs.LogBuilder, reader: int, writer: int
+) -> None:
+    found = opened(table(log, logs.protocol(reader, writer)))
+
+    assert (found.protocol.min_reader_version, found.protocol.min_writer_version) == (
+        reader,
+        writer,
+    )
+    assert (found.protocol.reader_features, found.protocol.writer_features) == (None, None)
+    assert found.protocol.why_not_readable() == []
+    assert paths(found) == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("reader", "features"),
+    [(1, []), (1, ["appendOnly"]), (2, ["columnMapping"]), (1, ["rowTracking", "domainMetadata"])],
+)
+def test_a_writer_of_version_7_may_go_with_an_older_reader(
+    log: logs.LogBuilder, reader: int, features: list[str]
+) -> None:
+    found = opened(table(log, logs.protocol(reader, 7, writer_features=features)))
+
+    assert found.protocol.reader_features is None
+    assert sorted(found.protocol.writer_features) == sorted(features)
+    assert found.protocol.why_not_readable() == []
+
+
+@pytest.mark.parametrize("feature", READABLE)
+def test_reader_features_that_are_read(log: logs.LogBuilder, feature: str) -> None:
+    found = opened(table(log, logs.features(feature)))
+
+    assert found.protocol.why_not_readable() == []
+    assert list(found.protocol.reader_features) == [feature]
+
+
+@pytest.mark.parametrize("feature", WRITER_ONLY)
+def test_writer_features_put_no_duty_on_a_reader(log: logs.LogBuilder, feature: str) -> None:
+    for protocol in (
+        logs.protocol(1, 7, writer_features=[feature]),
+        logs.protocol(3, 7, reader_features=[], writer_features=[feature]),
+    ):
+        found = opened(table(logs.LogBuilder(log.table / str(len(protocol["protocol"]))), protocol))
+        assert found.protocol.why_not_readable() == []
+        assert paths(found) == ["f"]
+
+
+@pytest.mark.parametrize("feature", REFUSED)
+def test_reader_features_that_are_refused_are_named(log: logs.LogBuilder, feature: str) -> None:
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        opened(table(log, logs.features(feature)))
+    assert feature in str(caught.value)
+
+
+def test_one_error_names_every_missing_feature(log: logs.LogBuilder) -> None:
+    names = ["notYetA", "deletionVectors", "notYetB", "geospatial"]
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        opened(table(log, logs.features(*names)))
+    message = str(caught.value)
+    assert all(name in message for name in ("notYetA", "notYetB", "geospatial"))
+    assert "deletionVectors" not in message
+
+
+@pytest.mark.parametrize("reader", [4, 5, 99, 2**31 - 1])
+def test_a_reader_version_of_the_future_is_refused(log: logs.LogBuilder, reader: int) -> None:
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        opened(table(log, logs.protocol(reader, 7, writer_features=[])))
+    assert str(reader) in str(caught.value)
+
+
+def test_a_writer_version_of_the_future_does_not_keep_a_reader_out(log: logs.LogBuilder) -> None:
+    found = opened(table(log, logs.protocol(1, 8)))
+
+    assert paths(found) == ["f"]
+    assert found.protocol.why_not_writable() != []
+
+
+def test_names_of_features_are_looked_up_without_regard_to_case(log: logs.LogBuilder) -> None:
+    found = opened(table(log, logs.features("DELETIONVECTORS", "TimestampNTZ")))
+
+    assert found.protocol.why_not_readable() == []
+    assert sorted(found.protocol.reader_features) == ["DELETIONVECTORS", "TimestampNTZ"]
+
+
+def test_obstacles_say_what_it_would_take() -> None:
+    obstacles = dr.Protocol(
+        3, 7, ["fancy", "deletionVectors", "plush"], ["fancy"]
+    ).why_not_readable()
+
+    assert sorted(obstacle.feature for obstacle in obstacles) == ["fancy", "plush"]
+    for obstacle in obstacles:
+        assert obstacle.reason
+        assert obstacle.remedy
+        assert obstacle.feature in str(obstacle)
+
+
+def test_every_obstacle_to_writing_is_listed() -> None:
+    names = ["fancy", "deletionVectors", "plush"]
+    obstacles = dr.Protocol(3, 7, names, [*names, "writerFancy"]).why_not_writable()
+
+    assert {"fancy", "plush", "writerFancy"} <= {obstacle.feature for obstacle in obstacles}
+
+
+# -- well-formedness
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        logs.protocol(3, 7),
+        logs.protocol(3, 7, reader_features=["deletionVectors"]),
+        logs.protocol(3, 6, reader_features=[]),
+        logs.protocol(0, 0),
+        logs.protocol(-1, 2),
+        {"protocol": {"minReaderVersion": 1}},
+        {"protocol": {"minReaderVersion": "1", "minWriterVersion": "2"}},
+        {"protocol": {"readerVersion": 1, "writerVersion": 2}},
+        {"protocol": {}},
+    ],
+    ids=str,
+)
+def test_a_protocol_that_is_none_is_no_panic(log: logs.LogBuilder, protocol: logs.Action) -> None:
+    """Refused, or read as what it says; the error names the protocol."""
+    try:
+        found = opened(table(log, protocol))
+    except (dr.CorruptTableError, dr.UnsupportedFeatureError) as error:
+        assert error.code
+    else:
+        assert found.protocol.min_reader_version in (0, 1, 3)
+
+
+def test_keys_of_the_examples_in_the_protocol_text_are_no_protocol(log: logs.LogBuilder) -> None:
+    """``readerVersion`` stands in two examples of the text and in no log."""
+    protocol = {"protocol": {"readerVersion": 2, "writerVersion": 7, "writerFeatures": []}}
+    with pytest.raises(dr.CorruptTableError):
+        opened(table(log, protocol))
+
+
+# -- each version by its own protocol
+
+
+def test_each_version_is_judged_by_its_own_protocol(log: logs.LogBuilder) -> None:
+    """Features come and go; a table may be readable now and not have been before."""
+    log.create(SCHEMA, logs.add("f0"))
+    log.commit(logs.features("fancy"), logs.add("f1"))
+    log.commit(logs.add("f2"))
+    log.commit(logs.protocol(1, 2), logs.add("f3"))
+
+    assert paths(opened(log)) == ["f0", "f1", "f2", "f3"]
+    assert paths(opened(log, 0)) == ["f0"]
+    for version in (1, 2):
+        with pytest.raises(dr.UnsupportedFeatureError):
+            opened(log, version)
+
+
+def test_an_update_into_an_unreadable_version_is_refused(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA)
+    before = opened(log)
+    log.commit(logs.features("fancy"))
+
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        before.update()
+    assert "fancy" in str(caught.value)
+    assert before.version == 0
+
+
+def test_an_unreadable_protocol_inside_a_checkpoint_is_refused(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA, protocol_action=logs.features("fancy"))
+    for kind in ("classic", "multipart", "v2-json", "v2-parquet"):
+        log.checkpoint(kind=kind)
+        with pytest.raises(dr.UnsupportedFeatureError):
+            opened(log)
+
+
+def test_vectors_count_even_where_the_property_says_they_are_off(log: logs.LogBuilder) -> None:
+    vector = logs.deletion_vector()
+    log.create(
+        SCHEMA,
+        logs.add("f", deletion_vector=vector, stats=logs.stats(9)),
+        protocol_action=logs.features("deletionVectors"),
+        configuration={"delta.enableDeletionVectors": "false"},
+    )
+    (row,) = opened(log).files().to_pylist()
+
+    assert row["deletionVector"]["cardinality"] == 2
+
+
+# -- what has to be there
+
+
+@pytest.mark.parametrize("absent", ["protocol", "metaData"])
+def test_a_log_without_protocol_or_metadata_is_corrupt(log: logs.LogBuilder, absent: str) -> None:
+    actions = [logs.protocol(), logs.metadata(SCHEMA), logs.add("f")]
+    log.commit(*(action for action in actions if absent not in action))
+    log.commit(logs.add("g"))
+
+    with pytest.raises(dr.CorruptTableError) as caught:
+        opened(log)
+    assert absent.lower() in str(caught.value).lower()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '"long"',
+        '{"type":"struct"}',
+        '{"type":"struct","fields":{}}',
+        '{"type":"struct","fields":[{"name":"a","type":"nonsense","nullable":true,"metadata":{}}]}',
+        '{"type":"struct","fields":[{"type":"long","nullable":true,"metadata":{}}]}',
+        '{"type":"struct","fields":[{"name":"a","type":"decimal(99,2)","nullable":true,"metadata":{}}]}',
+    ],
+)
+def test_a_schema_that_is_none_is_refused_by_name(log: logs.LogBuilder, schema: str) -> None:
+    log.create(schema)
+
+    with pytest.raises((dr.CorruptTableError, dr.UnsupportedFeatureError)) as caught:
+        assert opened(log).schema is None
+    assert caught.value.code
+
+
+def test_a_field_with_no_partition_column_of_that_name_is_noticed(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA, partition_columns=["absent"])
+
+    with pytest.raises(dr.CorruptTableError) as caught:
+        opened(log).files(columns=["partitionValues_parsed"])
+    assert "absent" in str(caught.value)

@@ -1,0 +1,214 @@
+"""The commits of a table, one row each, and their raw actions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import deltareplay as dr
+import pytest
+from protocol.reading import SCHEMA, commits, file
+from support import logs
+
+T = logs.T0
+
+
+def rows(log: logs.LogBuilder, limit: int | None = None) -> list[dict[str, Any]]:
+    return list(dr.Table(log.uri).history(limit=limit).to_pylist())
+
+
+def plain(value: Any) -> Any:
+    """A map as a dict, whatever the form."""
+    return dict(value) if isinstance(value, list) else value
+
+
+def test_newest_first_with_every_number(log: logs.LogBuilder) -> None:
+    commits(log, 12)
+
+    assert [row["version"] for row in rows(log)] == list(range(12, -1, -1))
+    assert [row["version"] for row in rows(log, 3)] == [12, 11, 10]
+    assert rows(log, 0) == []
+
+
+def test_commits_without_commit_info_have_their_row(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA, modified=T)
+    log.commit(logs.add("a"), modified=T + 1000)
+    log.commit(logs.commit_info("MERGE", timestamp=5), logs.add("b"), modified=T + 2000)
+    log.commit(modified=T + 3000)
+    log.commit({"commitInfo": {}}, modified=T + 4000)
+
+    found = rows(log)
+
+    assert [(row["version"], row["operation"]) for row in found] == [
+        (4, None),
+        (3, None),
+        (2, "MERGE"),
+        (1, None),
+        (0, "CREATE TABLE"),
+    ]
+    assert [round(row["timestamp"].timestamp() * 1000) - T for row in found] == [
+        4000,
+        3000,
+        2000,
+        1000,
+        0,
+    ]
+
+
+def test_what_a_commit_says_of_itself(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA)
+    log.commit(
+        logs.commit_info(
+            "WRITE",
+            userId="7",
+            userName="ö",
+            readVersion=0,
+            isolationLevel="Serializable",
+            isBlindAppend=True,
+            userMetadata="mine",
+            engineInfo="Apache-Spark/4.1.1 Delta-Lake/4.3.0",
+            txnId="abc",
+            operationMetrics={"numFiles": "1", "numOutputRows": "12345678901234567890"},
+            operationParameters={"mode": "Append", "partitionBy": "[]"},
+        ),
+        logs.add("f"),
+    )
+
+    (row,) = rows(log, 1)
+
+    assert (row["operation"], row["userMetadata"]) == ("WRITE", "mine")
+    assert row["engineInfo"] == "Apache-Spark/4.1.1 Delta-Lake/4.3.0"
+    assert row["isBlindAppend"] is True
+    assert plain(row["operationMetrics"])["numOutputRows"] == "12345678901234567890"
+    assert plain(row["operationParameters"])["mode"] == "Append"
+
+
+def test_parameters_are_any_json_and_come_out_as_text(log: logs.LogBuilder) -> None:
+    """Raw on disk: strings, strings that hold JSON, nulls, nested values."""
+    parameters = {
+        "mode": "Append",
+        "partitionBy": '["a","b"]',
+        "description": None,
+        "predicate": ["(x > 1)"],
+        "nested": {"a": [1, 2.5, None, True]},
+        "number": 5,
+        "truth": False,
+    }
+    log.create(SCHEMA)
+    log.commit(logs.commit_info(operationParameters=parameters))
+
+    found = plain(rows(log, 1)[0]["operationParameters"])
+
+    assert found["mode"] == "Append"
+    assert json.loads(found["partitionBy"]) == ["a", "b"]
+    assert found.get("description") is None
+    assert json.loads(found["predicate"]) == parameters["predicate"]
+    assert json.loads(found["nested"]) == parameters["nested"]
+    assert (json.loads(found["number"]), json.loads(found["truth"])) == (5, False)
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        {"operationMetrics": {"n": 5}},
+        {"operationMetrics": None, "operationParameters": None},
+        {"operationMetrics": [], "operationParameters": "text"},
+        {"isBlindAppend": "true"},
+        {"userId": 5, "userName": None, "engineInfo": ["x"]},
+        {"timestamp": "yesterday"},
+        {"operation": {"name": "WRITE"}},
+        {"readVersion": -1, "tags": {"a": None}, "job": {"jobId": 1}, "unknown": [[]]},
+    ],
+    ids=str,
+)
+def test_commit_info_is_free_form(log: logs.LogBuilder, info: dict[str, Any]) -> None:
+    log.create(SCHEMA)
+    log.commit({"commitInfo": {"operation": "WRITE", **info}}, logs.add("f"))
+
+    assert [row["version"] for row in rows(log)] == [1, 0]
+    assert dr.Table(log.uri).snapshot().num_files == 1
+
+
+def test_cleaned_up_commits_have_no_row(log: logs.LogBuilder) -> None:
+    commits(log, 9)
+    log.checkpoint(5)
+    log.delete_commits(5)
+
+    assert [row["version"] for row in rows(log)] == [9, 8, 7, 6, 5]
+
+
+def test_compacted_files_hide_no_commit(log: logs.LogBuilder) -> None:
+    commits(log, 6)
+    log.compact(1, 5)
+
+    assert [row["operation"] for row in rows(log)] == ["WRITE"] * 6 + ["CREATE TABLE"]
+
+
+def test_no_table_has_no_history(log: logs.LogBuilder) -> None:
+    with pytest.raises(dr.TableNotFoundError):
+        dr.Table(log.uri).history()
+
+
+# -- raw actions
+
+
+def test_actions_come_as_they_were_committed(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA)
+    log.commit(
+        logs.commit_info(),
+        logs.add("a", stats=logs.stats(1), data_change=False),
+        logs.txn("app", 3),
+    )
+    log.commit(logs.remove("a"), logs.cdc("_change_data/c"), logs.domain("d", "{}", removed=True))
+
+    found = dr.Table(log.uri).actions(1).read_all().to_pylist()
+
+    kinds = [
+        (row["version"], sorted(k for k, v in row.items() if v is not None and k != "version"))
+        for row in found
+    ]
+    assert [v for v, _ in kinds] == sorted(v for v, _ in kinds), "oldest first"
+    assert (1, ["add"]) in kinds
+    assert (1, ["txn"]) in kinds
+    assert (2, ["remove"]) in kinds
+    assert (2, ["cdc"]) in kinds
+    assert (2, ["domainMetadata"]) in kinds
+    (add,) = [row["add"] for row in found if row["add"]]
+    assert (add["path"], add["stats"], add["dataChange"]) == ("a", logs.stats(1), False)
+    (domain,) = [row["domainMetadata"] for row in found if row["domainMetadata"]]
+    assert domain["removed"] is True
+
+
+def test_actions_of_a_range_are_those_of_its_commits(log: logs.LogBuilder) -> None:
+    commits(log, 6)
+    log.compact(1, 5)
+    log.checkpoint(4)
+
+    def added(start: int, end: int | None = None) -> list[str]:
+        table = dr.Table(log.uri).actions(start, end).read_all()
+        return [row["add"]["path"] for row in table.to_pylist() if row["add"]]
+
+    assert added(2, 4) == ["f2", "f3", "f4"]
+    assert added(6) == ["f6"]
+    assert added(0, 6) == [f"f{v}" for v in range(1, 7)]
+    with pytest.raises(dr.VersionNotFoundError):
+        added(5, 9)
+    with pytest.raises(dr.VersionNotFoundError):
+        added(7)
+
+
+def test_actions_before_the_oldest_commit_are_gone(log: logs.LogBuilder) -> None:
+    commits(log, 6)
+    log.checkpoint(4)
+    log.delete_commits(4)
+
+    with pytest.raises(dr.VersionNotFoundError):
+        dr.Table(log.uri).actions(2).read_all()
+
+
+def test_a_gap_in_a_range_of_actions_is_an_error(log: logs.LogBuilder) -> None:
+    commits(log, 6)
+    file(log, logs.commit_name(3)).unlink()
+
+    with pytest.raises((dr.CorruptTableError, dr.VersionNotFoundError)):
+        dr.Table(log.uri).actions(1, 6).read_all()

@@ -1,0 +1,290 @@
+"""A log is written by strangers: errors that say so, in bounded time and memory."""
+
+# ruff: noqa: PT017  an error and an answer may both be in order
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import deltareplay as dr
+import pyarrow.parquet as pq
+import pytest
+from protocol.reading import SCHEMA, commits, file, names, opened, paths
+from support import logs
+
+DEPTH = 10_000
+
+
+def nested(open_: str, close: str, inner: str = "1") -> str:
+    return open_ * DEPTH + inner + close * DEPTH
+
+
+DEEP = {
+    "unknown action": '{"future":' + nested('{"a":', "}") + "}",
+    "unknown field": '{"add":{"path":"x","partitionValues":{},"size":1,"modificationTime":1,'
+    '"dataChange":true,"new":' + nested("[", "]") + "}}",
+    "commitInfo": '{"commitInfo":{"operationParameters":{"a":' + nested("[", "]") + "}}}",
+    "stats": '{"add":{"path":"x","partitionValues":{},"size":1,"modificationTime":1,'
+    '"dataChange":true,"stats":"' + nested("[", "]") + '"}}',
+    "bare": nested("[", "]"),
+    "open": "[" * DEPTH,
+    "domain": '{"domainMetadata":{"domain":"d","removed":false,"configuration":"'
+    + nested("[", "]")
+    + '"}}',
+}
+
+
+@pytest.mark.parametrize("line", DEEP.values(), ids=DEEP.keys())
+def test_json_nested_deeply_is_read_past_or_refused(log: logs.LogBuilder, line: str) -> None:
+    commits(log, 2)
+    logs.write_file(log.table, logs.commit_name(3), line.encode() + b"\n")
+
+    try:
+        snapshot = opened(log)
+        found = paths(snapshot)
+        snapshot.files()
+        snapshot.files(columns=["path", "numRecords"])
+        dr.Table(log.uri).history()
+    except dr.CorruptTableError as error:
+        assert logs.commit_name(3) in (error.path or "")
+    else:
+        assert set(found) - {"x"} == set(names(2))
+
+
+def test_a_schema_nested_deeply_is_read_or_refused(log: logs.LogBuilder) -> None:
+    for depth in (50, 200, DEPTH):
+        inner = '"long"'
+        for _ in range(depth):
+            inner = f'{{"type":"array","elementType":{inner},"containsNull":true}}'
+        field = f'{{"name":"a","type":{inner},"nullable":true,"metadata":{{}}}}'
+        schema = f'{{"type":"struct","fields":[{field}]}}'
+        table = logs.LogBuilder(log.table / str(depth))
+        table.create(schema)
+        try:
+            snapshot = opened(table)
+            assert snapshot.schema_json == schema
+        except dr.DeltaReplayError as error:
+            assert depth > 100, error
+
+
+@pytest.mark.parametrize("depth", [50, 180])
+def test_deep_but_sane_schemas_are_read(log: logs.LogBuilder, depth: int) -> None:
+    inner = '"long"'
+    for level in range(depth):
+        inner = (
+            f'{{"type":"struct","fields":[{{"name":"c{level}","type":{inner},'
+            f'"nullable":true,"metadata":{{}}}}]}}'
+        )
+    log.create(inner, logs.add("f"))
+    log.checkpoint()
+
+    assert paths(opened(log)) == ["f"]
+    assert opened(log).schema.names == [f"c{depth - 1}"]
+
+
+# -- places outside of the table
+
+OUTSIDE = [
+    "../../secret.parquet",
+    "..%2F..%2Fsecret.parquet",
+    "a/../../../secret.parquet",
+    "%2e%2e/%2e%2e/secret.parquet",
+    "http://127.0.0.1:9/secret.parquet",
+    "s3://other-bucket/secret.parquet",
+    "file://otherhost/secret.parquet",
+    "file:///etc/hostname",
+    "/etc/hostname",
+    "a%00b.parquet",
+    "",
+    ".",
+    "..",
+]
+
+
+@pytest.mark.parametrize("path", OUTSIDE, ids=repr)
+def test_a_sidecar_outside_of_the_table_is_not_opened(
+    log: logs.LogBuilder, path: str, tmp_path: Path
+) -> None:
+    commits(log, 3)
+    rows = log.state().actions()
+    secret = logs.write_sidecar(log.table, "s.parquet", [logs.add("stolen")])
+    (file(log, "_sidecars") / "s.parquet").rename(tmp_path / "secret.parquet")
+    size = secret["sidecar"]["sizeInBytes"]
+    manifest = [logs.checkpoint_metadata(3), logs.sidecar(path, size), *rows]
+    manifest = [row for row in manifest if "add" not in row]
+    logs.write_file(log.table, logs.v2_name(3), logs.json_lines(manifest))
+
+    snapshot = opened(log)
+
+    assert paths(snapshot) == names(3), "the commits are the next best path"
+    assert snapshot.warnings
+    log.delete_commits(4)
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        opened(log).files()
+    assert not isinstance(caught.value, dr.StorageError), "refused before anything was opened"
+
+
+@pytest.mark.parametrize("path", OUTSIDE[:10], ids=repr)
+def test_paths_of_files_are_told_as_they_are_and_not_opened(
+    log: logs.LogBuilder, path: str
+) -> None:
+    log.create(SCHEMA)
+    log.commit(logs.add(path))
+    log.checkpoint()
+
+    assert paths(opened(log)) == [path]
+
+
+# -- numbers that lie
+
+
+def thrift_varint(number: int) -> bytes:
+    number = (number << 1) ^ (number >> 63)
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def lying_checkpoint(path: Path, rows: int, claimed: int) -> int:
+    """Replaces the count of rows in the footer, wherever it stands; gives how often."""
+    content = path.read_bytes()
+    length = int.from_bytes(content[-8:-4], "little")
+    body, footer = content[: -8 - length], content[-8 - length : -8]
+    # field 3 of the file's metadata and of each row group: an i64, compact type 6
+    found = footer.count(b"\x16" + thrift_varint(rows))
+    footer = footer.replace(b"\x16" + thrift_varint(rows), b"\x16" + thrift_varint(claimed))
+    path.write_bytes(body + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    return found
+
+
+@pytest.mark.parametrize("kind", ["classic", "multipart", "v2-inline-parquet"])
+@pytest.mark.parametrize("claimed", [2**60, 2**62, 2**31, 0], ids=["2^60", "2^62", "2^31", "0"])
+def test_a_checkpoint_that_claims_rows_it_does_not_have(
+    log: logs.LogBuilder, kind: str, claimed: int
+) -> None:
+    """In a process of its own, whose memory is measured."""
+    commits(log, 37)
+    for path in log.checkpoint(20, kind=kind, parts=2):
+        rows = pq.ParquetFile(path).metadata.num_rows
+        assert lying_checkpoint(path, rows, claimed) >= 1
+
+    told = run(
+        f"""
+        snapshot = dr.Table({log.uri!r}).snapshot()
+        print(len(snapshot.files(columns=["path"])), len(snapshot.warnings) > 0)
+        """
+    )
+
+    assert told.split()[0] == "37", "the commits are the next best path"
+    assert told.split()[1] == "True"
+
+
+def test_lists_and_strings_that_claim_to_be_huge(log: logs.LogBuilder) -> None:
+    """Ten bytes of a footer that ask for gigabytes."""
+    commits(log, 5)
+    path = logs.classic_name(3)
+    for body in (
+        b"\x15\x02\x19\xfc\xff\xff\xff\xff\x07",  # a list of 2^31 structs
+        b"\x15\x02\x19\xf8\xff\xff\xff\xff\x0f",
+        b"\x28\xff\xff\xff\xff\x0f",  # a string of 2^32 bytes
+        b"\x1c" * 5000,  # structs in structs
+        b"\x19\x19" * 5000,  # lists in lists
+    ):
+        footer = body + len(body).to_bytes(4, "little") + b"PAR1"
+        logs.write_file(log.table, path, b"PAR1" + footer)
+        told = run(
+            f"""
+            snapshot = dr.Table({log.uri!r}).snapshot()
+            print(len(snapshot.files(columns=["path"])), len(snapshot.warnings) > 0)
+            """
+        )
+        assert told.split() == ["5", "True"]
+
+
+def test_a_footer_longer_than_its_file(log: logs.LogBuilder) -> None:
+    commits(log, 5)
+    for length in (0xFFFFFFFF, 0x7FFFFFFF, 100, 0):
+        content = b"PAR1" + b"\0" * 40 + length.to_bytes(4, "little") + b"PAR1"
+        logs.write_file(log.table, logs.classic_name(3), content)
+        assert paths(opened(log)) == names(5)
+
+
+def test_a_small_file_that_inflates_is_bounded(log: logs.LogBuilder) -> None:
+    """Zeros compress a thousandfold; the reader streams, or refuses."""
+    commits(log, 3)
+    big = "x" * (1 << 20)
+    rows = [*log.state(2).actions(), *(logs.add(f"z{i}", stats=big) for i in range(64))]
+    logs.write_checkpoint(log.table, 2, rows, compression="zstd", row_group_size=8)
+
+    told = run(
+        f"""
+        snapshot = dr.Table({log.uri!r}).snapshot()
+        print(sum(b.num_rows for b in snapshot.file_batches(columns=["path", "size"])))
+        """,
+        limit_mib=400,
+    )
+
+    assert told.strip() == "67"
+
+
+@pytest.mark.slow
+def test_a_line_of_a_gigabyte(log: logs.LogBuilder) -> None:
+    commits(log, 2)
+    path = file(log, logs.commit_name(3))
+    with path.open("wb") as out:
+        out.write(b'{"add":{"path":"')
+        for _ in range(1024):
+            out.write(b"x" * (1 << 20))
+        out.write(b'","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}\n')
+
+    told = run(
+        f"""
+        try:
+            print(dr.Table({log.uri!r}).snapshot().num_files)
+        except dr.CorruptTableError as error:
+            print("refused", error.path)
+        """,
+        limit_mib=1024,
+    )
+
+    assert told.startswith("refused")
+
+
+def run(code: str, limit_mib: int = 1024) -> str:
+    """Runs code in a fresh process; fails when it dies or its memory passes the limit."""
+    script = (
+        textwrap.dedent(
+            """
+        import resource, warnings
+        resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+        warnings.simplefilter("ignore")
+        import deltareplay as dr
+        """
+        )
+        + textwrap.dedent(code)
+        + textwrap.dedent(
+            """
+        import sys
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        print(peak, file=sys.stderr)
+        """
+        )
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stderr.split()[-1]) < limit_mib * 1024
+    return done.stdout
+
+
+def test_the_measure_of_memory_measures() -> None:
+    with pytest.raises(AssertionError):
+        run("x = bytearray(200 << 20); print(len(x))", limit_mib=150)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > 0

@@ -1,0 +1,441 @@
+"""What is broken and not needed is passed over, aloud; the rest is an error with a place."""
+
+# ruff: noqa: PT017, PT031  an error and an answer may both be in order
+from __future__ import annotations
+
+import pickle
+import shutil
+
+import deltareplay as dr
+import pytest
+from protocol.reading import SCHEMA, codes, commits, file, names, opened, paths
+from support import logs
+
+KINDS = [
+    "classic",
+    "multipart",
+    "v2-json",
+    "v2-parquet",
+    "v2-classic",
+    "v2-inline-json",
+    "v2-inline-parquet",
+]
+DAMAGE = {
+    "empty": lambda content: b"",
+    "one byte": lambda content: content[:1],
+    "half": lambda content: content[: len(content) // 2],
+    "no end": lambda content: content[:-9],
+    "zeros": lambda content: bytes(len(content)),
+    "text": lambda content: b"this is no checkpoint\n" * 20,
+    "html": lambda content: b"<html><body>503 Slow Down</body></html>",
+}
+
+
+def damage(path: object, how: str) -> None:
+    path.write_bytes(DAMAGE[how](path.read_bytes()))  # type: ignore[attr-defined]
+
+
+def told(snapshot: dr.Snapshot, name: str) -> bool:
+    return any(name in (w.path or "") + w.message for w in snapshot.warnings)
+
+
+# -- checkpoints
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_broken_checkpoint_is_passed_over_for_the_commits(
+    log: logs.LogBuilder, kind: str, how: str
+) -> None:
+    commits(log, 5)
+    (path, *_) = log.checkpoint(3, kind=kind)
+    damage(path, how)
+
+    snapshot = opened(log)
+
+    assert (snapshot.version, paths(snapshot)) == (5, names(5))
+    assert told(snapshot, path.name)
+
+
+@pytest.mark.parametrize("how", ["half", "zeros", "text"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_strict_refuses_a_broken_checkpoint(log: logs.LogBuilder, kind: str, how: str) -> None:
+    commits(log, 5)
+    (path, *_) = log.checkpoint(3, kind=kind)
+    damage(path, how)
+
+    with pytest.raises(dr.CorruptTableError) as caught:
+        opened(log, strict=True).files()
+    assert path.name in (caught.value.path or "")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_older_checkpoint_is_the_next_best_path(log: logs.LogBuilder, kind: str) -> None:
+    commits(log, 8)
+    log.checkpoint(3)
+    log.delete_commits(3)
+    (path, *_) = log.checkpoint(6, kind=kind)
+    damage(path, "half")
+
+    snapshot = opened(log)
+
+    assert paths(snapshot) == names(8)
+    assert told(snapshot, path.name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_another_path_a_broken_checkpoint_is_an_error(
+    log: logs.LogBuilder, kind: str
+) -> None:
+    commits(log, 8)
+    (path, *_) = log.checkpoint(6, kind=kind)
+    log.delete_commits(6)
+    damage(path, "half")
+
+    with pytest.raises(dr.CorruptTableError) as caught:
+        opened(log).files()
+    assert path.name in str(caught.value)
+    assert len(str(caught.value)) > len(path.name) + 40, "it says what to do"
+
+
+@pytest.mark.parametrize("how", [*DAMAGE, "missing"])
+@pytest.mark.parametrize("kind", ["v2-json", "v2-parquet", "v2-classic"])
+def test_a_broken_sidecar_is_passed_over_with_its_checkpoint(
+    log: logs.LogBuilder, kind: str, how: str
+) -> None:
+    commits(log, 5)
+    log.checkpoint(3, kind=kind)
+    side = sorted(file(log, "_sidecars").iterdir())[0]
+    if how == "missing":
+        side.unlink()
+    else:
+        damage(side, how)
+
+    snapshot = opened(log)
+
+    assert paths(snapshot) == names(5)
+    assert snapshot.num_files == 5
+    assert told(snapshot, side.name)
+    with pytest.raises(dr.CorruptTableError) as caught:
+        opened(log, strict=True).files()
+    assert side.name in str(caught.value)
+
+
+def test_without_another_path_a_missing_sidecar_is_an_error(log: logs.LogBuilder) -> None:
+    commits(log, 5)
+    log.checkpoint(5, kind="v2-json")
+    log.delete_commits(5)
+    side = sorted(file(log, "_sidecars").iterdir())[0]
+    side.unlink()
+
+    with pytest.raises(dr.CorruptTableError) as caught:
+        opened(log).files()
+    assert side.name in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["v2-json", "v2-inline-json"])
+@pytest.mark.parametrize("line", [0, 1, -1])
+def test_a_torn_line_of_a_manifest_is_noticed(log: logs.LogBuilder, kind: str, line: int) -> None:
+    commits(log, 5)
+    (path,) = log.checkpoint(3, kind=kind)
+    lines = path.read_bytes().splitlines()
+    lines[line] = lines[line][: len(lines[line]) // 2]
+    path.write_bytes(b"\n".join(lines) + b"\n")
+
+    snapshot = opened(log)
+
+    assert paths(snapshot) == names(5)
+    assert told(snapshot, path.name)
+
+
+def test_several_broken_checkpoints_are_each_told_of(log: logs.LogBuilder) -> None:
+    commits(log, 9)
+    broken = [log.checkpoint(version)[0] for version in (3, 5, 7)]
+    for path in broken:
+        damage(path, "text")
+
+    snapshot = opened(log)
+
+    assert paths(snapshot) == names(9)
+    assert all(told(snapshot, path.name) for path in broken)
+
+
+def test_a_checkpoint_without_protocol_is_passed_over(log: logs.LogBuilder) -> None:
+    commits(log, 4)
+    rows = [row for row in log.state(3).actions() if "protocol" not in row]
+    path = logs.write_checkpoint(log.table, 3, rows)
+
+    snapshot = opened(log)
+
+    assert paths(snapshot) == names(4)
+    assert told(snapshot, path.name)
+
+
+def test_a_checkpoint_that_disappears_while_it_is_used(log: logs.LogBuilder) -> None:
+    commits(log, 5)
+    snapshot = opened(log)
+    (path,) = log.checkpoint(3)
+    late = opened(log)
+    path.unlink()
+
+    assert paths(snapshot) == names(5)
+    assert paths(late) == names(5)
+
+
+def test_updates_pass_over_broken_checkpoints_too(log: logs.LogBuilder) -> None:
+    commits(log, 3)
+    before = opened(log)
+    log.commit(logs.add("f4"))
+    (path,) = log.checkpoint(4)
+    damage(path, "half")
+    log.commit(logs.add("f5"))
+
+    assert paths(before.update()) == names(5)
+
+
+# -- warnings
+
+
+def test_a_warning_is_a_value_and_is_told_to_python_once(log: logs.LogBuilder) -> None:
+    commits(log, 5)
+    (path,) = log.checkpoint(3)
+    damage(path, "text")
+
+    with pytest.warns(dr.DeltaReplayWarning) as caught:
+        snapshot = opened(log)
+        for _ in range(3):
+            snapshot.files()
+    found = list(snapshot.warnings)
+
+    assert len([w for w in caught if w.category is dr.DeltaReplayWarning]) == len(found)
+    assert found == list(snapshot.warnings)
+    warning = found[0]
+    assert warning.code
+    assert warning.message
+    assert path.name in (warning.path or "")
+    assert pickle.loads(pickle.dumps(warning)) == warning
+    with pytest.raises(AttributeError):
+        warning.code = "other"
+
+
+def test_a_whole_table_gives_no_warning(log: logs.LogBuilder) -> None:
+    commits(log, 5)
+    log.checkpoint(3, kind="v2-json")
+    log.checksum(5)
+    log.compact(4, 5)
+
+    snapshot = opened(log, strict=True)
+    snapshot.files()
+    snapshot.tombstones()
+
+    assert codes(snapshot) == []
+
+
+def test_strict_may_be_set_on_the_table_and_overridden(log: logs.LogBuilder) -> None:
+    commits(log, 5)
+    (path,) = log.checkpoint(3)
+    damage(path, "text")
+    strict = dr.Table(log.uri, strict=True)
+
+    with pytest.raises(dr.CorruptTableError):
+        strict.snapshot().files()
+    assert paths(strict.snapshot(strict=False)) == names(5)
+
+
+# -- commits of no bytes
+
+
+def empty_commit(log: logs.LogBuilder, version: int) -> str:
+    name = logs.commit_name(version)
+    file(log, name).write_bytes(b"")
+    return name
+
+
+@pytest.mark.parametrize("version", [2, 5])
+def test_a_commit_of_no_bytes_is_an_empty_version_with_a_warning(
+    log: logs.LogBuilder, version: int
+) -> None:
+    commits(log, 5)
+    name = empty_commit(log, version)
+
+    snapshot = opened(log)
+
+    assert snapshot.version == 5
+    assert paths(snapshot) == [f for f in names(5) if f != f"f{version}"]
+    assert told(snapshot, name)
+    (warning,) = snapshot.warnings
+    assert warning.version == version
+
+
+def test_strict_refuses_a_commit_of_no_bytes(log: logs.LogBuilder) -> None:
+    commits(log, 5)
+    name = empty_commit(log, 4)
+
+    with pytest.raises(dr.CorruptTableError) as caught:
+        opened(log, strict=True).files()
+    assert name in (caught.value.path or "")
+    assert caught.value.version == 4
+
+
+def test_an_empty_first_commit_has_no_protocol(log: logs.LogBuilder) -> None:
+    commits(log, 2)
+    empty_commit(log, 0)
+
+    with pytest.raises(dr.CorruptTableError):
+        opened(log)
+
+
+def test_an_empty_commit_behind_a_checkpoint_does_not_matter(log: logs.LogBuilder) -> None:
+    commits(log, 5)
+    log.checkpoint(4)
+    empty_commit(log, 2)
+
+    assert paths(opened(log, strict=True)) == names(5)
+
+
+def test_an_empty_commit_in_an_update_is_told_of(log: logs.LogBuilder) -> None:
+    commits(log, 2)
+    before = opened(log)
+    log.commit()
+
+    after = before.update()
+
+    assert (after.version, paths(after)) == (3, names(2))
+    assert told(after, logs.commit_name(3))
+
+
+# -- torn commits
+
+
+@pytest.mark.parametrize("version", [3, 5])
+@pytest.mark.parametrize("cut", [1, 10, 60])
+def test_a_torn_commit_is_an_error_with_its_line_and_byte(
+    log: logs.LogBuilder, version: int, cut: int
+) -> None:
+    commits(log, 5)
+    path = file(log, logs.commit_name(version))
+    content = path.read_bytes().rstrip(b"\n")
+    path.write_bytes(content[:-cut])
+
+    with pytest.raises(dr.CorruptTableError) as caught:
+        opened(log).files()
+    error = caught.value
+    assert path.name in (error.path or "")
+    assert error.line == 2
+    assert error.offset is not None
+    start = content.index(b"\n") + 1
+    assert start <= error.offset <= len(content)
+    assert paths(opened(log, version - 1)) == names(version - 1), "older versions can be read"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"add":',
+        b"}",
+        b"[]",
+        b"5",
+        b'"add"',
+        b"null",
+        b'{"add":{"path":"x"',
+        b"\xff\xfe\x00",
+        b'{"add":{"path":"\xff"}}',
+        b'{"add":{"path":"x","size":1e}}',
+        b'{"remove":{"path":"f1",}}',
+        b"\x00" * 50,
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_line_that_is_no_action_is_an_error_with_its_number(
+    log: logs.LogBuilder, line: bytes, place: int
+) -> None:
+    commits(log, 2)
+    lines = [logs.json_lines([logs.add(f"g{i}")]).strip() for i in range(2)]
+    lines.insert(place, line)
+    logs.write_file(log.table, logs.commit_name(3), b"\n".join(lines) + b"\n")
+
+    with pytest.raises(dr.CorruptTableError) as caught:
+        opened(log).files()
+    assert logs.commit_name(3) in (caught.value.path or "")
+    assert caught.value.line == place + 1
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        {"add": {"partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": True}},
+        {"add": {"path": 5, "partitionValues": {}, "size": 1}},
+        {"add": {"path": None}},
+        {"add": []},
+        {"add": "f"},
+        {"remove": {"deletionTimestamp": 5}},
+        {"remove": {"path": {"a": 1}}},
+        {"txn": {"version": 5}},
+        {"txn": {"appId": "a"}},
+        {"domainMetadata": {"configuration": "x", "removed": False}},
+        {"metaData": {"schemaString": 5}},
+        {"protocol": {"minReaderVersion": {}}},
+        {"add": {"path": "x", "deletionVector": {"storageType": "u"}}},
+        {"add": {"path": "x", "deletionVector": "u"}},
+        {"add": {"path": "x", "size": "large"}},
+        {"add": {"path": "x", "size": 10**30}},
+        {"add": {"path": "x", "partitionValues": [1]}},
+    ],
+    ids=str,
+)
+def test_an_action_of_the_wrong_form_is_an_error_or_left_out_aloud(
+    log: logs.LogBuilder, action: logs.Action
+) -> None:
+    """Never half an action, never a panic: what has no key cannot be replayed."""
+    commits(log, 2)
+    log.commit(action)
+
+    try:
+        snapshot = opened(log)
+        snapshot.files()
+        snapshot.tombstones()
+        assert snapshot.transactions is not None
+        assert snapshot.domain_metadata is not None
+    except dr.CorruptTableError as error:
+        assert logs.commit_name(3) in (error.path or "")
+        assert error.line == 1
+    else:
+        needs_key = {"add", "remove", "txn", "domainMetadata", "protocol", "metaData"}
+        (kind,) = action
+        assert kind in needs_key
+        (body,) = action.values()
+        assert isinstance(body, dict) and isinstance(body.get("path"), str), "read without its key"
+
+
+def test_a_missing_commit_between_listing_and_reading_is_an_error(log: logs.LogBuilder) -> None:
+    commits(log, 3)
+    path = file(log, logs.commit_name(2))
+    path.unlink()
+    path.symlink_to("nowhere")  # it is listed, and cannot be opened
+
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        opened(log).files()
+    assert "2" in str(caught.value)
+
+
+def test_a_log_that_is_removed_is_no_table_any_more(log: logs.LogBuilder) -> None:
+    commits(log, 3)
+    snapshot = opened(log)
+    shutil.rmtree(logs.log_dir(log.table))
+
+    with pytest.raises(dr.TableNotFoundError):
+        snapshot.update()
+
+
+def test_a_log_that_went_back_is_told_from_one_that_went_on(log: logs.LogBuilder) -> None:
+    """The table was made again with fewer versions."""
+    commits(log, 5)
+    snapshot = opened(log)
+    shutil.rmtree(log.table)
+    again = logs.LogBuilder(log.table)
+    again.create(SCHEMA, logs.add("other"), id="11111111-0000-4000-8000-000000000001")
+
+    after = snapshot.update()
+
+    assert (after.version, paths(after)) == (0, ["other"])

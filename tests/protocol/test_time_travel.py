@@ -1,0 +1,311 @@
+"""Versions by their time: of the file, of the commit, or first the one and then the other."""
+
+# ruff: noqa: PT012  an error and an answer may both be in order
+from __future__ import annotations
+
+import datetime as dt
+import os
+
+import deltareplay as dr
+import pytest
+from protocol.reading import SCHEMA, file, opened, paths
+from support import logs
+
+T = logs.T0
+ICT = {"delta.enableInCommitTimestamps": "true"}
+ICT_PROTOCOL = logs.protocol(1, 7, writer_features=["inCommitTimestamp"])
+
+
+def moment(ms: int) -> dt.datetime:
+    return dt.datetime.fromtimestamp(0, dt.timezone.utc) + dt.timedelta(milliseconds=ms)
+
+
+def at(log: logs.LogBuilder, ms: int) -> int:
+    version: int = dr.Table(log.uri).snapshot(timestamp=moment(ms)).version
+    return version
+
+
+def by_file_times(log: logs.LogBuilder, times: list[int]) -> None:
+    for version, time in enumerate(times):
+        if version == 0:
+            log.create(SCHEMA, modified=time)
+        else:
+            log.commit(logs.add(f"f{version}"), modified=time)
+
+
+def times(log: logs.LogBuilder, versions: int) -> list[int]:
+    found = [opened(log, version).timestamp for version in range(versions)]
+    return [round(time.timestamp() * 1000) for time in found]
+
+
+def test_a_version_holds_from_its_time_to_the_next(log: logs.LogBuilder) -> None:
+    by_file_times(log, [T, T + 1000, T + 5000])
+
+    asked = [T, T + 999, T + 1000, T + 4999, T + 5000]
+    assert [at(log, ms) for ms in asked] == [0, 0, 1, 1, 2]
+
+
+@pytest.mark.parametrize("ms", [T - 1, 0, -1000])
+def test_before_the_first_version_there_is_none(log: logs.LogBuilder, ms: int) -> None:
+    by_file_times(log, [T, T + 1000])
+
+    with pytest.raises(dr.VersionNotFoundError) as caught:
+        at(log, ms)
+    assert "2025-10-09" in str(caught.value) or str(T) in str(caught.value), "the range is named"
+
+
+def test_after_the_last_version_there_is_none_yet(log: logs.LogBuilder) -> None:
+    by_file_times(log, [T, T + 1000])
+
+    with pytest.raises(dr.VersionNotFoundError):
+        at(log, T + 1001)
+
+
+def test_times_of_files_are_made_to_rise(log: logs.LogBuilder) -> None:
+    """Equal or earlier than the one before becomes one millisecond later than the one before."""
+    by_file_times(log, [T, T - 500, T - 500, T + 1, T + 10, T + 10])
+
+    assert times(log, 6) == [T, T + 1, T + 2, T + 3, T + 10, T + 11]
+    assert [at(log, T + ms) for ms in (0, 1, 2, 3, 9, 10, 11)] == [0, 1, 2, 3, 3, 4, 5]
+
+
+def test_a_version_has_the_same_time_whichever_way_it_is_asked_for(log: logs.LogBuilder) -> None:
+    by_file_times(log, [T, T - 500, T - 500, T - 500, T + 1])
+    history = dr.Table(log.uri).history()
+
+    told = {row["version"]: row["timestamp"] for row in history.to_pylist()}
+    assert {v: round(t.timestamp() * 1000) for v, t in told.items()} == dict(
+        enumerate(times(log, 5))
+    )
+    assert [at(log, T + ms) for ms in range(5)] == [0, 1, 2, 3, 4]
+
+
+def test_checkpoints_do_not_change_the_times(log: logs.LogBuilder) -> None:
+    by_file_times(log, [T, T - 500, T - 500, T - 500, T + 1])
+    before = times(log, 5)
+    log.checkpoint(2)
+
+    assert times(log, 5) == before
+    assert at(log, T + 2) == 2
+
+
+def test_cleaned_up_versions_are_out_of_reach(log: logs.LogBuilder) -> None:
+    by_file_times(log, [T + 1000 * version for version in range(8)])
+    log.checkpoint(4)
+    log.delete_commits(4)
+
+    assert at(log, T + 4500) == 4
+    with pytest.raises(dr.VersionNotFoundError):
+        at(log, T + 3500)
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("2025-10-09T08:53:20Z", 0),
+        ("2025-10-09T08:53:20.999Z", 0),
+        ("2025-10-09T08:53:21Z", 1),
+        ("2025-10-09T10:53:21+02:00", 1),
+        ("2025-10-09T08:53:21", 1),
+        ("2025-10-09 08:53:21", 1),
+        ("2025-10-09T08:53:21.000000+00:00", 1),
+    ],
+)
+def test_times_as_text(log: logs.LogBuilder, text: str, version: int) -> None:
+    assert moment(T).isoformat() == "2025-10-09T08:53:20+00:00"
+    by_file_times(log, [T, T + 1000])
+
+    assert dr.Table(log.uri).snapshot(timestamp=text).version == version
+
+
+def test_times_without_a_zone_are_utc(log: logs.LogBuilder) -> None:
+    by_file_times(log, [T, T + 1000])
+    naive = moment(T + 1000).replace(tzinfo=None)
+    tokyo = moment(T).astimezone(dt.timezone(dt.timedelta(hours=9)))
+
+    assert dr.Table(log.uri).snapshot(timestamp=naive).version == 1
+    assert dr.Table(log.uri).snapshot(timestamp=tokyo).version == 0
+
+
+@pytest.mark.parametrize("text", ["yesterday", "", "2025-13-01T00:00:00Z", "1760000000000"])
+def test_text_that_is_no_time_is_refused(log: logs.LogBuilder, text: str) -> None:
+    by_file_times(log, [T])
+
+    with pytest.raises(dr.InvalidArgumentError):
+        dr.Table(log.uri).snapshot(timestamp=text)
+
+
+def test_version_and_timestamp_together_are_refused(log: logs.LogBuilder) -> None:
+    by_file_times(log, [T])
+
+    with pytest.raises(dr.InvalidArgumentError):
+        dr.Table(log.uri).snapshot(version=0, timestamp=moment(T))
+
+
+# -- in-commit timestamps
+
+
+def with_ict(log: logs.LogBuilder, stamps: list[int], file_times: list[int]) -> None:
+    for version, (stamp, time) in enumerate(zip(stamps, file_times, strict=True)):
+        info = logs.commit_info(inCommitTimestamp=stamp)
+        if version == 0:
+            start = [info, ICT_PROTOCOL, logs.metadata(SCHEMA, configuration=ICT)]
+            log.commit(*start, modified=time)
+        else:
+            log.commit(info, logs.add(f"f{version}"), modified=time)
+
+
+def test_in_commit_timestamps_win_over_the_times_of_files(log: logs.LogBuilder) -> None:
+    with_ict(log, [T, T + 100, T + 200], [T + 9000, T + 8000, T + 7000])
+
+    assert times(log, 3) == [T, T + 100, T + 200]
+    assert [opened(log, v).in_commit_timestamp for v in range(3)] == [T, T + 100, T + 200]
+    assert [at(log, T + ms) for ms in (0, 99, 100, 199, 200)] == [0, 0, 1, 1, 2]
+    with pytest.raises(dr.VersionNotFoundError):
+        at(log, T - 1)
+    with pytest.raises(dr.VersionNotFoundError):
+        at(log, T + 201)
+
+
+def test_tables_without_them_have_no_in_commit_timestamp(log: logs.LogBuilder) -> None:
+    """A stamp in a commit of a table that does not use them means nothing."""
+    log.create(SCHEMA, modified=T)
+    log.commit(logs.commit_info(inCommitTimestamp=5), logs.add("f"), modified=T + 7)
+
+    assert opened(log).in_commit_timestamp is None
+    assert times(log, 2) == [T, T + 7]
+
+
+def mixed(log: logs.LogBuilder) -> None:
+    """File times for 0 to 2, stamps from 3 on; the files of later versions have wild times."""
+    by_file_times(log, [T, T + 1000, T + 2000])
+    stamps = {
+        **ICT,
+        "delta.inCommitTimestampEnablementVersion": "3",
+        "delta.inCommitTimestampEnablementTimestamp": str(T + 3000),
+    }
+    log.commit(
+        logs.commit_info(inCommitTimestamp=T + 3000),
+        ICT_PROTOCOL,
+        logs.metadata(SCHEMA, configuration=stamps),
+        modified=T + 50_000,
+    )
+    log.commit(logs.commit_info(inCommitTimestamp=T + 4000), logs.add("f4"), modified=T + 500)
+    log.commit(logs.commit_info(inCommitTimestamp=T + 5000), logs.add("f5"), modified=T + 90_000)
+
+
+def test_a_table_that_got_stamps_later_has_both_kinds_of_times(log: logs.LogBuilder) -> None:
+    mixed(log)
+
+    assert times(log, 6) == [T + 1000 * version for version in range(6)]
+    assert [opened(log, v).in_commit_timestamp for v in (1, 2, 3, 5)] == [
+        None,
+        None,
+        T + 3000,
+        T + 5000,
+    ]
+
+
+@pytest.mark.parametrize("checkpoint", [None, 2, 3, 5])
+def test_time_travel_over_the_border(log: logs.LogBuilder, checkpoint: int | None) -> None:
+    mixed(log)
+    if checkpoint is not None:
+        log.checkpoint(checkpoint)
+
+    asked = [0, 999, 1000, 2000, 2999, 3000, 3999, 4000, 5000]
+    assert [at(log, T + ms) for ms in asked] == [0, 0, 1, 2, 2, 3, 3, 4, 5]
+    with pytest.raises(dr.VersionNotFoundError):
+        at(log, T + 5001)
+
+
+def test_history_of_a_mixed_table(log: logs.LogBuilder) -> None:
+    mixed(log)
+
+    rows = dr.Table(log.uri).history().to_pylist()
+
+    assert [(r["version"], round(r["timestamp"].timestamp() * 1000) - T) for r in rows] == [
+        (5, 5000),
+        (4, 4000),
+        (3, 3000),
+        (2, 2000),
+        (1, 1000),
+        (0, 0),
+    ]
+
+
+def test_a_commit_that_lacks_its_stamp_is_corrupt(log: logs.LogBuilder) -> None:
+    with_ict(log, [T, T + 1], [T, T])
+    log.commit(logs.commit_info(), logs.add("f"))
+
+    with pytest.raises(dr.CorruptTableError) as caught:
+        snapshot = opened(log)
+        assert snapshot.timestamp
+        assert snapshot.in_commit_timestamp is not None
+    assert logs.commit_name(2) in str(caught.value)
+    assert opened(log, 1).in_commit_timestamp == T + 1
+
+
+def test_a_commit_without_commit_info_is_corrupt_where_stamps_are_on(log: logs.LogBuilder) -> None:
+    with_ict(log, [T], [T])
+    log.commit(logs.add("f"))
+
+    with pytest.raises(dr.CorruptTableError) as caught:
+        snapshot = opened(log)
+        assert snapshot.timestamp
+        assert snapshot.in_commit_timestamp is not None
+    assert logs.commit_name(1) in str(caught.value)
+
+
+@pytest.mark.parametrize("one", ["Version", "Timestamp"])
+def test_one_of_the_two_properties_of_the_border_alone_is_corrupt(
+    log: logs.LogBuilder, one: str
+) -> None:
+    by_file_times(log, [T])
+    stamps = {**ICT, f"delta.inCommitTimestampEnablement{one}": "1"}
+    log.commit(
+        logs.commit_info(inCommitTimestamp=T + 1),
+        ICT_PROTOCOL,
+        logs.metadata(SCHEMA, configuration=stamps),
+    )
+
+    with pytest.raises(dr.CorruptTableError):
+        dr.Table(log.uri).snapshot(timestamp=moment(T))
+
+
+def test_the_stamp_comes_from_the_commit_even_behind_a_checkpoint_or_compaction(
+    log: logs.LogBuilder,
+) -> None:
+    with_ict(log, [T + 10 * v for v in range(6)], [T] * 6)
+    log.checkpoint(3, kind="v2-json")
+    log.compact(4, 5)
+
+    assert opened(log).in_commit_timestamp == T + 50
+    assert opened(log, 3).in_commit_timestamp == T + 30
+
+
+def test_stamps_that_were_dropped_are_gone(log: logs.LogBuilder) -> None:
+    with_ict(log, [T, T + 10], [T, T])
+    log.commit(
+        logs.commit_info("DROP FEATURE"),
+        logs.protocol(1, 2),
+        logs.metadata(SCHEMA),
+        modified=T + 900,
+    )
+
+    assert opened(log).in_commit_timestamp is None
+    assert times(log, 3)[2] == T + 900
+
+
+def test_a_time_no_calendar_has_is_no_panic(log: logs.LogBuilder) -> None:
+    with_ict(log, [T, 2**63 - 1], [T, T])
+
+    with pytest.raises(dr.CorruptTableError):
+        assert opened(log).timestamp
+    assert paths(opened(log)) == ["f1"]
+
+
+def test_the_time_of_a_commit_is_that_of_its_file(log: logs.LogBuilder) -> None:
+    by_file_times(log, [T, T + 5])
+    os.utime(file(log, logs.commit_name(1)), ns=((T + 77) * 10**6 + 999_999,) * 2)
+
+    assert times(log, 2)[1] == T + 77

@@ -1,0 +1,227 @@
+"""What delta-spark writes and says of it, against what is read here, at every version."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import deltareplay as dr
+import pytest
+from spark import written
+
+pytestmark = pytest.mark.spark
+
+
+class Reference:
+    """delta-spark's own snapshot of a version."""
+
+    def __init__(self, spark: Any, path: Path, version: int | None = None) -> None:
+        self.spark = spark
+        jvm = spark._jvm
+        jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+        log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, str(path))
+        nothing = jvm.scala.Option.empty()
+        if version is None:
+            self.snapshot = log.update(False, nothing, nothing)
+        else:
+            self.snapshot = log.getSnapshotAt(version, nothing, nothing, False)
+
+    def rows(self, frame: Any) -> list[dict[str, Any]]:
+        from pyspark.sql import DataFrame
+
+        rows = DataFrame(frame.toDF(), self.spark).collect()
+        return [row.asDict(recursive=True) for row in rows]
+
+    @property
+    def version(self) -> int:
+        return int(self.snapshot.version())
+
+    @property
+    def files(self) -> list[str]:
+        return sorted(map(comparable, self.rows(self.snapshot.allFiles())))
+
+    @property
+    def tombstones(self) -> list[tuple[Any, ...]]:
+        rows = self.rows(self.snapshot.tombstones())
+        return sorted((row["path"], row["deletionTimestamp"], row["size"]) for row in rows)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        body: dict[str, Any] = json.loads(self.snapshot.metadata().json())["metaData"]
+        return body
+
+    @property
+    def protocol(self) -> dict[str, Any]:
+        body: dict[str, Any] = json.loads(self.snapshot.protocol().json())["protocol"]
+        return body
+
+    @property
+    def transactions(self) -> dict[str, int]:
+        found = self.snapshot.setTransactions()
+        each = [found.apply(i) for i in range(found.length())]
+        return {txn.appId(): txn.version() for txn in each}
+
+    @property
+    def domains(self) -> dict[str, str]:
+        found = self.snapshot.domainMetadata()
+        each = [found.apply(i) for i in range(found.length())]
+        return {domain.domain(): domain.configuration() for domain in each}
+
+
+FIELDS = [
+    "path",
+    "size",
+    "modificationTime",
+    "baseRowId",
+    "defaultRowCommitVersion",
+    "clusteringProvider",
+]
+
+
+def comparable(row: dict[str, Any]) -> str:
+    vector = row["deletionVector"]
+    return json.dumps(
+        [
+            *(row[name] for name in FIELDS),
+            sorted(dict(row["partitionValues"] or {}).items()),
+            sorted(dict(row["tags"] or {}).items()),
+            json.loads(row["stats"]) if row["stats"] else None,
+            [vector[k] for k in sorted(vector) if k != "maxRowIndex"] if vector else None,
+        ],
+        sort_keys=True,
+    )
+
+
+def assert_agrees(found: dr.Snapshot, reference: Reference) -> None:
+    assert found.version == reference.version
+    metadata, protocol = reference.metadata, reference.protocol
+    assert json.loads(found.schema_json) == json.loads(metadata["schemaString"])
+    assert dict(found.properties) == metadata["configuration"]
+    assert list(found.partition_columns) == metadata["partitionColumns"]
+    assert found.metadata.id == metadata["id"]
+    assert found.metadata.description == metadata.get("description")
+    assert found.metadata.created_time == metadata["createdTime"]
+    assert found.protocol.min_reader_version == protocol["minReaderVersion"]
+    assert found.protocol.min_writer_version == protocol["minWriterVersion"]
+    for ours, theirs in [
+        (found.protocol.reader_features, protocol.get("readerFeatures")),
+        (found.protocol.writer_features, protocol.get("writerFeatures")),
+    ]:
+        assert (ours is None) == (theirs is None)
+        assert sorted(ours or []) == sorted(theirs or [])
+    files = found.files().to_pylist()
+    assert sorted(map(comparable, files)) == reference.files
+    assert found.num_files == len(files)
+    assert found.size_in_bytes == int(reference.snapshot.sizeInBytes())
+    tombstones = found.tombstones().to_pylist()
+    assert (
+        sorted((row["path"], row["deletionTimestamp"], row["size"]) for row in tombstones)
+        == reference.tombstones
+    )
+    assert dict(found.transactions) == reference.transactions
+    assert dict(found.domain_metadata) == reference.domains
+    assert list(found.warnings) == []
+
+
+@pytest.mark.parametrize("name", written.TABLES)
+def test_every_version_is_what_delta_spark_says(spark: Any, tables: Any, name: str) -> None:
+    path = tables(name)
+    latest = Reference(spark, path).version
+    assert latest >= 1
+    for version in range(latest + 1):
+        found = dr.Table(path).snapshot(version=version, strict=True)
+        assert_agrees(found, Reference(spark, path, version))
+
+
+@pytest.mark.parametrize("name", written.TABLES)
+def test_updates_end_at_what_delta_spark_says(spark: Any, tables: Any, name: str) -> None:
+    path = tables(name)
+    reference = Reference(spark, path)
+    for version in (0, reference.version // 2, reference.version):
+        assert_agrees(dr.Table(path).snapshot(version=version, strict=True).update(), reference)
+
+
+@pytest.mark.parametrize("name", written.TABLES)
+def test_history_is_what_delta_spark_describes(spark: Any, tables: Any, name: str) -> None:
+    path = tables(name)
+    described = spark.sql(f"DESCRIBE HISTORY delta.`{path}`").collect()
+    history = dr.Table(path).history().to_pylist()
+
+    assert [row["version"] for row in history] == [row.version for row in described]
+    for ours, theirs in zip(history, described, strict=True):
+        assert ours["operation"] == theirs.operation
+        assert ours["isBlindAppend"] == theirs.isBlindAppend
+        assert ours["engineInfo"] == theirs.engineInfo
+        assert dict(ours["operationMetrics"] or {}) == (theirs.operationMetrics or {})
+        expected = theirs.timestamp.replace(tzinfo=dt.timezone.utc)
+        assert abs(ours["timestamp"] - expected) < dt.timedelta(milliseconds=1)
+        parameters = {k: v for k, v in dict(ours["operationParameters"] or {}).items() if v}
+        assert parameters.keys() == {
+            key for key, value in (theirs.operationParameters or {}).items() if value is not None
+        }
+
+
+@pytest.mark.parametrize("name", written.TABLES)
+def test_times_lead_to_the_versions_that_delta_spark_finds(
+    spark: Any, tables: Any, name: str
+) -> None:
+    path = tables(name)
+    history = dr.Table(path).history().to_pylist()
+    manager = spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(
+        spark._jsparkSession, str(path)
+    ).history()
+    nothing = spark._jvm.scala.Option.empty()
+    for row in history[:6]:
+        stamp = spark._jvm.java.sql.Timestamp(round(row["timestamp"].timestamp() * 1000))
+        theirs = manager.getActiveCommitAtTime(stamp, nothing, False, False, False)
+        assert dr.Table(path).snapshot(timestamp=row["timestamp"]).version == theirs.version()
+
+
+@pytest.mark.parametrize("name", ["plain", "partitioned", "vectors", "v2_json", "clustered"])
+def test_files_become_a_spark_dataframe(spark: Any, tables: Any, name: str) -> None:
+    snapshot = dr.Table(tables(name)).snapshot()
+
+    frame = spark.createDataFrame(snapshot.files())
+
+    found = sorted(row.path for row in frame.select("path").collect())
+    assert found == sorted(snapshot.files(columns=["path"])["path"].to_pylist())
+    assert frame.selectExpr("sum(size)").first()[0] == snapshot.size_in_bytes
+    assert frame.schema["partitionValues"].dataType.simpleString() == "map<string,string>"
+    assert frame.schema["deletionVector"].dataType.simpleString().startswith("struct<storageType")
+
+
+@pytest.mark.parametrize("name", ["plain", "struct_stats_only", "types", "mapped_by_name"])
+def test_the_schema_is_the_one_spark_reads_with(spark: Any, tables: Any, name: str) -> None:
+    path = tables(name)
+    schema = dr.Table(path).snapshot().schema
+
+    frame = spark.read.format("delta").load(str(path))
+
+    assert schema.names == frame.columns
+    if name != "types":  # Arrow has no variant
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        spelled = from_arrow_schema(schema).simpleString()
+        assert spelled == frame.schema.simpleString().replace("smallint", "smallint")
+
+
+def test_some_tables_have_what_they_are_there_for(tables: Any) -> None:
+    """A guard: the conf keys and properties still make the files that the tests are about."""
+
+    def names(name: str) -> list[str]:
+        log = tables(name) / "_delta_log"
+        return [str(path.relative_to(log)) for path in log.rglob("*")]
+
+    assert any(".0000000003.parquet" in name for name in names("multipart"))
+    assert any("_sidecars/" in name for name in names("v2_json"))
+    assert any(name.endswith(".json") and ".checkpoint." in name for name in names("v2_json"))
+    assert any(
+        name.count("-") == 4 and name.endswith(".parquet") and name.startswith("000")
+        for name in names("v2_parquet")
+    )
+    assert any(name.endswith("checkpoint.parquet") for name in names("plain"))
+    assert any(name.endswith(".crc") and name.startswith("0") for name in names("plain"))
+    vectors = dr.Table(tables("vectors")).snapshot(version=4).files()["deletionVector"]
+    assert vectors.null_count < len(vectors)
