@@ -8,4 +8,5 @@ pub mod codec;
 pub mod storage;
 pub mod log;
 pub mod replay;
-
+pub mod snapshot;
+pub mod table;

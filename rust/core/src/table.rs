@@ -12,6 +12,7 @@ use crate::snapshot::columns::FileColumns;
 use crate::snapshot::load::load;
 use crate::spec::actions::{DomainMetadata, SetTransaction};
 
+pub use crate::log::actions::ActionBatches;
 pub use crate::snapshot::Snapshot;
 pub use crate::snapshot::files::{FileBatches, FileTable};
 
@@ -103,6 +104,11 @@ impl Table {
         let listing = LogListing::read(&*self.source.storage, 0)?;
         let entries = read_history(&*self.source.storage, &listing, limit, in_commit_timestamps(&newest))?;
         history_batch(&entries)
+    }
+
+    /// The raw actions of the commits `start..=end`, oldest first.
+    pub fn actions(&self, start: u64, end: Option<u64>) -> Result<ActionBatches> {
+        ActionBatches::new(Arc::clone(&self.source.storage), start, end)
     }
 
     /// The live files of a snapshot of this table.

@@ -1,9 +1,12 @@
 //! Bytes to values and back, without I/O.
 
 pub mod action_json;
+pub mod canonical_json;
 pub mod checkpoint;
 pub mod commit;
 pub mod file_actions;
 pub mod gather;
 pub mod json;
+pub mod last_checkpoint;
 pub mod statistics;
+pub mod version_checksum;

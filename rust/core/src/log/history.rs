@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, Int64Builder, MapBuilder, MapFieldNames, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch, StructArray, TimestampMicrosecondArray};
-use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use serde_json::{Map, Value};
 
 use super::listing::{LogListing, VersionedFile};
@@ -208,7 +208,7 @@ pub fn history_batch(entries: &[HistoryEntry]) -> Result<RecordBatch> {
     ];
     for field in schema.fields().iter().skip(2) {
         let values = entries.iter().map(|entry| entry.info.get(field.name()).filter(|value| !value.is_null()));
-        columns.push(column(field.data_type(), values)?);
+        columns.push(column(field.data_type(), values).map_err(columns_error)?);
     }
     RecordBatch::try_new(schema, columns).map_err(columns_error)
 }
@@ -217,7 +217,11 @@ fn columns_error(cause: arrow_schema::ArrowError) -> Error {
     Error::corrupt("commit.columns", "the history does not fit into Arrow columns").because(cause)
 }
 
-fn column<'a>(data_type: &DataType, values: impl Iterator<Item = Option<&'a Value>>) -> Result<ArrayRef> {
+/// JSON values as a column of this type: those of another type are null, text takes any value.
+pub(super) fn column<'a>(
+    data_type: &DataType,
+    values: impl Iterator<Item = Option<&'a Value>>,
+) -> std::result::Result<ArrayRef, ArrowError> {
     Ok(match data_type {
         DataType::Int64 => {
             let mut builder = Int64Builder::new();
@@ -238,7 +242,7 @@ fn column<'a>(data_type: &DataType, values: impl Iterator<Item = Option<&'a Valu
                     builder.keys().append_value(key);
                     builder.values().append_option(as_text(Some(value)));
                 }
-                builder.append(object.is_some()).map_err(columns_error)?;
+                builder.append(object.is_some())?;
             }
             Arc::new(builder.finish())
         }
@@ -247,9 +251,9 @@ fn column<'a>(data_type: &DataType, values: impl Iterator<Item = Option<&'a Valu
             let child = |field: &Arc<Field>| {
                 column(field.data_type(), objects.iter().map(|object| object.and_then(|object| object.get(field.name()))))
             };
-            let children = fields.iter().map(child).collect::<Result<Vec<_>>>()?;
+            let children = fields.iter().map(child).collect::<std::result::Result<Vec<_>, _>>()?;
             let nulls = objects.iter().map(Option::is_some).collect::<Vec<bool>>().into();
-            Arc::new(StructArray::try_new(fields.clone(), children, Some(nulls)).map_err(columns_error)?)
+            Arc::new(StructArray::try_new(fields.clone(), children, Some(nulls))?)
         }
         _ => {
             let mut builder = StringBuilder::new();

@@ -1,5 +1,6 @@
 //! Which files the log consists of, and which of them make up a version.
 
+pub mod actions;
 pub mod hint;
 pub mod history;
 pub mod listing;

@@ -11,3 +11,5 @@ pub(crate) mod json;
 pub mod properties;
 pub mod protocol;
 pub mod schema;
+
+pub use actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
