@@ -172,6 +172,7 @@ fn text(raw: Box<RawValue>) -> String {
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn plain(version: u64, size: i64) -> LastCheckpoint {
         LastCheckpoint {
@@ -306,5 +307,20 @@ mod tests {
             "[".repeat(1_000_000)
         );
         assert!(LastCheckpoint::parse(deep.as_bytes()).is_err());
+    }
+
+    proptest! {
+        /// Any change of a few bytes gives an error or a value, never a panic.
+        #[test]
+        fn changed_bytes_never_panic(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
+            let mut bytes = br#"{"version":8,"size":11,"tags":{"a":"b\u00e9"},"checkpointSchema":{"type":"struct","fields":[]},"v2Checkpoint":{"path":"p","sizeInBytes":1,"modificationTime":2,"nonFileActions":[{}],"sidecarFiles":[]}}"#.to_vec();
+            for (place, byte) in changes {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+            if let Err(error) = LastCheckpoint::parse(&bytes) {
+                prop_assert_eq!(error.kind(), crate::error::ErrorKind::Corrupt);
+            }
+        }
     }
 }

@@ -211,6 +211,7 @@ fn each_element<'a>(
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::collections::BTreeMap;
 
     /// A file with exactly the fields whose schema the "Deep Dive: Delta Log" document prints, and the
@@ -390,5 +391,20 @@ mod tests {
         }
         let deep = format!(r#"{{"allFiles":{}"#, "[".repeat(1_000_000));
         assert!(VersionChecksum::parse(deep.as_bytes()).is_err());
+    }
+
+    proptest! {
+        /// Any change of a few bytes gives an error or a value, never a panic.
+        #[test]
+        fn changed_bytes_never_panic(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
+            let mut bytes = br#"{"numFiles":1,"setTransactions":[{"appId":"a\n","version":1}],"metadata":{"id":"t","format":{"options":{}}},"protocol":{"minReaderVersion":1,"minWriterVersion":2},"histogramOpt":{"sortedBinBoundaries":[0],"fileCounts":[1],"totalBytes":[2]},"allFiles":[{"path":"p"}]}"#.to_vec();
+            for (place, byte) in changes {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+            if let Err(error) = VersionChecksum::parse(&bytes) {
+                prop_assert_eq!(error.kind(), crate::error::ErrorKind::Corrupt);
+            }
+        }
     }
 }

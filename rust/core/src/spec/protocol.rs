@@ -5,11 +5,13 @@
 //!
 //! Protocol: "Protocol Evolution", "Table Features".
 
+use std::collections::HashSet;
 use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::spec::actions::Protocol;
 use crate::spec::features::{FeatureKind, Reading, TABLE_FEATURES, find_feature};
+use crate::spec::json::clipped;
 
 const MAX_READER_VERSION: i32 = 3;
 const MAX_WRITER_VERSION: i32 = 7;
@@ -64,11 +66,15 @@ impl Protocol {
     /// Everything that keeps this build from reading the table; empty when it can.
     pub fn why_not_readable(&self) -> Vec<Obstacle> {
         let mut obstacles: Vec<_> = self.reader_version_obstacle().into_iter().collect();
+        let mut seen = HashSet::new();
         for name in self.reader_features.iter().flatten() {
+            if !seen.insert(name.to_ascii_lowercase()) {
+                continue;
+            }
             match find_feature(name).map(|feature| feature.reading) {
                 Some(Reading::Supported | Reading::NoDuty) => {}
                 Some(Reading::Missing { reason, remedy }) => {
-                    obstacles.push(Obstacle::new(name, reason, remedy))
+                    obstacles.push(Obstacle::new(name, reason, remedy));
                 }
                 None => obstacles.push(Obstacle::new(
                     name,
@@ -96,27 +102,19 @@ impl Protocol {
                 "write with a newer client",
             ));
         }
-        for feature in TABLE_FEATURES
-            .iter()
-            .filter(|feature| self.is_supported(feature.name))
-        {
-            if obstacles
-                .iter()
-                .all(|known| !known.feature.eq_ignore_ascii_case(feature.name))
-            {
-                let remedy = format!("a writer must {}", feature.writer_duty);
+        let lowered = |obstacle: &Obstacle| obstacle.feature.to_ascii_lowercase();
+        let mut seen: HashSet<_> = obstacles.iter().map(lowered).collect();
+        for feature in TABLE_FEATURES {
+            if self.is_supported(feature.name) && seen.insert(feature.name.to_ascii_lowercase()) {
                 obstacles.push(Obstacle::new(
                     feature.name,
                     "writing it is not supported",
-                    remedy,
+                    format!("a writer must {}", feature.writer_duty),
                 ));
             }
         }
         for name in self.writer_features.iter().flatten() {
-            if obstacles
-                .iter()
-                .all(|known| !known.feature.eq_ignore_ascii_case(name))
-            {
+            if seen.insert(name.to_ascii_lowercase()) {
                 obstacles.push(Obstacle::new(
                     name,
                     "the writer feature is unknown to this build",
@@ -125,6 +123,20 @@ impl Protocol {
             }
         }
         obstacles
+    }
+
+    /// Whether both ask the same of clients: equal versions, and equal lists where order and
+    /// repetition do not matter.
+    pub fn is_equivalent(&self, other: &Self) -> bool {
+        let sets = |protocol: &Self| {
+            [&protocol.reader_features, &protocol.writer_features].map(|list| {
+                list.as_ref()
+                    .map(|list| list.iter().cloned().collect::<HashSet<_>>())
+            })
+        };
+        self.min_reader_version == other.min_reader_version
+            && self.min_writer_version == other.min_writer_version
+            && sets(self) == sets(other)
     }
 
     /// Lets a table through that this build reads correctly.
@@ -186,15 +198,21 @@ impl Protocol {
                 "reader version 3 needs writer version 7, found {writer}"
             ));
         }
-        let lists = |list: &Option<Vec<String>>, name: &str| {
+        let lowered = |list: &Option<Vec<String>>| -> HashSet<String> {
             list.iter()
                 .flatten()
-                .any(|listed| listed.eq_ignore_ascii_case(name))
+                .map(|name| name.to_ascii_lowercase())
+                .collect()
         };
+        let (readers, writers) = (
+            lowered(&self.reader_features),
+            lowered(&self.writer_features),
+        );
         for name in self.reader_features.iter().flatten() {
-            if !lists(&self.writer_features, name) {
+            if !writers.contains(&name.to_ascii_lowercase()) {
                 return Some(format!(
-                    "{name} is a reader feature and not a writer feature"
+                    "{} is a reader feature and no writer feature",
+                    clipped(name)
                 ));
             }
         }
@@ -204,7 +222,7 @@ impl Protocol {
             };
             let implied = feature.kind == FeatureKind::LegacyReaderWriter
                 && (feature.min_reader_version..MAX_READER_VERSION).contains(&reader);
-            if !implied && !lists(&self.reader_features, name) {
+            if !implied && !readers.contains(&name.to_ascii_lowercase()) {
                 return Some(format!("{name} binds readers and is a writer feature only"));
             }
         }

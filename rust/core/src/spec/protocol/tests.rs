@@ -298,3 +298,35 @@ fn obstacles_to_writing_name_each_feature_once() {
         assert!(obstacle.to_string().starts_with(&obstacle.feature));
     }
 }
+
+#[test]
+fn the_order_of_features_does_not_matter() {
+    let one = listed(&["a", "b"], &["a", "b"]);
+    assert!(one.is_equivalent(&listed(&["b", "a"], &["a", "b", "a"])));
+    assert!(!one.is_equivalent(&listed(&["a"], &["a", "b"])));
+    assert!(!old(1, 7).is_equivalent(&Protocol {
+        writer_features: names(&[]),
+        ..old(1, 7)
+    }));
+    assert!(!old(1, 2).is_equivalent(&old(1, 3)));
+}
+
+/// Quadratic work over these lists would take minutes.
+#[test]
+fn long_lists_take_no_time() {
+    let many: Vec<_> = (0..50_000)
+        .map(|number| format!("feature{number}"))
+        .collect();
+    let protocol = Protocol {
+        reader_features: Some(many.clone()),
+        writer_features: Some(many),
+        ..old(3, 7)
+    };
+    let start = std::time::Instant::now();
+    assert_eq!(
+        protocol.check_readable().unwrap_err().code(),
+        "protocol.reader_features"
+    );
+    assert_eq!(protocol.why_not_writable().len(), 50_001);
+    assert!(start.elapsed().as_secs() < 10);
+}

@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 use serde_json::json;
 
 fn parse(schema: &Value) -> Result<StructType> {
@@ -311,5 +312,22 @@ fn every_proper_prefix_is_an_error() {
             StructType::parse(text.get(..end).unwrap()).is_err(),
             "{end}"
         );
+    }
+}
+
+proptest! {
+    /// Any change of a few bytes gives an error or a schema, never a panic.
+    #[test]
+    fn changed_text_never_panics(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<char>()), 1..6)) {
+        let text = r#"{"type":"struct","fields":[{"name":"a\n","type":{"type":"map","keyType":"string","valueType":"decimal(6, 2)"},"nullable":true,"metadata":{"x":[1]}},{"name":"b","type":"geography(EPSG:1, karney)"}]}"#;
+        let mut text: Vec<char> = text.chars().collect();
+        for (place, character) in changes {
+            let place = place.index(text.len());
+            text[place] = character;
+        }
+        match StructType::parse(&text.into_iter().collect::<String>()) {
+            Ok(schema) => prop_assert_eq!(schema.arrow_schema().fields().len(), schema.fields().len()),
+            Err(error) => prop_assert_eq!(error.kind(), crate::error::ErrorKind::Corrupt),
+        }
     }
 }
