@@ -7,8 +7,8 @@ is in order
   (a hint, a checksum, a compacted file, a checkpoint whose commits are still there), or when the
   change fell into a part that says nothing about the table's state (``commitInfo``, ``cdc``,
   unknown actions), but not into the last line of a commit, where it would be a torn commit;
-- when the changed file is still well-formed, and the answer is what the model reads from it: a value
-  changed, and nothing can tell.
+- when the changed file is still well-formed, and the answer is what the model reads from it: a
+  value changed, and nothing can tell.
 """
 
 from __future__ import annotations
