@@ -8,14 +8,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 import deltareplay as dr
+from pyspark.sql import SparkSession
 
 SAMPLE = Path(__file__).parent / "orders"
 
 
 def main(uri: str) -> None:
+    """Prints one table: snapshot, history, files, and the files again as Spark sees them."""
     table = dr.Table(uri)
     snapshot = table.snapshot()
 
@@ -30,7 +30,9 @@ def main(uri: str) -> None:
 
     title("Its history")
     for commit in table.history().select(["version", "timestamp", "operation"]).to_pylist():
-        print(f"{commit['version']:3}  {commit['timestamp']:%Y-%m-%d %H:%M:%S}  {commit['operation']}")
+        print(
+            f"{commit['version']:3}  {commit['timestamp']:%Y-%m-%d %H:%M:%S}  {commit['operation']}"
+        )
 
     title("Its files as Arrow (pyarrow.Table)")
     files = snapshot.files()
@@ -62,6 +64,7 @@ def main(uri: str) -> None:
 
 
 def title(text: str) -> None:
+    """Prints a heading."""
     print(f"\n{text}\n{'-' * len(text)}")
 
 

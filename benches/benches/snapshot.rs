@@ -2,7 +2,11 @@
 //!
 //! Needs the logs that `make bench` generates; a log that is not there is left out.
 
-#![allow(clippy::unwrap_used, missing_docs, reason = "a bench may stop, and has no callers")]
+#![allow(
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "a bench may stop, and has no callers"
+)]
 
 use std::hint::black_box;
 use std::path::Path;
@@ -28,14 +32,22 @@ fn columns(names: &[&str]) -> Vec<String> {
 fn expected(table: &Path) -> u64 {
     let text = std::fs::read_to_string(table.join("_expected.json")).unwrap();
     let (_, after) = text.split_once("\"live_files\":").unwrap();
-    let digits: String = after.trim_start().chars().take_while(char::is_ascii_digit).collect();
+    let digits: String = after
+        .trim_start()
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect();
     digits.parse().unwrap()
 }
 
 fn files(table: &Table, names: &[String]) -> u64 {
     let snapshot = table.snapshot(At::Latest, None).unwrap();
     let files = table.files(&snapshot, Some(names)).unwrap();
-    files.batches.iter().map(|batch| batch.num_rows() as u64).sum()
+    files
+        .batches
+        .iter()
+        .map(|batch| batch.num_rows() as u64)
+        .sum()
 }
 
 fn streamed(table: &Table, names: &[String]) -> u64 {
@@ -45,16 +57,25 @@ fn streamed(table: &Table, names: &[String]) -> u64 {
 }
 
 fn million(c: &mut Criterion) {
-    let Some(path) = deltareplay_benches::log("million", "T2") else { return };
+    let Some(path) = deltareplay_benches::log("million", "T2") else {
+        return;
+    };
     let (table, live) = (open(&path), expected(&path));
     let checkpoint = deltareplay_benches::checkpoint(&path).unwrap();
-    let (lean, full) = (columns(&LEAN), columns(&[LEAN.as_slice(), &["stats"]].concat()));
+    let (lean, full) = (
+        columns(&LEAN),
+        columns(&[LEAN.as_slice(), &["stats"]].concat()),
+    );
     assert_eq!(files(&table, &lean), live);
     assert_eq!(streamed(&table, &lean), live);
 
     let mut group = c.benchmark_group("a million files");
-    group.sample_size(10).warm_up_time(Duration::from_millis(500));
-    group.bench_function("open", |b| b.iter(|| black_box(table.snapshot(At::Latest, None).unwrap())));
+    group
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(500));
+    group.bench_function("open", |b| {
+        b.iter(|| black_box(table.snapshot(At::Latest, None).unwrap()))
+    });
     group.throughput(Throughput::Elements(live));
     group.bench_function("bare decode", |b| {
         b.iter(|| deltareplay_benches::decode(&checkpoint, &LEAN).unwrap())
@@ -67,7 +88,9 @@ fn million(c: &mut Criterion) {
 
 /// One new commit on a loaded snapshot, then the new list of files.
 fn update(c: &mut Criterion) {
-    let Some(path) = deltareplay_benches::log("million", "T2") else { return };
+    let Some(path) = deltareplay_benches::log("million", "T2") else {
+        return;
+    };
     let copy = tempfile::tempdir().unwrap();
     let log = copy.path().join("_delta_log");
     std::fs::create_dir(&log).unwrap();
@@ -101,7 +124,9 @@ fn commits(c: &mut Criterion) {
     let mut group = c.benchmark_group("JSON commits");
     group.sample_size(10);
     for (name, alias) in [("commits", "T4"), ("tail", "T7")] {
-        let Some(path) = deltareplay_benches::log(name, alias) else { continue };
+        let Some(path) = deltareplay_benches::log(name, alias) else {
+            continue;
+        };
         let (table, lean) = (open(&path), columns(&LEAN));
         let live = expected(&path);
         assert_eq!(files(&table, &lean), live);

@@ -179,9 +179,7 @@ REMOVE = pa.struct(
 )
 CHECKPOINT = pa.schema(
     {
-        "txn": pa.struct(
-            {"appId": pa.string(), "version": pa.int64(), "lastUpdated": pa.int64()}
-        ),
+        "txn": pa.struct({"appId": pa.string(), "version": pa.int64(), "lastUpdated": pa.int64()}),
         "add": ADD,
         "remove": REMOVE,
         "metaData": pa.struct(

@@ -12,9 +12,14 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 /// The generated log `name`, or an equal one of another generator: below `DELTAREPLAY_BENCH_LOGS`
 /// when that is set, otherwise below `benches/data`. `None` when there is none.
 pub fn log(name: &str, alias: &str) -> Option<PathBuf> {
-    let directory = std::env::var_os("DELTAREPLAY_BENCH_LOGS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("data"), PathBuf::from);
-    [name, alias].iter().map(|name| directory.join(name)).find(|path| path.join("_delta_log").is_dir())
+    let directory = std::env::var_os("DELTAREPLAY_BENCH_LOGS").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("data"),
+        PathBuf::from,
+    );
+    [name, alias]
+        .iter()
+        .map(|name| directory.join(name))
+        .find(|path| path.join("_delta_log").is_dir())
 }
 
 /// The one checkpoint of a generated log.
@@ -40,6 +45,9 @@ pub fn decode(checkpoint: &Path, columns: &[&str]) -> parquet::errors::Result<Ve
         parts.next() == Some("add") && parts.next().is_some_and(|field| columns.contains(&field))
     });
     let mask = ProjectionMask::leaves(schema, leaves);
-    let batches = builder.with_projection(mask).with_batch_size(8 * 1024).build()?;
+    let batches = builder
+        .with_projection(mask)
+        .with_batch_size(8 * 1024)
+        .build()?;
     batches.map(|batch| Ok(batch?)).collect()
 }

@@ -18,6 +18,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let batches = deltareplay_benches::decode(Path::new(checkpoint), &columns)?;
-    println!("{}", batches.iter().map(RecordBatch::num_rows).sum::<usize>());
+    println!(
+        "{}",
+        batches.iter().map(RecordBatch::num_rows).sum::<usize>()
+    );
     Ok(())
 }
