@@ -49,13 +49,14 @@ format: $(VENV)/.dev ## write the formatting that `make lint` asks for
 	$(ACTIVE) ruff format .
 	$(ACTIVE) ruff check --fix .
 
-bench: $(VENV)/.bench build ## time us, deltalake and a bare Parquet decode side by side
-	cargo build --release --package deltareplay-benches --bins
+bench: $(VENV)/.bench ## time us, deltalake and a bare Parquet decode side by side
+	cargo build --profile dist --package deltareplay-benches --bins
+	$(ACTIVE) maturin develop --profile dist --skip-install
 	$(ACTIVE) python benches/python/run.py --data $(BENCH_DATA)
 
 wheel: $(VENV)/.maturin ## build dist/*.whl and hold it to its size
 	rm -f dist/*.whl
-	$(ACTIVE) maturin build --release --out dist
+	$(ACTIVE) maturin build --profile dist --out dist
 	@size=$$(($$(cat dist/*.whl | wc -c) / 1000000)); echo "wheel: $$size MB (limit $(WHEEL_LIMIT_MB))"; \
 		test $$size -lt $(WHEEL_LIMIT_MB)
 

@@ -87,14 +87,14 @@ def find_log(name: str, data: Path) -> Path:
 def run_bare(log: Path, columns: tuple[str, ...]) -> Figures:
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     [checkpoint] = (log / "_delta_log").glob("*.checkpoint.parquet")
-    command = [str(target / "release" / "bare-decode"), str(checkpoint), *columns]
+    command = [str(target / "dist" / "bare-decode"), str(checkpoint), *columns]
     started = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - started
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        sys.exit(f"{' '.join(command)} failed; build it with: cargo build --release --workspace")
+        sys.exit(f"{' '.join(command)} failed; `make bench` builds it")
     cpu = usage.ru_utime + usage.ru_stime
     return Figures(cpu, wall, usage.ru_maxrss / 1024, None)
 
