@@ -21,12 +21,12 @@ impl Table {
         py: Python<'_>,
         uri: &str,
         storage_options: Option<&Bound<'_, PyDict>>,
-        allowed_roots: Option<Vec<String>>,
+        allowed_roots: Option<&Bound<'_, PyAny>>,
         strict: bool,
     ) -> PyResult<Self> {
         let options = TableOptions {
             storage_options: convert::storage_options(storage_options)?,
-            allowed_roots,
+            allowed_roots: convert::texts("allowed_roots", allowed_roots)?,
             strict,
         };
         detached(py, || table::Table::new(uri, options)).map(Self)
