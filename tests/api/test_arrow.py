@@ -89,7 +89,7 @@ def test_memory_is_kept_by_whoever_holds_it(snapshot: dr.Snapshot) -> None:
 def test_an_error_in_a_c_stream_names_the_place(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
     logs.write_file(log.table, logs.commit_name(1), b'{"add":{"path":5}}\n')
-    with pytest.raises(Exception, match="00000000000000000001.json"):
+    with pytest.raises(Exception, match=r"00000000000000000001\.json"):
         pa.table(dr.Table(log.uri)._native.actions(1))
 
 

@@ -209,9 +209,11 @@ def _version(snapshot: dr.Snapshot) -> int:
 
 
 def test_an_error_arrives_from_a_worker(tmp_path: Path) -> None:
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        with pytest.raises(dr.TableNotFoundError) as caught:
-            pool.apply(read_all, (str(tmp_path),))
+    with (
+        multiprocessing.get_context("spawn").Pool(1) as pool,
+        pytest.raises(dr.TableNotFoundError) as caught,
+    ):
+        pool.apply(read_all, (str(tmp_path),))
     assert caught.value.code
 
 

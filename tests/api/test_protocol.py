@@ -6,7 +6,7 @@ import pytest
 
 import deltareplay as dr
 
-#: Features that put no duty on a reader, or one that a snapshot fulfils (protocol, "Table Features").
+#: They put no duty on a reader, or one that a snapshot fulfils (protocol, "Table Features").
 READABLE = [
     "deletionVectors",
     "columnMapping",
