@@ -46,7 +46,7 @@ def made() -> dict[str, str]:
     return found
 
 
-def tested() -> str:
+def text_of_the_tests() -> str:
     """The text of every test."""
     texts = []
     for folder in ("tests", "rust/core/tests", "rust/core/src"):
@@ -61,7 +61,7 @@ def tested() -> str:
 
 
 def test_every_code_has_a_test() -> None:
-    codes, tests = made(), tested()
+    codes, tests = made(), text_of_the_tests()
     assert len(codes) > 40, "the pattern finds no codes any more: look at how they are made"
     missing = {
         code: where
@@ -74,7 +74,7 @@ def test_every_code_has_a_test() -> None:
 
 
 def test_exceptions_are_needed() -> None:
-    codes, tests = made(), tested()
+    codes, tests = made(), text_of_the_tests()
     for code in EXCEPTIONS:
         assert code in codes, f"{code} is made nowhere"
         assert f'"{code}"' not in tests, f"{code} has a test by now"
