@@ -362,7 +362,7 @@ fn commit_infos(list: &[Placed<String>]) -> std::result::Result<ArrayRef, ArrowE
     for field in &commit_info_fields() {
         columns.push(match field.name().as_str() {
             "json" => strings(list.iter().map(|(_, text)| Some(text.as_str()))),
-            name => history::column(field.data_type(), parsed.iter().map(|info| info.get(name)))?,
+            name => history::column(field.data_type(), &mut parsed.iter().map(|info| info.get(name)))?,
         });
     }
     rows(commit_info_fields(), columns, list.len())

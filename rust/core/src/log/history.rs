@@ -207,8 +207,8 @@ pub fn history_batch(entries: &[HistoryEntry]) -> Result<RecordBatch> {
         Arc::new(TimestampMicrosecondArray::from_iter_values(instant).with_timezone("UTC")),
     ];
     for field in schema.fields().iter().skip(2) {
-        let values = entries.iter().map(|entry| entry.info.get(field.name()).filter(|value| !value.is_null()));
-        columns.push(column(field.data_type(), values).map_err(columns_error)?);
+        let mut values = entries.iter().map(|entry| entry.info.get(field.name()).filter(|value| !value.is_null()));
+        columns.push(column(field.data_type(), &mut values).map_err(columns_error)?);
     }
     RecordBatch::try_new(schema, columns).map_err(columns_error)
 }
@@ -220,7 +220,7 @@ fn columns_error(cause: arrow_schema::ArrowError) -> Error {
 /// JSON values as a column of this type: those of another type are null, text takes any value.
 pub(super) fn column<'a>(
     data_type: &DataType,
-    values: impl Iterator<Item = Option<&'a Value>>,
+    values: &mut dyn Iterator<Item = Option<&'a Value>>, // dyn: structs go down with another kind
 ) -> std::result::Result<ArrayRef, ArrowError> {
     Ok(match data_type {
         DataType::Int64 => {
@@ -249,7 +249,7 @@ pub(super) fn column<'a>(
         DataType::Struct(fields) => {
             let objects: Vec<_> = values.map(|value| value.and_then(Value::as_object)).collect();
             let child = |field: &Arc<Field>| {
-                column(field.data_type(), objects.iter().map(|object| object.and_then(|object| object.get(field.name()))))
+                column(field.data_type(), &mut objects.iter().map(|object| object.and_then(|object| object.get(field.name()))))
             };
             let children = fields.iter().map(child).collect::<std::result::Result<Vec<_>, _>>()?;
             let nulls = objects.iter().map(Option::is_some).collect::<Vec<bool>>().into();
