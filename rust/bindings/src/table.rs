@@ -6,6 +6,7 @@ use pyo3::types::PyDict;
 
 use crate::batches::{ArrowTable, BatchIterator};
 use crate::convert;
+use crate::exceptions::invalid;
 use crate::gate::detached;
 use crate::snapshot::Snapshot;
 
@@ -78,6 +79,13 @@ impl Table {
         let end = end
             .map(|end| convert::unsigned(py, "end", end))
             .transpose()?;
+        if end.is_some_and(|end| end < start) {
+            return Err(invalid(
+                py,
+                "argument.range",
+                "end is before start: pass the first and the last version of the range",
+            ));
+        }
         let batches = detached(py, || self.0.actions(start, end))?;
         Ok(BatchIterator::new(batches.schema(), Box::new(batches)))
     }
