@@ -232,7 +232,7 @@ fn columns_error(cause: arrow_schema::ArrowError) -> Error {
 /// JSON values as a column of this type: those of another type are null, text takes any value.
 pub(super) fn column<'a>(
     data_type: &DataType,
-    values: &mut dyn Iterator<Item = Option<&'a Value>>,
+    values: &mut dyn Iterator<Item = Option<&'a Value>>, // dyn: structs go down with another kind
 ) -> std::result::Result<ArrayRef, ArrowError> {
     Ok(match data_type {
         DataType::Int64 => {
@@ -261,10 +261,7 @@ pub(super) fn column<'a>(
         DataType::Struct(fields) => {
             let objects: Vec<_> = values.map(|value| value.and_then(Value::as_object)).collect();
             let child = |field: &Arc<Field>| {
-                {
-                let mut own = objects.iter().map(|object| object.and_then(|object| object.get(field.name())));
-                column(field.data_type(), &mut own)
-            }
+                column(field.data_type(), &mut objects.iter().map(|object| object.and_then(|object| object.get(field.name()))))
             };
             let children = fields.iter().map(child).collect::<std::result::Result<Vec<_>, _>>()?;
             let nulls = objects.iter().map(Option::is_some).collect::<Vec<bool>>().into();
