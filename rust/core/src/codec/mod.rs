@@ -1,3 +1,4 @@
 //! Bytes in, values out; no I/O here.
 
+pub mod partition_values;
 pub mod statistics;
