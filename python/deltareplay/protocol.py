@@ -69,7 +69,8 @@ class Protocol:
 
         >>> for obstacle in Protocol(1, 8).why_not_writable():
         ...     print(obstacle.feature)
-        minWriterVersion 8
+        writing
+        minWriterVersion=8
         """
         return [Obstacle(*facts) for facts in _native.why_not_writable(*self._facts())]
 

@@ -300,6 +300,10 @@ class Snapshot:
         """The live files as an Arrow C stream; the consumer pulls it without Python."""
         return self._native.file_batches(None).__arrow_c_stream__(requested_schema)
 
+    def __arrow_c_schema__(self) -> object:
+        """The schema of ``__arrow_c_stream__``: DuckDB asks for it before it pulls the stream."""
+        return self._native.file_batches(None).schema.__arrow_c_schema__()
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (self._table, self.version, self._strict)
 

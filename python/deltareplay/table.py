@@ -47,9 +47,9 @@ class Table:
         strict: bool = False,
     ) -> None:
         self._options = dict(storage_options or {})
+        self._native = _native.Table(os.fspath(uri), self._options, allowed_roots, strict)
         self._allowed_roots = None if allowed_roots is None else list(allowed_roots)
         self._strict = strict
-        self._native = _native.Table(os.fspath(uri), self._options, self._allowed_roots, strict)
 
     @property
     def uri(self) -> str:

@@ -30,6 +30,23 @@ pub(crate) fn storage_options(
     Ok(found.into_iter().collect())
 }
 
+/// A sequence of texts; one text alone is a slip, not a sequence of letters.
+pub(crate) fn texts(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<String>>> {
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    let found: PyResult<Vec<String>> = value.extract();
+    found.map(Some).map_err(|_| {
+        PyTypeError::new_err(format!(
+            "{name} takes a sequence of str, not {}",
+            value
+                .get_type()
+                .name()
+                .map_or_else(|_| "this".to_owned(), |class| class.to_string())
+        ))
+    })
+}
+
 /// `version` and `timestamp`: at most one of them; neither means the latest version.
 pub(crate) fn at(
     py: Python<'_>,

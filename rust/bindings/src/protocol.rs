@@ -1,6 +1,6 @@
 //! The protocol gate, asked about plain values.
 
-use deltareplay_core::spec::Protocol;
+use deltareplay_core::spec::actions::Protocol;
 use deltareplay_core::spec::protocol::Obstacle;
 use pyo3::prelude::*;
 

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::batches::{ArrowSchema, ArrowTable, BatchIterator};
+use crate::convert;
 use crate::gate::detached;
 
 /// One version of a table. What is asked for is read when it is asked for.
@@ -103,7 +104,8 @@ impl Snapshot {
 
     /// The live files, all in memory.
     #[pyo3(signature = (columns=None))]
-    fn files(&self, py: Python<'_>, columns: Option<Vec<String>>) -> PyResult<ArrowTable> {
+    fn files(&self, py: Python<'_>, columns: Option<&Bound<'_, PyAny>>) -> PyResult<ArrowTable> {
+        let columns = convert::texts("columns", columns)?;
         let found = detached(py, || self.table.files(&self.state, columns.as_deref()))?;
         Ok(arrow_table(found))
     }
@@ -113,8 +115,9 @@ impl Snapshot {
     fn file_batches(
         &self,
         py: Python<'_>,
-        columns: Option<Vec<String>>,
+        columns: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<BatchIterator> {
+        let columns = convert::texts("columns", columns)?;
         let found = detached(py, || {
             self.table.file_batches(&self.state, columns.as_deref())
         })?;

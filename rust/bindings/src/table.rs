@@ -6,6 +6,7 @@ use pyo3::types::PyDict;
 
 use crate::batches::{ArrowTable, BatchIterator};
 use crate::convert;
+use crate::exceptions::invalid;
 use crate::gate::detached;
 use crate::snapshot::Snapshot;
 
@@ -21,12 +22,12 @@ impl Table {
         py: Python<'_>,
         uri: &str,
         storage_options: Option<&Bound<'_, PyDict>>,
-        allowed_roots: Option<Vec<String>>,
+        allowed_roots: Option<&Bound<'_, PyAny>>,
         strict: bool,
     ) -> PyResult<Self> {
         let options = TableOptions {
             storage_options: convert::storage_options(storage_options)?,
-            allowed_roots,
+            allowed_roots: convert::texts("allowed_roots", allowed_roots)?,
             strict,
         };
         detached(py, || table::Table::new(uri, options)).map(Self)
@@ -78,6 +79,13 @@ impl Table {
         let end = end
             .map(|end| convert::unsigned(py, "end", end))
             .transpose()?;
+        if end.is_some_and(|end| end < start) {
+            return Err(invalid(
+                py,
+                "argument.range",
+                "end is before start: pass the first and the last version of the range",
+            ));
+        }
         let batches = detached(py, || self.0.actions(start, end))?;
         Ok(BatchIterator::new(batches.schema(), Box::new(batches)))
     }

@@ -118,10 +118,11 @@ impl Error {
         self
     }
 
-    /// Adds `base` to the byte offset: for a decoder that was given a piece of the file.
+    /// Adds to line and byte: for a decoder that was given a piece of the file.
     #[must_use]
-    pub fn shift_offset(mut self, base: u64) -> Self {
-        self.0.offset = self.0.offset.map(|offset| offset.saturating_add(base));
+    pub fn shift(mut self, lines: u64, bytes: u64) -> Self {
+        self.0.line = self.0.line.map(|line| line.saturating_add(lines));
+        self.0.offset = self.0.offset.map(|offset| offset.saturating_add(bytes));
         self
     }
 

@@ -117,7 +117,17 @@ impl ActionDecoder {
     /// Corrupt, with line and byte: `commit.utf8`, `commit.json`, `commit.torn` when the last line
     /// is not complete, `commit.action` when a field has the wrong type.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<()> {
+        self.begin_file();
+        self.decode_piece(bytes)
+    }
+
+    /// Begins a file that comes in pieces.
+    pub fn begin_file(&mut self) {
         self.out.starts.push(self.out.places);
+    }
+
+    /// Decodes some whole lines of the file; errors count from the beginning of the piece.
+    pub fn decode_piece(&mut self, bytes: &[u8]) -> Result<()> {
         let text = std::str::from_utf8(bytes).map_err(|cause| {
             let at = cause.valid_up_to();
             let line = line_number(bytes, at);
@@ -251,13 +261,6 @@ fn sidecar(cursor: &mut Cursor<'_>) -> std::result::Result<Sidecar, JsonError> {
     }
     let path = path.ok_or(JsonError { offset: begin, what: "the sidecar has no path" })?;
     Ok(Sidecar { path, size_in_bytes, modification_time })
-}
-
-/// The text of the first `commitInfo` of a commit, if there is one.
-pub fn commit_info(bytes: &[u8]) -> Result<Option<String>> {
-    let mut decoder = ActionDecoder::new(Wanted { commit_infos: true, ..Wanted::default() });
-    decoder.decode(bytes)?;
-    Ok(decoder.finish()?.commit_infos.into_iter().next().map(|(_, text)| text))
 }
 
 enum Problem {

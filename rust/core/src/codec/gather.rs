@@ -4,11 +4,14 @@
 //! plain Arrow strings of exactly the right size, so that each byte is copied once and rows that are
 //! dropped cost nothing.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, MapArray, StringArray, StringViewArray, StructArray};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, MapArray, StringArray, StringViewArray, StructArray, new_null_array,
+};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 
@@ -47,14 +50,32 @@ impl Keep {
 
 /// The kept rows of `array`; views become plain strings, maps of strings get our field names.
 pub fn gather(array: &ArrayRef, keep: &Keep) -> Result<ArrayRef, ArrowError> {
+    if array.null_count() == array.len() {
+        return Ok(nulls(&plain(array.data_type()), keep.rows));
+    }
     Ok(match array.data_type() {
         DataType::Utf8View => Arc::new(strings(array.as_string_view(), &keep.ranges, keep.rows)?),
         DataType::Map(..) if is_string_map(array.as_map()) => Arc::new(string_map(array.as_map(), keep)?),
-        DataType::Struct(_) if array.null_count() < array.len() => structs(array.as_struct(), keep)?,
+        DataType::Struct(_) => structs(array.as_struct(), keep)?,
         _ if keep.all() => Arc::clone(array),
         _ => arrow_select::filter::filter(array, &keep.mask)?,
     })
 }
+
+/// A column of nulls. Those of up to [`SHARED_NULLS`] rows are slices of one that all share: most of a
+/// checkpoint's columns are null throughout, and their memory would be the better part of the table's.
+pub fn nulls(data_type: &DataType, rows: usize) -> ArrayRef {
+    static SHARED: Mutex<BTreeMap<String, ArrayRef>> = Mutex::new(BTreeMap::new());
+    if rows > SHARED_NULLS {
+        return new_null_array(data_type, rows);
+    }
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = shared.entry(data_type.to_string()).or_insert_with(|| new_null_array(data_type, SHARED_NULLS));
+    known.slice(0, rows)
+}
+
+/// The rows of the shared columns of nulls.
+const SHARED_NULLS: usize = 8 * 1024;
 
 fn structs(array: &StructArray, keep: &Keep) -> Result<ArrayRef, ArrowError> {
     let children = array.columns().iter().map(|child| gather(child, keep)).collect::<Result<Vec<_>, _>>()?;
@@ -171,6 +192,18 @@ fn kept_nulls(nulls: Option<&NullBuffer>, ranges: &[Range<usize>], rows: usize) 
         bits.append_buffer(&nulls.inner().slice(range.start, range.len()));
     }
     Some(NullBuffer::new(bits.finish())).filter(|nulls| nulls.null_count() > 0)
+}
+
+/// The type with plain strings in the place of views; maps of strings as they are handed out.
+fn plain(data_type: &DataType) -> DataType {
+    let field = |field: &Arc<Field>| Arc::new(field.as_ref().clone().with_data_type(plain(field.data_type())));
+    match data_type {
+        DataType::Utf8View => DataType::Utf8,
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect()),
+        DataType::Map(..) => STRING_MAP.clone(),
+        DataType::List(item) => DataType::List(field(item)),
+        other => other.clone(),
+    }
 }
 
 /// The type with views in the place of plain strings, to decode into.

@@ -8,5 +8,6 @@ pub mod file_actions;
 pub mod gather;
 pub mod json;
 pub mod last_checkpoint;
+pub mod partition_values;
 pub mod statistics;
 pub mod version_checksum;

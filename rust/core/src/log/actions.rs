@@ -13,6 +13,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StructArray, UInt32Array, n
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use serde_json::{Map, Value};
 
+use super::commit::decode_files;
 use super::history;
 use super::listing::{LogListing, VersionedFile};
 use super::path;
@@ -158,11 +159,8 @@ impl ActionBatches {
             control: true,
             commit_infos: true,
         });
-        let paths: Vec<&str> = run.iter().map(|commit| commit.file.path.as_str()).collect();
-        for (commit, bytes) in run.iter().zip(self.storage.read_many(&paths)) {
-            let located = |error: Error| error.at_path(commit.file.path.clone()).at_version(commit.version);
-            decoder.decode(&bytes.map_err(located)?).map_err(located)?;
-        }
+        let files: Vec<_> = run.iter().map(|commit| (&commit.file, commit.version)).collect();
+        decode_files(&*self.storage, &files, &mut decoder)?;
         let versions: Vec<u64> = run.iter().map(|commit| commit.version).collect();
         batch(&decoder.finish()?, &versions).map_err(columns_error)
     }
@@ -362,7 +360,7 @@ fn commit_infos(list: &[Placed<String>]) -> std::result::Result<ArrayRef, ArrowE
     for field in &commit_info_fields() {
         columns.push(match field.name().as_str() {
             "json" => strings(list.iter().map(|(_, text)| Some(text.as_str()))),
-            name => history::column(field.data_type(), parsed.iter().map(|info| info.get(name)))?,
+            name => history::column(field.data_type(), &mut parsed.iter().map(|info| info.get(name)))?,
         });
     }
     rows(commit_info_fields(), columns, list.len())

@@ -13,13 +13,13 @@ use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeU
 use serde_json::{Map, Value};
 
 use super::listing::{LogListing, VersionedFile};
-use super::path;
+use super::commit::{decode_files, read_commit_info};
 use super::segment::monotonised;
-use crate::codec::commit::commit_info;
+use crate::codec::commit::{ActionDecoder, Wanted};
 use crate::codec::file_actions::STRING_MAP;
-use crate::codec::json::Cursor;
+use crate::codec::json::{Cursor, JsonError};
 use crate::error::{Error, ErrorKind, Result};
-use crate::storage::{Storage, interrupt};
+use crate::storage::{FileMeta, Storage, interrupt};
 
 /// From which version on commits carry their own timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +30,8 @@ pub struct InCommitTimestamps {
     pub timestamp: i64,
 }
 
-/// The value of `inCommitTimestamp` in a commit, in milliseconds, if it has one.
-pub fn in_commit_timestamp(commit: &[u8]) -> Result<Option<i64>> {
-    let Some(info) = commit_info(commit)? else { return Ok(None) };
+/// The value of `inCommitTimestamp` in a `commitInfo`, in milliseconds, if it has one.
+pub fn in_commit_timestamp(commit_info: &str) -> Result<Option<i64>> {
     let read = |cursor: &mut Cursor<'_>| {
         cursor.begin_object()?;
         let mut first = true;
@@ -44,16 +43,15 @@ pub fn in_commit_timestamp(commit: &[u8]) -> Result<Option<i64>> {
         }
         Ok(None)
     };
-    read(&mut Cursor::new(&info)).map_err(|problem: crate::codec::json::JsonError| {
+    read(&mut Cursor::new(commit_info)).map_err(|problem: JsonError| {
         Error::corrupt("commit.in_commit_timestamp", format!("commitInfo cannot be read: {}", problem.what))
     })
 }
 
 /// The same, where the protocol demands one.
-pub fn required_in_commit_timestamp(storage: &dyn Storage, version: u64) -> Result<i64> {
-    let path = path::commit_path(version);
-    let found = storage.read(&path).and_then(|bytes| in_commit_timestamp(&bytes));
-    let located = |error: Error| error.at_path(path.clone()).at_version(version);
+pub fn required_in_commit_timestamp(commit_info: Option<&str>, commit: &FileMeta, version: u64) -> Result<i64> {
+    let found = commit_info.map(in_commit_timestamp).transpose().map(Option::flatten);
+    let located = |error: Error| error.at_path(commit.path.clone()).at_version(version);
     found.map_err(located)?.ok_or_else(|| {
         located(Error::corrupt(
             "commit.in_commit_timestamp",
@@ -75,16 +73,25 @@ pub fn version_at(
     in_commit: Option<InCommitTimestamps>,
 ) -> Result<u64> {
     let earliest = listing.earliest_recreatable().unwrap_or(0);
-    let times: Vec<(u64, i64)> =
-        monotonised(&listing.commits).into_iter().filter(|(version, _)| *version >= earliest).collect();
+    let times = monotonised(&listing.commits).into_iter();
+    let times: Vec<(&VersionedFile, i64)> = listing
+        .commits
+        .iter()
+        .zip(times)
+        .map(|(commit, (_, time))| (commit, time))
+        .filter(|(commit, _)| commit.version >= earliest)
+        .collect();
+    let own_time = |(commit, _): (&VersionedFile, i64)| {
+        let info = read_commit_info(storage, &commit.file, commit.version)?;
+        required_in_commit_timestamp(info.as_deref(), &commit.file, commit.version)
+    };
     let by_commit = in_commit.filter(|enabled| timestamp >= enabled.timestamp);
-    let (candidates, time_of): (Vec<(u64, i64)>, TimeOf<'_>) = match (by_commit, in_commit) {
+    let (candidates, time_of): (Vec<(&VersionedFile, i64)>, TimeOf<'_>) = match (by_commit, in_commit) {
         (Some(enabled), _) => {
-            let own = times.into_iter().filter(|(version, _)| *version >= enabled.version).collect();
-            (own, &|(version, _)| required_in_commit_timestamp(storage, version))
+            (times.into_iter().filter(|(commit, _)| commit.version >= enabled.version).collect(), &own_time)
         }
         (None, Some(enabled)) => {
-            (times.into_iter().filter(|(version, _)| *version < enabled.version).collect(), &|(_, time)| Ok(time))
+            (times.into_iter().filter(|(commit, _)| commit.version < enabled.version).collect(), &|(_, time)| Ok(time))
         }
         (None, None) => (times, &|(_, time)| Ok(time)),
     };
@@ -97,7 +104,7 @@ pub fn version_at(
             _ => high = middle,
         }
     }
-    let outside = |what: &str, (version, time): (u64, i64)| {
+    let outside = |what: &str, version: u64, time: i64| {
         let message = format!(
             "timestamp {} lies {what} version {version}, committed at {}: ask for an instant in between, or by version",
             render(timestamp),
@@ -106,17 +113,17 @@ pub fn version_at(
         Error::new(ErrorKind::VersionNotFound, "version.timestamp", message)
     };
     let Some(found) = low.checked_sub(1).and_then(|at| candidates.get(at).copied()) else {
-        let first = candidates.first().copied().unwrap_or((earliest, timestamp));
-        return Err(outside("before the oldest version that can be read,", (first.0, time_of(first)?)));
+        let Some(first) = candidates.first().copied() else { return Err(outside("before version", earliest, timestamp)) };
+        return Err(outside("before the oldest version that can be read,", first.0.version, time_of(first)?));
     };
     let newest = listing.commits.last().map(|commit| commit.version);
-    if Some(found.0) == newest && time_of(found)? < timestamp {
-        return Err(outside("behind the newest version,", (found.0, time_of(found)?)));
+    if Some(found.0.version) == newest && time_of(found)? < timestamp {
+        return Err(outside("behind the newest version,", found.0.version, time_of(found)?));
     }
-    Ok(found.0)
+    Ok(found.0.version)
 }
 
-type TimeOf<'a> = &'a dyn Fn((u64, i64)) -> Result<i64>;
+type TimeOf<'a> = &'a dyn Fn((&VersionedFile, i64)) -> Result<i64>;
 
 fn render(milliseconds: i64) -> String {
     chrono::DateTime::from_timestamp_millis(milliseconds)
@@ -149,13 +156,18 @@ pub fn read_history(
     let mut entries = Vec::with_capacity(newest.len());
     for run in newest.chunks(512) {
         interrupt::check()?;
-        let paths: Vec<&str> = run.iter().map(|(commit, _)| commit.file.path.as_str()).collect();
-        for ((commit, file_time), bytes) in run.iter().zip(storage.read_many(&paths)) {
+        let files: Vec<_> = run.iter().map(|(commit, _)| (&commit.file, commit.version)).collect();
+        let mut decoder = ActionDecoder::new(Wanted { commit_infos: true, ..Wanted::default() });
+        decode_files(storage, &files, &mut decoder)?;
+        let actions = decoder.finish()?;
+        let mut infos = actions.commit_infos.iter().peekable();
+        for (number, (commit, file_time)) in run.iter().enumerate() {
             let located = |error: Error| error.at_path(commit.file.path.clone()).at_version(commit.version);
-            let bytes = bytes.map_err(located)?;
-            let info = commit_info(&bytes).map_err(located)?;
-            let info: Map<String, Value> = match info {
-                Some(text) => serde_json::from_str(&text).map_err(|cause| {
+            let end = actions.starts.get(number + 1).copied().unwrap_or(actions.places);
+            let text = infos.next_if(|(place, _)| *place < end).map(|(_, text)| text.as_str());
+            while infos.next_if(|(place, _)| *place < end).is_some() {} // a second one is nobody's
+            let info: Map<String, Value> = match text {
+                Some(text) => serde_json::from_str(text).map_err(|cause| {
                     located(Error::corrupt("commit.action", "commitInfo cannot be read").because(cause))
                 })?,
                 None => Map::new(),
@@ -207,8 +219,8 @@ pub fn history_batch(entries: &[HistoryEntry]) -> Result<RecordBatch> {
         Arc::new(TimestampMicrosecondArray::from_iter_values(instant).with_timezone("UTC")),
     ];
     for field in schema.fields().iter().skip(2) {
-        let values = entries.iter().map(|entry| entry.info.get(field.name()).filter(|value| !value.is_null()));
-        columns.push(column(field.data_type(), values).map_err(columns_error)?);
+        let mut values = entries.iter().map(|entry| entry.info.get(field.name()).filter(|value| !value.is_null()));
+        columns.push(column(field.data_type(), &mut values).map_err(columns_error)?);
     }
     RecordBatch::try_new(schema, columns).map_err(columns_error)
 }
@@ -220,7 +232,7 @@ fn columns_error(cause: arrow_schema::ArrowError) -> Error {
 /// JSON values as a column of this type: those of another type are null, text takes any value.
 pub(super) fn column<'a>(
     data_type: &DataType,
-    values: impl Iterator<Item = Option<&'a Value>>,
+    values: &mut dyn Iterator<Item = Option<&'a Value>>, // dyn: structs go down with another kind
 ) -> std::result::Result<ArrayRef, ArrowError> {
     Ok(match data_type {
         DataType::Int64 => {
@@ -249,7 +261,7 @@ pub(super) fn column<'a>(
         DataType::Struct(fields) => {
             let objects: Vec<_> = values.map(|value| value.and_then(Value::as_object)).collect();
             let child = |field: &Arc<Field>| {
-                column(field.data_type(), objects.iter().map(|object| object.and_then(|object| object.get(field.name()))))
+                column(field.data_type(), &mut objects.iter().map(|object| object.and_then(|object| object.get(field.name()))))
             };
             let children = fields.iter().map(child).collect::<std::result::Result<Vec<_>, _>>()?;
             let nulls = objects.iter().map(Option::is_some).collect::<Vec<bool>>().into();

@@ -81,8 +81,12 @@ impl LogListing {
     /// Lists `_delta_log` from version `from` on.
     pub fn read(storage: &dyn Storage, from: u64) -> Result<Self> {
         let first = format!("{from:020}.");
-        let files = storage.list(LOG_DIRECTORY, if from == 0 { "" } else { &first })?;
-        Ok(Self::of(files, from))
+        match storage.list(LOG_DIRECTORY, if from == 0 { "" } else { &first }) {
+            Ok(files) => Ok(Self::of(files, from)),
+            // some stores have no empty directories
+            Err(error) if error.code() == "storage.not_found" => Ok(Self::of(Vec::new(), from)),
+            Err(error) => Err(error),
+        }
     }
 
     /// Sorts files that are already listed.

@@ -1,6 +1,7 @@
 //! Which files the log consists of, and which of them make up a version.
 
 pub mod actions;
+pub mod commit;
 pub mod hint;
 pub mod history;
 pub mod listing;

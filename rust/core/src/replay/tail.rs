@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::log::TailFile;
+use crate::log::commit::{WHOLE_FILE, decode_files};
 use crate::storage::Storage;
 use crate::storage::pool::ordered;
 
@@ -27,12 +28,12 @@ pub fn decode_tail(storage: &Arc<dyn Storage>, tail: &[TailFile], wanted: &Wante
 }
 
 fn decode_run(storage: &dyn Storage, run: &[TailFile], wanted: &Wanted) -> Result<Vec<ActionBatch>> {
-    let paths: Vec<&str> = run.iter().map(|file| file.file.path.as_str()).collect();
     let mut decoder = ActionDecoder::new(wanted.clone());
+    let files: Vec<_> = run.iter().map(|file| (&file.file, file.end)).collect();
     let mut batches = Vec::with_capacity(1);
-    for (file, bytes) in run.iter().zip(storage.read_many(&paths)) {
-        let located = |error: Error| error.at_path(file.file.path.clone()).at_version(file.end);
-        decoder.decode(&bytes.map_err(located)?).map_err(located)?;
+    // a decoder takes a run of small files, or a large one, before it is full
+    for files in files.chunk_by(|_, next| next.0.size <= WHOLE_FILE) {
+        decode_files(storage, files, &mut decoder)?;
         if decoder.is_full() {
             batches.push(decoder.finish()?);
         }

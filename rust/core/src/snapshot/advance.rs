@@ -11,7 +11,8 @@ use super::{Definition, Inner, Snapshot, lock, refused};
 use crate::codec::commit::{ActionBatch, Wanted};
 use crate::codec::file_actions::{ADD_FIELDS, FileField};
 use crate::error::{Error, Result};
-use crate::log::history::in_commit_timestamp;
+use crate::log::commit::read_commit_info;
+use crate::log::history::required_in_commit_timestamp;
 use crate::log::{LogListing, LogSegment, TailFile, VersionedFile, path};
 use crate::replay::{ActiveFiles, Reconciler, Source, decode_tail};
 
@@ -113,12 +114,8 @@ fn in_commit_time(source: &Source, definition: &Definition, segment: &LogSegment
     let Some(commit) = segment.last_commit.as_ref().filter(|_| definition.in_commit_timestamps_at(segment.version)) else {
         return Ok(None);
     };
-    let located = |error: Error| error.at_path(commit.path.clone()).at_version(segment.version);
-    let found = source.storage.read(&commit.path).and_then(|bytes| in_commit_timestamp(&bytes)).map_err(located)?;
-    found.map(Some).ok_or_else(|| {
-        let message = "in-commit timestamps are enabled, but the commit's commitInfo has none: ask its writer";
-        located(Error::corrupt("commit.in_commit_timestamp", message))
-    })
+    let info = read_commit_info(&*source.storage, commit, segment.version)?;
+    required_in_commit_timestamp(info.as_deref(), commit, segment.version).map(Some)
 }
 
 /// The older segment with the newer commits of the listing behind it.

@@ -12,7 +12,8 @@ use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
 use crate::codec::version_checksum::VersionChecksum;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::hint::Hint;
-use crate::log::history::in_commit_timestamp;
+use crate::log::commit::decode_file;
+use crate::log::history::required_in_commit_timestamp;
 use crate::log::{Avoid, LogListing, LogSegment, LogWarning};
 use crate::replay::{Checkpoint, LogState, Source, decode_tail};
 use crate::spec::actions::{Metadata, Protocol};
@@ -68,7 +69,13 @@ fn open(source: &Source, segment: LogSegment, mut warnings: Vec<LogWarning>, str
     let located = |error: Error| error.at_version(version);
     warnings.extend(empty_commits(&segment));
     let newest = newest_commit(source, &segment).map_err(located)?;
-    let checksum = read_checksum(source, &segment, &mut warnings)?;
+    let mut checksum = read_checksum(source, &segment, &mut warnings)?;
+    if let Some(Err(error)) = checksum.as_ref().map(|checksum| check_definition(checksum, &newest.actions)) {
+        let message = format!("the commit was believed: {}", error.message());
+        let path = segment.checksum.as_ref().map(|file| file.path.clone()).unwrap_or_default();
+        warnings.push(LogWarning::new(error.code(), path, Some(version), message));
+        checksum = None;
+    }
     let known = checksum.as_ref().filter(|checksum| checksum.answers).and_then(|checksum| {
         Some((checksum.values.protocol.clone()?, checksum.values.metadata.clone()?))
     });
@@ -82,9 +89,6 @@ fn open(source: &Source, segment: LogSegment, mut warnings: Vec<LogWarning>, str
             both
         }
     };
-    if let Some(checksum) = &checksum {
-        check_definition(checksum, &newest.actions).map_err(located)?;
-    }
     let definition = Definition::new(protocol, metadata, &mut warnings).map_err(located)?;
     let in_commit_timestamp = in_commit_time(&definition, &segment, &newest, checksum.as_ref())?;
     if strict {
@@ -108,22 +112,22 @@ fn open(source: &Source, segment: LogSegment, mut warnings: Vec<LogWarning>, str
 
 /// The commit of the version itself.
 #[derive(Default)]
-pub(super) struct NewestCommit {
-    pub(super) actions: ActionBatch,
-    in_commit_timestamp: Option<i64>,
+struct NewestCommit {
+    actions: ActionBatch,
+}
+
+impl NewestCommit {
+    fn commit_info(&self) -> Option<&str> {
+        self.actions.commit_infos.first().map(|(_, text)| text.as_str())
+    }
 }
 
 /// Reads the version's own commit: a torn one is found before anything is said about the version.
 fn newest_commit(source: &Source, segment: &LogSegment) -> Result<NewestCommit> {
     let Some(file) = &segment.last_commit else { return Ok(NewestCommit::default()) };
-    let bytes = source.storage.read(&file.path)?;
-    let located = |error: Error| error.at_path(file.path.clone());
-    let mut decoder = ActionDecoder::new(Wanted { control: true, ..Wanted::default() });
-    decoder.decode(&bytes).map_err(located)?;
-    Ok(NewestCommit {
-        actions: decoder.finish().map_err(located)?,
-        in_commit_timestamp: in_commit_timestamp(&bytes).map_err(located)?,
-    })
+    let mut decoder = ActionDecoder::new(Wanted { control: true, commit_infos: true, ..Wanted::default() });
+    decode_file(&*source.storage, file, segment.version, &mut decoder)?;
+    Ok(NewestCommit { actions: decoder.finish()? })
 }
 
 pub(super) fn empty_commits(segment: &LogSegment) -> Vec<LogWarning> {
@@ -195,13 +199,9 @@ fn in_commit_time(
     if !definition.in_commit_timestamps_at(segment.version) {
         return Ok(None);
     }
-    let found = newest.in_commit_timestamp.or(checksum.and_then(|checksum| checksum.values.in_commit_timestamp));
-    if found.is_none() {
-        if let Some(commit) = &segment.last_commit {
-            let message = "in-commit timestamps are enabled, but the commit's commitInfo has none: ask its writer";
-            let error = Error::corrupt("commit.in_commit_timestamp", message);
-            return Err(error.at_path(commit.path.clone()).at_version(segment.version));
-        }
+    if let Some(known) = checksum.and_then(|checksum| checksum.values.in_commit_timestamp) {
+        return Ok(Some(known));
     }
-    Ok(found)
+    let Some(commit) = &segment.last_commit else { return Ok(None) };
+    required_in_commit_timestamp(newest.commit_info(), commit, segment.version).map(Some)
 }

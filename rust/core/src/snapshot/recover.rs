@@ -11,7 +11,9 @@ use crate::replay::Source;
 /// Whether the segment can do without the file that the error names: then the file is added to what
 /// is avoided, and the warning says so.
 pub(super) fn pass_over(error: &Error, segment: &LogSegment, avoid: &mut Avoid) -> Option<LogWarning> {
-    let broken = error.kind() == ErrorKind::Corrupt && !error.code().starts_with("path.");
+    // a path that leads out of the table is an attack, and a log without a protocol no file's fault
+    let broken = error.kind() == ErrorKind::Corrupt
+        && !["path.", "log."].iter().any(|group| error.code().starts_with(group));
     if !broken && error.code() != "storage.not_found" {
         return None;
     }

@@ -7,6 +7,7 @@ use std::fmt::Debug;
 use super::{Checksum, Snapshot};
 use crate::codec::commit::ActionBatch;
 use crate::error::{Error, Result};
+use crate::log::LogWarning;
 use crate::replay::LogState;
 use crate::spec::actions::Protocol;
 
@@ -57,9 +58,21 @@ impl Snapshot {
     }
 
     /// The number of live files, and their total size where it is known, against the checksum.
+    ///
+    /// The log is the authority, so a checksum that disagrees is passed over with a warning; where a
+    /// commit is empty it is the only witness of what was lost, and the disagreement an error.
     pub(super) fn verify_totals(&self, num_files: u64, size_in_bytes: Option<u64>) -> Result<()> {
         let Some(checksum) = &self.0.checksum else { return Ok(()) };
-        check(checksum, "the number of files", checksum.values.num_files.as_ref(), Some(&num_files))?;
-        check(checksum, "the total size", checksum.values.table_size_bytes.as_ref(), size_in_bytes.as_ref())
+        let files = check(checksum, "the number of files", checksum.values.num_files.as_ref(), Some(&num_files));
+        let totals = files.and_then(|()| {
+            check(checksum, "the total size", checksum.values.table_size_bytes.as_ref(), size_in_bytes.as_ref())
+        });
+        match totals {
+            Err(error) if checksum.answers => {
+                let message = format!("the log was believed: {}", error.message());
+                self.warn(LogWarning::new(error.code(), checksum.path.clone(), Some(self.version()), message))
+            }
+            other => other,
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! May the caller's wish to stop (Ctrl-C) reach long work? Here it does.
+//! How the caller's wish to stop (Ctrl-C) reaches long work.
 //!
 //! The binding installs one hook; loops and waits of this crate ask [`check`] often, and the hook is
 //! called at most every 50 ms in each thread.
@@ -33,6 +33,9 @@ pub fn check() -> Result<()> {
     let Some(hook) = HOOK.get() else {
         return Ok(());
     };
+    if rayon::current_thread_index().is_some() {
+        return Ok(()); // who waits for this worker asks
+    }
     let now = Instant::now();
     if LAST
         .get()

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-use super::{FileMeta, Storage, interrupt, ordered::ordered, pool};
+use super::{FileMeta, Storage, interrupt, ordered::ordered, pool, refuse_climbing};
 use crate::error::{Error, Result};
 
 /// So many files are read one after the other: a thread hop costs more than a small read.
@@ -41,12 +41,7 @@ impl LocalStorage {
     }
 
     fn full_path(&self, path: &str) -> Result<String> {
-        if path.split('/').any(|part| part == "..") {
-            return Err(
-                Error::invalid("path.escapes_root", "a storage path may not contain `..`")
-                    .at_path(path),
-            );
-        }
+        refuse_climbing(path)?;
         if path.starts_with('/') {
             return Ok(path.to_owned());
         }

@@ -13,16 +13,23 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 
+pub mod counting;
+pub mod fault;
 pub mod interrupt;
 mod local;
 mod location;
+mod object;
 mod ordered;
 mod per_process;
 pub mod pool;
 mod resolve;
+mod runtime;
 
+pub use counting::CountingStorage;
+pub use fault::FaultStorage;
 pub use local::LocalStorage;
 pub use location::{Location, StoreKind};
+pub use object::ObjectStorage;
 pub use resolve::PathResolver;
 
 /// A file as a listing shows it.
@@ -92,12 +99,43 @@ pub fn open_location(
     location: &Location,
     options: &[(String, String)],
 ) -> Result<Arc<dyn Storage>> {
-    let _later = options;
-    match location.kind() {
-        StoreKind::Local => Ok(Arc::new(LocalStorage::new(
-            location.root(),
-            location.path(),
-        ))),
-        _ => Err(Error::unsupported("storage.scheme", "not yet")),
+    Ok(match location.kind() {
+        StoreKind::Local => Arc::new(LocalStorage::new(location.root(), location.path())),
+        _ => Arc::new(ObjectStorage::new(location, options)?),
+    })
+}
+
+/// The last line of defence for what a [`PathResolver`] has judged already.
+fn refuse_climbing(path: &str) -> Result<()> {
+    if path.split('/').any(|part| part == "..") {
+        let error = Error::invalid("path.escapes_root", "a storage path may not contain `..`");
+        return Err(error.at_path(path));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opens_what_the_uri_names() {
+        let options = [("aws_region".to_owned(), "eu-west-1".to_owned())];
+        for (uri, root, kind) in [
+            ("/tmp/t", "file:///tmp/t", "LocalStorage"),
+            ("file:///tmp/t", "file:///tmp/t", "LocalStorage"),
+            ("memory://open/t", "memory://open/t", "ObjectStorage"),
+            ("s3://bucket/t/", "s3://bucket/t", "ObjectStorage"),
+        ] {
+            let storage = open(uri, &options).unwrap();
+            assert_eq!(storage.root(), root);
+            assert!(format!("{storage:?}").starts_with(kind), "{storage:?}");
+        }
+        assert_eq!(
+            open("gs://bucket/t", &options).unwrap_err().code(),
+            "options.unknown"
+        );
+        assert_eq!(open("hdfs://host/t", &[]).unwrap_err().code(), "uri.scheme");
     }
 }

@@ -96,7 +96,7 @@ impl PathResolver {
         for root in allowed {
             if below(path, root).is_some() {
                 return if store.same_store(&self.root) {
-                    Ok(format!("/{path}"))
+                    Ok(format!("/{}", store.key_of(path)))
                 } else {
                     Err(Error::unsupported(
                         "path.other_store",
@@ -333,6 +333,13 @@ mod tests {
         }
         let found = resolver("s3://b/t", &["s3://b/u/"]);
         assert_eq!(found.resolve("", "s3a://b/u/a").unwrap(), "/u/a");
+        let account = "https://acct.blob.core.windows.net/container";
+        let found = resolver(&format!("{account}/t"), &[&format!("{account}/u")]);
+        assert_eq!(found.resolve("", &format!("{account}/t/a")).unwrap(), "a");
+        assert_eq!(
+            found.resolve("", &format!("{account}/u/a")).unwrap(),
+            "/u/a"
+        );
     }
 
     proptest! {

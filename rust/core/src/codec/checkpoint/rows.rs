@@ -13,7 +13,7 @@ use super::chunks::Chunks;
 use super::units::all_null;
 use super::{CheckpointFile, Fetch, FileAction, Unit, arrow_error, parquet_error};
 use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField, schema_of};
-use crate::codec::gather::{Keep, gather};
+use crate::codec::gather::{Keep, gather, nulls};
 use crate::codec::statistics::render_stats;
 use crate::error::{Error, Result};
 
@@ -114,8 +114,11 @@ impl FileRows {
         let wrong = || Error::corrupt("checkpoint.columns", format!("{} is not a struct with a path", action.name()));
         let rows = batch.column_by_name(action.name()).and_then(|column| column.as_struct_opt()).ok_or_else(wrong)?;
         let path = rows.column_by_name("path").and_then(|path| path.as_string_view_opt()).ok_or_else(wrong)?;
+        // writers differ in which of the two they declare required: either may be the one that is null
+        let absent = NullBuffer::union(rows.nulls(), path.nulls());
+        let path = StringViewArray::try_new(path.views().clone(), path.data_buffers().to_vec(), absent).map_err(arrow_error)?;
         let vector = rows.column_by_name("deletionVector").and_then(|vector| vector.as_struct_opt());
-        Ok(Self { path: path.clone(), vector: vector.map(normal_vector).transpose()?, rows: rows.clone() })
+        Ok(Self { path, vector: vector.map(normal_vector).transpose()?, rows: rows.clone() })
     }
 
     /// The `path` of each row; null where the row is another action.
@@ -130,7 +133,6 @@ impl FileRows {
 
     /// The rows that hold the action.
     pub fn present(&self) -> BooleanBuffer {
-        // a struct that is null has null children, so the path alone tells
         self.path.nulls().map_or_else(|| BooleanBuffer::new_set(self.path.len()), |nulls| nulls.inner().clone())
     }
 
@@ -144,9 +146,9 @@ impl FileRows {
     fn column(&self, field: FileField, keep: &Keep) -> Result<ArrayRef> {
         let wanted = field.data_type();
         if field == FileField::DeletionVector {
-            let Some(vector) = &self.vector else { return Ok(new_null_array(&wanted, keep.rows())) };
+            let Some(vector) = &self.vector else { return Ok(nulls(&wanted, keep.rows())) };
             let kept = gather(&(Arc::new(vector.clone()) as ArrayRef), keep).map_err(arrow_error)?;
-            return if kept.data_type() == &wanted { Ok(kept) } else { Ok(new_null_array(&wanted, keep.rows())) };
+            return if kept.data_type() == &wanted { Ok(kept) } else { Ok(nulls(&wanted, keep.rows())) };
         }
         let name = field.name();
         let column = self.rows.column_by_name(name);
@@ -155,11 +157,11 @@ impl FileRows {
                 let kept = gather(&(Arc::new(parsed.clone()) as ArrayRef), keep).map_err(arrow_error)?;
                 return match kept.as_struct_opt() {
                     Some(kept) => render_stats(kept).map(|text| Arc::new(text) as ArrayRef),
-                    None => Ok(new_null_array(&wanted, keep.rows())),
+                    None => Ok(nulls(&wanted, keep.rows())),
                 };
             }
         }
-        let Some(column) = column else { return Ok(new_null_array(&wanted, keep.rows())) };
+        let Some(column) = column else { return Ok(nulls(&wanted, keep.rows())) };
         let kept = gather(column, keep).map_err(arrow_error)?;
         if kept.data_type() == &wanted {
             return Ok(kept);

@@ -1,0 +1,72 @@
+"""The main job on the sample table: its snapshot, its files as Arrow, and the same in Spark.
+
+``python demo/demo.py [URI]``: the sample table is ``demo/orders``, unless another one is named.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import deltareplay as dr
+from pyspark.sql import SparkSession
+
+SAMPLE = Path(__file__).parent / "orders"
+
+
+def main(uri: str) -> None:
+    """Prints one table: snapshot, history, files, and the files again as Spark sees them."""
+    table = dr.Table(uri)
+    snapshot = table.snapshot()
+
+    title("The snapshot")
+    print(snapshot)
+    print(f"name and comment  {snapshot.metadata.name}, {snapshot.metadata.description}")
+    print(f"partitioned by    {', '.join(snapshot.partition_columns)}")
+    print(f"readers need      version {snapshot.protocol.min_reader_version}, ", end="")
+    print(f"features {', '.join(snapshot.protocol.reader_features or ()) or 'none'}")
+    print(f"live files        {snapshot.num_files}, {snapshot.size_in_bytes:,} bytes")
+    print(f"schema\n{snapshot.schema.to_string(show_field_metadata=False)}")
+
+    title("Its history")
+    for commit in table.history().select(["version", "timestamp", "operation"]).to_pylist():
+        print(
+            f"{commit['version']:3}  {commit['timestamp']:%Y-%m-%d %H:%M:%S}  {commit['operation']}"
+        )
+
+    title("Its files as Arrow (pyarrow.Table)")
+    files = snapshot.files()
+    print(files.schema.to_string(show_field_metadata=False))
+    for file in files.select(["path", "size", "deletionVector"]).to_pylist():
+        vector = file["deletionVector"]
+        deleted = f"  {vector['cardinality']} rows deleted" if vector else ""
+        print(f"{file['size']:6}  {file['path']}{deleted}")
+
+    title("The same as a Spark DataFrame")
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .appName("deltareplay demo")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .getOrCreate()
+    )
+    try:
+        frame = spark.createDataFrame(files)
+        frame.printSchema()
+        frame.createOrReplaceTempView("files")
+        spark.sql(
+            "SELECT partitionValues.country AS country, count(*) AS files, sum(size) AS bytes, "
+            "sum(get_json_object(stats, '$.numRecords') - coalesce(deletionVector.cardinality, 0)) "
+            "AS rows FROM files GROUP BY 1 ORDER BY 1"
+        ).show()
+    finally:
+        spark.stop()
+
+
+def title(text: str) -> None:
+    """Prints a heading."""
+    print(f"\n{text}\n{'-' * len(text)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else str(SAMPLE))

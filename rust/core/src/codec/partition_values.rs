@@ -1,0 +1,321 @@
+//! Partition value strings in, typed columns out.
+//!
+//! The log has partition values as a map of strings; a table has few distinct ones, so that each
+//! distinct string is parsed once and the rows are gathered from those.
+//!
+//! Protocol: "Partition Value Serialization".
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType,
+};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, BooleanArray, MapArray, PrimitiveArray, StringViewArray,
+    StructArray, UInt32Array, new_null_array,
+};
+use arrow_buffer::NullBuffer;
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType, FieldRef, TimeUnit};
+use arrow_select::take::take;
+
+use crate::codec::statistics::values::{self, Excess};
+use crate::error::{Error, Result};
+
+/// What becomes of a string that is no value of its column's type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unparsable {
+    /// An error: a wrong partition value would put rows where they do not belong.
+    #[default]
+    Refuse,
+    /// Null, for a caller that only looks around.
+    Null,
+}
+
+/// The partition values of each row as a struct: one nullable field for each of `columns` (the name
+/// under which the map has it, and the field to give), in their order.
+///
+/// Null, the empty string and a key that the map lacks are null; keys beyond `columns` are ignored;
+/// a null map gives a null row. Timestamps may be ISO-8601 with an offset or `yyyy-MM-dd HH:mm:ss`,
+/// which is taken as UTC; bytes are those of the string; decimals are brought to the column's scale.
+///
+/// # Errors
+///
+/// - Corrupt: `partition_value.parse`, with column and value, where [`Unparsable::Refuse`] is asked.
+/// - Unsupported: `partition_value.type` for a column of a type that cannot partition a table.
+pub fn parse_partition_values(
+    map: &MapArray,
+    columns: &[(String, FieldRef)],
+    unparsable: Unparsable,
+) -> Result<StructArray> {
+    let keys = cast(map.keys(), &DataType::Utf8View).map_err(odd_map)?;
+    let values = cast(map.values(), &DataType::Utf8View).map_err(odd_map)?;
+    let (keys, values) = (as_views(&keys)?, as_views(&values)?);
+    let mut gathered: Vec<_> = columns
+        .iter()
+        .map(|(_, field)| Gather::new(map.len(), field))
+        .collect();
+    collect(map, keys, values, columns, &mut gathered);
+
+    let mut fields = Vec::with_capacity(columns.len());
+    let mut arrays = Vec::with_capacity(columns.len());
+    for ((_, field), gather) in columns.iter().zip(gathered) {
+        let distinct: ArrayRef = match &gather.distinct {
+            Some(distinct) => parse_distinct(&distinct.values, field, unparsable)?,
+            None => Arc::new(values.clone()),
+        };
+        let rows = take(&distinct, &UInt32Array::from(gather.places), None)
+            .and_then(|rows| cast(&rows, field.data_type()))
+            .map_err(|cause| unsupported(field).because(cause))?;
+        fields.push(Arc::new(field.as_ref().clone().with_nullable(true)));
+        arrays.push(rows);
+    }
+    StructArray::try_new_with_length(fields.into(), arrays, map.nulls().cloned(), map.len())
+        .map_err(odd_map)
+}
+
+fn odd_map(cause: ArrowError) -> Error {
+    Error::corrupt(
+        "partition_value.map",
+        "partition values are no map of strings",
+    )
+    .because(cause)
+}
+
+fn as_views(array: &ArrayRef) -> Result<&StringViewArray> {
+    array.as_any().downcast_ref().ok_or_else(|| {
+        Error::corrupt(
+            "partition_value.map",
+            "partition values are no map of strings",
+        )
+    })
+}
+
+fn unsupported(field: &FieldRef) -> Error {
+    let message = format!(
+        "column `{}` has type {}, which cannot partition a table: read its partition values as strings",
+        field.name(),
+        field.data_type(),
+    );
+    Error::unsupported("partition_value.type", message)
+}
+
+/// Where each row of one column finds its value.
+struct Gather<'a> {
+    places: Vec<Option<u32>>,
+    /// The strings that `places` counts in; without it they count in the map's own values.
+    distinct: Option<Distinct<'a>>,
+}
+
+/// The distinct strings of one column, in order of appearance.
+#[derive(Default)]
+struct Distinct<'a> {
+    values: Vec<&'a str>,
+    places: HashMap<&'a str, u32>,
+    last: u32,
+}
+
+impl Gather<'_> {
+    fn new(rows: usize, field: &FieldRef) -> Self {
+        let verbatim = matches!(
+            field.data_type(),
+            DataType::Utf8
+                | DataType::LargeUtf8
+                | DataType::Utf8View
+                | DataType::Binary
+                | DataType::LargeBinary
+                | DataType::BinaryView
+        );
+        Self {
+            places: vec![None; rows],
+            distinct: (!verbatim).then(Distinct::default),
+        }
+    }
+}
+
+impl<'a> Distinct<'a> {
+    /// The place of a string. Neighbours mostly share it.
+    #[inline]
+    fn place(&mut self, value: &'a str) -> u32 {
+        if self.values.get(self.last as usize) == Some(&value) {
+            return self.last;
+        }
+        let Self { values, places, .. } = self;
+        self.last = *places.entry(value).or_insert_with(|| {
+            values.push(value);
+            (values.len() - 1) as u32
+        });
+        self.last
+    }
+}
+
+/// Finds the value of each row and column. Of equal keys in one map the first counts.
+fn collect<'a>(
+    map: &MapArray,
+    keys: &StringViewArray,
+    values: &'a StringViewArray,
+    columns: &[(String, FieldRef)],
+    gathered: &mut [Gather<'a>],
+) {
+    let by_name: HashMap<&str, usize> = columns
+        .iter()
+        .enumerate()
+        .rev()
+        .map(|(at, (name, _))| (name.as_str(), at))
+        .collect();
+    // Maps of one table have their keys in one order: remember which column came at which place.
+    let mut guesses: Vec<usize> = (0..columns.len()).collect();
+    let entries = |offset: &i32| usize::try_from(*offset).unwrap_or_default();
+    let offsets = map.value_offsets().iter().map(entries);
+    for (row, (start, end)) in offsets.clone().zip(offsets.skip(1)).enumerate() {
+        if map.is_null(row) {
+            continue;
+        }
+        for (slot, entry) in (start..end.min(keys.len())).enumerate() {
+            let key = keys.value(entry);
+            let guess = guesses.get(slot).copied().unwrap_or(usize::MAX);
+            let column = match columns.get(guess) {
+                Some((name, _)) if name == key => guess,
+                _ => match by_name.get(key) {
+                    Some(column) => *column,
+                    None => continue,
+                },
+            };
+            if let Some(guess) = guesses.get_mut(slot) {
+                *guess = column;
+            }
+            let Some(gather) = gathered.get_mut(column) else {
+                continue;
+            };
+            let Some(place @ None) = gather.places.get_mut(row) else {
+                continue;
+            };
+            if values.is_null(entry) || values.value(entry).is_empty() {
+                continue;
+            }
+            *place = match &mut gather.distinct {
+                Some(distinct) => Some(distinct.place(values.value(entry))),
+                None => u32::try_from(entry).ok(),
+            };
+        }
+    }
+}
+
+/// Parses the distinct strings of one column.
+fn parse_distinct(texts: &[&str], field: &FieldRef, unparsable: Unparsable) -> Result<ArrayRef> {
+    let column = Column {
+        texts,
+        field,
+        unparsable,
+    };
+    let array = match field.data_type() {
+        DataType::Null => Ok(new_null_array(&DataType::Null, texts.len())),
+        DataType::Boolean => {
+            let values = column.values(boolean)?;
+            Ok(Arc::new(BooleanArray::from(values)) as ArrayRef)
+        }
+        DataType::Int8 => column.primitive::<Int8Type>(|text| text.trim().parse().ok()),
+        DataType::Int16 => column.primitive::<Int16Type>(|text| text.trim().parse().ok()),
+        DataType::Int32 => column.primitive::<Int32Type>(|text| text.trim().parse().ok()),
+        DataType::Int64 => column.primitive::<Int64Type>(|text| text.trim().parse().ok()),
+        DataType::Float32 => column.primitive::<Float32Type>(|text| java_float(text).parse().ok()),
+        DataType::Float64 => column.primitive::<Float64Type>(|text| java_float(text).parse().ok()),
+        DataType::Decimal128(precision, scale) => column.primitive::<Decimal128Type>(|text| {
+            values::decimal(text.trim(), *precision, *scale, Excess::Round)
+        }),
+        DataType::Date32 => column.primitive::<Date32Type>(|text| values::date(text.trim())),
+        DataType::Timestamp(unit, zone) => {
+            let parse = |text: &str| values::timestamp(text.trim(), *unit, zone.is_some());
+            match unit {
+                TimeUnit::Second => column.primitive::<TimestampSecondType>(parse),
+                TimeUnit::Millisecond => column.primitive::<TimestampMillisecondType>(parse),
+                TimeUnit::Microsecond => column.primitive::<TimestampMicrosecondType>(parse),
+                TimeUnit::Nanosecond => column.primitive::<TimestampNanosecondType>(parse),
+            }
+        }
+        _ if unparsable == Unparsable::Null => Ok(new_null_array(field.data_type(), texts.len())),
+        _ => Err(unsupported(field)),
+    }?;
+    Ok(array)
+}
+
+/// The distinct strings of one column on their way to values.
+struct Column<'a> {
+    texts: &'a [&'a str],
+    field: &'a FieldRef,
+    unparsable: Unparsable,
+}
+
+impl Column<'_> {
+    fn primitive<T: ArrowPrimitiveType>(
+        &self,
+        parse: impl Fn(&str) -> Option<T::Native>,
+    ) -> Result<ArrayRef> {
+        let values = self.values(parse)?;
+        let nulls: NullBuffer = values.iter().map(Option::is_some).collect();
+        let values = values.into_iter().map(Option::unwrap_or_default).collect();
+        // The column's own type: it carries precision, scale and time zone.
+        let array = PrimitiveArray::<T>::new(values, Some(nulls));
+        Ok(Arc::new(
+            array.with_data_type(self.field.data_type().clone()),
+        ))
+    }
+
+    fn values<V>(&self, parse: impl Fn(&str) -> Option<V>) -> Result<Vec<Option<V>>> {
+        let one = |text: &&str| match (parse(text), self.unparsable) {
+            (None, Unparsable::Refuse) => Err(self.refuse(text)),
+            (value, _) => Ok(value),
+        };
+        self.texts.iter().map(one).collect()
+    }
+
+    fn refuse(&self, text: &str) -> Error {
+        const SHOWN: usize = 80;
+        let shown: String = text.chars().take(SHOWN).collect();
+        let message = format!(
+            "partition column `{}` is {}, but a file has the value `{}`{}: rewrite that file's add \
+             action, or read the partition values as strings",
+            self.field.name(),
+            self.field.data_type(),
+            shown.escape_debug(),
+            if shown.len() < text.len() {
+                " (cut)"
+            } else {
+                ""
+            },
+        );
+        Error::corrupt("partition_value.parse", message)
+    }
+}
+
+/// The words that Spark's cast takes, in any case.
+fn boolean(text: &str) -> Option<bool> {
+    let is = |words: &[&str]| {
+        words
+            .iter()
+            .any(|word| text.trim().eq_ignore_ascii_case(word))
+    };
+    if is(&["true", "t", "yes", "y", "1"]) {
+        Some(true)
+    } else {
+        is(&["false", "f", "no", "n", "0"]).then_some(false)
+    }
+}
+
+/// A number as Java spells it, without the suffix for its type (`1.5d`).
+fn java_float(text: &str) -> &str {
+    let text = text.trim();
+    match text.strip_suffix(['d', 'D', 'f', 'F']) {
+        Some(number) if number.ends_with(|last: char| last.is_ascii_digit() || last == '.') => {
+            number
+        }
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+mod tests;

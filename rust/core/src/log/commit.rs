@@ -1,0 +1,82 @@
+//! Files of action lines, from storage into a decoder: large ones piece by piece.
+//!
+//! A commit of any size is read; what is held at once is one piece, and one line that spans pieces.
+
+use bytes::Bytes;
+
+use crate::codec::commit::{ActionDecoder, Wanted};
+use crate::error::{Error, Result};
+use crate::storage::{FileMeta, Storage};
+
+/// Files up to this length are read at once.
+pub const WHOLE_FILE: u64 = 64 << 20;
+
+/// Longer ones in pieces of this length.
+const PIECE: u64 = 16 << 20;
+
+/// A line longer than this is refused: the longest of real logs have some ten megabytes.
+const MAX_LINE: usize = 128 << 20;
+
+/// Decodes files of one table, side by side where they are small; oldest first.
+///
+/// # Errors
+///
+/// As [`ActionDecoder::decode`], with path and version; `commit.line_too_long`.
+pub fn decode_files(storage: &dyn Storage, files: &[(&FileMeta, u64)], decoder: &mut ActionDecoder) -> Result<()> {
+    let small: Vec<&str> =
+        files.iter().filter(|(file, _)| file.size <= WHOLE_FILE).map(|(file, _)| file.path.as_str()).collect();
+    let mut read = storage.read_many(&small).into_iter();
+    for (file, version) in files {
+        let located = |error: Error| error.at_path(file.path.clone()).at_version(*version);
+        if file.size > WHOLE_FILE {
+            decode_in_pieces(storage, file, decoder).map_err(located)?;
+            continue;
+        }
+        let bytes = read.next().unwrap_or_else(|| Ok(Bytes::new())).map_err(located)?;
+        decoder.decode(&bytes).map_err(located)?;
+    }
+    Ok(())
+}
+
+/// Decodes one file.
+pub fn decode_file(storage: &dyn Storage, file: &FileMeta, version: u64, decoder: &mut ActionDecoder) -> Result<()> {
+    decode_files(storage, &[(file, version)], decoder)
+}
+
+/// The text of the first `commitInfo` of a commit, if there is one.
+pub fn read_commit_info(storage: &dyn Storage, file: &FileMeta, version: u64) -> Result<Option<String>> {
+    let mut decoder = ActionDecoder::new(Wanted { commit_infos: true, ..Wanted::default() });
+    decode_file(storage, file, version, &mut decoder)?;
+    Ok(decoder.finish()?.commit_infos.into_iter().next().map(|(_, text)| text))
+}
+
+fn decode_in_pieces(storage: &dyn Storage, file: &FileMeta, decoder: &mut ActionDecoder) -> Result<()> {
+    decoder.begin_file();
+    let mut held: Vec<u8> = Vec::new();
+    let (mut start, mut line) = (0_u64, 0_u64);
+    let mut at = 0;
+    while at < file.size {
+        let end = file.size.min(at.saturating_add(PIECE));
+        let searched = held.len();
+        for bytes in storage.read_ranges(&file.path, std::slice::from_ref(&(at..end)))? {
+            held.extend_from_slice(&bytes);
+        }
+        at = end;
+        let whole = if at == file.size {
+            held.len()
+        } else {
+            let new = held.get(searched..).unwrap_or_default();
+            memchr::memrchr(b'\n', new).map_or(0, |found| searched + found + 1)
+        };
+        if held.len() - whole > MAX_LINE {
+            let message = format!("a line is longer than {MAX_LINE} bytes: no action is; ask the writer of the file");
+            return Err(Error::corrupt("commit.line_too_long", message).at_line(line + 1).at_offset(start));
+        }
+        let lines = held.get(..whole).unwrap_or_default();
+        decoder.decode_piece(lines).map_err(|error| error.shift(line, start))?;
+        line += memchr::memchr_iter(b'\n', lines).count() as u64;
+        start += whole as u64;
+        held.drain(..whole);
+    }
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! A storage that counts: what was asked for, in what order. For tests of how much a read costs.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use super::{FileMeta, Storage};
+use crate::error::Result;
+
+/// What a [`Storage`] can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Operation {
+    /// [`Storage::list`]
+    List,
+    /// [`Storage::read`]
+    Read,
+    /// [`Storage::read_ranges`]
+    ReadRanges,
+    /// [`Storage::read_many`]
+    ReadMany,
+    /// [`Storage::head`]
+    Head,
+    /// [`Storage::put_if_absent`]
+    PutIfAbsent,
+}
+
+/// One call, as it was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// What was asked for.
+    pub operation: Operation,
+    /// The file or files; for a listing one text, the directory, a slash and the name to begin at.
+    pub paths: Vec<String>,
+    /// The ranges of [`Operation::ReadRanges`]; otherwise empty.
+    pub ranges: Vec<Range<u64>>,
+}
+
+/// Passes every call on and keeps a record of it. Clones share the record.
+#[derive(Clone, Debug)]
+pub struct CountingStorage {
+    inner: Arc<dyn Storage>,
+    calls: Arc<Mutex<Vec<Call>>>,
+}
+
+impl CountingStorage {
+    /// Counts what `inner` is asked for.
+    pub fn new(inner: Arc<dyn Storage>) -> Self {
+        Self {
+            inner,
+            calls: Arc::default(),
+        }
+    }
+
+    /// The calls so far, in the order in which they began.
+    pub fn calls(&self) -> Vec<Call> {
+        self.locked().clone()
+    }
+
+    /// The calls since the beginning or the last `take`, which are then forgotten.
+    pub fn take(&self) -> Vec<Call> {
+        std::mem::take(&mut *self.locked())
+    }
+
+    /// How many calls of one kind there were so far.
+    pub fn count(&self, operation: Operation) -> usize {
+        self.locked()
+            .iter()
+            .filter(|call| call.operation == operation)
+            .count()
+    }
+
+    /// Operation and path of all calls so far; a call for many files is one pair for each.
+    pub fn pairs(&self) -> Vec<(Operation, String)> {
+        let calls = self.locked();
+        let pairs = |call: &Call| {
+            call.paths
+                .iter()
+                .map(|path| (call.operation, path.clone()))
+                .collect()
+        };
+        calls
+            .iter()
+            .flat_map(|call| -> Vec<_> { pairs(call) })
+            .collect()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Vec<Call>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn record(&self, operation: Operation, paths: Vec<String>, ranges: &[Range<u64>]) {
+        self.locked().push(Call {
+            operation,
+            paths,
+            ranges: ranges.to_vec(),
+        });
+    }
+}
+
+impl Storage for CountingStorage {
+    fn root(&self) -> &str {
+        self.inner.root()
+    }
+
+    fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
+        self.record(Operation::List, vec![format!("{directory}/{from}")], &[]);
+        self.inner.list(directory, from)
+    }
+
+    fn read(&self, path: &str) -> Result<Bytes> {
+        self.record(Operation::Read, vec![path.to_owned()], &[]);
+        self.inner.read(path)
+    }
+
+    fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.record(Operation::ReadRanges, vec![path.to_owned()], ranges);
+        self.inner.read_ranges(path, ranges)
+    }
+
+    fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
+        let all = paths.iter().map(|path| (*path).to_owned()).collect();
+        self.record(Operation::ReadMany, all, &[]);
+        self.inner.read_many(paths)
+    }
+
+    fn head(&self, path: &str) -> Result<FileMeta> {
+        self.record(Operation::Head, vec![path.to_owned()], &[]);
+        self.inner.head(path)
+    }
+
+    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        self.record(Operation::PutIfAbsent, vec![path.to_owned()], &[]);
+        self.inner.put_if_absent(path, bytes)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+    use crate::storage;
+
+    #[test]
+    fn keeps_a_record_of_every_call() {
+        let counting = CountingStorage::new(storage::open("memory://counting", &[]).unwrap());
+        let clone = counting.clone();
+        assert!(clone.put_if_absent("log/1", b"12345").unwrap());
+        assert_eq!(counting.list("log", "0").unwrap().len(), 1);
+        assert_eq!(counting.read("log/1").unwrap(), "12345");
+        assert!(counting.read("log/2").is_err());
+        assert_eq!(
+            counting.read_ranges("log/1", &[1..2, 3..5]).unwrap(),
+            ["2", "45"]
+        );
+        assert_eq!(counting.read_many(&["log/1", "log/2"]).len(), 2);
+        assert_eq!(counting.head("log/1").unwrap().size, 5);
+
+        let pair = |operation, path: &str| (operation, path.to_owned());
+        let expected = [
+            pair(Operation::PutIfAbsent, "log/1"),
+            pair(Operation::List, "log/0"),
+            pair(Operation::Read, "log/1"),
+            pair(Operation::Read, "log/2"),
+            pair(Operation::ReadRanges, "log/1"),
+            pair(Operation::ReadMany, "log/1"),
+            pair(Operation::ReadMany, "log/2"),
+            pair(Operation::Head, "log/1"),
+        ];
+        assert_eq!(counting.pairs(), expected);
+        assert_eq!(counting.count(Operation::Read), 2);
+        assert_eq!(counting.count(Operation::ReadMany), 1);
+        let calls = counting.take();
+        assert_eq!(calls[4].ranges, [1..2, 3..5]);
+        assert!(counting.calls().is_empty() && clone.calls().is_empty());
+    }
+}

@@ -1,0 +1,313 @@
+//! A storage that fails where a test says so. For tests of what happens then.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+
+use super::counting::Operation;
+use super::local::beyond_the_end;
+use super::{FileMeta, Storage};
+use crate::error::{Error, Result};
+
+/// How a call goes wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A storage error with the code `storage.fault`.
+    Error,
+    /// A missing file: `storage.not_found`, and no line in a listing.
+    NotFound,
+    /// The caller is refused: `storage.permission`.
+    Permission,
+    /// Only the first so many bytes are there. A listing still shows the whole size, as a stale one
+    /// does.
+    Truncated(usize),
+    /// These bytes are there instead.
+    Replaced(Vec<u8>),
+    /// The bits of one byte are flipped, if the file has it.
+    Flipped(usize),
+    /// The call is carried out, then fails: a lost answer. `storage.fault`.
+    AnswerLost,
+}
+
+/// One thing that goes wrong.
+#[derive(Clone, Debug)]
+struct Rule {
+    operation: Option<Operation>,
+    path: String,
+    times: usize,
+    fault: Fault,
+}
+
+/// Passes calls on, save those that a rule picks out. Clones share the rules.
+#[derive(Clone, Debug)]
+pub struct FaultStorage {
+    inner: Arc<dyn Storage>,
+    rules: Arc<Mutex<Vec<Rule>>>,
+}
+
+impl FaultStorage {
+    /// Nothing fails until [`FaultStorage::fail`] says so.
+    pub fn new(inner: Arc<dyn Storage>) -> Self {
+        Self {
+            inner,
+            rules: Arc::default(),
+        }
+    }
+
+    /// The next `times` calls on paths that end in `path` go wrong. For a listing the path is that of
+    /// the directory, or, with [`Fault::NotFound`], that of the file left out. None means every
+    /// operation; a read of many files counts as [`Operation::ReadMany`] for each of them.
+    pub fn fail(&self, operation: Option<Operation>, path: &str, times: usize, fault: Fault) {
+        let rule = Rule {
+            operation,
+            path: path.to_owned(),
+            times,
+            fault,
+        };
+        self.rules
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(rule);
+    }
+
+    /// From now on nothing fails.
+    pub fn heal(&self) {
+        self.rules
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+    }
+
+    /// The first rule that has a turn left for this call, one turn used up.
+    fn fault(&self, operation: Operation, path: &str) -> Option<Fault> {
+        let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        let rule = rules.iter_mut().find(|rule| {
+            rule.times > 0
+                && rule.operation.is_none_or(|only| only == operation)
+                && path.ends_with(&rule.path)
+        })?;
+        rule.times -= 1;
+        Some(rule.fault.clone())
+    }
+
+    fn read_as(&self, operation: Operation, path: &str) -> Result<Bytes> {
+        match self.fault(operation, path) {
+            Some(fault) => self.faulty(&fault, path),
+            None => self.inner.read(path),
+        }
+    }
+
+    /// The file's bytes as the fault leaves them.
+    fn faulty(&self, fault: &Fault, path: &str) -> Result<Bytes> {
+        refuse(fault, path)?;
+        let bytes = self.inner.read(path)?;
+        Ok(match fault {
+            Fault::Truncated(length) => bytes.slice(..bytes.len().min(*length)),
+            Fault::Replaced(other) => Bytes::from(other.clone()),
+            Fault::Flipped(index) => {
+                let mut bytes = bytes.to_vec();
+                if let Some(byte) = bytes.get_mut(*index) {
+                    *byte = !*byte;
+                }
+                bytes.into()
+            }
+            _ => return Err(broken(path)),
+        })
+    }
+}
+
+impl Storage for FaultStorage {
+    fn root(&self) -> &str {
+        self.inner.root()
+    }
+
+    fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
+        match self.fault(Operation::List, directory) {
+            Some(Fault::NotFound) => return Ok(Vec::new()),
+            Some(fault) => {
+                refuse(&fault, directory)?;
+                return Err(broken(directory));
+            }
+            None => {}
+        }
+        let mut files = self.inner.list(directory, from)?;
+        files.retain(|file| self.fault(Operation::List, &file.path) != Some(Fault::NotFound));
+        Ok(files)
+    }
+
+    fn read(&self, path: &str) -> Result<Bytes> {
+        self.read_as(Operation::Read, path)
+    }
+
+    fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let Some(fault) = self.fault(Operation::ReadRanges, path) else {
+            return self.inner.read_ranges(path, ranges);
+        };
+        let bytes = self.faulty(&fault, path)?;
+        let slice = |range: &Range<u64>| {
+            let (start, end) = (usize::try_from(range.start), usize::try_from(range.end));
+            let within = start.ok().zip(end.ok()).filter(|(start, end)| start <= end);
+            within
+                .filter(|(_, end)| *end <= bytes.len())
+                .map(|(start, end)| bytes.slice(start..end))
+                .ok_or_else(|| beyond_the_end(path, range, bytes.len() as u64))
+        };
+        ranges.iter().map(slice).collect()
+    }
+
+    fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
+        paths
+            .iter()
+            .map(|path| self.read_as(Operation::ReadMany, path))
+            .collect()
+    }
+
+    fn head(&self, path: &str) -> Result<FileMeta> {
+        match self.fault(Operation::Head, path) {
+            Some(fault) => {
+                let bytes = self.faulty(&fault, path)?;
+                Ok(FileMeta {
+                    size: bytes.len() as u64,
+                    ..self.inner.head(path)?
+                })
+            }
+            None => self.inner.head(path),
+        }
+    }
+
+    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        match self.fault(Operation::PutIfAbsent, path) {
+            None => self.inner.put_if_absent(path, bytes),
+            Some(Fault::AnswerLost) => {
+                self.inner.put_if_absent(path, bytes)?;
+                Err(broken(path))
+            }
+            Some(Fault::Truncated(length)) => self
+                .inner
+                .put_if_absent(path, bytes.get(..length).unwrap_or(bytes)),
+            Some(fault) => {
+                refuse(&fault, path)?;
+                Err(broken(path))
+            }
+        }
+    }
+}
+
+/// The errors among the faults.
+fn refuse(fault: &Fault, path: &str) -> Result<()> {
+    Err(match fault {
+        Fault::Error => broken(path),
+        Fault::NotFound => {
+            Error::storage("storage.not_found", "there is no such file").at_path(path)
+        }
+        Fault::Permission => {
+            Error::storage("storage.permission", "not allowed to read this file").at_path(path)
+        }
+        _ => return Ok(()),
+    })
+}
+
+fn broken(path: &str) -> Error {
+    Error::storage("storage.fault", "a fault was injected here").at_path(path)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::storage;
+
+    fn store(name: &str) -> FaultStorage {
+        let inner = storage::open(&format!("memory://fault-{name}"), &[]).unwrap();
+        for path in ["log/1.json", "log/2.json"] {
+            assert!(inner.put_if_absent(path, b"0123456789").unwrap());
+        }
+        FaultStorage::new(inner)
+    }
+
+    #[test]
+    fn fails_so_many_times_and_only_there() {
+        let store = store("times");
+        store.fail(Some(Operation::Read), "1.json", 2, Fault::Error);
+        assert_eq!(store.read("log/2.json").unwrap(), "0123456789");
+        for _ in 0..2 {
+            let error = store.read("log/1.json").unwrap_err();
+            assert_eq!(
+                (error.code(), error.path()),
+                ("storage.fault", Some("log/1.json"))
+            );
+            assert!(store.head("log/1.json").is_ok());
+        }
+        assert_eq!(store.read("log/1.json").unwrap(), "0123456789");
+    }
+
+    #[test]
+    fn changes_bytes_in_every_way_to_read_them() {
+        let store = store("bytes");
+        for (fault, bytes) in [
+            (Fault::Truncated(3), &b"012"[..]),
+            (Fault::Truncated(30), b"0123456789"),
+            (Fault::Replaced(b"other".to_vec()), b"other"),
+            (Fault::Flipped(1), b"0\xce23456789"),
+            (Fault::Flipped(10), b"0123456789"),
+        ] {
+            store.fail(None, "1.json", usize::MAX, fault.clone());
+            assert_eq!(store.read("log/1.json").unwrap(), bytes);
+            assert_eq!(store.head("log/1.json").unwrap().size, bytes.len() as u64);
+            let many = store.read_many(&["log/2.json", "log/1.json"]);
+            let many: Vec<Bytes> = many.into_iter().map(Result::unwrap).collect();
+            assert_eq!(many, [b"0123456789", bytes]);
+            let ranges = store.read_ranges("log/1.json", &[0..1, 1..4]);
+            match bytes.get(1..4).zip(bytes.get(0..1)) {
+                Some((middle, first)) => assert_eq!(ranges.unwrap(), [first, middle]),
+                None => assert_eq!(ranges.unwrap_err().code(), "storage.truncated"),
+            }
+            assert_eq!(store.list("log", "").unwrap().len(), 2);
+            store.heal();
+        }
+    }
+
+    #[test]
+    fn hides_and_refuses() {
+        let store = store("hides");
+        store.fail(Some(Operation::List), "2.json", 1, Fault::NotFound);
+        assert_eq!(store.list("log", "").unwrap().len(), 1);
+        assert_eq!(store.list("log", "").unwrap().len(), 2);
+        store.fail(Some(Operation::List), "log", 1, Fault::Error);
+        assert_eq!(store.list("log", "").unwrap_err().code(), "storage.fault");
+        store.fail(None, "1.json", 2, Fault::Permission);
+        assert_eq!(
+            store.read("log/1.json").unwrap_err().code(),
+            "storage.permission"
+        );
+        let error = store.read_ranges("log/1.json", &[]).unwrap_err();
+        assert_eq!(error.code(), "storage.permission");
+        store.fail(None, "1.json", 1, Fault::NotFound);
+        assert_eq!(
+            store.head("log/1.json").unwrap_err().code(),
+            "storage.not_found"
+        );
+    }
+
+    #[test]
+    fn a_lost_answer_leaves_the_file() {
+        let store = store("lost");
+        store.fail(Some(Operation::PutIfAbsent), "3.json", 1, Fault::AnswerLost);
+        store.fail(Some(Operation::PutIfAbsent), "4.json", 1, Fault::Error);
+        assert_eq!(
+            store.put_if_absent("log/3.json", b"x").unwrap_err().code(),
+            "storage.fault"
+        );
+        assert_eq!(
+            store.put_if_absent("log/4.json", b"x").unwrap_err().code(),
+            "storage.fault"
+        );
+        assert_eq!(store.read("log/3.json").unwrap(), "x");
+        assert_eq!(
+            store.read("log/4.json").unwrap_err().code(),
+            "storage.not_found"
+        );
+    }
+}

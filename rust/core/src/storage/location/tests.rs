@@ -1,0 +1,246 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+#[test]
+fn one_form_for_every_way_to_write_a_place() {
+    for (uri, kind, authority, path, root) in [
+        (
+            "/tmp/table",
+            StoreKind::Local,
+            "",
+            "/tmp/table",
+            "file:///tmp/table",
+        ),
+        (
+            "/tmp//./table/",
+            StoreKind::Local,
+            "",
+            "/tmp/table",
+            "file:///tmp/table",
+        ),
+        (
+            "/a b%20c#d?e",
+            StoreKind::Local,
+            "",
+            "/a b%20c#d?e",
+            "file:///a%20b%2520c%23d%3Fe",
+        ),
+        (
+            "/tmp/ä",
+            StoreKind::Local,
+            "",
+            "/tmp/ä",
+            "file:///tmp/%C3%A4",
+        ),
+        ("/", StoreKind::Local, "", "", "file:///"),
+        (
+            "file:/tmp/table",
+            StoreKind::Local,
+            "",
+            "/tmp/table",
+            "file:///tmp/table",
+        ),
+        (
+            "file:///tmp/table/",
+            StoreKind::Local,
+            "",
+            "/tmp/table",
+            "file:///tmp/table",
+        ),
+        (
+            "FILE://localhost/tmp",
+            StoreKind::Local,
+            "",
+            "/tmp",
+            "file:///tmp",
+        ),
+        (
+            "file:///a%20b%2520c",
+            StoreKind::Local,
+            "",
+            "/a b%20c",
+            "file:///a%20b%2520c",
+        ),
+        (
+            "file:///a b/100%",
+            StoreKind::Local,
+            "",
+            "/a b/100%",
+            "file:///a%20b/100%25",
+        ),
+        (
+            "memory://name",
+            StoreKind::Memory,
+            "name",
+            "",
+            "memory://name",
+        ),
+        (
+            "memory:///path/",
+            StoreKind::Memory,
+            "",
+            "path",
+            "memory:///path",
+        ),
+        ("s3://bucket", StoreKind::S3, "bucket", "", "s3://bucket"),
+        (
+            "s3a://my_bucket/a//b/",
+            StoreKind::S3,
+            "my_bucket",
+            "a/b",
+            "s3a://my_bucket/a/b",
+        ),
+        (
+            "gs://bucket/a%20b",
+            StoreKind::Gcs,
+            "bucket",
+            "a b",
+            "gs://bucket/a%20b",
+        ),
+        (
+            "az://container/t",
+            StoreKind::Azure,
+            "container",
+            "t",
+            "az://container/t",
+        ),
+        (
+            "abfss://c@acct.dfs.core.windows.net/t",
+            StoreKind::Azure,
+            "c@acct.dfs.core.windows.net",
+            "t",
+            "abfss://c@acct.dfs.core.windows.net/t",
+        ),
+        (
+            "http://Example.com:8080/t%20x/",
+            StoreKind::Http,
+            "example.com:8080",
+            "t x",
+            "http://example.com:8080/t%20x",
+        ),
+    ] {
+        let location = Location::parse(uri).unwrap();
+        let found = (
+            location.kind(),
+            location.authority(),
+            location.path(),
+            location.root(),
+        );
+        assert_eq!(found, (kind, authority, path, root), "{uri}");
+        let again = Location::parse(location.root()).unwrap();
+        assert_eq!(again, location, "the one form means the same place");
+    }
+}
+
+#[test]
+fn a_relative_path_counts_from_here() {
+    let here = std::env::current_dir().unwrap();
+    let here = here.to_str().unwrap();
+    assert_eq!(
+        Location::parse("some/table").unwrap().path(),
+        format!("{here}/some/table")
+    );
+    assert_eq!(Location::parse(".").unwrap().path(), here);
+    assert_eq!(
+        Location::parse("~/table").unwrap().path(),
+        format!("{here}/~/table")
+    );
+    assert_eq!(
+        Location::parse("odd:name/t").unwrap().path(),
+        format!("{here}/odd:name/t")
+    );
+    assert_eq!(Location::parse("/a/../b").unwrap().path(), "/a/../b");
+}
+
+#[test]
+fn https_addresses_of_known_services_are_those_services() {
+    for (uri, kind, key) in [
+        (
+            "https://acct.blob.core.windows.net/container/a/b",
+            StoreKind::Azure,
+            "a/b",
+        ),
+        (
+            "https://acct.dfs.core.windows.net/container",
+            StoreKind::Azure,
+            "",
+        ),
+        (
+            "https://s3.eu-west-1.amazonaws.com/bucket/a",
+            StoreKind::S3,
+            "a",
+        ),
+        (
+            "https://bucket.s3.eu-west-1.amazonaws.com/a/b",
+            StoreKind::S3,
+            "a/b",
+        ),
+        (
+            "https://acct.r2.cloudflarestorage.com/bucket/a",
+            StoreKind::S3,
+            "a",
+        ),
+        ("https://example.com/a/b", StoreKind::Http, "a/b"),
+    ] {
+        let location = Location::parse(uri).unwrap();
+        assert_eq!((location.kind(), location.key()), (kind, key), "{uri}");
+        let (_, path) = ObjectStoreScheme::parse(&Url::parse(uri).unwrap()).unwrap();
+        assert_eq!(path.as_ref(), key, "as object_store has it");
+    }
+}
+
+#[test]
+fn what_names_no_place_is_refused() {
+    for (uri, code) in [
+        ("", "uri.empty"),
+        ("  ", "uri.empty"),
+        ("/tmp/\0", "uri.form"),
+        ("file://host/tmp", "uri.form"),
+        ("file:relative", "uri.form"),
+        ("file:///a/%2e%2e/b", "uri.form"),
+        ("file:///a%00b", "uri.form"),
+        ("s3://bucket/%ff", "uri.form"),
+        ("s3://", "uri.form"),
+        ("s3:///key", "uri.form"),
+        ("s3://bucket/a/../b", "uri.form"),
+        ("gs://buck et/a", "uri.form"),
+        ("http://", "uri.form"),
+        ("hdfs://host/table", "uri.scheme"),
+        ("https://user:hunter2@example.com/t", "uri.form"),
+        (
+            "https://acct.blob.core.windows.net/c/t?sig=hunter2",
+            "uri.form",
+        ),
+    ] {
+        let error = Location::parse(uri).unwrap_err();
+        assert_eq!(error.code(), code, "{uri}");
+        assert!(!error.to_string().contains("hunter2"), "{error}");
+    }
+}
+
+#[test]
+fn knows_its_own_store() {
+    for (one, other, same) in [
+        ("s3://b/x", "s3a://b/y", true),
+        ("s3://b/x", "s3://c/x", false),
+        ("s3://b/x", "gs://b/x", false),
+        ("/x", "file:/y", true),
+        ("az://c/x", "abfs://c/x", true),
+        ("abfss://c@a.dfs.core.windows.net/x", "az://c@a/y", true),
+        (
+            "abfss://c@a.dfs.core.windows.net/x",
+            "abfss://c@b.dfs.core.windows.net/x",
+            false,
+        ),
+        ("abfss://c@a.dfs.core.windows.net/x", "az://c/x", false),
+        ("http://h/x", "https://h/x", false),
+        ("http://h:1/x", "http://h:2/x", false),
+    ] {
+        let (one, other) = (
+            Location::parse(one).unwrap(),
+            Location::parse(other).unwrap(),
+        );
+        assert_eq!(one.same_store(&other), same, "{one} {other}");
+    }
+}

@@ -1,0 +1,389 @@
+//! A table on an object store, or in memory: `object_store` behind the synchronous surface.
+//!
+//! The client is built on first use, and built anew in a forked child, whose parent's connections
+//! are not its own.
+
+mod config;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, stream};
+use object_store::list::{PaginatedListOptions, PaginatedListStore};
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+
+use self::config::Settings;
+use super::local::beyond_the_end;
+use super::per_process::PerProcess;
+use super::{FileMeta, Location, Storage, StoreKind, refuse_climbing, runtime};
+use crate::error::{Error, Result};
+
+/// So many whole files are fetched side by side.
+const READS_AT_ONCE: usize = 64;
+/// So many ranges of one file are fetched side by side.
+const RANGES_AT_ONCE: usize = 16;
+/// Ranges with less between them are fetched as one: a request costs more than these bytes.
+const NEAR: u64 = 1 << 20;
+
+/// What talks to the store.
+#[derive(Clone)]
+struct Client {
+    store: Arc<dyn ObjectStore>,
+    /// For listings by page, which can begin at a name and leave sub-directories out at once.
+    pages: Option<Arc<dyn PaginatedListStore>>,
+}
+
+/// Storage below one prefix of an object store.
+pub struct ObjectStorage {
+    location: Location,
+    settings: Settings,
+    client: PerProcess<Client>,
+}
+
+impl fmt::Debug for ObjectStorage {
+    // Without the options: some are secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObjectStorage")
+            .field("root", &self.location.root())
+            .finish_non_exhaustive()
+    }
+}
+
+impl ObjectStorage {
+    /// Storage at `location`, which is not a local one. No I/O yet.
+    ///
+    /// `options` have `object_store`'s configuration keys, in either case; environment variables of
+    /// the usual names (`AWS_…`, `AZURE_…`, `GOOGLE_…`) stand in for what they leave out. Besides,
+    /// `max_retries` and `retry_timeout` bound the repetition of failed requests.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `options.unknown` names a key that this store does not have.
+    pub fn new(location: &Location, options: &[(String, String)]) -> Result<Self> {
+        Ok(Self {
+            location: location.clone(),
+            settings: Settings::new(location.kind(), options)?,
+            client: PerProcess::new(),
+        })
+    }
+
+    fn client(&self) -> Result<Client> {
+        let client = self.client.get_or_try_init(|| match self.location.kind() {
+            StoreKind::Memory => Ok(memory(self.location.authority())),
+            _ => self.settings.build(&self.location),
+        });
+        client.cloned()
+    }
+
+    fn key(&self, path: &str) -> Result<String> {
+        refuse_climbing(path)?;
+        let key = match (path.strip_prefix('/'), self.location.key()) {
+            (Some(absolute), _) => absolute.to_owned(),
+            (None, "") => path.to_owned(),
+            (None, prefix) => format!("{prefix}/{path}"),
+        };
+        Ok(key.trim_end_matches('/').to_owned())
+    }
+
+    fn object(&self, path: &str) -> Result<Path> {
+        Path::parse(self.key(path)?).map_err(|cause| {
+            Error::invalid(
+                "storage.path",
+                "an object store cannot hold a file of this name",
+            )
+            .at_path(path)
+            .because(cause)
+        })
+    }
+
+    fn failed(&self, verb: &str, path: &str, cause: object_store::Error) -> Error {
+        use object_store::Error as Cause;
+        let (code, message) = match &cause {
+            Cause::NotFound { .. } => {
+                return Error::storage("storage.not_found", "there is no such file").at_path(path);
+            }
+            Cause::PermissionDenied { .. } | Cause::Unauthenticated { .. } => (
+                "storage.permission",
+                format!(
+                    "not allowed to {verb} this file: check the credentials in storage_options"
+                ),
+            ),
+            Cause::NotSupported { .. } | Cause::NotImplemented { .. } => (
+                "storage.unsupported",
+                format!("this store cannot {verb} files so"),
+            ),
+            _ => ("storage.io", format!("cannot {verb} this file")),
+        };
+        Error::storage(code, message)
+            .at_path(path)
+            .because(self.settings.redact(&cause.to_string()))
+    }
+}
+
+impl Storage for ObjectStorage {
+    fn root(&self) -> &str {
+        self.location.root()
+    }
+
+    fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
+        let directory = directory.trim_end_matches('/');
+        let prefix = self.object(directory)?;
+        let client = self.client()?;
+        // S3 Express cannot begin a listing at a name, nor sort it.
+        let express = self.location.authority().ends_with("--x-s3");
+        let start = before(from).filter(|_| !express).map(ToOwned::to_owned);
+        let base = if prefix.as_ref().is_empty() {
+            String::new()
+        } else {
+            format!("{prefix}/")
+        };
+        let from_key = format!("{base}{from}");
+        let wanted = base.clone();
+        let found = runtime::block_on(async move {
+            let mut found = Vec::new();
+            let mut keep = |objects: Vec<ObjectMeta>| {
+                found.extend(objects.into_iter().filter(|object| {
+                    // The store is asked for no more than this; not every store listens.
+                    let key = object.location.as_ref();
+                    key >= from_key.as_str()
+                        && key
+                            .strip_prefix(&*wanted)
+                            .is_some_and(|name| !name.contains('/'))
+                }));
+            };
+            let Some(pages) = client.pages else {
+                let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
+                match client.store.list_with_delimiter(prefix.as_ref()).await {
+                    Ok(listing) => keep(listing.objects),
+                    // Such a store knows directories; this one is not there.
+                    Err(object_store::Error::NotFound { .. }) => {}
+                    Err(cause) => return Err(cause),
+                }
+                return Ok(found);
+            };
+            let mut page_token = None;
+            loop {
+                let options = PaginatedListOptions {
+                    offset: start.as_ref().map(|start| format!("{base}{start}")),
+                    delimiter: Some("/".into()),
+                    page_token,
+                    ..Default::default()
+                };
+                let prefix = (!base.is_empty()).then_some(base.as_str());
+                let page = pages.list_paginated(prefix, options).await?;
+                keep(page.result.objects);
+                page_token = page.page_token;
+                if page_token.is_none() {
+                    return Ok(found);
+                }
+            }
+        })?
+        .map_err(|cause| self.failed("list", directory, cause))?;
+        let mut files: Vec<FileMeta> = found
+            .iter()
+            .map(|object| {
+                let name = object.location.filename().unwrap_or_default();
+                let path = match directory {
+                    "" => name.to_owned(),
+                    directory => format!("{directory}/{name}"),
+                };
+                meta(path, object)
+            })
+            .collect();
+        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        files.dedup_by(|one, other| one.path == other.path);
+        Ok(files)
+    }
+
+    fn read(&self, path: &str) -> Result<Bytes> {
+        let (object, store) = (self.object(path)?, self.client()?.store);
+        runtime::block_on(async move { store.get(&object).await?.bytes().await })?
+            .map_err(|cause| self.failed("read", path, cause))
+    }
+
+    fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let (object, store) = (self.object(path)?, self.client()?.store);
+        if let Some(bad) = ranges.iter().find(|range| range.start > range.end) {
+            return Err(beyond_the_end(path, bad, bad.start));
+        }
+        let fetches = merged(ranges);
+        let requests = fetches.clone();
+        let fetched: object_store::Result<Vec<Bytes>> = {
+            let (object, store) = (object.clone(), Arc::clone(&store));
+            runtime::block_on(async move {
+                stream::iter(requests)
+                    .map(|range| store.get_range(&object, range))
+                    .buffered(RANGES_AT_ONCE)
+                    .try_collect()
+                    .await
+            })?
+        };
+        let result = fetched.map(|fetched| {
+            ranges
+                .iter()
+                .map(|range| cut(range, &fetches, &fetched))
+                .collect::<Option<Vec<_>>>()
+        });
+        let cause = match result {
+            Ok(Some(pieces)) => return Ok(pieces),
+            Ok(None) => None,
+            Err(not_found @ object_store::Error::NotFound { .. }) => {
+                return Err(self.failed("read", path, not_found));
+            }
+            Err(cause) => Some(cause),
+        };
+        // Stores answer a range beyond the end in different ways: look at the size instead.
+        let size = runtime::block_on(async move { store.head(&object).await })?
+            .map_err(|cause| self.failed("read", path, cause))?
+            .size;
+        if let Some(bad) = ranges.iter().find(|range| range.end > size) {
+            return Err(beyond_the_end(path, bad, size));
+        }
+        Err(match cause {
+            Some(cause) => self.failed("read", path, cause),
+            None => Error::storage("storage.io", "the store sent fewer bytes than asked for")
+                .at_path(path),
+        })
+    }
+
+    fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
+        let store = match self.client() {
+            Ok(client) => client.store,
+            Err(error) => return repeat(&error, paths),
+        };
+        let objects: Vec<Result<Path>> = paths.iter().map(|path| self.object(path)).collect();
+        let fetched = runtime::block_on(
+            stream::iter(objects)
+                .map(move |object| {
+                    let store = Arc::clone(&store);
+                    async move {
+                        Ok(match store.get(&object?).await {
+                            Ok(found) => found.bytes().await,
+                            Err(cause) => Err(cause),
+                        })
+                    }
+                })
+                .buffered(READS_AT_ONCE)
+                .collect::<Vec<_>>(),
+        );
+        match fetched {
+            Ok(results) => results
+                .into_iter()
+                .zip(paths)
+                .map(|(result, path)| result?.map_err(|cause| self.failed("read", path, cause)))
+                .collect(),
+            Err(error) => repeat(&error, paths),
+        }
+    }
+
+    fn head(&self, path: &str) -> Result<FileMeta> {
+        let (object, store) = (self.object(path)?, self.client()?.store);
+        let found = runtime::block_on(async move { store.head(&object).await })?
+            .map_err(|cause| self.failed("look at", path, cause))?;
+        Ok(meta(path.to_owned(), &found))
+    }
+
+    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        let (object, store) = (self.object(path)?, self.client()?.store);
+        let payload = PutPayload::from(Bytes::copy_from_slice(bytes));
+        let outcome = runtime::block_on(async move {
+            let options = PutOptions {
+                mode: PutMode::Create,
+                ..Default::default()
+            };
+            match store.put_opts(&object, payload, options).await {
+                Ok(_) => Ok(Some(true)),
+                // Some stores say the same while another writer is at it, and nothing may come of it.
+                Err(object_store::Error::AlreadyExists { .. }) => match store.head(&object).await {
+                    Ok(_) => Ok(Some(false)),
+                    Err(object_store::Error::NotFound { .. }) => Ok(None),
+                    Err(cause) => Err(cause),
+                },
+                Err(cause) => Err(cause),
+            }
+        })?
+        .map_err(|cause| self.failed("write", path, cause))?;
+        outcome.ok_or_else(|| {
+            Error::storage(
+                "storage.contended",
+                "another writer is at this file: try again",
+            )
+            .at_path(path)
+        })
+    }
+}
+
+/// One store for each name, for as long as the process lives.
+fn memory(name: &str) -> Client {
+    static STORES: Mutex<Option<HashMap<String, Arc<InMemory>>>> = Mutex::new(None);
+    let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
+    let store = stores
+        .get_or_insert_default()
+        .entry(name.to_owned())
+        .or_default();
+    Client {
+        store: Arc::clone(store) as _,
+        pages: None,
+    }
+}
+
+fn meta(path: String, object: &ObjectMeta) -> FileMeta {
+    let modification_time = object.last_modified.timestamp_millis();
+    FileMeta {
+        path,
+        size: object.size,
+        modification_time,
+    }
+}
+
+/// A name that comes before `from` and after most of what comes before that: stores begin a listing
+/// after a name, never at it.
+fn before(from: &str) -> Option<&str> {
+    let (last, _) = from.char_indices().next_back()?;
+    from.get(..last).filter(|start| !start.is_empty())
+}
+
+/// The ranges to fetch, near ones as one, in order and without overlap; empty ones left out.
+fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut sorted: Vec<&Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).collect();
+    sorted.sort_unstable_by_key(|range| range.start);
+    let mut merged: Vec<Range<u64>> = Vec::with_capacity(sorted.len());
+    for range in sorted {
+        match merged.last_mut() {
+            Some(last) if range.start <= last.end.saturating_add(NEAR) => {
+                last.end = last.end.max(range.end);
+            }
+            _ => merged.push(range.clone()),
+        }
+    }
+    merged
+}
+
+/// One range out of those fetched; None where the store sent less than asked for.
+fn cut(range: &Range<u64>, fetches: &[Range<u64>], fetched: &[Bytes]) -> Option<Bytes> {
+    if range.is_empty() {
+        return Some(Bytes::new());
+    }
+    let index = fetches
+        .partition_point(|fetch| fetch.start <= range.start)
+        .checked_sub(1)?;
+    let (fetch, bytes) = (fetches.get(index)?, fetched.get(index)?);
+    let start = usize::try_from(range.start.checked_sub(fetch.start)?).ok()?;
+    let end = usize::try_from(range.end.checked_sub(fetch.start)?).ok()?;
+    (end <= bytes.len()).then(|| bytes.slice(start..end))
+}
+
+/// The same error for every path.
+fn repeat(error: &Error, paths: &[&str]) -> Vec<Result<Bytes>> {
+    let again =
+        |path: &&str| Err(Error::new(error.kind(), error.code(), error.to_string()).at_path(*path));
+    paths.iter().map(again).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,357 @@
+//! A store's options: which keys there are, what the environment adds, what may not be shown.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::http::HttpBuilder;
+use object_store::{ClientConfigKey, RetryConfig};
+
+use super::super::{Location, StoreKind};
+use super::Client;
+use crate::error::{Error, Result};
+
+/// Options that other Delta libraries know and that need nothing done here: commits are made by
+/// conditional requests, without locks and without renaming.
+const WITHOUT_MEANING: [&str; 14] = [
+    "allow_unsafe_rename",
+    "aws_access_key_id_dynamodb",
+    "aws_endpoint_url_dynamodb",
+    "aws_force_credential_load",
+    "aws_region_dynamodb",
+    "aws_s3_allow_unsafe_rename",
+    "aws_s3_get_internal_server_error_retries",
+    "aws_s3_locking_provider",
+    "aws_s3_pool_idle_timeout_seconds",
+    "aws_secret_access_key_dynamodb",
+    "aws_sts_pool_idle_timeout_seconds",
+    "delta_dynamo_table_name",
+    "mount_allow_unsafe_rename",
+    "object_store_concurrency_limit",
+];
+
+/// What shows that an option's value is not to be seen.
+const SECRET: [&str; 6] = ["key", "secret", "token", "password", "sas", "credential"];
+
+/// Checked options of one store.
+pub(super) struct Settings {
+    options: Vec<(String, String)>,
+    retries: RetryConfig,
+}
+
+impl Settings {
+    /// Options by lower-case key, each of which the store knows.
+    pub(super) fn new(kind: StoreKind, given: &[(String, String)]) -> Result<Self> {
+        let mut options = Vec::with_capacity(given.len());
+        let mut retries = RetryConfig::default();
+        for (key, value) in given {
+            let name = key.trim().to_ascii_lowercase();
+            match name.as_str() {
+                "max_retries" => {
+                    retries.max_retries = value
+                        .trim()
+                        .parse()
+                        .map_err(|_| bad_value(key, "a whole number"))?;
+                }
+                "retry_timeout" => {
+                    retries.retry_timeout =
+                        duration(value).ok_or_else(|| bad_value(key, "such as 30s or 500ms"))?;
+                }
+                name_ if WITHOUT_MEANING.contains(&name_) => {}
+                name_ if is_known(kind, name_) => options.push((name, value.clone())),
+                _ => {
+                    return Err(Error::invalid(
+                        "options.unknown",
+                        format!(
+                            "storage_options: `{key}` is no option of {}; \
+                             the keys are those of object_store, such as {}",
+                            store_name(kind),
+                            examples(kind)
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(Self { options, retries })
+    }
+
+    /// The client for a location. Reads the environment, and credential files it names.
+    pub(super) fn build(&self, location: &Location) -> Result<Client> {
+        let url = location.root();
+        let retries = self.retries.clone();
+        let client = match location.kind() {
+            StoreKind::S3 => {
+                let builder = AmazonS3Builder::from_env()
+                    .with_url(url)
+                    .with_retry(retries);
+                self.apply(builder, AmazonS3Builder::with_config)
+                    .build()
+                    .map(paged)
+            }
+            StoreKind::Azure => {
+                let builder = MicrosoftAzureBuilder::from_env()
+                    .with_url(url)
+                    .with_retry(retries);
+                self.apply(builder, MicrosoftAzureBuilder::with_config)
+                    .build()
+                    .map(paged)
+            }
+            StoreKind::Gcs => {
+                let builder = GoogleCloudStorageBuilder::from_env()
+                    .with_url(url)
+                    .with_retry(retries);
+                self.apply(builder, GoogleCloudStorageBuilder::with_config)
+                    .build()
+                    .map(paged)
+            }
+            _ => {
+                let host = format!("{}://{}", location.scheme(), location.authority());
+                let builder = HttpBuilder::new().with_url(host).with_retry(retries);
+                let store = self.apply(builder, HttpBuilder::with_config).build();
+                store.map(|store| Client {
+                    store: Arc::new(store),
+                    pages: None,
+                })
+            }
+        };
+        client.map_err(|cause| {
+            let why = self.redact(&cause.to_string()).into_owned();
+            Error::invalid(
+                "options.value",
+                format!(
+                    "{} cannot be opened with these storage_options and environment variables",
+                    store_name(location.kind())
+                ),
+            )
+            .because(why)
+        })
+    }
+
+    fn apply<B, K: FromStr>(&self, builder: B, with: impl Fn(B, K, String) -> B) -> B {
+        self.options
+            .iter()
+            .fold(builder, |builder, (key, value)| match key.parse() {
+                Ok(key) => with(builder, key, value.clone()),
+                Err(_) => builder, // `new` let only known keys in
+            })
+    }
+
+    /// The text without what may not be shown: secret values, and queries of URLs, which may be
+    /// signed.
+    pub(super) fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut text = Cow::Borrowed(text);
+        for (key, value) in &self.options {
+            if value.len() > 3
+                && SECRET.iter().any(|word| key.contains(word))
+                && text.contains(value.as_str())
+            {
+                text = Cow::Owned(text.replace(value.as_str(), "…"));
+            }
+        }
+        if !text.contains("://") || !text.contains('?') {
+            return text;
+        }
+        let without_query = |word: &str| match (word.find("://"), word.split_once('?')) {
+            (Some(_), Some((address, query))) => {
+                let end = query
+                    .find(['"', '\'', ')', ']', '>', ',', ';'])
+                    .unwrap_or(query.len());
+                format!("{address}?…{}", query.get(end..).unwrap_or_default())
+            }
+            _ => word.to_owned(),
+        };
+        Cow::Owned(
+            text.split(' ')
+                .map(without_query)
+                .collect::<Vec<_>>()
+                .join(" "),
+        )
+    }
+}
+
+fn paged<S>(store: S) -> Client
+where
+    S: object_store::ObjectStore + object_store::list::PaginatedListStore,
+{
+    let store = Arc::new(store);
+    Client {
+        store: Arc::clone(&store) as _,
+        pages: Some(store),
+    }
+}
+
+fn is_known(kind: StoreKind, key: &str) -> bool {
+    match kind {
+        StoreKind::S3 => AmazonS3ConfigKey::from_str(key).is_ok(),
+        StoreKind::Azure => AzureConfigKey::from_str(key).is_ok(),
+        StoreKind::Gcs => GoogleConfigKey::from_str(key).is_ok(),
+        StoreKind::Http => ClientConfigKey::from_str(key).is_ok(),
+        // Nothing to set: one set of options may serve many tables.
+        StoreKind::Local | StoreKind::Memory => true,
+    }
+}
+
+fn store_name(kind: StoreKind) -> &'static str {
+    match kind {
+        StoreKind::Local => "the local file system",
+        StoreKind::Memory => "memory",
+        StoreKind::S3 => "S3",
+        StoreKind::Azure => "Azure storage",
+        StoreKind::Gcs => "Google Cloud Storage",
+        StoreKind::Http => "an HTTP server",
+    }
+}
+
+fn examples(kind: StoreKind) -> &'static str {
+    match kind {
+        StoreKind::S3 => {
+            "aws_access_key_id, aws_secret_access_key, aws_region, aws_endpoint_url, \
+             aws_session_token, allow_http, timeout"
+        }
+        StoreKind::Azure => {
+            "account_name, account_key, sas_key, client_id, client_secret, tenant_id, use_emulator, \
+             timeout"
+        }
+        StoreKind::Gcs => "service_account, service_account_key, application_credentials, timeout",
+        _ => "timeout, connect_timeout, allow_http, proxy_url, user_agent",
+    }
+}
+
+fn bad_value(key: &str, wanted: &str) -> Error {
+    Error::invalid(
+        "options.value",
+        format!("storage_options: `{key}` is to be {wanted}"),
+    )
+}
+
+/// Seconds, or a number with its unit: ms, s, m.
+fn duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(digits)?;
+    let number: u64 = number.parse().ok()?;
+    match unit.trim() {
+        "ms" => Some(Duration::from_millis(number)),
+        "" | "s" | "sec" | "secs" => Some(Duration::from_secs(number)),
+        "m" | "min" => number.checked_mul(60).map(Duration::from_secs),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn options(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn knows_the_keys_of_each_store_in_either_case() {
+        for (kind, key) in [
+            (StoreKind::S3, "AWS_ACCESS_KEY_ID"),
+            (StoreKind::S3, "region"),
+            (StoreKind::S3, "aws_allow_http"),
+            (StoreKind::S3, "Timeout"),
+            (StoreKind::S3, "AWS_S3_ALLOW_UNSAFE_RENAME"),
+            (StoreKind::Azure, "azure_storage_account_name"),
+            (StoreKind::Azure, "SAS_TOKEN"),
+            (StoreKind::Gcs, "GOOGLE_SERVICE_ACCOUNT"),
+            (StoreKind::Http, "proxy_url"),
+            (StoreKind::Http, "allow_http"),
+        ] {
+            assert!(
+                Settings::new(kind, &options(&[(key, "x")])).is_ok(),
+                "{kind:?} {key}"
+            );
+        }
+    }
+
+    #[test]
+    fn refuses_a_key_that_the_store_lacks_and_shows_no_value() {
+        for (kind, key) in [
+            (StoreKind::S3, "aws_acces_key_id"),
+            (StoreKind::S3, "account_name"),
+            (StoreKind::Azure, "aws_region"),
+            (StoreKind::Gcs, "sas_token"),
+            (StoreKind::Http, "token"),
+            (StoreKind::S3, ""),
+        ] {
+            let error = Settings::new(kind, &options(&[(key, "hunter2")]))
+                .map(|_| ())
+                .unwrap_err();
+            assert_eq!(error.code(), "options.unknown");
+            let text = error.to_string();
+            assert!(
+                text.contains(&format!("`{key}`")) && !text.contains("hunter2"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn retries_are_bounded_as_asked() {
+        let given = options(&[("max_retries", "3"), ("RETRY_TIMEOUT", "250ms")]);
+        let settings = Settings::new(StoreKind::S3, &given).unwrap();
+        assert_eq!(settings.retries.max_retries, 3);
+        assert_eq!(settings.retries.retry_timeout, Duration::from_millis(250));
+        for (text, expected) in [
+            ("10", Some(Duration::from_secs(10))),
+            ("10s", Some(Duration::from_secs(10))),
+            ("2 m", Some(Duration::from_secs(120))),
+            ("", None),
+            ("s", None),
+            ("-1", None),
+            ("1 year", None),
+        ] {
+            assert_eq!(duration(text), expected, "{text}");
+        }
+        for bad in [("max_retries", "many"), ("retry_timeout", "long")] {
+            let error = Settings::new(StoreKind::S3, &options(&[bad]))
+                .map(|_| ())
+                .unwrap_err();
+            assert_eq!(error.code(), "options.value");
+        }
+    }
+
+    #[test]
+    fn secrets_and_signatures_are_not_shown() {
+        let given = options(&[
+            ("aws_secret_access_key", "hunter2"),
+            ("aws_session_token", "t0ken"),
+            ("aws_region", "eu-west-1"),
+        ]);
+        let settings = Settings::new(StoreKind::S3, &given).unwrap();
+        for (text, expected) in [
+            ("nothing to hide?", "nothing to hide?"),
+            ("signed by hunter2 in eu-west-1", "signed by … in eu-west-1"),
+            (
+                "GET https://h/c/t?sv=1&sig=abc%3D in 2s: t0ken",
+                "GET https://h/c/t?… in 2s: …",
+            ),
+            ("(\"https://h/?sig=abc\") why?", "(\"https://h/?…\") why?"),
+        ] {
+            assert_eq!(settings.redact(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_is_named_on_first_use() {
+        let location = Location::parse("s3://bucket/t").unwrap();
+        let given = options(&[("aws_region", "x"), ("allow_http", "perhaps")]);
+        let settings = Settings::new(StoreKind::S3, &given).unwrap();
+        let error = settings.build(&location).map(|_| ()).unwrap_err();
+        assert_eq!(error.code(), "options.value");
+        assert!(error.to_string().contains("perhaps"), "{error}");
+    }
+}

@@ -1,0 +1,112 @@
+//! Where async work runs: two threads for each process id, started on first use.
+
+use std::future::Future;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+
+use tokio::runtime::{Builder, Runtime};
+
+use super::interrupt;
+use super::per_process::PerProcess;
+use crate::error::{Error, Result};
+
+/// Waiting is nearly all that these threads do.
+const WORKERS: usize = 2;
+
+static RUNTIME: PerProcess<Background> = PerProcess::new();
+
+/// Dropped only when two threads began at once and this one lost; then it must not block.
+struct Background(Option<Runtime>);
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Runs `work` to its end while this thread waits, and asks [`interrupt::check`] meanwhile. An
+/// interrupt abandons the work.
+pub(super) fn block_on<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T> {
+    let background = RUNTIME.get_or_try_init(|| {
+        Builder::new_multi_thread()
+            .worker_threads(WORKERS)
+            .thread_name("deltareplay-io")
+            .enable_all()
+            .build()
+            .map(|runtime| Background(Some(runtime)))
+            .map_err(|cause| {
+                Error::storage(
+                    "storage.threads",
+                    "no thread could be started for network requests; raise the process's limit",
+                )
+                .because(cause)
+            })
+    })?;
+    let Some(runtime) = &background.0 else {
+        return Err(Error::storage(
+            "storage.threads",
+            "the process is about to end",
+        ));
+    };
+    let (sender, receiver) = sync_channel(1);
+    let task = runtime.spawn(async move {
+        // Nobody listens any more after an interrupt: fine.
+        let _nobody = sender.send(work.await);
+    });
+    loop {
+        match receiver.recv_timeout(interrupt::INTERVAL) {
+            Ok(result) => return Ok(result),
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(interrupted) = interrupt::check() {
+                    task.abort();
+                    return Err(interrupted);
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::corrupt(
+                    "internal.panic",
+                    "a request ended early: please report this as a bug",
+                ));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn gives_the_result_and_survives_a_panic() {
+        assert_eq!(block_on(async { 6 * 7 }).unwrap(), 42);
+        let error = block_on(async { panic!("oh") }).unwrap_err();
+        assert_eq!(error.code(), "internal.panic");
+        assert_eq!(block_on(async { 1 }).unwrap(), 1);
+    }
+
+    #[test]
+    fn works_inside_another_runtime() {
+        let outer = Builder::new_multi_thread()
+            .worker_threads(1)
+            .build()
+            .unwrap();
+        assert_eq!(outer.block_on(async { block_on(async { 5 }).unwrap() }), 5);
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_wait() {
+        interrupt::testing::stop_this_thread(true);
+        let start = Instant::now();
+        let result = block_on(async { tokio::time::sleep(Duration::from_secs(20)).await });
+        interrupt::testing::stop_this_thread(false);
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::Interrupted);
+        assert!(start.elapsed() < Duration::from_secs(5));
+    }
+}

@@ -1,0 +1,121 @@
+"""Exceptions: the class says what to do, the attributes say where, and all of them pickle."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support import logs
+
+import deltareplay as dr
+from deltareplay import exceptions
+
+SCHEMA = logs.schema(id="long")
+SECOND = f"_delta_log/{logs.commit_name(1)}"
+
+CLASSES = [
+    dr.TableNotFoundError,
+    dr.VersionNotFoundError,
+    dr.UnsupportedFeatureError,
+    dr.CorruptTableError,
+    dr.CommitConflictError,
+    dr.InvalidArgumentError,
+    dr.StorageError,
+]
+
+
+def test_the_tree_is_small() -> None:
+    found = {
+        value
+        for value in vars(exceptions).values()
+        if isinstance(value, type) and issubclass(value, Exception)
+    }
+    assert found == {*CLASSES, dr.DeltaReplayError, dr.DeltaReplayWarning}
+    assert all(dr.DeltaReplayError in cls.__mro__ for cls in CLASSES)
+    assert issubclass(dr.DeltaReplayWarning, UserWarning)
+
+
+@pytest.mark.parametrize("cls", [dr.DeltaReplayError, *CLASSES])
+@pytest.mark.parametrize("travel", [lambda e: pickle.loads(pickle.dumps(e)), copy.copy])
+def test_pickles_whole(
+    cls: type[dr.DeltaReplayError], travel: Callable[[Exception], dr.DeltaReplayError]
+) -> None:
+    error = cls("what happened", code="a.b", path="p", version=3, line=4, offset=5)
+    arrived = travel(error)
+
+    assert type(arrived) is cls
+    assert str(arrived) == "what happened"
+    attributes = {"code": "a.b", "path": "p", "version": 3, "line": 4, "offset": 5}
+    assert vars(arrived) == attributes
+
+
+def test_no_table(tmp_path: Path) -> None:
+    with pytest.raises(dr.TableNotFoundError) as caught:
+        dr.Table(tmp_path / "nothing").snapshot()
+    assert str(tmp_path / "nothing") in str(caught.value)
+    assert caught.value.code
+
+
+def test_no_such_version_names_the_range(table: dr.Table) -> None:
+    with pytest.raises(dr.VersionNotFoundError) as caught:
+        table.snapshot(version=7)
+    assert caught.value.version == 7
+    assert "0" in str(caught.value)
+    assert "2" in str(caught.value)
+
+
+def test_unsupported_names_every_feature(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA, protocol_action=logs.features("fancyOne", "fancyTwo", "deletionVectors"))
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        dr.Table(log.uri).snapshot()
+    assert "fancyOne" in str(caught.value)
+    assert "fancyTwo" in str(caught.value)
+    assert "deletionVectors" not in str(caught.value)
+
+
+def test_corrupt_names_file_and_line(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA)
+    good = logs.json_lines([logs.commit_info(), logs.add("a")])
+    logs.write_file(log.table, logs.commit_name(1), good + b'{"add":{"path":"b",}}\n')
+    with pytest.raises(dr.CorruptTableError) as caught:
+        dr.Table(log.uri).snapshot().files()
+    error = caught.value
+    assert error.path == SECOND
+    assert error.line == 3
+    assert SECOND in str(error)
+    assert "line 3" in str(error)
+    assert vars(pickle.loads(pickle.dumps(error))) == vars(error)
+
+
+@pytest.mark.parametrize("read", ["read_all", "read_next_batch", "iterate", "read_pandas"])
+def test_readers_keep_the_class(log: logs.LogBuilder, read: str) -> None:
+    log.create(SCHEMA)
+    logs.write_file(log.table, logs.commit_name(1), b'{"add":{"path":5}}\n')
+    with pytest.raises(dr.CorruptTableError) as caught:
+        reader = dr.Table(log.uri).actions(1)
+        if read == "iterate":
+            list(reader)
+        else:
+            getattr(reader, read)()
+    assert caught.value.path == SECOND
+    assert caught.value.line == 1
+
+
+def test_an_invalid_argument_is_a_value_error(table: dr.Table) -> None:
+    with pytest.raises(ValueError, match="version is -1"):
+        table.snapshot(version=-1)
+
+
+def test_after_an_error_the_table_is_as_good_as_before(events: logs.LogBuilder) -> None:
+    table = dr.Table(events.uri)
+    snapshot = table.snapshot()
+    logs.write_file(events.table, logs.commit_name(3), b"garbage\n")
+    with pytest.raises(dr.CorruptTableError):
+        snapshot.update()
+    assert snapshot.files().num_rows == 2
+
+    logs.write_commit(events.table, 3, [logs.add("e")])
+    assert snapshot.update().files().num_rows == 3

@@ -1,0 +1,50 @@
+"""What goes to a worker and comes back."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+from support import logs
+
+import deltareplay as dr
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_table(table: dr.Table, protocol: int) -> None:
+    arrived = pickle.loads(pickle.dumps(table, protocol))
+
+    assert arrived == table
+    assert arrived.snapshot().version == 2
+
+
+def test_a_table_takes_its_options_along() -> None:
+    table = dr.Table("s3://bucket/t", {"aws_region": "r"}, ["s3://other"], strict=True)
+    arrived = pickle.loads(pickle.dumps(table))
+
+    assert arrived == table
+    assert repr(arrived) == repr(table)
+
+
+def test_a_snapshot_is_opened_again_at_its_version(events: logs.LogBuilder) -> None:
+    snapshot = dr.Table(events.uri).snapshot(version=1)
+    events.commit(logs.add("d"))
+    for arrived in (pickle.loads(pickle.dumps(snapshot)), copy.copy(snapshot)):
+        assert arrived.version == 1
+        assert arrived.files().equals(snapshot.files())
+        assert arrived.update().version == events.version
+
+
+def test_a_snapshot_stays_strict(events: logs.LogBuilder) -> None:
+    events.checkpoint(version=1)
+    data = pickle.dumps(dr.Table(events.uri).snapshot(strict=True))
+    (logs.log_dir(events.table) / logs.classic_name(1)).write_bytes(b"no Parquet at all")
+    with pytest.raises(dr.CorruptTableError):
+        pickle.loads(data).files()
+
+
+def test_plain_values(table: dr.Table) -> None:
+    snapshot = table.snapshot()
+    for value in (snapshot.metadata, snapshot.protocol, dr.Obstacle("a", "b", "c")):
+        assert pickle.loads(pickle.dumps(value)) == value

@@ -1,0 +1,50 @@
+"""``Protocol``: what stands in the way."""
+
+from __future__ import annotations
+
+import pytest
+
+import deltareplay as dr
+
+#: They put no duty on a reader, or one that a snapshot fulfils (protocol, "Table Features").
+READABLE = [
+    "deletionVectors",
+    "columnMapping",
+    "timestampNtz",
+    "v2Checkpoint",
+    "vacuumProtocolCheck",
+]
+
+
+@pytest.mark.parametrize("versions", [(1, 1), (1, 2), (2, 5), (1, 6), (2, 6)])
+def test_versions_of_old_are_readable(versions: tuple[int, int]) -> None:
+    assert dr.Protocol(*versions).why_not_readable() == []
+
+
+@pytest.mark.parametrize("feature", READABLE)
+def test_features_that_are_readable(feature: str) -> None:
+    assert dr.Protocol(3, 7, [feature], [feature]).why_not_readable() == []
+
+
+def test_names_every_obstacle() -> None:
+    protocol = dr.Protocol(3, 7, ["x", "deletionVectors", "y"], ["x", "deletionVectors", "y"])
+    obstacles = protocol.why_not_readable()
+
+    assert [obstacle.feature for obstacle in obstacles] == ["x", "y"]
+    for obstacle in obstacles:
+        assert str(obstacle) == f"{obstacle.feature}: {obstacle.reason}; {obstacle.remedy}"
+        assert obstacle.reason
+        assert obstacle.remedy
+    assert {"x", "y"} <= {obstacle.feature for obstacle in protocol.why_not_writable()}
+
+
+def test_a_reader_version_of_the_future() -> None:
+    [obstacle] = dr.Protocol(99, 7).why_not_readable()
+    assert "99" in obstacle.feature
+
+
+def test_features_of_a_writer_are_none_of_a_readers_business() -> None:
+    protocol = dr.Protocol(1, 7, None, ["somethingNew"])
+
+    assert protocol.why_not_readable() == []
+    assert "somethingNew" in {obstacle.feature for obstacle in protocol.why_not_writable()}

@@ -1,0 +1,218 @@
+"""``Table``: where a table lies, and the way to its versions."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support import logs, samples
+
+import deltareplay as dr
+
+UTC = datetime.timezone.utc
+LAST = 2
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        pytest.param(lambda path: str(path), id="text"),
+        pytest.param(lambda path: path, id="path"),
+        pytest.param(lambda path: f"{path}/", id="slash-at-the-end"),
+        pytest.param(lambda path: path.as_uri(), id="file-uri"),
+        pytest.param(lambda path: f"{path.parent}/./{path.name}", id="dot"),
+    ],
+)
+def test_opens_every_spelling_of_a_local_path(events: logs.LogBuilder, spelled: Any) -> None:
+    table = dr.Table(spelled(events.table))
+
+    assert table.snapshot().version == LAST
+    assert table == dr.Table(events.uri)
+    assert hash(table) == hash(dr.Table(events.uri))
+
+
+def test_opens_a_relative_path(events: logs.LogBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(events.table.parent)
+    table = dr.Table(events.table.name)
+    monkeypatch.chdir("/")
+
+    assert table.snapshot().version == LAST, "a table stays where it was"
+
+
+def test_making_a_table_reads_nothing(tmp_path: Path) -> None:
+    dr.Table(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("name", ["white space", "percent %41", "plus+", "ünïcode", "a#b?c"])
+def test_opens_paths_with_special_characters(tmp_path: Path, name: str) -> None:
+    log = samples.events(tmp_path / name)
+
+    assert dr.Table(log.table).snapshot().num_files == 2
+    assert dr.Table(log.table.as_uri()).snapshot().num_files == 2
+
+
+def test_tables_differ_by_place_and_options(tmp_path: Path) -> None:
+    here = dr.Table(tmp_path)
+
+    assert here != dr.Table(tmp_path / "other")
+    assert here != dr.Table(tmp_path, strict=True)
+    assert here != dr.Table(tmp_path, allowed_roots=["/"])
+    assert here != dr.Table(tmp_path, {"aws_region": "x"})
+    assert here != str(tmp_path)
+
+
+def test_repr_names_the_place_and_keeps_secrets(tmp_path: Path) -> None:
+    options = {"aws_secret_access_key": "hunter2", "aws_access_key_id": "AKIA"}
+    table = dr.Table("s3://bucket/table", options, ["s3://other"], strict=True)
+
+    assert repr(table) == (
+        "Table('s3://bucket/table', storage_options=<aws_access_key_id, aws_secret_access_key>, "
+        "allowed_roots=['s3://other'], strict=True)"
+    )
+    assert str(tmp_path) in repr(dr.Table(tmp_path))
+
+
+def test_is_table(events: logs.LogBuilder, tmp_path: Path) -> None:
+    (tmp_path / "empty" / "_delta_log").mkdir(parents=True)
+
+    assert dr.is_table(events.uri)
+    assert not dr.is_table(tmp_path / "empty")
+    assert not dr.is_table(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    ("uri", "options", "error"),
+    [
+        ("ftp://host/table", None, dr.InvalidArgumentError),
+        ("s3://bucket/table", {"no_such_option": "1"}, dr.InvalidArgumentError),
+        ("s3://bucket/table", {"aws_region": 1}, TypeError),
+        ("s3://bucket/table", {1: "1"}, TypeError),
+        (7, None, TypeError),
+    ],
+)
+def test_refuses_what_it_does_not_understand(uri: Any, options: Any, error: type) -> None:
+    with pytest.raises(error):
+        dr.Table(uri, options)
+
+
+def test_a_type_error_keeps_the_secret() -> None:
+    with pytest.raises(TypeError, match="'aws_secret_access_key' is of type bytes") as caught:
+        dr.Table("s3://b/t", {"aws_secret_access_key": b"hunter2"})  # type: ignore[dict-item]
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("roots", ["/data", [1], 5])
+def test_allowed_roots_are_a_sequence_of_text(tmp_path: Path, roots: Any) -> None:
+    with pytest.raises(TypeError, match="allowed_roots takes a sequence of str"):
+        dr.Table(tmp_path, allowed_roots=roots)
+
+
+@pytest.mark.parametrize("version", range(LAST + 1))
+def test_travels_to_a_version(events: logs.LogBuilder, version: int) -> None:
+    snapshot = dr.Table(events.uri).snapshot(version=version)
+
+    assert snapshot.version == version
+    paths = snapshot.files(columns=["path"])["path"].to_pylist()
+    assert sorted(paths) == sorted(events.state(version).live_paths())
+
+
+@pytest.mark.parametrize(
+    ("moment", "version"),
+    [
+        (datetime.datetime(2026, 1, 1), 0),
+        (datetime.datetime(2026, 1, 1, 23, 59, 59, 999_999), 0),
+        (datetime.datetime(2026, 1, 2, tzinfo=UTC), 1),
+        (
+            datetime.datetime(2026, 1, 3, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=2))),
+            1,
+        ),
+        ("2026-01-02", 1),
+        ("2026-01-02 23:59:59", 1),
+        ("2026-01-02T23:59:59.999Z", 1),
+        ("2026-01-03T02:00:00+02:00", 2),
+    ],
+    ids=str,
+)
+def test_travels_to_a_moment(table: dr.Table, moment: Any, version: int) -> None:
+    assert table.snapshot(timestamp=moment).version == version
+
+
+@pytest.mark.parametrize("moment", ["2025-12-31T23:59:59Z", "2026-01-03T00:00:01Z"])
+def test_a_moment_before_or_after_the_log_is_no_version(table: dr.Table, moment: str) -> None:
+    with pytest.raises(dr.VersionNotFoundError):
+        table.snapshot(timestamp=moment)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "code"),
+    [
+        ({"version": -1}, dr.InvalidArgumentError, "argument.range"),
+        ({"version": 2**70}, dr.InvalidArgumentError, "argument.range"),
+        (
+            {"version": 1, "timestamp": "2026-01-01"},
+            dr.InvalidArgumentError,
+            "argument.version_and_timestamp",
+        ),
+        ({"timestamp": "yesterday"}, dr.InvalidArgumentError, "argument.timestamp"),
+    ],
+    ids=str,
+)
+def test_refuses_a_version_that_cannot_be(
+    table: dr.Table, arguments: Any, error: type[dr.DeltaReplayError], code: str
+) -> None:
+    with pytest.raises(error) as caught:
+        table.snapshot(**arguments)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize("arguments", [{"version": "1"}, {"timestamp": 5}, {"strict": 1}], ids=str)
+def test_refuses_arguments_of_another_type(table: dr.Table, arguments: Any) -> None:
+    with pytest.raises(TypeError):
+        table.snapshot(**arguments)
+
+
+def test_history_is_newest_first(table: dr.Table) -> None:
+    history = table.history()
+
+    assert history["version"].to_pylist() == [2, 1, 0]
+    assert history["operation"].to_pylist() == ["WRITE", "WRITE", "CREATE TABLE"]
+    moments = [moment.isoformat() for moment in history["timestamp"].to_pylist()]
+    assert moments == [f"2026-01-0{day}T00:00:00+00:00" for day in (3, 2, 1)]
+    assert table.history(1)["version"].to_pylist() == [2]
+    assert table.history(0).num_rows == 0
+    assert table.history(0).schema == history.schema
+    with pytest.raises(dr.InvalidArgumentError):
+        table.history(-1)
+
+
+def test_actions_are_the_log_itself(events: logs.LogBuilder) -> None:
+    reader = dr.Table(events.uri).actions(0)
+    assert isinstance(reader, pa.RecordBatchReader)
+    rows = reader.read_all().to_pylist()
+
+    wanted = [
+        (version, kind, body.get("path"))
+        for version, actions in enumerate(events.commits)
+        for action in actions
+        for kind, body in action.items()
+    ]
+    found = []
+    for row in rows:
+        version = row.pop("version")
+        [(kind, body)] = [(kind, body) for kind, body in row.items() if body is not None]
+        found.append((version, kind, body.get("path")))
+    assert sorted(found, key=str) == sorted(wanted, key=str)
+
+
+def test_actions_of_a_range(table: dr.Table) -> None:
+    versions = table.actions(1, 1).read_all()["version"].to_pylist()
+    assert set(versions) == {1}
+    with pytest.raises(dr.VersionNotFoundError):
+        table.actions(3).read_all()
+    with pytest.raises(dr.InvalidArgumentError):
+        table.actions(-1)
+    with pytest.raises(dr.InvalidArgumentError):
+        table.actions(2, 1).read_all()

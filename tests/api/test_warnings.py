@@ -1,0 +1,89 @@
+"""What was passed over: told once each, listed for good, refused in strict mode."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support import logs
+
+import deltareplay as dr
+
+
+@pytest.fixture
+def mended(events: logs.LogBuilder) -> logs.LogBuilder:
+    """The sample table with a hint that does not decode."""
+    logs.write_file(events.table, "_last_checkpoint", b'{"version":')
+    return events
+
+
+def test_a_warning_is_told_once_and_stays_in_the_list(mended: logs.LogBuilder) -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        snapshot = dr.Table(mended.uri).snapshot()
+        for _ in range(2):
+            snapshot.files()
+            snapshot.tombstones()
+            snapshot.file_batches().read_all()
+            _ = snapshot.num_files, snapshot.size_in_bytes
+            _ = snapshot.transactions, snapshot.domain_metadata
+
+    assert [one.category for one in told] == [dr.DeltaReplayWarning]
+    assert told[0].filename == __file__, "it points at the caller"
+    [listed] = snapshot.warnings
+    assert isinstance(listed, dr.LogWarning)
+    assert listed.path == "_delta_log/_last_checkpoint"
+    assert listed.code
+    assert str(told[0].message) == str(listed)
+    assert pickle.loads(pickle.dumps(listed)) == listed
+
+
+def test_update_does_not_tell_it_again(mended: logs.LogBuilder) -> None:
+    with pytest.warns(dr.DeltaReplayWarning):
+        snapshot = dr.Table(mended.uri).snapshot()
+    logs.write_hint(mended.table, 0)
+    mended.commit(logs.add("d"))
+    newer = snapshot.update()
+    assert newer.version == mended.version
+
+
+def test_a_damaged_checkpoint_is_passed_over(events: logs.LogBuilder) -> None:
+    [path] = events.checkpoint(version=1)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.warns(dr.DeltaReplayWarning):
+        snapshot = dr.Table(events.uri).snapshot()
+        paths = snapshot.files(columns=["path"])["path"].to_pylist()
+
+    assert sorted(paths) == sorted(events.state().live_paths())
+    assert f"_delta_log/{path.name}" in {one.path for one in snapshot.warnings}
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param(lambda uri: dr.Table(uri, strict=True).snapshot().files(), id="table"),
+        pytest.param(lambda uri: dr.Table(uri).snapshot(strict=True).files(), id="snapshot"),
+    ],
+)
+def test_strict_refuses(events: logs.LogBuilder, read: Callable[[str], Any]) -> None:
+    [path] = events.checkpoint(version=1)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(dr.CorruptTableError) as caught:
+        read(events.uri)
+    assert caught.value.path == f"_delta_log/{path.name}"
+
+
+def test_strict_can_be_lifted(mended: logs.LogBuilder) -> None:
+    with pytest.warns(dr.DeltaReplayWarning):
+        snapshot = dr.Table(mended.uri, strict=True).snapshot(strict=False)
+    assert snapshot.version == 2
+
+
+def test_warnings_may_be_errors(mended: logs.LogBuilder) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(dr.DeltaReplayWarning):
+            dr.Table(mended.uri).snapshot()

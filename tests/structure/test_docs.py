@@ -1,0 +1,58 @@
+"""What the documentation says of the repository is so."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def test_every_path_of_the_spec_map_exists() -> None:
+    text = (ROOT / "docs" / "spec-map.md").read_text()
+    paths = re.findall(r"`([\w/.-]+\.(?:rs|py))`", text)
+    missing = [
+        path
+        for path in paths
+        if not (
+            ROOT / path if path.startswith("tests/") else ROOT / "rust/core/src" / path
+        ).is_file()
+    ]
+    assert len(paths) > 20
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text())
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_the_links_of_the_readme_are_found() -> None:
+    assert "](docs/" in (ROOT / "README.md").read_text()
+
+
+def test_the_example_of_the_readme_runs() -> None:
+    [example] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", example],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("7 "), "the sample table has eight versions"
+    assert len(example.strip().splitlines()) <= 10
+
+
+def test_the_recipes_that_the_readme_names_exist() -> None:
+    recipes = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"`?make ([a-z-]+)", (ROOT / "README.md").read_text()))
+    assert {"demo", "test", "bench", "wheel"} <= named
+    assert named <= recipes

@@ -1,0 +1,80 @@
+"""Every error code and warning code of the engine occurs in a test or a fixture."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CORE = ROOT / "rust" / "core" / "src"
+BINDINGS = ROOT / "rust" / "bindings" / "src"
+PACKAGE = ROOT / "python" / "deltareplay"
+
+#: What a code looks like: words with dots between them, and none that names a file or a property.
+CODE = re.compile(r'"([a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+)"')
+NO_CODE = re.compile(r"^delta\.|^deltareplay\.|\.com$")
+
+#: Texts of the same form that are something else.
+SOMETHING_ELSE = {"txn.version": "the name of a field"}
+
+#: Where a Rust file's unit tests begin.
+UNIT_TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\(crate\) )?mod \w+ \{")
+
+#: Codes that no test can bring about, each with its reason.
+EXCEPTIONS: dict[str, str] = {}
+
+
+def without_tests(path: Path) -> str:
+    """The code of a Rust file, without its unit tests."""
+    return UNIT_TESTS.split(path.read_text(encoding="utf-8"), maxsplit=1)[0]
+
+
+def is_test(path: Path) -> bool:
+    return path.name == "tests.rs" or "tests" in path.parts[len(ROOT.parts) :]
+
+
+def made() -> dict[str, str]:
+    """Every code, with a file that makes it."""
+    found: dict[str, str] = {}
+    for folder, pattern in ((CORE, "*.rs"), (BINDINGS, "*.rs"), (PACKAGE, "*.py")):
+        for path in sorted(folder.rglob(pattern)):
+            if is_test(path):
+                continue
+            for code in CODE.findall(without_tests(path)):
+                if not NO_CODE.search(code) and code not in SOMETHING_ELSE:
+                    found.setdefault(code, str(path.relative_to(ROOT)))
+    return found
+
+
+def text_of_the_tests() -> str:
+    """The text of every test."""
+    texts = []
+    for folder in ("tests", "rust/core/tests", "rust/core/src"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".py", ".md") and folder == "tests" and path != Path(__file__):
+                texts.append(path.read_text(encoding="utf-8"))
+            elif path.suffix == ".rs":
+                text = path.read_text(encoding="utf-8")
+                whole = folder != "rust/core/src" or is_test(path)
+                texts.append(text if whole else text[len(without_tests(path)) :])
+    return "\n".join(texts)
+
+
+def test_every_code_has_a_test() -> None:
+    codes, tests = made(), text_of_the_tests()
+    assert len(codes) > 40, "the pattern finds no codes any more: look at how they are made"
+    missing = {
+        code: where
+        for code, where in codes.items()
+        if f'"{code}"' not in tests and f"`{code}`" not in tests and code not in EXCEPTIONS
+    }
+    assert not missing, (
+        "write a test that brings each about, or name it in EXCEPTIONS with a reason"
+    )
+
+
+def test_exceptions_are_needed() -> None:
+    codes, tests = made(), text_of_the_tests()
+    for code in EXCEPTIONS:
+        assert code in codes, f"{code} is made nowhere"
+        assert f'"{code}"' not in tests, f"{code} has a test by now"

@@ -1,0 +1,62 @@
+"""The native module: typed by its stub, frozen, final, and documented."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import types
+
+import pytest
+
+import deltareplay as dr
+from deltareplay import _native
+
+CLASSES = [value for value in vars(_native).values() if isinstance(value, type)]
+FUNCTIONS = [
+    value for value in vars(_native).values() if isinstance(value, types.BuiltinFunctionType)
+]
+
+
+def test_looked_at_something() -> None:
+    assert {cls.__name__ for cls in CLASSES} >= {"Table", "Snapshot", "BatchIterator"}
+    assert FUNCTIONS
+
+
+def test_stub_says_what_is_there() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "deltareplay._native"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no issues" in done.stdout
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_classes_are_final(cls: type) -> None:
+    assert cls.__module__ == "deltareplay._native"
+    with pytest.raises(TypeError, match="not an acceptable base type"):
+        type("Sub", (cls,), {})
+
+
+def test_classes_are_frozen(table: dr.Table) -> None:
+    snapshot = table._native.snapshot()
+    batches = snapshot.file_batches()
+    one_of_each = [table._native, snapshot, batches, batches.schema, batches.next_batch()]
+    one_of_each.append(snapshot.files())
+    assert {type(one) for one in one_of_each} == set(CLASSES)
+    for one in one_of_each:
+        for name in [*(name for name in vars(type(one)) if not name.startswith("_")), "new"]:
+            with pytest.raises(AttributeError):
+                setattr(one, name, 1)
+
+
+@pytest.mark.parametrize("thing", [*CLASSES, *FUNCTIONS], ids=lambda thing: thing.__name__)
+def test_everything_is_documented(thing: object) -> None:
+    assert inspect.getdoc(thing)
+    if isinstance(thing, type):
+        for name, member in vars(thing).items():
+            if not name.startswith("_"):
+                assert inspect.getdoc(member), f"{thing.__name__}.{name}"

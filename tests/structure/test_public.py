@@ -1,0 +1,122 @@
+"""The public names: complete, documented, with examples that run."""
+
+from __future__ import annotations
+
+import dataclasses
+import doctest
+import importlib
+import inspect
+import pkgutil
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import deltareplay as dr
+
+#: Classes whose methods need no example: their class docstring or their caller has one.
+WITHOUT_EXAMPLE = {
+    "CommitConflictError",
+    "CorruptTableError",
+    "DeltaReplayWarning",
+    "InvalidArgumentError",
+    "StorageError",
+    "TableNotFoundError",
+    "UnsupportedFeatureError",
+    "VersionNotFoundError",
+}
+
+
+def modules() -> list[ModuleType]:
+    """Every module of the package that is Python."""
+    names = [info.name for info in pkgutil.walk_packages(dr.__path__, "deltareplay.")]
+    found = [
+        importlib.import_module(name) for name in sorted(names) if name != "deltareplay._native"
+    ]
+    return [dr, *found]
+
+
+def public() -> dict[str, Any]:
+    """Every public class and function, and the public members of the classes."""
+    found: dict[str, Any] = {}
+    for name in dr.__all__:
+        value = getattr(dr, name)
+        if not callable(value):
+            continue
+        found[name] = value
+        if isinstance(value, type):
+            for member, thing in vars(value).items():
+                ours = isinstance(thing, property) or inspect.isfunction(thing)
+                if ours and not member.startswith("_"):
+                    found[f"{name}.{member}"] = thing
+    return found
+
+
+PUBLIC = public()
+
+
+def test_all_is_sorted_and_complete() -> None:
+    assert dr.__all__ == sorted(dr.__all__)
+    names = {
+        name
+        for name, value in vars(dr).items()
+        if not name.startswith("_") and not isinstance(value, ModuleType)
+    }
+    assert names | {"__version__"} == set(dr.__all__)
+    assert {"Table", "Snapshot", "Table.snapshot", "Snapshot.files"} <= set(PUBLIC)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_has_a_docstring(name: str) -> None:
+    text = inspect.getdoc(PUBLIC[name])
+    assert text
+    assert text.splitlines()[0].endswith((".", ":")) or "\n" in text, "a whole sentence"
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in WITHOUT_EXAMPLE])
+def test_has_an_example(name: str) -> None:
+    assert ">>>" in (inspect.getdoc(PUBLIC[name]) or ""), f"{name} shows nobody how to use it"
+
+
+@pytest.mark.parametrize("name", [name for name, value in PUBLIC.items() if callable(value)])
+def test_tells_every_argument(name: str) -> None:
+    value = PUBLIC[name]
+    if isinstance(value, type) and (
+        dataclasses.is_dataclass(value) or issubclass(value, Exception)
+    ):
+        return  # attributes are told instead
+    if name == "Snapshot":
+        return  # made by Table.snapshot alone
+    text = inspect.getdoc(value) or ""
+    for argument in inspect.signature(value).parameters:
+        if argument != "self":
+            assert f"{argument}: " in text, f"{name} does not tell what {argument} is"
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda module: module.__name__)
+def test_examples_run(module: ModuleType, table: dr.Table) -> None:
+    names = {**vars(module), "table": table, "dr": dr}
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for example in finder.find(module, globs=names):
+        if example.examples:
+            assert not runner.run(example).failed, f"{example.name}: see the captured output"
+
+
+def test_dataclasses_are_frozen() -> None:
+    found = [value for value in PUBLIC.values() if dataclasses.is_dataclass(value)]
+    assert len(found) == 4
+    for value in found:
+        assert value.__dataclass_params__.frozen  # type: ignore[attr-defined]
+
+
+def test_tables_and_snapshots_take_no_attribute(table: dr.Table) -> None:
+    for owner in (table, table.snapshot()):
+        with pytest.raises(AttributeError):
+            owner.something = 1  # type: ignore[attr-defined]
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    from importlib.metadata import version
+
+    assert dr.__version__ == version("deltareplay")

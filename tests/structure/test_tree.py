@@ -1,0 +1,67 @@
+"""The files of the repository: none of them knows the machine that it was written on."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Put together here, so that this file passes its own test.
+PLACES = [
+    "/".join(parts) for parts in (("", "work", "main"), ("", "work", "shared"), ("", "tmp", "wt"))
+]
+HOMES = re.compile(rb"/(root|home/[a-z][a-z0-9_-]*)/\.?[A-Za-z]")
+HOSTS = [
+    ".".join(parts)
+    for parts in (
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("static", "crates", "io"),
+        ("index", "crates", "io"),
+        ("registry", "npmjs", "org"),
+        ("repo1", "maven", "org"),
+        ("repo", "maven", "apache", "org"),
+        ("deb", "debian", "org"),
+        ("proxy", "golang", "org"),
+    )
+]
+#: Tables that other programs wrote hold the paths of their machines.
+FOREIGN = ("tests/fixtures/", "tests/conformance/tables/")
+
+
+def tracked() -> list[str]:
+    """Every file under version control."""
+    done = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        pytest.skip("not a git checkout")
+    return [name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_names_no_machine_and_no_registry() -> None:
+    wanted = [text.encode() for text in (*PLACES, *HOSTS)]
+    looked_at = 0
+    found = []
+    for name in tracked():
+        content = (ROOT / name).read_bytes()
+        looked_at += 1
+        found += [f"{name}: {text.decode()}" for text in wanted if text in content]
+        if not name.startswith(FOREIGN) and (home := HOMES.search(content)):
+            found.append(f"{name}: {home.group().decode(errors='replace')}")
+    assert looked_at > 50
+    assert not found
+
+
+def test_files_are_not_too_long() -> None:
+    long = {
+        name: lines
+        for name in tracked()
+        if name.endswith((".rs", ".py"))
+        and (lines := len((ROOT / name).read_text(encoding="utf-8").splitlines())) > 500
+    }
+    assert not long, "split them by concern"

@@ -1,0 +1,78 @@
+"""Sample tables that several tests, and the examples in the docstrings, read."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from pathlib import Path
+
+from support import logs
+
+JANUARY = int(datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc).timestamp() * 1000)
+DAY = 86_400_000
+
+
+def events(root: str | os.PathLike[str]) -> logs.LogBuilder:
+    """Three versions, one a day from 2026-01-01 on: files a and b, then c for a."""
+    log = logs.LogBuilder(Path(root))
+    log.create(
+        logs.schema(id="long", day="date"),
+        partition_columns=["day"],
+        name="events",
+        configuration={"delta.appendOnly": "false"},
+        modified=JANUARY,
+    )
+    log.commit(
+        logs.commit_info(timestamp=JANUARY + DAY),
+        logs.txn("stream-7", 41),
+        *(_file(name, "2026-01-02", size) for name, size in (("a", 100), ("b", 200))),
+        modified=JANUARY + DAY,
+    )
+    log.commit(
+        logs.commit_info(timestamp=JANUARY + 2 * DAY),
+        logs.remove("day=2026-01-02/a.parquet", partition_values={"day": "2026-01-02"}),
+        _file("c", "2026-01-03", 300),
+        modified=JANUARY + 2 * DAY,
+    )
+    return log
+
+
+def _file(name: str, day: str, size: int) -> logs.Action:
+    return logs.add(
+        f"day={day}/{name}.parquet",
+        partition_values={"day": day},
+        size=size,
+        stats=logs.stats(3, id=(1, 9, 0)),
+    )
+
+
+def many_files(
+    root: str | os.PathLike[str], commits: int, files: int, *, distinct: int = 1
+) -> logs.LogBuilder:
+    """A JSON-only log that is long to replay and quick to write.
+
+    Args:
+        root: The table directory.
+        commits: How many commits follow version 0.
+        files: How many files each of them adds, with statistics.
+        distinct: How many of the commits differ; the others are hard links to those.
+    """
+    log = logs.LogBuilder(Path(root))
+    log.create(logs.schema(id="long", name="string"))
+    directory = logs.log_dir(root)
+    for version in range(1, commits + 1):
+        original = (version - 1) % distinct + 1
+        name = logs.commit_name(version)
+        if original != version:
+            os.link(directory / logs.commit_name(original), directory / name)
+            log.commits.append(log.commits[original])
+            continue
+        adds = [
+            logs.add(
+                f"part-{version:06}-{number:08}-0b0e2e7c-1111-4a4a-9b9b-000000000001.parquet",
+                stats=logs.stats(1000, id=(number, number + 999, 0), name=("a" * 30, "z" * 30, 1)),
+            )
+            for number in range(files)
+        ]
+        log.commit(logs.commit_info(), *adds)
+    return log
