@@ -113,12 +113,12 @@ impl Table {
 
     /// The live files of a snapshot of this table.
     pub fn files(&self, snapshot: &Snapshot, columns: Option<&[String]>) -> Result<FileTable> {
-        snapshot.files(&self.source, &FileColumns::new(columns)?)
+        snapshot.files(&self.source, &FileColumns::new(columns, snapshot)?)
     }
 
     /// The same, streamed; memory is bounded by the log's tail.
     pub fn file_batches(&self, snapshot: &Snapshot, columns: Option<&[String]>) -> Result<FileBatches> {
-        snapshot.file_batches(&self.source, FileColumns::new(columns)?)
+        snapshot.file_batches(&self.source, FileColumns::new(columns, snapshot)?)
     }
 
     /// The live tombstones of a snapshot of this table.

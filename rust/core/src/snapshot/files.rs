@@ -211,7 +211,7 @@ impl Snapshot {
     }
 
     fn totals(&self, source: &Source) -> Result<(u64, u64)> {
-        let columns = FileColumns::new(Some(&["size".to_owned()]))?;
+        let columns = FileColumns::fields_only(&[FileField::Size]);
         let mut totals = (0, 0);
         for batch in self.file_batches(source, columns)? {
             let batch = batch?;
