@@ -51,11 +51,16 @@ impl FileColumns {
     /// `columns.unknown`, `columns.twice`; `schema.physical_name` where typed columns are asked for
     /// and the schema does not say how the log names them.
     pub fn new(names: Option<&[String]>, snapshot: &Snapshot) -> Result<Self> {
-        let Some(names) = names else { return Ok(Self::all()) };
+        let Some(names) = names else {
+            return Ok(Self::all());
+        };
         let mut columns = Vec::with_capacity(names.len());
         for (number, name) in names.iter().enumerate() {
             if names.iter().take(number).any(|before| before == name) {
-                return Err(Error::invalid("columns.twice", format!("the column {name:?} is asked for twice")));
+                return Err(Error::invalid(
+                    "columns.twice",
+                    format!("the column {name:?} is asked for twice"),
+                ));
             }
             columns.push(Self::column(name, snapshot)?);
         }
@@ -67,21 +72,40 @@ impl FileColumns {
             return Ok(Column::Field(field));
         }
         let mode = snapshot.properties().column_mapping_mode;
-        let partitioned = |field: &StructField| snapshot.metadata().partition_columns.contains(&field.name);
+        let partitioned =
+            |field: &StructField| snapshot.metadata().partition_columns.contains(&field.name);
         let columns = snapshot.schema().fields().iter();
         match name {
             "numRecords" => Ok(Column::NumRecords),
             "stats_parsed" => {
-                let data = columns.filter(|field| !partitioned(field)).map(|field| physical(field, mode));
-                Ok(Column::StatsParsed(stats_schema(&data.collect::<Result<Fields>>()?)))
+                let data = columns
+                    .filter(|field| !partitioned(field))
+                    .map(|field| physical(field, mode));
+                Ok(Column::StatsParsed(stats_schema(
+                    &data.collect::<Result<Fields>>()?,
+                )))
             }
             "partitionValues_parsed" => {
-                let typed = |field| physical(field, mode).map(|field| (field.name().clone(), field));
-                Ok(Column::PartitionValuesParsed(columns.filter(|field| partitioned(field)).map(typed).collect::<Result<_>>()?))
+                let typed =
+                    |field| physical(field, mode).map(|field| (field.name().clone(), field));
+                Ok(Column::PartitionValuesParsed(
+                    columns
+                        .filter(|field| partitioned(field))
+                        .map(typed)
+                        .collect::<Result<_>>()?,
+                ))
             }
             _ => {
-                let known = ADD_FIELDS.iter().map(|field| field.name()).chain(MADE).collect::<Vec<_>>().join(", ");
-                Err(Error::invalid("columns.unknown", format!("files have no column {name:?}; they have {known}")))
+                let known = ADD_FIELDS
+                    .iter()
+                    .map(|field| field.name())
+                    .chain(MADE)
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                Err(Error::invalid(
+                    "columns.unknown",
+                    format!("files have no column {name:?}; they have {known}"),
+                ))
             }
         }
     }
@@ -94,7 +118,10 @@ impl FileColumns {
             Column::PartitionValuesParsed(_) => FileField::PartitionValues,
         };
         let needed: Vec<FileField> = self.0.iter().map(needed).collect();
-        ADD_FIELDS.into_iter().filter(|field| needed.contains(field)).collect()
+        ADD_FIELDS
+            .into_iter()
+            .filter(|field| needed.contains(field))
+            .collect()
     }
 
     /// The schema of what [`FileColumns::of`] gives.
@@ -106,7 +133,9 @@ impl FileColumns {
                 Column::NumRecords => made("numRecords", DataType::Int64),
                 Column::StatsParsed(shape) => made("stats_parsed", DataType::Struct(shape.clone())),
                 Column::PartitionValuesParsed(columns) => {
-                    let fields = columns.iter().map(|(_, field)| field.as_ref().clone().with_nullable(true));
+                    let fields = columns
+                        .iter()
+                        .map(|(_, field)| field.as_ref().clone().with_nullable(true));
                     made("partitionValues_parsed", DataType::Struct(fields.collect()))
                 }
             }
@@ -116,25 +145,48 @@ impl FileColumns {
 
     /// The columns, from a batch that has at least [`FileColumns::fields`].
     pub fn of(&self, rows: &RecordBatch) -> Result<RecordBatch> {
-        let columns = self.0.iter().map(|column| column.of(rows)).collect::<Result<Vec<_>>>()?;
+        let columns = self
+            .0
+            .iter()
+            .map(|column| column.of(rows))
+            .collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-        RecordBatch::try_new_with_options(self.schema(), columns, &options)
-            .map_err(|cause| Error::corrupt("log.columns", "the columns of files do not fit together").because(cause))
+        RecordBatch::try_new_with_options(self.schema(), columns, &options).map_err(|cause| {
+            Error::corrupt("log.columns", "the columns of files do not fit together").because(cause)
+        })
     }
 }
 
 impl Column {
     fn of(&self, rows: &RecordBatch) -> Result<ArrayRef> {
-        let lacks = |name: &str| Error::corrupt("log.columns", format!("the files were decoded without {name}"));
-        let decoded = |field: FileField| rows.column_by_name(field.name()).ok_or_else(|| lacks(field.name()));
-        let stats = || decoded(FileField::Stats)?.as_string_opt::<i32>().ok_or_else(|| lacks("stats"));
+        let lacks = |name: &str| {
+            Error::corrupt(
+                "log.columns",
+                format!("the files were decoded without {name}"),
+            )
+        };
+        let decoded = |field: FileField| {
+            rows.column_by_name(field.name())
+                .ok_or_else(|| lacks(field.name()))
+        };
+        let stats = || {
+            decoded(FileField::Stats)?
+                .as_string_opt::<i32>()
+                .ok_or_else(|| lacks("stats"))
+        };
         match self {
             Column::Field(field) => decoded(*field).cloned(),
             Column::NumRecords => Ok(Arc::new(num_records(stats()?))),
             Column::StatsParsed(shape) => Ok(Arc::new(parse_stats(stats()?, shape)?)),
             Column::PartitionValuesParsed(columns) => {
-                let map = decoded(FileField::PartitionValues)?.as_map_opt().ok_or_else(|| lacks("partitionValues"))?;
-                Ok(Arc::new(parse_partition_values(map, columns, Unparsable::Refuse)?))
+                let map = decoded(FileField::PartitionValues)?
+                    .as_map_opt()
+                    .ok_or_else(|| lacks("partitionValues"))?;
+                Ok(Arc::new(parse_partition_values(
+                    map,
+                    columns,
+                    Unparsable::Refuse,
+                )?))
             }
         }
     }
@@ -145,7 +197,11 @@ fn physical(field: &StructField, mode: ColumnMappingMode) -> Result<FieldRef> {
     let name = field.name_in_files(mode)?;
     let data_type = match &field.data_type {
         schema::DataType::Struct(fields) => {
-            let fields = fields.fields().iter().map(|field| physical(field, mode)).collect::<Result<Fields>>()?;
+            let fields = fields
+                .fields()
+                .iter()
+                .map(|field| physical(field, mode))
+                .collect::<Result<Fields>>()?;
             DataType::Struct(fields)
         }
         other => other.arrow_type(),

@@ -29,7 +29,10 @@ fn a_large_commit_is_read_in_pieces() {
 
     let snapshot = table.snapshot(At::Latest, None).unwrap();
 
-    assert_eq!(table.num_files(&snapshot).unwrap(), 1 + (BYTES >> 20) as u64);
+    assert_eq!(
+        table.num_files(&snapshot).unwrap(),
+        1 + (BYTES >> 20) as u64
+    );
 }
 
 #[test]
@@ -37,7 +40,10 @@ fn damage_far_inside_is_named_by_line_and_byte() {
     let log = Log::new();
     log.create(&["a"]);
     let mut file = BufWriter::new(File::create(log.path("00000000000000000001.json")).unwrap());
-    let filler = format!(r#"{{"commitInfo":{{"padding":"{}"}}}}"#, "x".repeat(1 << 20));
+    let filler = format!(
+        r#"{{"commitInfo":{{"padding":"{}"}}}}"#,
+        "x".repeat(1 << 20)
+    );
     let mut written = 0;
     let mut lines = 0;
     while written < BYTES {

@@ -27,7 +27,11 @@ fn opening_takes_one_hint_and_one_listing() {
 
     assert_eq!(snapshot.version(), 19);
     assert_eq!(counting.count(Operation::List), 1);
-    let hints = counting.pairs().iter().filter(|(_, path)| path.ends_with("_last_checkpoint")).count();
+    let hints = counting
+        .pairs()
+        .iter()
+        .filter(|(_, path)| path.ends_with("_last_checkpoint"))
+        .count();
     assert_eq!(hints, 1);
 }
 
@@ -39,7 +43,13 @@ fn files_are_replayed_once() {
     let (source, counting) = counted(&log);
     let snapshot = load(&source, None, false).unwrap();
     let rows = |snapshot: &deltareplay_core::table::Snapshot| -> usize {
-        snapshot.files(&source, &FileColumns::all()).unwrap().batches.iter().map(|batch| batch.num_rows()).sum()
+        snapshot
+            .files(&source, &FileColumns::all())
+            .unwrap()
+            .batches
+            .iter()
+            .map(|batch| batch.num_rows())
+            .sum()
     };
 
     assert_eq!(rows(&snapshot), 2);
@@ -63,7 +73,18 @@ fn an_update_reads_the_new_commits_only() {
 
     let newer = snapshot.advance(&source).unwrap();
 
-    assert_eq!((newer.version(), newer.num_files(&source).unwrap()), (10, 11));
-    let read = counting.pairs().into_iter().filter(|(operation, _)| *operation != Operation::List);
-    assert!(read.clone().all(|(_, path)| path.ends_with("00000000000000000010.json")), "{:?}", read.collect::<Vec<_>>());
+    assert_eq!(
+        (newer.version(), newer.num_files(&source).unwrap()),
+        (10, 11)
+    );
+    let read = counting
+        .pairs()
+        .into_iter()
+        .filter(|(operation, _)| *operation != Operation::List);
+    assert!(
+        read.clone()
+            .all(|(_, path)| path.ends_with("00000000000000000010.json")),
+        "{:?}",
+        read.collect::<Vec<_>>()
+    );
 }

@@ -45,9 +45,13 @@ impl Log {
 }
 
 pub fn add(path: &str) -> String {
-    format!(r#"{{"add":{{"path":"{path}","partitionValues":{{}},"size":1,"modificationTime":1,"dataChange":true}}}}"#)
+    format!(
+        r#"{{"add":{{"path":"{path}","partitionValues":{{}},"size":1,"modificationTime":1,"dataChange":true}}}}"#
+    )
 }
 
 pub fn remove(path: &str) -> String {
-    format!(r#"{{"remove":{{"path":"{path}","deletionTimestamp":9999999999999,"dataChange":true}}}}"#)
+    format!(
+        r#"{{"remove":{{"path":"{path}","deletionTimestamp":9999999999999,"dataChange":true}}}}"#
+    )
 }
