@@ -15,6 +15,14 @@ def to_schema(native: _native.ArrowSchema) -> pa.Schema:
     return pa.schema(cast("Any", native))  # by its capsule, which the stubs do not know
 
 
+def to_table(native: _native.ArrowTable) -> pa.Table:
+    """Native columns as a pyarrow table, without a copy.
+
+    Not by ``pa.table``, which imports pandas to see whether it was given one of its frames.
+    """
+    return pa.RecordBatchReader.from_stream(native).read_all()
+
+
 def reader(
     batches: _native.BatchIterator, after_each: Callable[[], None] | None = None
 ) -> pa.RecordBatchReader:

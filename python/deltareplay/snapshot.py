@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from deltareplay._readers import reader, to_schema
+from deltareplay._readers import reader, to_schema, to_table
 from deltareplay.exceptions import CorruptTableError, DeltaReplayWarning
 from deltareplay.log_warning import LogWarning
 from deltareplay.metadata import Metadata
@@ -235,7 +235,7 @@ class Snapshot:
         >>> sorted(files.column("path").to_pylist())
         ['day=2026-01-02/b.parquet', 'day=2026-01-03/c.parquet']
         """
-        found = pa.table(self._native.files(columns))
+        found = to_table(self._native.files(columns))
         self._tell()
         return found
 
@@ -275,7 +275,7 @@ class Snapshot:
         >>> table.snapshot().tombstones().column("path").to_pylist()
         ['day=2026-01-02/a.parquet']
         """
-        found = pa.table(self._native.tombstones())
+        found = to_table(self._native.tombstones())
         self._tell()
         return found
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pyarrow as pa
 
 from deltareplay import _native
-from deltareplay._readers import reader
+from deltareplay._readers import reader, to_table
 from deltareplay.snapshot import Snapshot
 
 
@@ -114,7 +114,7 @@ class Table:
         >>> table.history(limit=2).column("version").to_pylist()
         [2, 1]
         """
-        return pa.table(self._native.history(limit))
+        return to_table(self._native.history(limit))
 
     def actions(self, start: int, end: int | None = None) -> pa.RecordBatchReader:
         """Stream the raw actions of the commits ``start`` to ``end``, both included, oldest first.

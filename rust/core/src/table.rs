@@ -55,7 +55,11 @@ impl Table {
     pub fn new(uri: &str, options: TableOptions) -> Result<Self> {
         let roots = options.allowed_roots.unwrap_or_default();
         let source = Source::new(uri, &options.storage_options, &roots)?;
-        Ok(Self { uri: source.storage.root().into(), source, strict: options.strict })
+        Ok(Self {
+            uri: source.storage.root().into(),
+            source,
+            strict: options.strict,
+        })
     }
 
     /// The table root as a URI.
@@ -69,12 +73,18 @@ impl Table {
     }
 
     fn named(&self, error: Error) -> Error {
-        if error.kind() == ErrorKind::TableNotFound { error.at_path(self.uri()) } else { error }
+        if error.kind() == ErrorKind::TableNotFound {
+            error.at_path(self.uri())
+        } else {
+            error
+        }
     }
 
     /// Whether there is a log with at least one version.
     pub fn exists(&self) -> Result<bool> {
-        Ok(LogListing::read(&*self.source.storage, 0)?.latest().is_some())
+        Ok(LogListing::read(&*self.source.storage, 0)?
+            .latest()
+            .is_some())
     }
 
     /// A version of the table; `strict` overrides the table's own setting.
@@ -87,22 +97,38 @@ impl Table {
             At::Timestamp(timestamp) => {
                 let newest = load(None)?;
                 let listing = LogListing::read(&*self.source.storage, 0)?;
-                let version = version_at(&*self.source.storage, &listing, timestamp, in_commit_timestamps(&newest))?;
-                if version == newest.version() { Ok(newest) } else { load(Some(version)) }
+                let version = version_at(
+                    &*self.source.storage,
+                    &listing,
+                    timestamp,
+                    in_commit_timestamps(&newest),
+                )?;
+                if version == newest.version() {
+                    Ok(newest)
+                } else {
+                    load(Some(version))
+                }
             }
         }
     }
 
     /// The newest version, from an older one; reads the new commits only.
     pub fn update(&self, snapshot: &Snapshot) -> Result<Snapshot> {
-        snapshot.advance(&self.source).map_err(|error| self.named(error))
+        snapshot
+            .advance(&self.source)
+            .map_err(|error| self.named(error))
     }
 
     /// What each version's commit says of itself, newest first.
     pub fn history(&self, limit: Option<usize>) -> Result<RecordBatch> {
         let newest = self.snapshot(At::Latest, None)?;
         let listing = LogListing::read(&*self.source.storage, 0)?;
-        let entries = read_history(&*self.source.storage, &listing, limit, in_commit_timestamps(&newest))?;
+        let entries = read_history(
+            &*self.source.storage,
+            &listing,
+            limit,
+            in_commit_timestamps(&newest),
+        )?;
         history_batch(&entries)
     }
 
@@ -113,12 +139,16 @@ impl Table {
 
     /// The live files of a snapshot of this table.
     pub fn files(&self, snapshot: &Snapshot, columns: Option<&[String]>) -> Result<FileTable> {
-        snapshot.files(&self.source, &FileColumns::new(columns)?)
+        snapshot.files(&self.source, &FileColumns::new(columns, snapshot)?)
     }
 
     /// The same, streamed; memory is bounded by the log's tail.
-    pub fn file_batches(&self, snapshot: &Snapshot, columns: Option<&[String]>) -> Result<FileBatches> {
-        snapshot.file_batches(&self.source, FileColumns::new(columns)?)
+    pub fn file_batches(
+        &self,
+        snapshot: &Snapshot,
+        columns: Option<&[String]>,
+    ) -> Result<FileBatches> {
+        snapshot.file_batches(&self.source, FileColumns::new(columns, snapshot)?)
     }
 
     /// The live tombstones of a snapshot of this table.

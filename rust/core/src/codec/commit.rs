@@ -7,7 +7,9 @@
 
 use arrow_array::RecordBatch;
 
-use super::action_json::{domain_metadata_from_json, metadata_from_json, protocol_from_json, transaction_from_json};
+use super::action_json::{
+    domain_metadata_from_json, metadata_from_json, protocol_from_json, transaction_from_json,
+};
 use super::file_actions::{FileActionBuilder, FileField, RawFileAction};
 use super::json::{Cursor, JsonError};
 use crate::error::{Error, Result};
@@ -86,14 +88,24 @@ struct Side {
 
 impl Side {
     fn new(fields: &[FileField]) -> Self {
-        Self { builder: FileActionBuilder::new(fields), sequence: Vec::new() }
+        Self {
+            builder: FileActionBuilder::new(fields),
+            sequence: Vec::new(),
+        }
     }
 
     fn finish(&mut self) -> Result<FileActions> {
         let rows = self.builder.finish().map_err(|cause| {
-            Error::corrupt("commit.columns", "the actions do not fit into Arrow columns").because(cause)
+            Error::corrupt(
+                "commit.columns",
+                "the actions do not fit into Arrow columns",
+            )
+            .because(cause)
         })?;
-        Ok(FileActions { rows, sequence: std::mem::take(&mut self.sequence) })
+        Ok(FileActions {
+            rows,
+            sequence: std::mem::take(&mut self.sequence),
+        })
     }
 }
 
@@ -131,9 +143,12 @@ impl ActionDecoder {
         let text = std::str::from_utf8(bytes).map_err(|cause| {
             let at = cause.valid_up_to();
             let line = line_number(bytes, at);
-            Error::corrupt("commit.utf8", "the file is not UTF-8: restore it from a backup or another replica")
-                .at_line(line)
-                .at_offset(at as u64)
+            Error::corrupt(
+                "commit.utf8",
+                "the file is not UTF-8: restore it from a backup or another replica",
+            )
+            .at_line(line)
+            .at_offset(at as u64)
         })?;
         let mut start = 0;
         while start < text.len() {
@@ -142,7 +157,9 @@ impl ActionDecoder {
             let line = rest.get(..length).unwrap_or_default();
             let last = start + length + 1 >= text.len();
             if !line.trim_ascii().is_empty() && (last || !self.passes_over(line)) {
-                self.line(line).map_err(|problem| problem.locate(bytes, start, last && length == rest.len()))?;
+                self.line(line).map_err(|problem| {
+                    problem.locate(bytes, start, last && length == rest.len())
+                })?;
             }
             start += length + 1;
         }
@@ -151,9 +168,14 @@ impl ActionDecoder {
 
     /// Whether the first bytes of a whole line name an action that is not wanted.
     fn passes_over(&mut self, line: &str) -> bool {
-        let Some(rest) = line.strip_prefix("{\"") else { return false };
+        let Some(rest) = line.strip_prefix("{\"") else {
+            return false;
+        };
         let unwanted = |name: &str, wanted: bool| {
-            !wanted && rest.strip_prefix(name).is_some_and(|rest| rest.starts_with("\":{"))
+            !wanted
+                && rest
+                    .strip_prefix(name)
+                    .is_some_and(|rest| rest.starts_with("\":{"))
         };
         let pass = unwanted("commitInfo", self.wanted.commit_infos)
             || unwanted("add", self.adds.is_some())
@@ -169,9 +191,10 @@ impl ActionDecoder {
     fn line(&mut self, line: &str) -> std::result::Result<(), Problem> {
         let mut cursor = Cursor::new(line);
         let place = self.out.places;
-        self.out.places = place
-            .checked_add(1)
-            .ok_or(Problem::Json(JsonError { offset: 0, what: "more than 2^32 actions in a row of commits" }))?;
+        self.out.places = place.checked_add(1).ok_or(Problem::Json(JsonError {
+            offset: 0,
+            what: "more than 2^32 actions in a row of commits",
+        }))?;
         cursor.begin_object()?;
         let mut first = true;
         while let Some(kind) = cursor.next_key(&mut first)? {
@@ -186,7 +209,9 @@ impl ActionDecoder {
                 "remove" => file_action(&mut cursor, self.removes.as_mut(), place)?,
                 "cdc" => file_action(&mut cursor, self.cdcs.as_mut(), place)?,
                 "commitInfo" if self.wanted.commit_infos => {
-                    self.out.commit_infos.push((place, cursor.skip()?.to_owned()));
+                    self.out
+                        .commit_infos
+                        .push((place, cursor.skip()?.to_owned()));
                 }
                 "protocol" if control => {
                     let action = protocol_from_json(cursor.skip()?).map_err(problem)?;
@@ -217,7 +242,10 @@ impl ActionDecoder {
     /// Whether the batch is as large as one may grow: call [`ActionDecoder::finish`] and go on.
     pub fn is_full(&self) -> bool {
         let sides = [&self.adds, &self.removes, &self.cdcs];
-        sides.into_iter().flatten().any(|side| side.builder.text_bytes() > MAX_BATCH_TEXT / 2)
+        sides
+            .into_iter()
+            .flatten()
+            .any(|side| side.builder.text_bytes() > MAX_BATCH_TEXT / 2)
     }
 
     /// What was decoded so far; the decoder is empty afterwards.
@@ -230,11 +258,18 @@ impl ActionDecoder {
     }
 }
 
-fn file_action(cursor: &mut Cursor<'_>, side: Option<&mut Side>, place: u32) -> std::result::Result<(), JsonError> {
+fn file_action(
+    cursor: &mut Cursor<'_>,
+    side: Option<&mut Side>,
+    place: u32,
+) -> std::result::Result<(), JsonError> {
     let raw = RawFileAction::read(cursor)?;
     let Some(side) = side else { return Ok(()) };
     if side.builder.text_bytes() > MAX_BATCH_TEXT {
-        return Err(JsonError { offset: cursor.offset(), what: "one commit holds more than 1 GiB of text" });
+        return Err(JsonError {
+            offset: cursor.offset(),
+            what: "one commit holds more than 1 GiB of text",
+        });
     }
     side.builder.append(&raw)?;
     side.sequence.push(place);
@@ -259,8 +294,15 @@ fn sidecar(cursor: &mut Cursor<'_>) -> std::result::Result<Sidecar, JsonError> {
             }
         }
     }
-    let path = path.ok_or(JsonError { offset: begin, what: "the sidecar has no path" })?;
-    Ok(Sidecar { path, size_in_bytes, modification_time })
+    let path = path.ok_or(JsonError {
+        offset: begin,
+        what: "the sidecar has no path",
+    })?;
+    Ok(Sidecar {
+        path,
+        size_in_bytes,
+        modification_time,
+    })
 }
 
 enum Problem {
@@ -292,7 +334,9 @@ impl Problem {
                 (problem.offset, Error::corrupt("commit.json", message))
             }
         };
-        error.at_line(line_number(bytes, start)).at_offset((start + offset) as u64)
+        error
+            .at_line(line_number(bytes, start))
+            .at_offset((start + offset) as u64)
     }
 }
 

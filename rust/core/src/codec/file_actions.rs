@@ -7,8 +7,8 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow_array::builder::{
-    ArrayBuilder, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames, NullBufferBuilder,
-    StringBuilder,
+    ArrayBuilder, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames,
+    NullBufferBuilder, StringBuilder,
 };
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StructArray};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
@@ -79,7 +79,8 @@ pub const REMOVE_FIELDS: [FileField; 11] = [
 ];
 
 /// The fields of `cdc`.
-pub const CDC_FIELDS: [FileField; 5] = [F::Path, F::PartitionValues, F::Size, F::DataChange, F::Tags];
+pub const CDC_FIELDS: [FileField; 5] =
+    [F::Path, F::PartitionValues, F::Size, F::DataChange, F::Tags];
 
 /// The fields of a deletion vector's descriptor.
 pub static DELETION_VECTOR_FIELDS: LazyLock<Fields> = LazyLock::new(|| {
@@ -98,7 +99,10 @@ pub static STRING_MAP: LazyLock<DataType> = LazyLock::new(|| {
         Field::new("key", DataType::Utf8, false),
         Field::new("value", DataType::Utf8, true),
     ]);
-    DataType::Map(Arc::new(Field::new("entries", DataType::Struct(entries), false)), false)
+    DataType::Map(
+        Arc::new(Field::new("entries", DataType::Struct(entries), false)),
+        false,
+    )
 });
 
 impl FileField {
@@ -149,7 +153,9 @@ impl FileField {
 
 /// The Arrow schema of `fields`, in their order.
 pub fn schema_of(fields: &[FileField]) -> SchemaRef {
-    Arc::new(Schema::new(fields.iter().map(|field| field.arrow()).collect::<Fields>()))
+    Arc::new(Schema::new(
+        fields.iter().map(|field| field.arrow()).collect::<Fields>(),
+    ))
 }
 
 /// One file action as it stands in a line of JSON: nothing decoded yet but numbers.
@@ -210,7 +216,10 @@ impl<'a> RawFileAction<'a> {
             }
         }
         if raw.path.is_none() {
-            return Err(JsonError { offset: begin, what: "the file action has no path" });
+            return Err(JsonError {
+                offset: begin,
+                what: "the file action has no path",
+            });
         }
         Ok(raw)
     }
@@ -239,7 +248,10 @@ impl<'a> RawDescriptor<'a> {
         }
         if raw.storage_type.is_none() || raw.path_or_inline.is_none() {
             let what = "the deletion vector has no storageType or no pathOrInlineDv";
-            return Err(JsonError { offset: begin, what });
+            return Err(JsonError {
+                offset: begin,
+                what,
+            });
         }
         Ok(raw)
     }
@@ -247,8 +259,10 @@ impl<'a> RawDescriptor<'a> {
 
 fn i32_at(cursor: &mut Cursor<'_>) -> Result<i32, JsonError> {
     let value = cursor.i64()?;
-    i32::try_from(value)
-        .map_err(|_| JsonError { offset: cursor.offset(), what: "expected a whole number of 32 bits" })
+    i32::try_from(value).map_err(|_| JsonError {
+        offset: cursor.offset(),
+        what: "expected a whole number of 32 bits",
+    })
 }
 
 /// Checks the map at the cursor and gives a cursor to read it with later.
@@ -323,14 +337,20 @@ impl FileActionBuilder {
                         key: "key".into(),
                         value: "value".into(),
                     };
-                    let builder = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+                    let builder =
+                        MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
                     Column::Map(Box::new(builder))
                 }
                 DataType::Struct(_) => Column::Descriptor(Box::default()),
                 _ => Column::Long(Int64Builder::new()),
             })
             .collect();
-        Self { fields: fields.to_vec(), columns, rows: 0, scratch: String::new() }
+        Self {
+            fields: fields.to_vec(),
+            columns,
+            rows: 0,
+            scratch: String::new(),
+        }
     }
 
     /// The number of rows so far.
@@ -377,10 +397,16 @@ impl FileActionBuilder {
                     _ => raw.data_change,
                 }),
                 Column::Map(builder) => {
-                    let map = if *field == F::Tags { &raw.tags } else { &raw.partition_values };
+                    let map = if *field == F::Tags {
+                        &raw.tags
+                    } else {
+                        &raw.partition_values
+                    };
                     append_map(builder, map.clone(), scratch)?;
                 }
-                Column::Descriptor(builder) => builder.append(raw.deletion_vector.as_ref(), scratch),
+                Column::Descriptor(builder) => {
+                    builder.append(raw.deletion_vector.as_ref(), scratch)
+                }
             }
         }
         self.rows += 1;
@@ -390,7 +416,8 @@ impl FileActionBuilder {
     /// The columns so far as one batch; the builder is empty afterwards.
     pub fn finish(&mut self) -> Result<RecordBatch, arrow_schema::ArrowError> {
         let arrays = self.columns.iter_mut().map(Column::finish).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
+        let options =
+            RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
         RecordBatch::try_new_with_options(schema_of(&self.fields), arrays, &options)
     }
 }
@@ -409,13 +436,25 @@ impl Column {
 
 impl DescriptorBuilder {
     fn append(&mut self, raw: Option<&RawDescriptor<'_>>, scratch: &mut String) {
-        let validity = self.validity.get_or_insert_with(|| NullBufferBuilder::new(0));
+        let validity = self
+            .validity
+            .get_or_insert_with(|| NullBufferBuilder::new(0));
         validity.append(raw.is_some());
-        append_text(&mut self.storage_type, raw.and_then(|raw| raw.storage_type), scratch);
-        append_text(&mut self.path_or_inline, raw.and_then(|raw| raw.path_or_inline), scratch);
+        append_text(
+            &mut self.storage_type,
+            raw.and_then(|raw| raw.storage_type),
+            scratch,
+        );
+        append_text(
+            &mut self.path_or_inline,
+            raw.and_then(|raw| raw.path_or_inline),
+            scratch,
+        );
         self.offset.append_option(raw.and_then(|raw| raw.offset));
-        self.size_in_bytes.append_option(raw.and_then(|raw| raw.size_in_bytes));
-        self.cardinality.append_option(raw.and_then(|raw| raw.cardinality));
+        self.size_in_bytes
+            .append_option(raw.and_then(|raw| raw.size_in_bytes));
+        self.cardinality
+            .append_option(raw.and_then(|raw| raw.cardinality));
     }
 
     fn finish(&mut self) -> StructArray {
@@ -426,7 +465,10 @@ impl DescriptorBuilder {
             Arc::new(self.size_in_bytes.finish()),
             Arc::new(self.cardinality.finish()),
         ];
-        let nulls = self.validity.take().and_then(|mut validity| validity.finish());
+        let nulls = self
+            .validity
+            .take()
+            .and_then(|mut validity| validity.finish());
         StructArray::new(DELETION_VECTOR_FIELDS.clone(), arrays, nulls)
     }
 }
@@ -449,7 +491,10 @@ fn append_map(
 ) -> Result<(), JsonError> {
     let Some(mut cursor) = map else {
         let appended = builder.append(false);
-        return appended.map_err(|_| JsonError { offset: 0, what: "the map is too long" });
+        return appended.map_err(|_| JsonError {
+            offset: 0,
+            what: "the map is too long",
+        });
     };
     for_each_entry(&mut cursor, |key, value| {
         append_text(builder.keys(), Some(key), scratch);
@@ -460,5 +505,8 @@ fn append_map(
         }
     })?;
     let appended = builder.append(true);
-    appended.map_err(|_| JsonError { offset: cursor.offset(), what: "the map is too long" })
+    appended.map_err(|_| JsonError {
+        offset: cursor.offset(),
+        what: "the map is too long",
+    })
 }

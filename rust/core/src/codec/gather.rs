@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, MapArray, StringArray, StringViewArray, StructArray, new_null_array,
+    Array, ArrayRef, BooleanArray, MapArray, StringArray, StringViewArray, StructArray,
+    new_null_array,
 };
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
@@ -30,7 +31,11 @@ impl Keep {
     pub fn new(bits: BooleanBuffer) -> Self {
         let ranges = bits.set_slices().map(|(start, end)| start..end).collect();
         let rows = bits.count_set_bits();
-        Self { ranges, mask: BooleanArray::new(bits, None), rows }
+        Self {
+            ranges,
+            mask: BooleanArray::new(bits, None),
+            rows,
+        }
     }
 
     /// How many rows are kept.
@@ -55,7 +60,9 @@ pub fn gather(array: &ArrayRef, keep: &Keep) -> Result<ArrayRef, ArrowError> {
     }
     Ok(match array.data_type() {
         DataType::Utf8View => Arc::new(strings(array.as_string_view(), &keep.ranges, keep.rows)?),
-        DataType::Map(..) if is_string_map(array.as_map()) => Arc::new(string_map(array.as_map(), keep)?),
+        DataType::Map(..) if is_string_map(array.as_map()) => {
+            Arc::new(string_map(array.as_map(), keep)?)
+        }
         DataType::Struct(_) => structs(array.as_struct(), keep)?,
         _ if keep.all() => Arc::clone(array),
         _ => arrow_select::filter::filter(array, &keep.mask)?,
@@ -70,7 +77,9 @@ pub fn nulls(data_type: &DataType, rows: usize) -> ArrayRef {
         return new_null_array(data_type, rows);
     }
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = shared.entry(data_type.to_string()).or_insert_with(|| new_null_array(data_type, SHARED_NULLS));
+    let known = shared
+        .entry(data_type.to_string())
+        .or_insert_with(|| new_null_array(data_type, SHARED_NULLS));
     known.slice(0, rows)
 }
 
@@ -78,15 +87,25 @@ pub fn nulls(data_type: &DataType, rows: usize) -> ArrayRef {
 const SHARED_NULLS: usize = 8 * 1024;
 
 fn structs(array: &StructArray, keep: &Keep) -> Result<ArrayRef, ArrowError> {
-    let children = array.columns().iter().map(|child| gather(child, keep)).collect::<Result<Vec<_>, _>>()?;
+    let children = array
+        .columns()
+        .iter()
+        .map(|child| gather(child, keep))
+        .collect::<Result<Vec<_>, _>>()?;
     let fields: Fields = array
         .fields()
         .iter()
         .zip(&children)
-        .map(|(field, child)| field.as_ref().clone().with_data_type(child.data_type().clone()))
+        .map(|(field, child)| {
+            field
+                .as_ref()
+                .clone()
+                .with_data_type(child.data_type().clone())
+        })
         .collect();
     let nulls = kept_nulls(array.nulls(), &keep.ranges, keep.rows);
-    StructArray::try_new_with_length(fields, children, nulls, keep.rows).map(|array| Arc::new(array) as ArrayRef)
+    StructArray::try_new_with_length(fields, children, nulls, keep.rows)
+        .map(|array| Arc::new(array) as ArrayRef)
 }
 
 fn is_string_map(map: &MapArray) -> bool {
@@ -112,14 +131,24 @@ fn string_map(map: &MapArray, keep: &Keep) -> Result<MapArray, ArrowError> {
     let keys = Arc::new(strings(map.keys().as_string_view(), &entries, rows)?);
     let values = Arc::new(strings(map.values().as_string_view(), &entries, rows)?);
     let DataType::Map(entry, _) = &*STRING_MAP else {
-        return Err(ArrowError::SchemaError("the type of string maps is not a map".into()));
+        return Err(ArrowError::SchemaError(
+            "the type of string maps is not a map".into(),
+        ));
     };
     let DataType::Struct(fields) = entry.data_type() else {
-        return Err(ArrowError::SchemaError("the entries of a map are not a struct".into()));
+        return Err(ArrowError::SchemaError(
+            "the entries of a map are not a struct".into(),
+        ));
     };
     let entries = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
     let nulls = kept_nulls(map.nulls(), &keep.ranges, keep.rows);
-    MapArray::try_new(Arc::clone(entry), OffsetBuffer::new(offsets.into()), entries, nulls, false)
+    MapArray::try_new(
+        Arc::clone(entry),
+        OffsetBuffer::new(offsets.into()),
+        entries,
+        nulls,
+        false,
+    )
 }
 
 /// An Arrow offset is never negative.
@@ -127,7 +156,11 @@ fn index(offset: i32) -> usize {
     usize::try_from(offset).unwrap_or_default()
 }
 
-fn strings(array: &StringViewArray, ranges: &[Range<usize>], rows: usize) -> Result<StringArray, ArrowError> {
+fn strings(
+    array: &StringViewArray,
+    ranges: &[Range<usize>],
+    rows: usize,
+) -> Result<StringArray, ArrowError> {
     const INLINE: usize = 12;
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
     let is_null = |row: usize| nulls.is_some_and(|nulls| nulls.is_null(row));
@@ -136,7 +169,10 @@ fn strings(array: &StringViewArray, ranges: &[Range<usize>], rows: usize) -> Res
     let mut total = 0_usize;
     offsets.push(0);
     for range in ranges {
-        for (row, view) in range.clone().zip(views.get(range.clone()).unwrap_or_default()) {
+        for (row, view) in range
+            .clone()
+            .zip(views.get(range.clone()).unwrap_or_default())
+        {
             if !is_null(row) {
                 total += length(*view);
             }
@@ -150,7 +186,10 @@ fn strings(array: &StringViewArray, ranges: &[Range<usize>], rows: usize) -> Res
     }
     let mut bytes: Vec<u8> = Vec::with_capacity(total);
     for range in ranges {
-        for (row, view) in range.clone().zip(views.get(range.clone()).unwrap_or_default()) {
+        for (row, view) in range
+            .clone()
+            .zip(views.get(range.clone()).unwrap_or_default())
+        {
             if is_null(row) {
                 continue;
             }
@@ -168,7 +207,9 @@ fn strings(array: &StringViewArray, ranges: &[Range<usize>], rows: usize) -> Res
         }
     }
     if bytes.len() != total || offsets.len() != rows + 1 {
-        return Err(ArrowError::InvalidArgumentError("a view points outside of its buffers".into()));
+        return Err(ArrowError::InvalidArgumentError(
+            "a view points outside of its buffers".into(),
+        ));
     }
     let nulls = kept_nulls(nulls, ranges, rows);
     // SAFETY: the offsets ascend from 0 to the length of the bytes, and every piece of the bytes is a
@@ -185,7 +226,11 @@ fn length(view: u128) -> usize {
     view as u32 as usize
 }
 
-fn kept_nulls(nulls: Option<&NullBuffer>, ranges: &[Range<usize>], rows: usize) -> Option<NullBuffer> {
+fn kept_nulls(
+    nulls: Option<&NullBuffer>,
+    ranges: &[Range<usize>],
+    rows: usize,
+) -> Option<NullBuffer> {
     let nulls = nulls.filter(|nulls| nulls.null_count() > 0)?;
     let mut bits = BooleanBufferBuilder::new(rows);
     for range in ranges {
@@ -196,7 +241,14 @@ fn kept_nulls(nulls: Option<&NullBuffer>, ranges: &[Range<usize>], rows: usize) 
 
 /// The type with plain strings in the place of views; maps of strings as they are handed out.
 fn plain(data_type: &DataType) -> DataType {
-    let field = |field: &Arc<Field>| Arc::new(field.as_ref().clone().with_data_type(plain(field.data_type())));
+    let field = |field: &Arc<Field>| {
+        Arc::new(
+            field
+                .as_ref()
+                .clone()
+                .with_data_type(plain(field.data_type())),
+        )
+    };
     match data_type {
         DataType::Utf8View => DataType::Utf8,
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect()),
@@ -208,7 +260,14 @@ fn plain(data_type: &DataType) -> DataType {
 
 /// The type with views in the place of plain strings, to decode into.
 pub fn viewed(data_type: &DataType) -> DataType {
-    let field = |field: &Arc<Field>| Arc::new(field.as_ref().clone().with_data_type(viewed(field.data_type())));
+    let field = |field: &Arc<Field>| {
+        Arc::new(
+            field
+                .as_ref()
+                .clone()
+                .with_data_type(viewed(field.data_type())),
+        )
+    };
     match data_type {
         DataType::Utf8 => DataType::Utf8View,
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect()),

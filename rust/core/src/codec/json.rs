@@ -107,7 +107,10 @@ impl<'a> Cursor<'a> {
     }
 
     fn error<T>(&self, what: &'static str) -> Result<T> {
-        Err(JsonError { offset: self.at, what })
+        Err(JsonError {
+            offset: self.at,
+            what,
+        })
     }
 
     fn byte(&self) -> Option<u8> {
@@ -226,7 +229,10 @@ impl<'a> Cursor<'a> {
                 #[allow(clippy::cast_possible_truncation)] // bounded in the line above
                 Ok(value as i64)
             }
-            _ => Err(JsonError { offset: start, what: "expected a whole number of 64 bits" }),
+            _ => Err(JsonError {
+                offset: start,
+                what: "expected a whole number of 64 bits",
+            }),
         }
     }
 
@@ -266,7 +272,9 @@ impl<'a> Cursor<'a> {
                 Some(b'\\') => {
                     escaped = true;
                     match bytes.get(self.at + 1) {
-                        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
+                        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                            self.at += 2
+                        }
                         Some(b'u') => {
                             let digits = bytes.get(self.at + 2..self.at + 6).unwrap_or_default();
                             if digits.len() != 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
@@ -356,7 +364,8 @@ fn quote_or_backslash(bytes: &[u8], mut at: usize) -> usize {
     let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
     while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
         let word = u64::from_le_bytes(*chunk);
-        let hits = zero_bytes(word ^ (ONES * u64::from(b'"'))) | zero_bytes(word ^ (ONES * u64::from(b'\\')));
+        let hits = zero_bytes(word ^ (ONES * u64::from(b'"')))
+            | zero_bytes(word ^ (ONES * u64::from(b'\\')));
         if hits != 0 {
             return at + (hits.trailing_zeros() / 8) as usize;
         }
@@ -379,7 +388,9 @@ mod tests {
 
     #[test]
     fn reads_an_object_as_asked() {
-        let mut cursor = Cursor::new(r#" {"a": 1, "b":{"x":[1,2,{"y":null}]}, "c":"t\"é\ud83d\ude80", "d":true} "#);
+        let mut cursor = Cursor::new(
+            r#" {"a": 1, "b":{"x":[1,2,{"y":null}]}, "c":"t\"é\ud83d\ude80", "d":true} "#,
+        );
         cursor.begin_object().unwrap();
         let mut first = true;
         let mut seen = Vec::new();
@@ -394,7 +405,15 @@ mod tests {
         }
         cursor.end().unwrap();
         let pairs: Vec<_> = seen.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-        assert_eq!(pairs, [("a", "1"), ("b", r#"{"x":[1,2,{"y":null}]}"#), ("c", "t\"é🚀"), ("d", "true")]);
+        assert_eq!(
+            pairs,
+            [
+                ("a", "1"),
+                ("b", r#"{"x":[1,2,{"y":null}]}"#),
+                ("c", "t\"é🚀"),
+                ("d", "true")
+            ]
+        );
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use arrow_array::builder::{
-    BooleanBuilder, Int32Builder, Int64Builder, ListBuilder, MapBuilder, MapFieldNames, StringBuilder,
+    BooleanBuilder, Int32Builder, Int64Builder, ListBuilder, MapBuilder, MapFieldNames,
+    StringBuilder,
 };
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StructArray, UInt32Array, new_null_array};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
@@ -18,7 +19,9 @@ use super::history;
 use super::listing::{LogListing, VersionedFile};
 use super::path;
 use crate::codec::commit::{ActionBatch, ActionDecoder, FileActions, Placed, Wanted};
-use crate::codec::file_actions::{ADD_FIELDS, CDC_FIELDS, FileField, REMOVE_FIELDS, STRING_MAP, schema_of};
+use crate::codec::file_actions::{
+    ADD_FIELDS, CDC_FIELDS, FileField, REMOVE_FIELDS, STRING_MAP, schema_of,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::storage::{Storage, interrupt};
@@ -36,11 +39,18 @@ fn long(name: &str) -> Field {
 }
 
 fn texts(name: &str) -> Field {
-    Field::new(name, DataType::List(Arc::new(Field::new("element", DataType::Utf8, true))), true)
+    Field::new(
+        name,
+        DataType::List(Arc::new(Field::new("element", DataType::Utf8, true))),
+        true,
+    )
 }
 
 fn format_fields() -> Fields {
-    Fields::from(vec![text("provider"), Field::new("options", STRING_MAP.clone(), true)])
+    Fields::from(vec![
+        text("provider"),
+        Field::new("options", STRING_MAP.clone(), true),
+    ])
 }
 
 fn metadata_fields() -> Fields {
@@ -71,7 +81,11 @@ fn transaction_fields() -> Fields {
 }
 
 fn domain_fields() -> Fields {
-    Fields::from(vec![text("domain"), text("configuration"), Field::new("removed", DataType::Boolean, true)])
+    Fields::from(vec![
+        text("domain"),
+        text("configuration"),
+        Field::new("removed", DataType::Boolean, true),
+    ])
 }
 
 /// Fields of `commitInfo` that the protocol or the reference names, and all of it as JSON text.
@@ -123,26 +137,41 @@ impl ActionBatches {
     /// `version.range` when the range is empty or its ends are not in the log; `log.gap`.
     pub fn new(storage: Arc<dyn Storage>, start: u64, end: Option<u64>) -> Result<Self> {
         let listing = LogListing::read(&*storage, start)?;
-        let commits: Vec<VersionedFile> =
-            listing.commits.into_iter().filter(|commit| end.is_none_or(|end| commit.version <= end)).collect();
+        let commits: Vec<VersionedFile> = listing
+            .commits
+            .into_iter()
+            .filter(|commit| end.is_none_or(|end| commit.version <= end))
+            .collect();
         let first = commits.first().map(|commit| commit.version);
         let last = commits.last().map(|commit| commit.version);
         if first != Some(start) || end.is_some_and(|end| Some(end) != last) {
             let found = match (first, last) {
-                (Some(first), Some(last)) => format!("from there on it has the commits {first} to {last}"),
+                (Some(first), Some(last)) => {
+                    format!("from there on it has the commits {first} to {last}")
+                }
                 _ => "it has no commit from there on".to_owned(),
             };
             let end = end.map_or_else(|| "the newest".to_owned(), |end| end.to_string());
-            let message = format!("the log does not hold all commits from {start} to {end}: {found}");
-            return Err(Error::new(ErrorKind::VersionNotFound, "version.range", message));
+            let message =
+                format!("the log does not hold all commits from {start} to {end}: {found}");
+            return Err(Error::new(
+                ErrorKind::VersionNotFound,
+                "version.range",
+                message,
+            ));
         }
         for (commit, version) in commits.iter().zip(start..) {
             if commit.version != version {
                 let message = "this commit is missing, while later ones are there; restore the file from a backup or another replica";
-                return Err(Error::corrupt("log.gap", message).at_path(path::commit_path(version)).at_version(version));
+                return Err(Error::corrupt("log.gap", message)
+                    .at_path(path::commit_path(version))
+                    .at_version(version));
             }
         }
-        Ok(Self { storage, commits: commits.into_iter() })
+        Ok(Self {
+            storage,
+            commits: commits.into_iter(),
+        })
     }
 
     /// The schema of every batch.
@@ -159,7 +188,10 @@ impl ActionBatches {
             control: true,
             commit_infos: true,
         });
-        let files: Vec<_> = run.iter().map(|commit| (&commit.file, commit.version)).collect();
+        let files: Vec<_> = run
+            .iter()
+            .map(|commit| (&commit.file, commit.version))
+            .collect();
         decode_files(&*self.storage, &files, &mut decoder)?;
         let versions: Vec<u64> = run.iter().map(|commit| commit.version).collect();
         batch(&decoder.finish()?, &versions).map_err(columns_error)
@@ -173,7 +205,9 @@ impl Iterator for ActionBatches {
         let mut run: Vec<VersionedFile> = Vec::new();
         let mut bytes = 0_u64;
         while run.len() < RUN_COMMITS && bytes < RUN_BYTES {
-            let Some(commit) = self.commits.next() else { break };
+            let Some(commit) = self.commits.next() else {
+                break;
+            };
             bytes = bytes.saturating_add(commit.file.size);
             run.push(commit);
         }
@@ -189,12 +223,20 @@ impl Iterator for ActionBatches {
 }
 
 fn columns_error(cause: ArrowError) -> Error {
-    Error::corrupt("commit.columns", "the actions do not fit into Arrow columns").because(cause)
+    Error::corrupt(
+        "commit.columns",
+        "the actions do not fit into Arrow columns",
+    )
+    .because(cause)
 }
 
 /// One row for each place that holds an action of a known kind.
 fn batch(actions: &ActionBatch, versions: &[u64]) -> std::result::Result<RecordBatch, ArrowError> {
-    let files = |side: &Option<FileActions>| side.as_ref().map(|side| side.sequence.clone()).unwrap_or_default();
+    let files = |side: &Option<FileActions>| {
+        side.as_ref()
+            .map(|side| side.sequence.clone())
+            .unwrap_or_default()
+    };
     fn placed<T>(list: &[Placed<T>]) -> Vec<u32> {
         list.iter().map(|(place, _)| *place).collect()
     }
@@ -231,11 +273,18 @@ fn batch(actions: &ActionBatch, versions: &[u64]) -> std::result::Result<RecordB
     }
     order.sort_unstable();
     let version_of = |place: u32| {
-        let file = actions.starts.partition_point(|start| *start <= place).saturating_sub(1);
-        versions.get(file).and_then(|version| i64::try_from(*version).ok()).unwrap_or_default()
+        let file = actions
+            .starts
+            .partition_point(|start| *start <= place)
+            .saturating_sub(1);
+        versions
+            .get(file)
+            .and_then(|version| i64::try_from(*version).ok())
+            .unwrap_or_default()
     };
-    let mut out: Vec<ArrayRef> =
-        vec![Arc::new(Int64Array::from_iter_values(order.iter().map(|(place, _)| version_of(*place))))];
+    let mut out: Vec<ArrayRef> = vec![Arc::new(Int64Array::from_iter_values(
+        order.iter().map(|(place, _)| version_of(*place)),
+    ))];
     for (kind, column) in columns.iter().enumerate() {
         let mut next = 0_u32;
         let indices: UInt32Array = order
@@ -253,7 +302,11 @@ fn batch(actions: &ActionBatch, versions: &[u64]) -> std::result::Result<RecordB
 }
 
 fn map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
-    let names = MapFieldNames { entry: "entries".into(), key: "key".into(), value: "value".into() };
+    let names = MapFieldNames {
+        entry: "entries".into(),
+        key: "key".into(),
+        value: "value".into(),
+    };
     MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new())
 }
 
@@ -272,9 +325,15 @@ fn maps<'a>(
 }
 
 fn lists<'a>(values: impl Iterator<Item = Option<&'a Vec<String>>>) -> ArrayRef {
-    let mut builder = ListBuilder::new(StringBuilder::new()).with_field(Field::new("element", DataType::Utf8, true));
+    let mut builder = ListBuilder::new(StringBuilder::new()).with_field(Field::new(
+        "element",
+        DataType::Utf8,
+        true,
+    ));
     for list in values {
-        list.into_iter().flatten().for_each(|value| builder.values().append_value(value));
+        list.into_iter()
+            .flatten()
+            .for_each(|value| builder.values().append_value(value));
         builder.append(list.is_some());
     }
     Arc::new(builder.finish())
@@ -292,8 +351,14 @@ fn longs(values: impl Iterator<Item = Option<i64>>) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
-fn rows(fields: Fields, columns: Vec<ArrayRef>, count: usize) -> std::result::Result<ArrayRef, ArrowError> {
-    Ok(Arc::new(StructArray::try_new_with_length(fields, columns, None, count)?))
+fn rows(
+    fields: Fields,
+    columns: Vec<ArrayRef>,
+    count: usize,
+) -> std::result::Result<ArrayRef, ArrowError> {
+    Ok(Arc::new(StructArray::try_new_with_length(
+        fields, columns, None, count,
+    )?))
 }
 
 fn metadatas(list: &[Placed<Metadata>]) -> std::result::Result<ArrayRef, ArrowError> {
@@ -354,13 +419,18 @@ fn domains(list: &[Placed<DomainMetadata>]) -> std::result::Result<ArrayRef, Arr
 }
 
 fn commit_infos(list: &[Placed<String>]) -> std::result::Result<ArrayRef, ArrowError> {
-    let parsed: Vec<Map<String, Value>> =
-        list.iter().map(|(_, text)| serde_json::from_str(text).unwrap_or_default()).collect();
+    let parsed: Vec<Map<String, Value>> = list
+        .iter()
+        .map(|(_, text)| serde_json::from_str(text).unwrap_or_default())
+        .collect();
     let mut columns = Vec::new();
     for field in &commit_info_fields() {
         columns.push(match field.name().as_str() {
             "json" => strings(list.iter().map(|(_, text)| Some(text.as_str()))),
-            name => history::column(field.data_type(), &mut parsed.iter().map(|info| info.get(name)))?,
+            name => history::column(
+                field.data_type(),
+                &mut parsed.iter().map(|info| info.get(name)),
+            )?,
         });
     }
     rows(commit_info_fields(), columns, list.len())

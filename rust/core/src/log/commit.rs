@@ -22,9 +22,16 @@ const MAX_LINE: usize = 128 << 20;
 /// # Errors
 ///
 /// As [`ActionDecoder::decode`], with path and version; `commit.line_too_long`.
-pub fn decode_files(storage: &dyn Storage, files: &[(&FileMeta, u64)], decoder: &mut ActionDecoder) -> Result<()> {
-    let small: Vec<&str> =
-        files.iter().filter(|(file, _)| file.size <= WHOLE_FILE).map(|(file, _)| file.path.as_str()).collect();
+pub fn decode_files(
+    storage: &dyn Storage,
+    files: &[(&FileMeta, u64)],
+    decoder: &mut ActionDecoder,
+) -> Result<()> {
+    let small: Vec<&str> = files
+        .iter()
+        .filter(|(file, _)| file.size <= WHOLE_FILE)
+        .map(|(file, _)| file.path.as_str())
+        .collect();
     let mut read = storage.read_many(&small).into_iter();
     for (file, version) in files {
         let located = |error: Error| error.at_path(file.path.clone()).at_version(*version);
@@ -32,25 +39,49 @@ pub fn decode_files(storage: &dyn Storage, files: &[(&FileMeta, u64)], decoder: 
             decode_in_pieces(storage, file, decoder).map_err(located)?;
             continue;
         }
-        let bytes = read.next().unwrap_or_else(|| Ok(Bytes::new())).map_err(located)?;
+        let bytes = read
+            .next()
+            .unwrap_or_else(|| Ok(Bytes::new()))
+            .map_err(located)?;
         decoder.decode(&bytes).map_err(located)?;
     }
     Ok(())
 }
 
 /// Decodes one file.
-pub fn decode_file(storage: &dyn Storage, file: &FileMeta, version: u64, decoder: &mut ActionDecoder) -> Result<()> {
+pub fn decode_file(
+    storage: &dyn Storage,
+    file: &FileMeta,
+    version: u64,
+    decoder: &mut ActionDecoder,
+) -> Result<()> {
     decode_files(storage, &[(file, version)], decoder)
 }
 
 /// The text of the first `commitInfo` of a commit, if there is one.
-pub fn read_commit_info(storage: &dyn Storage, file: &FileMeta, version: u64) -> Result<Option<String>> {
-    let mut decoder = ActionDecoder::new(Wanted { commit_infos: true, ..Wanted::default() });
+pub fn read_commit_info(
+    storage: &dyn Storage,
+    file: &FileMeta,
+    version: u64,
+) -> Result<Option<String>> {
+    let mut decoder = ActionDecoder::new(Wanted {
+        commit_infos: true,
+        ..Wanted::default()
+    });
     decode_file(storage, file, version, &mut decoder)?;
-    Ok(decoder.finish()?.commit_infos.into_iter().next().map(|(_, text)| text))
+    Ok(decoder
+        .finish()?
+        .commit_infos
+        .into_iter()
+        .next()
+        .map(|(_, text)| text))
 }
 
-fn decode_in_pieces(storage: &dyn Storage, file: &FileMeta, decoder: &mut ActionDecoder) -> Result<()> {
+fn decode_in_pieces(
+    storage: &dyn Storage,
+    file: &FileMeta,
+    decoder: &mut ActionDecoder,
+) -> Result<()> {
     decoder.begin_file();
     let mut held: Vec<u8> = Vec::new();
     let (mut start, mut line) = (0_u64, 0_u64);
@@ -69,11 +100,17 @@ fn decode_in_pieces(storage: &dyn Storage, file: &FileMeta, decoder: &mut Action
             memchr::memrchr(b'\n', new).map_or(0, |found| searched + found + 1)
         };
         if held.len() - whole > MAX_LINE {
-            let message = format!("a line is longer than {MAX_LINE} bytes: no action is; ask the writer of the file");
-            return Err(Error::corrupt("commit.line_too_long", message).at_line(line + 1).at_offset(start));
+            let message = format!(
+                "a line is longer than {MAX_LINE} bytes: no action is; ask the writer of the file"
+            );
+            return Err(Error::corrupt("commit.line_too_long", message)
+                .at_line(line + 1)
+                .at_offset(start));
         }
         let lines = held.get(..whole).unwrap_or_default();
-        decoder.decode_piece(lines).map_err(|error| error.shift(line, start))?;
+        decoder
+            .decode_piece(lines)
+            .map_err(|error| error.shift(line, start))?;
         line += memchr::memchr_iter(b'\n', lines).count() as u64;
         start += whole as u64;
         held.drain(..whole);

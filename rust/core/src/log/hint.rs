@@ -38,7 +38,9 @@ impl Hint {
         Ok(match LastCheckpoint::parse(&bytes) {
             Ok(hint) => Self::Version(hint.version),
             Err(error) => {
-                let message = format!("the hint was passed over and the log listed from its beginning: {error}");
+                let message = format!(
+                    "the hint was passed over and the log listed from its beginning: {error}"
+                );
                 Self::Corrupt(LogWarning::new("hint.corrupt", path, None, message))
             }
         })
@@ -46,24 +48,36 @@ impl Hint {
 
     /// Where it is wrong about the newest version's segment.
     pub fn check(&self, newest: &LogSegment) -> Option<LogWarning> {
-        let checkpoint = newest.checkpoint.as_ref().map(|checkpoint| checkpoint.version);
+        let checkpoint = newest
+            .checkpoint
+            .as_ref()
+            .map(|checkpoint| checkpoint.version);
         let (code, message) = match (self, checkpoint) {
             (Self::Corrupt(warning), _) => return Some(warning.clone()),
             (Self::Missing, Some(version)) => {
-                let message = format!("there is a checkpoint of version {version}, but no hint that names it");
+                let message = format!(
+                    "there is a checkpoint of version {version}, but no hint that names it"
+                );
                 ("hint.missing", message)
             }
-            (Self::Version(hint), Some(version)) if *hint < version => {
-                ("hint.stale", format!("the hint names version {hint}, but there is a checkpoint of version {version}"))
-            }
+            (Self::Version(hint), Some(version)) if *hint < version => (
+                "hint.stale",
+                format!(
+                    "the hint names version {hint}, but there is a checkpoint of version {version}"
+                ),
+            ),
             (Self::Version(hint), Some(version)) if *hint > version => {
-                let message =
-                    format!("the hint names version {hint}, whose checkpoint cannot be used; version {version} was taken");
+                let message = format!(
+                    "the hint names version {hint}, whose checkpoint cannot be used; version {version} was taken"
+                );
                 ("hint.wrong", message)
             }
-            (Self::Version(hint), None) => {
-                ("hint.wrong", format!("the hint names version {hint}, but there is no checkpoint that can be used"))
-            }
+            (Self::Version(hint), None) => (
+                "hint.wrong",
+                format!(
+                    "the hint names version {hint}, but there is no checkpoint that can be used"
+                ),
+            ),
             _ => return None,
         };
         Some(LogWarning::new(code, hint_path(), checkpoint, message))

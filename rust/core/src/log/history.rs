@@ -7,13 +7,15 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BooleanBuilder, Int64Builder, MapBuilder, MapFieldNames, StringBuilder};
+use arrow_array::builder::{
+    BooleanBuilder, Int64Builder, MapBuilder, MapFieldNames, StringBuilder,
+};
 use arrow_array::{ArrayRef, RecordBatch, StructArray, TimestampMicrosecondArray};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use serde_json::{Map, Value};
 
-use super::listing::{LogListing, VersionedFile};
 use super::commit::{decode_files, read_commit_info};
+use super::listing::{LogListing, VersionedFile};
 use super::segment::monotonised;
 use crate::codec::commit::{ActionDecoder, Wanted};
 use crate::codec::file_actions::STRING_MAP;
@@ -44,13 +46,23 @@ pub fn in_commit_timestamp(commit_info: &str) -> Result<Option<i64>> {
         Ok(None)
     };
     read(&mut Cursor::new(commit_info)).map_err(|problem: JsonError| {
-        Error::corrupt("commit.in_commit_timestamp", format!("commitInfo cannot be read: {}", problem.what))
+        Error::corrupt(
+            "commit.in_commit_timestamp",
+            format!("commitInfo cannot be read: {}", problem.what),
+        )
     })
 }
 
 /// The same, where the protocol demands one.
-pub fn required_in_commit_timestamp(commit_info: Option<&str>, commit: &FileMeta, version: u64) -> Result<i64> {
-    let found = commit_info.map(in_commit_timestamp).transpose().map(Option::flatten);
+pub fn required_in_commit_timestamp(
+    commit_info: Option<&str>,
+    commit: &FileMeta,
+    version: u64,
+) -> Result<i64> {
+    let found = commit_info
+        .map(in_commit_timestamp)
+        .transpose()
+        .map(Option::flatten);
     let located = |error: Error| error.at_path(commit.path.clone()).at_version(version);
     found.map_err(located)?.ok_or_else(|| {
         located(Error::corrupt(
@@ -86,15 +98,24 @@ pub fn version_at(
         required_in_commit_timestamp(info.as_deref(), &commit.file, commit.version)
     };
     let by_commit = in_commit.filter(|enabled| timestamp >= enabled.timestamp);
-    let (candidates, time_of): (Vec<(&VersionedFile, i64)>, TimeOf<'_>) = match (by_commit, in_commit) {
-        (Some(enabled), _) => {
-            (times.into_iter().filter(|(commit, _)| commit.version >= enabled.version).collect(), &own_time)
-        }
-        (None, Some(enabled)) => {
-            (times.into_iter().filter(|(commit, _)| commit.version < enabled.version).collect(), &|(_, time)| Ok(time))
-        }
-        (None, None) => (times, &|(_, time)| Ok(time)),
-    };
+    let (candidates, time_of): (Vec<(&VersionedFile, i64)>, TimeOf<'_>) =
+        match (by_commit, in_commit) {
+            (Some(enabled), _) => (
+                times
+                    .into_iter()
+                    .filter(|(commit, _)| commit.version >= enabled.version)
+                    .collect(),
+                &own_time,
+            ),
+            (None, Some(enabled)) => (
+                times
+                    .into_iter()
+                    .filter(|(commit, _)| commit.version < enabled.version)
+                    .collect(),
+                &|(_, time)| Ok(time),
+            ),
+            (None, None) => (times, &|(_, time)| Ok(time)),
+        };
     // the last one that is not later than the instant; times ascend with versions
     let (mut low, mut high) = (0, candidates.len());
     while low < high {
@@ -112,13 +133,26 @@ pub fn version_at(
         );
         Error::new(ErrorKind::VersionNotFound, "version.timestamp", message)
     };
-    let Some(found) = low.checked_sub(1).and_then(|at| candidates.get(at).copied()) else {
-        let Some(first) = candidates.first().copied() else { return Err(outside("before version", earliest, timestamp)) };
-        return Err(outside("before the oldest version that can be read,", first.0.version, time_of(first)?));
+    let Some(found) = low
+        .checked_sub(1)
+        .and_then(|at| candidates.get(at).copied())
+    else {
+        let Some(first) = candidates.first().copied() else {
+            return Err(outside("before version", earliest, timestamp));
+        };
+        return Err(outside(
+            "before the oldest version that can be read,",
+            first.0.version,
+            time_of(first)?,
+        ));
     };
     let newest = listing.commits.last().map(|commit| commit.version);
     if Some(found.0.version) == newest && time_of(found)? < timestamp {
-        return Err(outside("behind the newest version,", found.0.version, time_of(found)?));
+        return Err(outside(
+            "behind the newest version,",
+            found.0.version,
+            time_of(found)?,
+        ));
     }
     Ok(found.0.version)
 }
@@ -126,8 +160,10 @@ pub fn version_at(
 type TimeOf<'a> = &'a dyn Fn((&VersionedFile, i64)) -> Result<i64>;
 
 fn render(milliseconds: i64) -> String {
-    chrono::DateTime::from_timestamp_millis(milliseconds)
-        .map_or_else(|| format!("{milliseconds} ms"), |time| time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
+    chrono::DateTime::from_timestamp_millis(milliseconds).map_or_else(
+        || format!("{milliseconds} ms"),
+        |time| time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
+    )
 }
 
 /// One version of the history: when it was committed and what its `commitInfo` says.
@@ -156,35 +192,67 @@ pub fn read_history(
     let mut entries = Vec::with_capacity(newest.len());
     for run in newest.chunks(512) {
         interrupt::check()?;
-        let files: Vec<_> = run.iter().map(|(commit, _)| (&commit.file, commit.version)).collect();
-        let mut decoder = ActionDecoder::new(Wanted { commit_infos: true, ..Wanted::default() });
+        let files: Vec<_> = run
+            .iter()
+            .map(|(commit, _)| (&commit.file, commit.version))
+            .collect();
+        let mut decoder = ActionDecoder::new(Wanted {
+            commit_infos: true,
+            ..Wanted::default()
+        });
         decode_files(storage, &files, &mut decoder)?;
         let actions = decoder.finish()?;
         let mut infos = actions.commit_infos.iter().peekable();
         for (number, (commit, file_time)) in run.iter().enumerate() {
-            let located = |error: Error| error.at_path(commit.file.path.clone()).at_version(commit.version);
-            let end = actions.starts.get(number + 1).copied().unwrap_or(actions.places);
-            let text = infos.next_if(|(place, _)| *place < end).map(|(_, text)| text.as_str());
+            let located = |error: Error| {
+                error
+                    .at_path(commit.file.path.clone())
+                    .at_version(commit.version)
+            };
+            let end = actions
+                .starts
+                .get(number + 1)
+                .copied()
+                .unwrap_or(actions.places);
+            let text = infos
+                .next_if(|(place, _)| *place < end)
+                .map(|(_, text)| text.as_str());
             while infos.next_if(|(place, _)| *place < end).is_some() {} // a second one is nobody's
             let info: Map<String, Value> = match text {
                 Some(text) => serde_json::from_str(text).map_err(|cause| {
-                    located(Error::corrupt("commit.action", "commitInfo cannot be read").because(cause))
+                    located(
+                        Error::corrupt("commit.action", "commitInfo cannot be read").because(cause),
+                    )
                 })?,
                 None => Map::new(),
             };
             let own = info.get("inCommitTimestamp").and_then(Value::as_i64);
             let enabled = in_commit.is_some_and(|enabled| commit.version >= enabled.version);
             let timestamp = own.filter(|_| enabled).unwrap_or(*file_time);
-            entries.push(HistoryEntry { version: commit.version, timestamp, info });
+            entries.push(HistoryEntry {
+                version: commit.version,
+                timestamp,
+                info,
+            });
         }
     }
     Ok(entries)
 }
 
-const JOB: [&str; 6] = ["jobId", "jobName", "jobRunId", "runId", "jobOwnerId", "triggerType"];
+const JOB: [&str; 6] = [
+    "jobId",
+    "jobName",
+    "jobRunId",
+    "runId",
+    "jobOwnerId",
+    "triggerType",
+];
 
 fn text_struct(names: &[&str]) -> Fields {
-    names.iter().map(|name| Field::new(*name, DataType::Utf8, true)).collect()
+    names
+        .iter()
+        .map(|name| Field::new(*name, DataType::Utf8, true))
+        .collect()
 }
 
 /// The columns of the history: those of `DESCRIBE HISTORY`.
@@ -192,13 +260,21 @@ pub fn history_schema() -> SchemaRef {
     let text = |name: &str| Field::new(name, DataType::Utf8, true);
     Arc::new(Schema::new(vec![
         Field::new("version", DataType::Int64, false),
-        Field::new("timestamp", DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), false),
+        Field::new(
+            "timestamp",
+            DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            false,
+        ),
         text("userId"),
         text("userName"),
         text("operation"),
         Field::new("operationParameters", STRING_MAP.clone(), true),
         Field::new("job", DataType::Struct(text_struct(&JOB)), true),
-        Field::new("notebook", DataType::Struct(text_struct(&["notebookId"])), true),
+        Field::new(
+            "notebook",
+            DataType::Struct(text_struct(&["notebookId"])),
+            true,
+        ),
         text("clusterId"),
         Field::new("readVersion", DataType::Int64, true),
         text("isolationLevel"),
@@ -211,22 +287,35 @@ pub fn history_schema() -> SchemaRef {
 
 /// History rows as columns.
 pub fn history_batch(entries: &[HistoryEntry]) -> Result<RecordBatch> {
-    let version = entries.iter().map(|entry| i64::try_from(entry.version).unwrap_or(i64::MAX));
-    let instant = entries.iter().map(|entry| entry.timestamp.saturating_mul(1_000));
+    let version = entries
+        .iter()
+        .map(|entry| i64::try_from(entry.version).unwrap_or(i64::MAX));
+    let instant = entries
+        .iter()
+        .map(|entry| entry.timestamp.saturating_mul(1_000));
     let schema = history_schema();
     let mut columns: Vec<ArrayRef> = vec![
         Arc::new(arrow_array::Int64Array::from_iter_values(version)),
         Arc::new(TimestampMicrosecondArray::from_iter_values(instant).with_timezone("UTC")),
     ];
     for field in schema.fields().iter().skip(2) {
-        let mut values = entries.iter().map(|entry| entry.info.get(field.name()).filter(|value| !value.is_null()));
+        let mut values = entries.iter().map(|entry| {
+            entry
+                .info
+                .get(field.name())
+                .filter(|value| !value.is_null())
+        });
         columns.push(column(field.data_type(), &mut values).map_err(columns_error)?);
     }
     RecordBatch::try_new(schema, columns).map_err(columns_error)
 }
 
 fn columns_error(cause: arrow_schema::ArrowError) -> Error {
-    Error::corrupt("commit.columns", "the history does not fit into Arrow columns").because(cause)
+    Error::corrupt(
+        "commit.columns",
+        "the history does not fit into Arrow columns",
+    )
+    .because(cause)
 }
 
 /// JSON values as a column of this type: those of another type are null, text takes any value.
@@ -246,8 +335,13 @@ pub(super) fn column<'a>(
             Arc::new(builder.finish())
         }
         DataType::Map(..) => {
-            let names = MapFieldNames { entry: "entries".into(), key: "key".into(), value: "value".into() };
-            let mut builder = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+            let names = MapFieldNames {
+                entry: "entries".into(),
+                key: "key".into(),
+                value: "value".into(),
+            };
+            let mut builder =
+                MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
             for value in values {
                 let object = value.and_then(Value::as_object);
                 for (key, value) in object.into_iter().flatten() {
@@ -259,12 +353,26 @@ pub(super) fn column<'a>(
             Arc::new(builder.finish())
         }
         DataType::Struct(fields) => {
-            let objects: Vec<_> = values.map(|value| value.and_then(Value::as_object)).collect();
+            let objects: Vec<_> = values
+                .map(|value| value.and_then(Value::as_object))
+                .collect();
             let child = |field: &Arc<Field>| {
-                column(field.data_type(), &mut objects.iter().map(|object| object.and_then(|object| object.get(field.name()))))
+                column(
+                    field.data_type(),
+                    &mut objects
+                        .iter()
+                        .map(|object| object.and_then(|object| object.get(field.name()))),
+                )
             };
-            let children = fields.iter().map(child).collect::<std::result::Result<Vec<_>, _>>()?;
-            let nulls = objects.iter().map(Option::is_some).collect::<Vec<bool>>().into();
+            let children = fields
+                .iter()
+                .map(child)
+                .collect::<std::result::Result<Vec<_>, _>>()?;
+            let nulls = objects
+                .iter()
+                .map(Option::is_some)
+                .collect::<Vec<bool>>()
+                .into();
             Arc::new(StructArray::try_new(fields.clone(), children, Some(nulls))?)
         }
         _ => {

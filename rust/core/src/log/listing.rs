@@ -91,42 +91,76 @@ impl LogListing {
 
     /// Sorts files that are already listed.
     pub fn of(files: Vec<FileMeta>, from: u64) -> Self {
-        let mut listing = Self { from, any_file: !files.is_empty(), ..Self::default() };
+        let mut listing = Self {
+            from,
+            any_file: !files.is_empty(),
+            ..Self::default()
+        };
         let mut parts: BTreeMap<(u64, u32), Vec<(u32, FileMeta)>> = BTreeMap::new();
         for file in files {
             let name = file.path.rsplit('/').next().unwrap_or_default();
-            let Some((version, kind)) = path::parse(name) else { continue };
+            let Some((version, kind)) = path::parse(name) else {
+                continue;
+            };
             match kind {
                 LogFileKind::Commit => listing.commits.push(VersionedFile { version, file }),
                 LogFileKind::Checksum => listing.checksums.push(VersionedFile { version, file }),
                 LogFileKind::Compacted { .. } | LogFileKind::Checkpoint(_) if file.size == 0 => {
                     let message = "the file is empty, so it was passed over: a write was cut off";
-                    listing.passed_over.push(LogWarning::new("log.empty_file", file.path, Some(version), message));
+                    listing.passed_over.push(LogWarning::new(
+                        "log.empty_file",
+                        file.path,
+                        Some(version),
+                        message,
+                    ));
                 }
                 LogFileKind::Compacted { start } => {
-                    listing.compacted.push(CompactedFile { start, end: version, file });
+                    listing.compacted.push(CompactedFile {
+                        start,
+                        end: version,
+                        file,
+                    });
                 }
                 LogFileKind::Checkpoint(CheckpointName::Part { parts: count, part }) => {
-                    parts.entry((version, count)).or_default().push((part, file));
+                    parts
+                        .entry((version, count))
+                        .or_default()
+                        .push((part, file));
                 }
                 LogFileKind::Checkpoint(name) => {
-                    listing.checkpoints.push(CheckpointInstance { version, name, files: vec![file] });
+                    listing.checkpoints.push(CheckpointInstance {
+                        version,
+                        name,
+                        files: vec![file],
+                    });
                 }
             }
         }
         for ((version, count), mut found) in parts {
             found.sort_by_key(|(part, _)| *part);
             found.dedup_by_key(|(part, _)| *part);
-            let name = CheckpointName::Part { parts: count, part: 1 };
+            let name = CheckpointName::Part {
+                parts: count,
+                part: 1,
+            };
             if found.len() == count as usize {
                 let files = found.into_iter().map(|(_, file)| file).collect();
-                listing.checkpoints.push(CheckpointInstance { version, name, files });
+                listing.checkpoints.push(CheckpointInstance {
+                    version,
+                    name,
+                    files,
+                });
             } else if let Some((_, file)) = found.first() {
                 let message = format!(
                     "the checkpoint has {} of its {count} parts, so it was passed over: delete them or write it again",
                     found.len()
                 );
-                let warning = LogWarning::new("checkpoint.incomplete", file.path.clone(), Some(version), message);
+                let warning = LogWarning::new(
+                    "checkpoint.incomplete",
+                    file.path.clone(),
+                    Some(version),
+                    message,
+                );
                 listing.passed_over.push(warning);
             }
         }
@@ -149,7 +183,10 @@ impl LogListing {
             return Some(0);
         }
         let begin = first.unwrap_or(0).saturating_sub(1);
-        self.checkpoints.iter().map(|checkpoint| checkpoint.version).find(|version| *version >= begin)
+        self.checkpoints
+            .iter()
+            .map(|checkpoint| checkpoint.version)
+            .find(|version| *version >= begin)
     }
 }
 
@@ -159,7 +196,11 @@ mod tests {
     use super::*;
 
     fn file(name: &str, size: u64) -> FileMeta {
-        FileMeta { path: format!("{LOG_DIRECTORY}/{name}"), size, modification_time: 0 }
+        FileMeta {
+            path: format!("{LOG_DIRECTORY}/{name}"),
+            size,
+            modification_time: 0,
+        }
     }
 
     fn v(version: u64, rest: &str) -> FileMeta {
@@ -179,8 +220,18 @@ mod tests {
             ],
             0,
         );
-        let names: Vec<_> = listing.checkpoints.iter().map(|c| c.path().rsplit('/').next().unwrap()).collect();
-        let wanted = ["3.checkpoint.z.json", "checkpoint.parquet", "0001.0000000002.parquet", "a.parquet", "b.json"];
+        let names: Vec<_> = listing
+            .checkpoints
+            .iter()
+            .map(|c| c.path().rsplit('/').next().unwrap())
+            .collect();
+        let wanted = [
+            "3.checkpoint.z.json",
+            "checkpoint.parquet",
+            "0001.0000000002.parquet",
+            "a.parquet",
+            "b.json",
+        ];
         assert_eq!(names.len(), wanted.len());
         for (name, wanted) in names.iter().zip(wanted) {
             assert!(name.ends_with(wanted), "{name} {wanted}");
@@ -199,15 +250,33 @@ mod tests {
             0,
         );
         assert!(listing.checkpoints.is_empty());
-        let codes: Vec<_> = listing.passed_over.iter().map(|warning| warning.code).collect();
-        assert_eq!(codes, ["log.empty_file", "checkpoint.incomplete", "checkpoint.incomplete"]);
+        let codes: Vec<_> = listing
+            .passed_over
+            .iter()
+            .map(|warning| warning.code)
+            .collect();
+        assert_eq!(
+            codes,
+            [
+                "log.empty_file",
+                "checkpoint.incomplete",
+                "checkpoint.incomplete"
+            ]
+        );
     }
 
     #[test]
     fn the_oldest_version_is_where_commits_join_a_checkpoint() {
         let of = |files: Vec<FileMeta>| LogListing::of(files, 0).earliest_recreatable();
         assert_eq!(of(vec![v(0, "json"), v(1, "json")]), Some(0));
-        assert_eq!(of(vec![v(3, "checkpoint.parquet"), v(6, "checkpoint.parquet"), v(6, "json")]), Some(6));
+        assert_eq!(
+            of(vec![
+                v(3, "checkpoint.parquet"),
+                v(6, "checkpoint.parquet"),
+                v(6, "json")
+            ]),
+            Some(6)
+        );
         assert_eq!(of(vec![v(5, "checkpoint.parquet"), v(6, "json")]), Some(5));
         assert_eq!(of(vec![v(6, "json")]), None);
     }

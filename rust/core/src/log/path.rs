@@ -68,8 +68,12 @@ fn checkpoint(rest: &str) -> Option<CheckpointName> {
     let mut pieces = rest.split('.');
     let name = match (pieces.next()?, pieces.next(), pieces.next(), pieces.next()) {
         ("parquet", None, ..) => CheckpointName::Classic,
-        (unique, Some("parquet"), None, _) if !unique.is_empty() => CheckpointName::Uuid { json: false },
-        (unique, Some("json"), None, _) if !unique.is_empty() => CheckpointName::Uuid { json: true },
+        (unique, Some("parquet"), None, _) if !unique.is_empty() => {
+            CheckpointName::Uuid { json: false }
+        }
+        (unique, Some("json"), None, _) if !unique.is_empty() => {
+            CheckpointName::Uuid { json: true }
+        }
         (part, Some(parts), Some("parquet"), None) => {
             let (part, parts) = (number(part)?, number(parts)?);
             if part == 0 || part > parts {
@@ -87,11 +91,18 @@ fn version_of(digits: &str) -> Option<u64> {
         return None;
     }
     // versions are signed 64-bit numbers in every other implementation
-    digits.parse().ok().filter(|version| *version <= i64::MAX as u64)
+    digits
+        .parse()
+        .ok()
+        .filter(|version| *version <= i64::MAX as u64)
 }
 
 fn number(digits: &str) -> Option<u32> {
-    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+    digits
+        .bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| digits.parse().ok())
+        .flatten()
 }
 
 /// The path of a commit, relative to the table root.
@@ -111,8 +122,14 @@ mod tests {
         let cases = [
             (format!("{v}.json"), Some(LogFileKind::Commit)),
             (format!("{v}.crc"), Some(LogFileKind::Checksum)),
-            (format!("00000000000000000003.{v}.compacted.json"), Some(LogFileKind::Compacted { start: 3 })),
-            (format!("{v}.checkpoint.parquet"), Some(checkpoint(CheckpointName::Classic))),
+            (
+                format!("00000000000000000003.{v}.compacted.json"),
+                Some(LogFileKind::Compacted { start: 3 }),
+            ),
+            (
+                format!("{v}.checkpoint.parquet"),
+                Some(checkpoint(CheckpointName::Classic)),
+            ),
             (
                 format!("{v}.checkpoint.0000000002.0000000003.parquet"),
                 Some(checkpoint(CheckpointName::Part { parts: 3, part: 2 })),
@@ -125,8 +142,14 @@ mod tests {
                 format!("{v}.checkpoint.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.parquet"),
                 Some(checkpoint(CheckpointName::Uuid { json: false })),
             ),
-            (format!("{v}.checkpoint.0000000004.0000000003.parquet"), None),
-            (format!("{v}.checkpoint.0000000000.0000000003.parquet"), None),
+            (
+                format!("{v}.checkpoint.0000000004.0000000003.parquet"),
+                None,
+            ),
+            (
+                format!("{v}.checkpoint.0000000000.0000000003.parquet"),
+                None,
+            ),
             (format!("{v}.checkpoint.x.y.z.parquet"), None),
             (format!("{v}.00000000000000000003.compacted.json"), None),
             (format!(".{v}.json.crc"), None),

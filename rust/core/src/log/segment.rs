@@ -68,10 +68,16 @@ impl LogSegment {
             .iter()
             .rev()
             .find(|checkpoint| {
-                checkpoint.version <= version && !avoid.checkpoints.iter().any(|path| path == checkpoint.path())
+                checkpoint.version <= version
+                    && !avoid
+                        .checkpoints
+                        .iter()
+                        .any(|path| path == checkpoint.path())
             })
             .cloned();
-        let begin = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version.saturating_add(1));
+        let begin = checkpoint
+            .as_ref()
+            .map_or(0, |checkpoint| checkpoint.version.saturating_add(1));
         let commits: Vec<VersionedFile> = listing
             .commits
             .iter()
@@ -80,32 +86,56 @@ impl LogSegment {
             .collect();
         let reached = checkpoint.as_ref().map(|checkpoint| checkpoint.version);
         check_contiguous(&commits, begin, version, checkpoint.is_some()).map_err(|error| {
-            let gone = listing.earliest_recreatable().is_some_and(|earliest| version < earliest);
-            if version > newest || gone { not_found(listing, target) } else { error }
+            let gone = listing
+                .earliest_recreatable()
+                .is_some_and(|earliest| version < earliest);
+            if version > newest || gone {
+                not_found(listing, target)
+            } else {
+                error
+            }
         })?;
         if commits.last().map(|commit| commit.version).or(reached) != Some(version) {
             return Err(not_found(listing, target));
         }
-        let last_commit =
-            listing.commits.iter().find(|commit| commit.version == version).map(|commit| commit.file.clone());
+        let last_commit = listing
+            .commits
+            .iter()
+            .find(|commit| commit.version == version)
+            .map(|commit| commit.file.clone());
         let mut warnings: Vec<LogWarning> = listing
             .passed_over
             .iter()
-            .filter(|warning| warning.version.is_some_and(|found| found <= version && Some(found) >= reached))
+            .filter(|warning| {
+                warning
+                    .version
+                    .is_some_and(|found| found <= version && Some(found) >= reached)
+            })
             .cloned()
             .collect();
         if last_commit.is_none() {
             let message = "the checkpoint's own commit is gone: its time and its provenance are unknown; keep the \
                            commit of the oldest checkpoint when cleaning the log";
-            warnings.push(LogWarning::new("log.checkpoint_only", path::commit_path(version), Some(version), message));
+            warnings.push(LogWarning::new(
+                "log.checkpoint_only",
+                path::commit_path(version),
+                Some(version),
+                message,
+            ));
         }
-        let checksum =
-            listing.checksums.iter().find(|checksum| checksum.version == version).map(|found| found.file.clone());
+        let checksum = listing
+            .checksums
+            .iter()
+            .find(|checksum| checksum.version == version)
+            .map(|found| found.file.clone());
         Ok(Self {
             version,
             tail: tail(listing, &commits, begin, version, avoid),
             file_timestamp: file_timestamp(listing, version)
-                .or(checkpoint.as_ref().and_then(|found| found.files.first()).map(|file| file.modification_time))
+                .or(checkpoint
+                    .as_ref()
+                    .and_then(|found| found.files.first())
+                    .map(|file| file.modification_time))
                 .unwrap_or_default(),
             commits,
             checkpoint,
@@ -117,25 +147,46 @@ impl LogSegment {
 
     /// All of the segment's files but the checksum, for messages and tests.
     pub fn paths(&self) -> Vec<&str> {
-        let checkpoint = self.checkpoint.iter().flat_map(|checkpoint| &checkpoint.files);
+        let checkpoint = self
+            .checkpoint
+            .iter()
+            .flat_map(|checkpoint| &checkpoint.files);
         let tail = self.tail.iter().map(|file| &file.file);
-        checkpoint.chain(tail).map(|file| file.path.as_str()).collect()
+        checkpoint
+            .chain(tail)
+            .map(|file| file.path.as_str())
+            .collect()
     }
 }
 
-fn check_contiguous(commits: &[VersionedFile], begin: u64, version: u64, after_checkpoint: bool) -> Result<()> {
+fn check_contiguous(
+    commits: &[VersionedFile],
+    begin: u64,
+    version: u64,
+    after_checkpoint: bool,
+) -> Result<()> {
     let missing = |missing: u64| {
         let (code, message) = if missing == begin && !after_checkpoint {
             let found = commits.first().map_or_else(
                 || "no commit is there".to_owned(),
                 |first| format!("the log begins at version {}", first.version),
             );
-            ("log.truncated", format!("{found} and no complete checkpoint stands before it: the head of the log is cut off"))
+            (
+                "log.truncated",
+                format!(
+                    "{found} and no complete checkpoint stands before it: the head of the log is cut off"
+                ),
+            )
         } else {
-            ("log.gap", "this commit is missing, while later ones are there".to_owned())
+            (
+                "log.gap",
+                "this commit is missing, while later ones are there".to_owned(),
+            )
         };
         let message = format!("{message}; restore the file from a backup or another replica");
-        Err(Error::corrupt(code, message).at_path(path::commit_path(missing)).at_version(missing))
+        Err(Error::corrupt(code, message)
+            .at_path(path::commit_path(missing))
+            .at_version(missing))
     };
     let mut wanted = begin;
     for commit in commits {
@@ -144,15 +195,26 @@ fn check_contiguous(commits: &[VersionedFile], begin: u64, version: u64, after_c
         }
         wanted += 1;
     }
-    if wanted <= version { missing(wanted) } else { Ok(()) }
+    if wanted <= version {
+        missing(wanted)
+    } else {
+        Ok(())
+    }
 }
 
 /// Compacted files in the place of the commits they stand for; plain commits where none fits.
-fn tail(listing: &LogListing, commits: &[VersionedFile], begin: u64, version: u64, avoid: &Avoid) -> Vec<TailFile> {
+fn tail(
+    listing: &LogListing,
+    commits: &[VersionedFile],
+    begin: u64,
+    version: u64,
+    avoid: &Avoid,
+) -> Vec<TailFile> {
     // of several that begin at one version the shortest counts, as names sort
     let mut usable: BTreeMap<u64, &CompactedFile> = BTreeMap::new();
     for file in &listing.compacted {
-        if file.start >= begin && file.end <= version && !avoid.compacted.contains(&file.file.path) {
+        if file.start >= begin && file.end <= version && !avoid.compacted.contains(&file.file.path)
+        {
             let best = usable.entry(file.start).or_insert(file);
             if file.end < best.end {
                 *best = file;
@@ -167,12 +229,22 @@ fn tail(listing: &LogListing, commits: &[VersionedFile], begin: u64, version: u6
         }
         match usable.get(&commit.version) {
             Some(file) => {
-                tail.push(TailFile { start: file.start, end: file.end, compacted: true, file: file.file.clone() });
+                tail.push(TailFile {
+                    start: file.start,
+                    end: file.end,
+                    compacted: true,
+                    file: file.file.clone(),
+                });
                 covered = file.end.saturating_add(1);
             }
             None => {
                 let VersionedFile { version, file } = commit.clone();
-                tail.push(TailFile { start: version, end: version, compacted: false, file });
+                tail.push(TailFile {
+                    start: version,
+                    end: version,
+                    compacted: false,
+                    file,
+                });
                 covered = commit.version.saturating_add(1);
             }
         }
@@ -183,7 +255,10 @@ fn tail(listing: &LogListing, commits: &[VersionedFile], begin: u64, version: u6
 /// The commit's modification time, raised where an earlier commit is not older.
 fn file_timestamp(listing: &LogListing, version: u64) -> Option<i64> {
     let times = monotonised(&listing.commits);
-    times.iter().find(|(found, _)| *found == version).map(|(_, time)| *time)
+    times
+        .iter()
+        .find(|(found, _)| *found == version)
+        .map(|(_, time)| *time)
 }
 
 /// Commits with their modification times in milliseconds, each later than the one before it.
@@ -209,6 +284,10 @@ fn not_found(listing: &LogListing, target: Option<u64>) -> Error {
         (None, Some(latest)) => format!("the newest version is {latest}"),
         _ => "the log has no version at all".to_owned(),
     };
-    Error::new(ErrorKind::VersionNotFound, "version.not_found", format!("version {version} is not in the log; {range}"))
-        .at_version(version)
+    Error::new(
+        ErrorKind::VersionNotFound,
+        "version.not_found",
+        format!("version {version} is not in the log; {range}"),
+    )
+    .at_version(version)
 }

@@ -17,8 +17,18 @@ pub struct LogWarning {
 
 impl LogWarning {
     /// A warning about one file.
-    pub fn new(code: &'static str, path: impl Into<String>, version: Option<u64>, message: impl Into<String>) -> Self {
-        Self { code, path: Some(path.into()), version, message: message.into() }
+    pub fn new(
+        code: &'static str,
+        path: impl Into<String>,
+        version: Option<u64>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            code,
+            path: Some(path.into()),
+            version,
+            message: message.into(),
+        }
     }
 }
 

@@ -37,7 +37,11 @@ struct Chunk {
 impl Chunk {
     fn new(rows: RecordBatch, keys: Vec<FileActionKey>) -> Self {
         let live = std::iter::once(0..rows.num_rows()).collect();
-        Self { rows, keys: keys.into(), live }
+        Self {
+            rows,
+            keys: keys.into(),
+            live,
+        }
     }
 
     fn num_rows(&self) -> usize {
@@ -45,16 +49,22 @@ impl Chunk {
     }
 
     fn pieces(&self) -> impl Iterator<Item = RecordBatch> + '_ {
-        self.live.iter().map(|range| self.rows.slice(range.start, range.len()))
+        self.live
+            .iter()
+            .map(|range| self.rows.slice(range.start, range.len()))
     }
 
     /// The live rows of these chunks as one.
     fn join(chunks: &[Self], fields: &[FileField]) -> Result<Self> {
         let pieces: Vec<RecordBatch> = chunks.iter().flat_map(Chunk::pieces).collect();
-        let rows = concat_batches(&schema_of(fields), &pieces)
-            .map_err(|cause| Error::corrupt("log.columns", "the file actions cannot be joined").because(cause))?;
+        let rows = concat_batches(&schema_of(fields), &pieces).map_err(|cause| {
+            Error::corrupt("log.columns", "the file actions cannot be joined").because(cause)
+        })?;
         let keys = chunks.iter().flat_map(|chunk| {
-            chunk.live.iter().flat_map(|range| chunk.keys.get(range.clone()).unwrap_or_default())
+            chunk
+                .live
+                .iter()
+                .flat_map(|range| chunk.keys.get(range.clone()).unwrap_or_default())
         });
         Ok(Self::new(rows, keys.copied().collect()))
     }
@@ -63,7 +73,10 @@ impl Chunk {
 impl ActiveFiles {
     /// No files, with these fields.
     pub fn new(fields: Vec<FileField>) -> Self {
-        Self { fields, chunks: Vec::new() }
+        Self {
+            fields,
+            chunks: Vec::new(),
+        }
     }
 
     /// The fields of each row.
@@ -79,7 +92,10 @@ impl ActiveFiles {
     /// Adds live rows and their keys.
     pub fn push(&mut self, rows: RecordBatch, keys: Vec<FileActionKey>) -> Result<()> {
         if rows.num_rows() != keys.len() {
-            return Err(Error::corrupt("log.columns", "rows and keys differ in number"));
+            return Err(Error::corrupt(
+                "log.columns",
+                "rows and keys differ in number",
+            ));
         }
         if rows.num_rows() > 0 {
             self.chunks.push(Chunk::new(rows, keys));
@@ -93,7 +109,11 @@ impl ActiveFiles {
     }
 
     /// The files after newer commits: without those that `seen` speaks of, with `added`.
-    pub fn advance(&self, seen: &KeySet, added: Vec<(RecordBatch, Vec<FileActionKey>)>) -> Result<Self> {
+    pub fn advance(
+        &self,
+        seen: &KeySet,
+        added: Vec<(RecordBatch, Vec<FileActionKey>)>,
+    ) -> Result<Self> {
         let filter = Filter::new(seen);
         let mut next = Self::new(self.fields.clone());
         for chunk in &self.chunks {
@@ -103,8 +123,15 @@ impl ActiveFiles {
                 Some(live) if live.is_empty() => {}
                 Some(live) => {
                     let frayed = live.len() > MOST_PIECES;
-                    let chunk = Chunk { live: live.into(), ..chunk.clone() };
-                    let chunk = if frayed { Chunk::join(&[chunk], &self.fields)? } else { chunk };
+                    let chunk = Chunk {
+                        live: live.into(),
+                        ..chunk.clone()
+                    };
+                    let chunk = if frayed {
+                        Chunk::join(&[chunk], &self.fields)?
+                    } else {
+                        chunk
+                    };
                     next.chunks.push(chunk);
                 }
             }
@@ -142,7 +169,10 @@ const FILTER_BITS: u64 = 1 << 16;
 
 impl<'a> Filter<'a> {
     fn new(seen: &'a KeySet) -> Self {
-        let mut filter = Self { seen, bits: vec![0; (FILTER_BITS / 64) as usize] };
+        let mut filter = Self {
+            seen,
+            bits: vec![0; (FILTER_BITS / 64) as usize],
+        };
         for key in seen {
             let (word, bit) = Self::place(*key);
             if let Some(word) = filter.bits.get_mut(word) {
@@ -167,10 +197,14 @@ impl<'a> Filter<'a> {
         let mut ranges: Option<Vec<Range<usize>>> = None;
         for (number, range) in chunk.live.iter().enumerate() {
             let mut start = range.start;
-            for (row, key) in range.clone().zip(chunk.keys.get(range.clone()).unwrap_or_default()) {
+            for (row, key) in range
+                .clone()
+                .zip(chunk.keys.get(range.clone()).unwrap_or_default())
+            {
                 if self.hits(*key) {
-                    let ranges =
-                        ranges.get_or_insert_with(|| chunk.live.get(..number).unwrap_or_default().to_vec());
+                    let ranges = ranges.get_or_insert_with(|| {
+                        chunk.live.get(..number).unwrap_or_default().to_vec()
+                    });
                     if start < row {
                         ranges.push(start..row);
                     }

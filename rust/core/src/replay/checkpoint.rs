@@ -90,7 +90,11 @@ impl Checkpoint {
             control = manifest_control(&bytes).map_err(|error| error.at_path(path.clone()))?;
             manifest = Some((path, bytes));
         } else {
-            let parts = instance.files.iter().map(|file| (file.path.clone(), Some(file.size))).collect();
+            let parts = instance
+                .files
+                .iter()
+                .map(|file| (file.path.clone(), Some(file.size)))
+                .collect();
             for opened in open_files(source, parts, true) {
                 let (file, part) = opened?;
                 files.push(file);
@@ -101,7 +105,13 @@ impl Checkpoint {
         for opened in open_files(source, sidecars, false) {
             files.push(opened?.0);
         }
-        Ok(Self { source: source.clone(), version: instance.version, files: Arc::new(files), manifest, control })
+        Ok(Self {
+            source: source.clone(),
+            version: instance.version,
+            files: Arc::new(files),
+            manifest,
+            control,
+        })
     }
 
     /// The control actions.
@@ -111,7 +121,9 @@ impl Checkpoint {
 
     /// The file actions that stand in a JSON manifest itself.
     pub fn inline_rows(&self, selection: &Selection) -> Result<Option<KeyedRows>> {
-        let Some((path, bytes)) = &self.manifest else { return Ok(None) };
+        let Some((path, bytes)) = &self.manifest else {
+            return Ok(None);
+        };
         let located = |error: Error| error.at_path(path.clone()).at_version(self.version);
         let mut fields = selection.fields.clone();
         for needed in [FileField::Path, FileField::DeletionVector] {
@@ -120,20 +132,33 @@ impl Checkpoint {
             }
         }
         let wanted = match selection.action {
-            FileAction::Add => Wanted { adds: Some(fields), ..Wanted::default() },
-            FileAction::Remove => Wanted { removes: Some(fields), ..Wanted::default() },
+            FileAction::Add => Wanted {
+                adds: Some(fields),
+                ..Wanted::default()
+            },
+            FileAction::Remove => Wanted {
+                removes: Some(fields),
+                ..Wanted::default()
+            },
         };
         let mut decoder = ActionDecoder::new(wanted);
         decoder.decode(bytes).map_err(located)?;
         let batch = decoder.finish().map_err(located)?;
-        let Some(actions) = batch.adds.or(batch.removes) else { return Ok(None) };
+        let Some(actions) = batch.adds.or(batch.removes) else {
+            return Ok(None);
+        };
         let mut keys = self.source.keys.of_batch(&actions.rows)?;
-        let live: Vec<bool> = keys.iter().map(|key| !selection.hidden.contains(key)).collect();
+        let live: Vec<bool> = keys
+            .iter()
+            .map(|key| !selection.hidden.contains(key))
+            .collect();
         keys.retain(|key| !selection.hidden.contains(key));
         let columns: Vec<usize> = (0..selection.fields.len()).collect();
         let rows = arrow_select::filter::filter_record_batch(&actions.rows, &live.into())
             .and_then(|rows| rows.project(&columns))
-            .map_err(|cause| Error::corrupt("log.columns", "the actions cannot be filtered").because(cause))?;
+            .map_err(|cause| {
+                Error::corrupt("log.columns", "the actions cannot be filtered").because(cause)
+            })?;
         Ok(Some(KeyedRows { rows, keys }))
     }
 
@@ -142,25 +167,40 @@ impl Checkpoint {
     pub fn rows(&self, selection: &Selection) -> Result<Scatter<KeyedRows>> {
         let mut units: Vec<(usize, Unit)> = Vec::new();
         for (number, open) in self.files.iter().enumerate() {
-            units.extend(open.file.units(selection.action, &selection.fields).into_iter().map(|unit| (number, unit)));
+            units.extend(
+                open.file
+                    .units(selection.action, &selection.fields)
+                    .into_iter()
+                    .map(|unit| (number, unit)),
+            );
         }
         let files = Arc::clone(&self.files);
         let source = self.source.clone();
         let selection = selection.clone();
         let version = self.version;
-        scatter(units, WAITING_BATCHES, move |(number, unit): &(usize, Unit), give| {
-            let Some(open) = files.get(*number) else { return Ok(()) };
-            let located = |error: Error| error.at_path(open.path.clone()).at_version(version);
-            let fetch = |ranges: &[Range<u64>]| source.storage.read_ranges(&open.path, ranges);
-            let reader = open.file.read(unit, selection.action, &selection.fields, &fetch).map_err(located)?;
-            for rows in reader {
-                let kept = select(&rows.map_err(located)?, &selection, &source.keys).map_err(located)?;
-                if kept.rows.num_rows() > 0 {
-                    give(kept)?;
+        scatter(
+            units,
+            WAITING_BATCHES,
+            move |(number, unit): &(usize, Unit), give| {
+                let Some(open) = files.get(*number) else {
+                    return Ok(());
+                };
+                let located = |error: Error| error.at_path(open.path.clone()).at_version(version);
+                let fetch = |ranges: &[Range<u64>]| source.storage.read_ranges(&open.path, ranges);
+                let reader = open
+                    .file
+                    .read(unit, selection.action, &selection.fields, &fetch)
+                    .map_err(located)?;
+                for rows in reader {
+                    let kept = select(&rows.map_err(located)?, &selection, &source.keys)
+                        .map_err(located)?;
+                    if kept.rows.num_rows() > 0 {
+                        give(kept)?;
+                    }
                 }
-            }
-            Ok(())
-        })
+                Ok(())
+            },
+        )
     }
 }
 
@@ -183,19 +223,41 @@ fn select(rows: &FileRows, selection: &Selection, keys: &Keys) -> Result<KeyedRo
         })?;
         live.finish()
     };
-    Ok(KeyedRows { rows: rows.take(&selection.fields, &Keep::new(live))?, keys: kept_keys })
+    Ok(KeyedRows {
+        rows: rows.take(&selection.fields, &Keep::new(live))?,
+        keys: kept_keys,
+    })
 }
 
 /// The control actions of a JSON manifest.
 fn manifest_control(bytes: &[u8]) -> Result<Control> {
-    let mut decoder = ActionDecoder::new(Wanted { control: true, ..Wanted::default() });
+    let mut decoder = ActionDecoder::new(Wanted {
+        control: true,
+        ..Wanted::default()
+    });
     decoder.decode(bytes)?;
     let batch = decoder.finish()?;
     Ok(Control {
-        protocol: batch.protocols.into_iter().next_back().map(|(_, action)| action),
-        metadata: batch.metadatas.into_iter().next_back().map(|(_, action)| action),
-        transactions: batch.transactions.into_iter().map(|(_, action)| action).collect(),
-        domains: batch.domains.into_iter().map(|(_, action)| action).collect(),
+        protocol: batch
+            .protocols
+            .into_iter()
+            .next_back()
+            .map(|(_, action)| action),
+        metadata: batch
+            .metadatas
+            .into_iter()
+            .next_back()
+            .map(|(_, action)| action),
+        transactions: batch
+            .transactions
+            .into_iter()
+            .map(|(_, action)| action)
+            .collect(),
+        domains: batch
+            .domains
+            .into_iter()
+            .map(|(_, action)| action)
+            .collect(),
         sidecars: batch.sidecars,
     })
 }
@@ -209,12 +271,24 @@ fn merge(control: &mut Control, part: Control) {
 }
 
 /// Where the sidecars are and how long they claim to be; each file once.
-fn sidecar_paths(source: &Source, sidecars: &[Sidecar], manifest: &str) -> Result<Vec<(String, Option<u64>)>> {
+fn sidecar_paths(
+    source: &Source,
+    sidecars: &[Sidecar],
+    manifest: &str,
+) -> Result<Vec<(String, Option<u64>)>> {
     let mut paths: Vec<(String, Option<u64>)> = Vec::with_capacity(sidecars.len());
     for sidecar in sidecars {
-        let path = source.resolver.resolve(SIDECAR_DIRECTORY, &sidecar.path).map_err(|error| error.at_path(manifest))?;
+        let path = source
+            .resolver
+            .resolve(SIDECAR_DIRECTORY, &sidecar.path)
+            .map_err(|error| error.at_path(manifest))?;
         if !paths.iter().any(|(known, _)| *known == path) {
-            paths.push((path.into_owned(), u64::try_from(sidecar.size_in_bytes).ok().filter(|size| *size > 0)));
+            paths.push((
+                path.into_owned(),
+                u64::try_from(sidecar.size_in_bytes)
+                    .ok()
+                    .filter(|size| *size > 0),
+            ));
         }
     }
     Ok(paths)
@@ -227,12 +301,22 @@ fn open_files(
 ) -> impl Iterator<Item = Result<(OpenFile, Control)>> {
     let storage = Arc::clone(&source.storage);
     let look_ahead = files.len().clamp(1, 64);
-    ordered(files, look_ahead, move |(path, size): (String, Option<u64>)| {
-        open_file(&*storage, &path, size, with_control).map_err(|error| error.at_path(path.clone()))
-    })
+    ordered(
+        files,
+        look_ahead,
+        move |(path, size): (String, Option<u64>)| {
+            open_file(&*storage, &path, size, with_control)
+                .map_err(|error| error.at_path(path.clone()))
+        },
+    )
 }
 
-fn open_file(storage: &dyn Storage, path: &str, size: Option<u64>, with_control: bool) -> Result<(OpenFile, Control)> {
+fn open_file(
+    storage: &dyn Storage,
+    path: &str,
+    size: Option<u64>,
+    with_control: bool,
+) -> Result<(OpenFile, Control)> {
     let fetch = |ranges: &[Range<u64>]| storage.read_ranges(path, ranges);
     let claimed = size.map(|size| CheckpointFile::open(size, &fetch));
     let file = match claimed {
@@ -244,6 +328,16 @@ fn open_file(storage: &dyn Storage, path: &str, size: Option<u64>, with_control:
         },
         None => CheckpointFile::open(storage.head(path)?.size, &fetch)?,
     };
-    let control = if with_control { file.control(&fetch)? } else { Control::default() };
-    Ok((OpenFile { path: path.to_owned(), file }, control))
+    let control = if with_control {
+        file.control(&fetch)?
+    } else {
+        Control::default()
+    };
+    Ok((
+        OpenFile {
+            path: path.to_owned(),
+            file,
+        },
+        control,
+    ))
 }

@@ -69,7 +69,9 @@ impl Keys {
     pub fn below(root: &str) -> Self {
         let base = match root.split_once("://") {
             Some(("file", _)) | None => "file:".to_owned(),
-            Some((scheme, rest)) => format!("{scheme}://{}", rest.split('/').next().unwrap_or_default()),
+            Some((scheme, rest)) => {
+                format!("{scheme}://{}", rest.split('/').next().unwrap_or_default())
+            }
         };
         Self { base, seed: seed() }
     }
@@ -78,12 +80,20 @@ impl Keys {
     pub fn key(&self, path: &str, vector: Option<(&str, &str, Option<i32>)>) -> FileActionKey {
         let path = canonical(path, &self.base);
         let key = xxh3_128_with_seed(path.as_bytes(), self.seed);
-        let Some((storage_type, path_or_inline, offset)) = vector else { return FileActionKey(key) };
-        let offset = offset.map(|offset| format!("@{offset}")).unwrap_or_default();
+        let Some((storage_type, path_or_inline, offset)) = vector else {
+            return FileActionKey(key);
+        };
+        let offset = offset
+            .map(|offset| format!("@{offset}"))
+            .unwrap_or_default();
         let id = [storage_type, path_or_inline, &offset].concat();
         let id = xxh3_128_with_seed(id.as_bytes(), self.seed);
         // odd, so that the path still decides when the ids are equal
-        FileActionKey(key.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835).wrapping_add(id).rotate_left(64))
+        FileActionKey(
+            key.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
+                .wrapping_add(id)
+                .rotate_left(64),
+        )
     }
 
     /// Gives the key of every row whose path is not null, in order.
@@ -96,17 +106,27 @@ impl Keys {
         if let Some(path) = path.as_string_view_opt() {
             return self.visit_texts(path.iter(), vector, visit);
         }
-        let path = path.as_string_opt::<i32>().ok_or_else(|| not_text("path"))?;
+        let path = path
+            .as_string_opt::<i32>()
+            .ok_or_else(|| not_text("path"))?;
         self.visit_texts(path.iter(), vector, visit)
     }
 
     /// The keys of the rows of a batch that has `path` and `deletionVector`.
     pub fn of_batch(&self, rows: &RecordBatch) -> Result<Vec<FileActionKey>> {
-        let path = rows.column_by_name("path").ok_or_else(|| not_text("path"))?;
-        let vector = rows.column_by_name("deletionVector").and_then(|vector| vector.as_struct_opt());
+        let path = rows
+            .column_by_name("path")
+            .ok_or_else(|| not_text("path"))?;
+        let vector = rows
+            .column_by_name("deletionVector")
+            .and_then(|vector| vector.as_struct_opt());
         let mut keys = Vec::with_capacity(rows.num_rows());
         self.visit(path, vector, &mut |_, key| keys.push(key))?;
-        if keys.len() == rows.num_rows() { Ok(keys) } else { Err(not_text("path")) }
+        if keys.len() == rows.num_rows() {
+            Ok(keys)
+        } else {
+            Err(not_text("path"))
+        }
     }
 
     fn visit_texts<'a>(
@@ -115,7 +135,9 @@ impl Keys {
         vector: Option<&StructArray>,
         visit: &mut dyn FnMut(usize, FileActionKey),
     ) -> Result<()> {
-        let paths = paths.enumerate().filter_map(|(row, path)| path.map(|path| (row, path)));
+        let paths = paths
+            .enumerate()
+            .filter_map(|(row, path)| path.map(|path| (row, path)));
         let Some(vector) = vector.filter(|vector| vector.null_count() < vector.len()) else {
             paths.for_each(|(row, path)| visit(row, self.key(path, None)));
             return Ok(());
@@ -123,7 +145,9 @@ impl Keys {
         let column = |name: &'static str| vector.column_by_name(name).ok_or_else(|| not_text(name));
         let storage_type = column("storageType")?;
         let path_or_inline = column("pathOrInlineDv")?;
-        let offset = column("offset")?.as_primitive_opt::<Int32Type>().ok_or_else(|| not_text("offset"))?;
+        let offset = column("offset")?
+            .as_primitive_opt::<Int32Type>()
+            .ok_or_else(|| not_text("offset"))?;
         for (row, path) in paths {
             if vector.is_null(row) {
                 visit(row, self.key(path, None));
@@ -145,20 +169,29 @@ fn text<'a>(column: &'a ArrayRef, row: usize, name: &'static str) -> Result<&'a 
         return Ok("");
     }
     let view = column.as_string_view_opt().map(|texts| texts.value(row));
-    view.or_else(|| column.as_string_opt::<i32>().map(|texts| texts.value(row))).ok_or_else(|| not_text(name))
+    view.or_else(|| column.as_string_opt::<i32>().map(|texts| texts.value(row)))
+        .ok_or_else(|| not_text(name))
 }
 
 fn not_text(name: &'static str) -> Error {
-    Error::corrupt("log.columns", format!("the column {name} is missing or has not the protocol's type"))
+    Error::corrupt(
+        "log.columns",
+        format!("the column {name} is missing or has not the protocol's type"),
+    )
 }
 
 /// One spelling for all that the reference takes for the same file: `/x`, `file:/x` and `file:///x`
 /// are one; relative paths are what they are, byte by byte.
 fn canonical<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
     if path.starts_with('/') {
-        return Cow::Owned(format!("{base}{}", percent_decode_str(path).decode_utf8_lossy()));
+        return Cow::Owned(format!(
+            "{base}{}",
+            percent_decode_str(path).decode_utf8_lossy()
+        ));
     }
-    let Some((scheme, rest)) = split_scheme(path) else { return Cow::Borrowed(path) };
+    let Some((scheme, rest)) = split_scheme(path) else {
+        return Cow::Borrowed(path);
+    };
     let rest = percent_decode_str(rest).decode_utf8_lossy();
     if scheme.eq_ignore_ascii_case("file") {
         return Cow::Owned(format!("file:/{}", rest.trim_start_matches('/')));
@@ -168,10 +201,14 @@ fn canonical<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
 
 /// The scheme of an absolute URI and what follows its colon.
 fn split_scheme(path: &str) -> Option<(&str, &str)> {
-    let end = path.bytes().position(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'+' | b'-' | b'.'))?;
+    let end = path
+        .bytes()
+        .position(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'+' | b'-' | b'.'))?;
     let (scheme, rest) = path.split_at_checked(end)?;
     let rest = rest.strip_prefix(':')?;
-    scheme.starts_with(|first: char| first.is_ascii_alphabetic()).then_some((scheme, rest))
+    scheme
+        .starts_with(|first: char| first.is_ascii_alphabetic())
+        .then_some((scheme, rest))
 }
 
 #[cfg(test)]

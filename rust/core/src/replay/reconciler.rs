@@ -33,7 +33,10 @@ pub struct LiveActions {
 impl Reconciler {
     /// Has seen nothing yet.
     pub fn new(keys: Keys) -> Self {
-        Self { keys, seen: KeySet::default() }
+        Self {
+            keys,
+            seen: KeySet::default(),
+        }
     }
 
     /// Takes the batch that is older than all before it.
@@ -41,12 +44,20 @@ impl Reconciler {
         let mut adds = Side::new(batch.adds.as_ref(), &self.keys)?;
         let mut removes = Side::new(batch.removes.as_ref(), &self.keys)?;
         loop {
-            let side = if adds.place() > removes.place() { &mut adds } else { &mut removes };
+            let side = if adds.place() > removes.place() {
+                &mut adds
+            } else {
+                &mut removes
+            };
             let Some(key) = side.pop() else { break };
             let unseen = self.seen.insert(key);
             side.live.set_bit(side.left, unseen);
         }
-        Ok(LiveActions { add_keys: adds.live_keys(), adds: adds.finish()?, removes: removes.finish()? })
+        Ok(LiveActions {
+            add_keys: adds.live_keys(),
+            adds: adds.finish()?,
+            removes: removes.finish()?,
+        })
     }
 
     /// Every file that an action so far spoke of.
@@ -72,7 +83,10 @@ impl<'a> Side<'a> {
         Ok(Self {
             rows: actions.map(|actions| &actions.rows),
             sequence: actions.map_or(&[], |actions| &actions.sequence),
-            keys: actions.map(|actions| keys.of_batch(&actions.rows)).transpose()?.unwrap_or_default(),
+            keys: actions
+                .map(|actions| keys.of_batch(&actions.rows))
+                .transpose()?
+                .unwrap_or_default(),
             live,
             left: count,
         })
@@ -94,12 +108,16 @@ impl<'a> Side<'a> {
     }
 
     fn finish(mut self) -> Result<Option<RecordBatch>> {
-        let Some(rows) = self.rows else { return Ok(None) };
+        let Some(rows) = self.rows else {
+            return Ok(None);
+        };
         let mask = BooleanArray::new(self.live.finish(), None);
         if mask.true_count() == rows.num_rows() {
             return Ok(Some(rows.clone()));
         }
         let kept = arrow_select::filter::filter_record_batch(rows, &mask);
-        kept.map(Some).map_err(|cause| Error::corrupt("log.columns", "the actions cannot be filtered").because(cause))
+        kept.map(Some).map_err(|cause| {
+            Error::corrupt("log.columns", "the actions cannot be filtered").because(cause)
+        })
     }
 }

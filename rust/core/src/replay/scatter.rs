@@ -3,9 +3,9 @@
 //! The threads belong to one stream and end with it: a reader that is left half read holds up no one
 //! else, and nothing is shared with a forked child. What is in flight is bounded, so is the memory.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
@@ -31,23 +31,29 @@ where
     let shared = Arc::new((units, work, AtomicUsize::new(0)));
     for number in 0..threads {
         let (shared, sender) = (Arc::clone(&shared), sender.clone());
-        let spawned = std::thread::Builder::new().name(format!("deltareplay-read-{number}")).spawn(move || {
-            let (units, work, next) = &*shared;
-            while let Some((number, unit)) = take(units, next) {
-                if let Err(error) = one(number, unit, work, &sender) {
-                    let _ = sender.send(Err(error)); // nobody listens: nothing to tell
-                    return;
+        let spawned = std::thread::Builder::new()
+            .name(format!("deltareplay-read-{number}"))
+            .spawn(move || {
+                let (units, work, next) = &*shared;
+                while let Some((number, unit)) = take(units, next) {
+                    if let Err(error) = one(number, unit, work, &sender) {
+                        let _ = sender.send(Err(error)); // nobody listens: nothing to tell
+                        return;
+                    }
                 }
-            }
-        });
+            });
         if let Err(cause) = spawned {
             if number == 0 {
-                return Err(Error::storage("storage.threads", "no thread could be started").because(cause));
+                return Err(
+                    Error::storage("storage.threads", "no thread could be started").because(cause),
+                );
             }
             break; // the threads that did start do all of the work
         }
     }
-    Ok(Scatter { results: Some(results) })
+    Ok(Scatter {
+        results: Some(results),
+    })
 }
 
 fn take<'a, U>(units: &'a [U], next: &AtomicUsize) -> Option<(usize, &'a U)> {
@@ -61,7 +67,11 @@ fn one<U, T>(
     work: &(impl Fn(&U, &mut dyn FnMut(T) -> Result<()>) -> Result<()> + ?Sized),
     sender: &SyncSender<Result<(usize, T)>>,
 ) -> Result<()> {
-    let mut give = |result: T| sender.send(Ok((number, result))).map_err(|_| Error::interrupted());
+    let mut give = |result: T| {
+        sender
+            .send(Ok((number, result)))
+            .map_err(|_| Error::interrupted())
+    };
     let guarded = std::panic::AssertUnwindSafe(|| work(unit, &mut give));
     std::panic::catch_unwind(guarded).unwrap_or_else(|_| {
         let message = "a decoder gave up on bytes that it should have refused: this is a bug, please report it";
@@ -100,10 +110,17 @@ mod tests {
 
     #[test]
     fn gives_every_result_of_every_unit() {
-        let work = |unit: &usize, give: &mut dyn FnMut(usize) -> Result<()>| (0..*unit).try_for_each(|n| give(n));
-        let mut found: Vec<_> = scatter((0..50).collect(), 2, work).unwrap().map(Result::unwrap).collect();
+        let work = |unit: &usize, give: &mut dyn FnMut(usize) -> Result<()>| {
+            (0..*unit).try_for_each(|n| give(n))
+        };
+        let mut found: Vec<_> = scatter((0..50).collect(), 2, work)
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
         found.sort_unstable();
-        let wanted: Vec<_> = (0..50).flat_map(|unit| (0..unit).map(move |n| (unit, n))).collect();
+        let wanted: Vec<_> = (0..50)
+            .flat_map(|unit| (0..unit).map(move |n| (unit, n)))
+            .collect();
         assert_eq!(found, wanted);
     }
 
@@ -113,7 +130,10 @@ mod tests {
             assert!(*unit != 3, "three");
             Ok(())
         };
-        let errors: Vec<_> = scatter((0..8).collect(), 1, work).unwrap().filter_map(Result::err).collect();
+        let errors: Vec<_> = scatter((0..8).collect(), 1, work)
+            .unwrap()
+            .filter_map(Result::err)
+            .collect();
         assert_eq!(errors.len(), 1);
         assert_eq!(errors.first().map(Error::code), Some("internal.panic"));
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::key::Keys;
 use crate::error::Result;
 
-use crate::storage::{Location, PathResolver};
 use crate::storage::{self, Storage};
+use crate::storage::{Location, PathResolver};
 
 /// What every reader of one table's log shares. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -21,7 +21,11 @@ pub struct Source {
 
 impl Source {
     /// For the table at `uri`. No I/O yet.
-    pub fn new(uri: &str, storage_options: &[(String, String)], allowed_roots: &[String]) -> Result<Self> {
+    pub fn new(
+        uri: &str,
+        storage_options: &[(String, String)],
+        allowed_roots: &[String],
+    ) -> Result<Self> {
         let location = Location::parse(uri)?;
         Ok(Self {
             storage: storage::open_location(&location, storage_options)?,

@@ -24,10 +24,19 @@ pub struct LogState {
 impl LogState {
     /// As a checkpoint has it.
     pub fn of_checkpoint(control: &Control) -> Self {
-        let mut state =
-            Self { protocol: control.protocol.clone(), metadata: control.metadata.clone(), ..Self::default() };
-        control.transactions.iter().for_each(|txn| state.transaction(txn));
-        control.domains.iter().for_each(|domain| state.domain(domain));
+        let mut state = Self {
+            protocol: control.protocol.clone(),
+            metadata: control.metadata.clone(),
+            ..Self::default()
+        };
+        control
+            .transactions
+            .iter()
+            .for_each(|txn| state.transaction(txn));
+        control
+            .domains
+            .iter()
+            .for_each(|domain| state.domain(domain));
         state
     }
 
@@ -39,8 +48,14 @@ impl LogState {
         if let Some((_, metadata)) = batch.metadatas.last() {
             self.metadata = Some(metadata.clone());
         }
-        batch.transactions.iter().for_each(|(_, txn)| self.transaction(txn));
-        batch.domains.iter().for_each(|(_, domain)| self.domain(domain));
+        batch
+            .transactions
+            .iter()
+            .for_each(|(_, txn)| self.transaction(txn));
+        batch
+            .domains
+            .iter()
+            .for_each(|(_, domain)| self.domain(domain));
     }
 
     fn transaction(&mut self, txn: &SetTransaction) {

@@ -15,19 +15,29 @@ const RUN_BYTES: u64 = 4 << 20;
 const RUN_FILES: usize = 512;
 
 /// Decodes the tail's files, oldest first, into batches in log order.
-pub fn decode_tail(storage: &Arc<dyn Storage>, tail: &[TailFile], wanted: &Wanted) -> Result<Vec<ActionBatch>> {
+pub fn decode_tail(
+    storage: &Arc<dyn Storage>,
+    tail: &[TailFile],
+    wanted: &Wanted,
+) -> Result<Vec<ActionBatch>> {
     let runs = runs(tail);
     let storage = Arc::clone(storage);
     let wanted = wanted.clone();
     let look_ahead = runs.len().max(1);
     let mut batches = Vec::with_capacity(runs.len());
-    for decoded in ordered(runs, look_ahead, move |run: Vec<TailFile>| decode_run(&*storage, &run, &wanted)) {
+    for decoded in ordered(runs, look_ahead, move |run: Vec<TailFile>| {
+        decode_run(&*storage, &run, &wanted)
+    }) {
         batches.extend(decoded?);
     }
     Ok(batches)
 }
 
-fn decode_run(storage: &dyn Storage, run: &[TailFile], wanted: &Wanted) -> Result<Vec<ActionBatch>> {
+fn decode_run(
+    storage: &dyn Storage,
+    run: &[TailFile],
+    wanted: &Wanted,
+) -> Result<Vec<ActionBatch>> {
     let mut decoder = ActionDecoder::new(wanted.clone());
     let files: Vec<_> = run.iter().map(|file| (&file.file, file.end)).collect();
     let mut batches = Vec::with_capacity(1);

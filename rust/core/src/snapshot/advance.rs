@@ -29,16 +29,27 @@ impl Snapshot {
             (Some(now), Some(then)) => now.version == self.version() && now.file == *then,
             _ => false,
         };
-        let checkpointed = listing.checkpoints.iter().any(|checkpoint| checkpoint.version > self.version());
+        let checkpointed = listing
+            .checkpoints
+            .iter()
+            .any(|checkpoint| checkpoint.version > self.version());
         if !same || (checkpointed && lock(&self.0.files).is_none()) {
             // rewritten, cleaned up, or a shorter tail is to be had
             return load(source, None, self.0.strict);
         }
-        let Some(newest) = listing.commits.last().filter(|newest| newest.version > self.version()) else {
+        let Some(newest) = listing
+            .commits
+            .last()
+            .filter(|newest| newest.version > self.version())
+        else {
             return Ok(self.clone());
         };
         let next = extended(&segment, &listing, newest.version)?;
-        let new: Vec<TailFile> = next.tail.get(segment.tail.len()..).unwrap_or_default().to_vec();
+        let new: Vec<TailFile> = next
+            .tail
+            .get(segment.tail.len()..)
+            .unwrap_or_default()
+            .to_vec();
         self.with_commits(source, next, &new)
     }
 
@@ -53,13 +64,23 @@ impl Snapshot {
         let fields = kept.as_ref().map(|kept| kept.fields().to_vec());
         let wanted = Wanted {
             adds: fields.as_ref().map(|fields| keyed(fields, &ADD_FIELDS)),
-            removes: fields.as_ref().map(|_| vec![FileField::Path, FileField::DeletionVector]),
+            removes: fields
+                .as_ref()
+                .map(|_| vec![FileField::Path, FileField::DeletionVector]),
             control: true,
             ..Wanted::default()
         };
         let batches = decode_tail(&source.storage, new, &wanted)?;
-        let protocol = batches.iter().rev().find_map(|batch| batch.protocols.last()).map(|(_, protocol)| protocol);
-        let metadata = batches.iter().rev().find_map(|batch| batch.metadatas.last()).map(|(_, metadata)| metadata);
+        let protocol = batches
+            .iter()
+            .rev()
+            .find_map(|batch| batch.protocols.last())
+            .map(|(_, protocol)| protocol);
+        let metadata = batches
+            .iter()
+            .rev()
+            .find_map(|batch| batch.metadatas.last())
+            .map(|(_, metadata)| metadata);
         let definition = if protocol.is_none() && metadata.is_none() {
             Arc::clone(&self.0.definition)
         } else {
@@ -85,7 +106,11 @@ impl Snapshot {
         let next = Self(Arc::new(Inner {
             version,
             strict: self.0.strict,
-            timestamp: in_commit.unwrap_or_else(|| segment.file_timestamp.max(self.timestamp().saturating_add(1))),
+            timestamp: in_commit.unwrap_or_else(|| {
+                segment
+                    .file_timestamp
+                    .max(self.timestamp().saturating_add(1))
+            }),
             in_commit_timestamp: in_commit,
             definition,
             checksum,
@@ -110,8 +135,16 @@ impl Snapshot {
     }
 }
 
-fn in_commit_time(source: &Source, definition: &Definition, segment: &LogSegment) -> Result<Option<i64>> {
-    let Some(commit) = segment.last_commit.as_ref().filter(|_| definition.in_commit_timestamps_at(segment.version)) else {
+fn in_commit_time(
+    source: &Source,
+    definition: &Definition,
+    segment: &LogSegment,
+) -> Result<Option<i64>> {
+    let Some(commit) = segment
+        .last_commit
+        .as_ref()
+        .filter(|_| definition.in_commit_timestamps_at(segment.version))
+    else {
         return Ok(None);
     };
     let info = read_commit_info(&*source.storage, commit, segment.version)?;
@@ -121,24 +154,45 @@ fn in_commit_time(source: &Source, definition: &Definition, segment: &LogSegment
 /// The older segment with the newer commits of the listing behind it.
 fn extended(segment: &LogSegment, listing: &LogListing, version: u64) -> Result<LogSegment> {
     let mut next = segment.clone();
-    for commit in listing.commits.iter().filter(|commit| commit.version > segment.version) {
+    for commit in listing
+        .commits
+        .iter()
+        .filter(|commit| commit.version > segment.version)
+    {
         let wanted = next.version.saturating_add(1);
         if commit.version != wanted {
             let message = "this commit is missing, while later ones are there; restore the file from a backup or another replica";
-            return Err(Error::corrupt("log.gap", message).at_path(path::commit_path(wanted)).at_version(wanted));
+            return Err(Error::corrupt("log.gap", message)
+                .at_path(path::commit_path(wanted))
+                .at_version(wanted));
         }
         let VersionedFile { version, file } = commit.clone();
         next.version = version;
-        next.file_timestamp = file.modification_time.max(next.file_timestamp.saturating_add(1));
-        next.tail.push(TailFile { start: version, end: version, compacted: false, file: file.clone() });
+        next.file_timestamp = file
+            .modification_time
+            .max(next.file_timestamp.saturating_add(1));
+        next.tail.push(TailFile {
+            start: version,
+            end: version,
+            compacted: false,
+            file: file.clone(),
+        });
         next.last_commit = Some(file);
         next.commits.push(commit.clone());
     }
-    next.checksum = listing.checksums.iter().find(|checksum| checksum.version == version).map(|found| found.file.clone());
+    next.checksum = listing
+        .checksums
+        .iter()
+        .find(|checksum| checksum.version == version)
+        .map(|found| found.file.clone());
     Ok(next)
 }
 
-fn advance_files(source: &Source, kept: &ActiveFiles, batches: &[ActionBatch]) -> Result<ActiveFiles> {
+fn advance_files(
+    source: &Source,
+    kept: &ActiveFiles,
+    batches: &[ActionBatch],
+) -> Result<ActiveFiles> {
     let mut reconciler = Reconciler::new(source.keys.clone());
     let mut added = Vec::new();
     for batch in batches.iter().rev() {

@@ -6,66 +6,138 @@ use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
+use super::Snapshot;
 use crate::codec::file_actions::{ADD_FIELDS, FileField};
-use crate::codec::statistics::num_records;
+use crate::codec::partition_values::{Unparsable, parse_partition_values};
+use crate::codec::statistics::{num_records, parse_stats, stats_schema};
 use crate::error::{Error, Result};
+use crate::spec::properties::ColumnMappingMode;
+use crate::spec::schema::{self, StructField};
 
 /// A column of the live files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Column {
     Field(FileField),
+    /// The number of rows, out of `stats`.
     NumRecords,
+    /// `stats` as a struct of this shape.
+    StatsParsed(Fields),
+    /// `partitionValues` as a struct: names in the map, fields to give.
+    PartitionValuesParsed(Vec<(String, FieldRef)>),
 }
 
-/// Columns made from others, by name.
-const MADE: [(&str, Column); 1] = [("numRecords", Column::NumRecords)];
+/// Columns made from others.
+const MADE: [&str; 3] = ["stats_parsed", "partitionValues_parsed", "numRecords"];
 
 /// Columns of the live files, in the order asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FileColumns(Vec<Column>);
 
 impl FileColumns {
-    /// The columns of these names; `None` for all fields of `add`.
+    /// All fields of `add`.
+    pub fn all() -> Self {
+        Self(ADD_FIELDS.iter().copied().map(Column::Field).collect())
+    }
+
+    /// These fields of `add`.
+    pub fn fields_only(fields: &[FileField]) -> Self {
+        Self(fields.iter().copied().map(Column::Field).collect())
+    }
+
+    /// The columns of these names, for the files of `snapshot`; `None` for all fields of `add`.
     ///
     /// # Errors
     ///
-    /// `columns.unknown`, `columns.twice`.
-    pub fn new(names: Option<&[String]>) -> Result<Self> {
+    /// `columns.unknown`, `columns.twice`; `schema.physical_name` where typed columns are asked for
+    /// and the schema does not say how the log names them.
+    pub fn new(names: Option<&[String]>, snapshot: &Snapshot) -> Result<Self> {
         let Some(names) = names else {
-            return Ok(Self(ADD_FIELDS.iter().copied().map(Column::Field).collect()));
+            return Ok(Self::all());
         };
         let mut columns = Vec::with_capacity(names.len());
-        for name in names {
-            let made = || MADE.iter().find(|(made, _)| made == name).map(|(_, column)| *column);
-            let column = FileField::by_name(name, &ADD_FIELDS).map(Column::Field).or_else(made).ok_or_else(|| {
-                let known = ADD_FIELDS.iter().map(|field| field.name()).chain(MADE.iter().map(|(made, _)| *made));
-                let known = known.collect::<Vec<_>>().join(", ");
-                Error::invalid("columns.unknown", format!("files have no column {name:?}; they have {known}"))
-            })?;
-            if columns.contains(&column) {
-                return Err(Error::invalid("columns.twice", format!("the column {name:?} is asked for twice")));
+        for (number, name) in names.iter().enumerate() {
+            if names.iter().take(number).any(|before| before == name) {
+                return Err(Error::invalid(
+                    "columns.twice",
+                    format!("the column {name:?} is asked for twice"),
+                ));
             }
-            columns.push(column);
+            columns.push(Self::column(name, snapshot)?);
         }
         Ok(Self(columns))
+    }
+
+    fn column(name: &str, snapshot: &Snapshot) -> Result<Column> {
+        if let Some(field) = FileField::by_name(name, &ADD_FIELDS) {
+            return Ok(Column::Field(field));
+        }
+        let mode = snapshot.properties().column_mapping_mode;
+        let partitioned =
+            |field: &StructField| snapshot.metadata().partition_columns.contains(&field.name);
+        let columns = snapshot.schema().fields().iter();
+        match name {
+            "numRecords" => Ok(Column::NumRecords),
+            "stats_parsed" => {
+                let data = columns
+                    .filter(|field| !partitioned(field))
+                    .map(|field| physical(field, mode));
+                Ok(Column::StatsParsed(stats_schema(
+                    &data.collect::<Result<Fields>>()?,
+                )))
+            }
+            "partitionValues_parsed" => {
+                let typed =
+                    |field| physical(field, mode).map(|field| (field.name().clone(), field));
+                Ok(Column::PartitionValuesParsed(
+                    columns
+                        .filter(|field| partitioned(field))
+                        .map(typed)
+                        .collect::<Result<_>>()?,
+                ))
+            }
+            _ => {
+                let known = ADD_FIELDS
+                    .iter()
+                    .map(|field| field.name())
+                    .chain(MADE)
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                Err(Error::invalid(
+                    "columns.unknown",
+                    format!("files have no column {name:?}; they have {known}"),
+                ))
+            }
+        }
     }
 
     /// The fields of `add` that have to be decoded, in the protocol's order.
     pub fn fields(&self) -> Vec<FileField> {
         let needed = |column: &Column| match column {
             Column::Field(field) => *field,
-            Column::NumRecords => FileField::Stats,
+            Column::NumRecords | Column::StatsParsed(_) => FileField::Stats,
+            Column::PartitionValuesParsed(_) => FileField::PartitionValues,
         };
         let needed: Vec<FileField> = self.0.iter().map(needed).collect();
-        ADD_FIELDS.into_iter().filter(|field| needed.contains(field)).collect()
+        ADD_FIELDS
+            .into_iter()
+            .filter(|field| needed.contains(field))
+            .collect()
     }
 
     /// The schema of what [`FileColumns::of`] gives.
     pub fn schema(&self) -> SchemaRef {
         let field = |column: &Column| -> FieldRef {
+            let made = |name: &str, data_type| Arc::new(Field::new(name, data_type, true));
             match column {
                 Column::Field(field) => field.arrow(),
-                Column::NumRecords => Arc::new(Field::new("numRecords", DataType::Int64, true)),
+                Column::NumRecords => made("numRecords", DataType::Int64),
+                Column::StatsParsed(shape) => made("stats_parsed", DataType::Struct(shape.clone())),
+                Column::PartitionValuesParsed(columns) => {
+                    let fields = columns
+                        .iter()
+                        .map(|(_, field)| field.as_ref().clone().with_nullable(true));
+                    made("partitionValues_parsed", DataType::Struct(fields.collect()))
+                }
             }
         };
         Arc::new(Schema::new(self.0.iter().map(field).collect::<Fields>()))
@@ -73,21 +145,66 @@ impl FileColumns {
 
     /// The columns, from a batch that has at least [`FileColumns::fields`].
     pub fn of(&self, rows: &RecordBatch) -> Result<RecordBatch> {
-        let lacks = |name: &str| Error::corrupt("log.columns", format!("the files were decoded without {name}"));
-        let column = |column: &Column| -> Result<ArrayRef> {
-            let decoded = |field: FileField| rows.column_by_name(field.name()).ok_or_else(|| lacks(field.name()));
-            match column {
-                Column::Field(field) => decoded(*field).cloned(),
-                Column::NumRecords => {
-                    let stats = decoded(FileField::Stats)?;
-                    let stats = stats.as_string_opt::<i32>().ok_or_else(|| lacks("stats"))?;
-                    Ok(Arc::new(num_records(stats)))
-                }
-            }
-        };
-        let columns = self.0.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let columns = self
+            .0
+            .iter()
+            .map(|column| column.of(rows))
+            .collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-        RecordBatch::try_new_with_options(self.schema(), columns, &options)
-            .map_err(|cause| Error::corrupt("log.columns", "the columns of files do not fit together").because(cause))
+        RecordBatch::try_new_with_options(self.schema(), columns, &options).map_err(|cause| {
+            Error::corrupt("log.columns", "the columns of files do not fit together").because(cause)
+        })
     }
+}
+
+impl Column {
+    fn of(&self, rows: &RecordBatch) -> Result<ArrayRef> {
+        let lacks = |name: &str| {
+            Error::corrupt(
+                "log.columns",
+                format!("the files were decoded without {name}"),
+            )
+        };
+        let decoded = |field: FileField| {
+            rows.column_by_name(field.name())
+                .ok_or_else(|| lacks(field.name()))
+        };
+        let stats = || {
+            decoded(FileField::Stats)?
+                .as_string_opt::<i32>()
+                .ok_or_else(|| lacks("stats"))
+        };
+        match self {
+            Column::Field(field) => decoded(*field).cloned(),
+            Column::NumRecords => Ok(Arc::new(num_records(stats()?))),
+            Column::StatsParsed(shape) => Ok(Arc::new(parse_stats(stats()?, shape)?)),
+            Column::PartitionValuesParsed(columns) => {
+                let map = decoded(FileField::PartitionValues)?
+                    .as_map_opt()
+                    .ok_or_else(|| lacks("partitionValues"))?;
+                Ok(Arc::new(parse_partition_values(
+                    map,
+                    columns,
+                    Unparsable::Refuse,
+                )?))
+            }
+        }
+    }
+}
+
+/// The field in Arrow's types under the names that the log uses, down through structs.
+fn physical(field: &StructField, mode: ColumnMappingMode) -> Result<FieldRef> {
+    let name = field.name_in_files(mode)?;
+    let data_type = match &field.data_type {
+        schema::DataType::Struct(fields) => {
+            let fields = fields
+                .fields()
+                .iter()
+                .map(|field| physical(field, mode))
+                .collect::<Result<Fields>>()?;
+            DataType::Struct(fields)
+        }
+        other => other.arrow_type(),
+    };
+    Ok(Arc::new(Field::new(name, data_type, true)))
 }

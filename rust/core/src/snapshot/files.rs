@@ -20,7 +20,10 @@ use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS, schema_of
 use crate::error::{Error, Result};
 use crate::log::LogSegment;
 use crate::replay::scatter::Scatter;
-use crate::replay::{ActiveFiles, Checkpoint, FileActionKey, KeyedRows, LogState, Reconciler, Selection, Source, decode_tail};
+use crate::replay::{
+    ActiveFiles, Checkpoint, FileActionKey, KeyedRows, LogState, Reconciler, Selection, Source,
+    decode_tail,
+};
 use crate::spec::actions::{DomainMetadata, SetTransaction};
 
 /// Columns of many files.
@@ -34,7 +37,9 @@ pub struct FileTable {
 
 /// Fields with what a key needs.
 pub(super) fn keyed(fields: &[FileField], order: &[FileField]) -> Vec<FileField> {
-    let needed = |field: &FileField| fields.contains(field) || matches!(field, FileField::Path | FileField::DeletionVector);
+    let needed = |field: &FileField| {
+        fields.contains(field) || matches!(field, FileField::Path | FileField::DeletionVector)
+    };
     order.iter().copied().filter(needed).collect()
 }
 
@@ -43,7 +48,9 @@ pub(super) fn project(rows: &RecordBatch, fields: &[FileField]) -> Result<Record
     let columns = fields.iter().map(index).collect::<Result<Vec<_>, _>>();
     columns
         .and_then(|columns| rows.project(&columns))
-        .map_err(|cause| Error::corrupt("log.columns", "a file action lacks a column").because(cause))
+        .map_err(|cause| {
+            Error::corrupt("log.columns", "a file action lacks a column").because(cause)
+        })
 }
 
 /// A segment replayed down to its checkpoint, whose rows are still to come.
@@ -58,9 +65,17 @@ struct Replay {
 }
 
 impl Replay {
-    fn new(source: &Source, segment: &LogSegment, adds: &[FileField], removes: &[FileField]) -> Result<Self> {
-        let checkpoint =
-            segment.checkpoint.as_ref().map(|checkpoint| Checkpoint::open(source, checkpoint)).transpose()?;
+    fn new(
+        source: &Source,
+        segment: &LogSegment,
+        adds: &[FileField],
+        removes: &[FileField],
+    ) -> Result<Self> {
+        let checkpoint = segment
+            .checkpoint
+            .as_ref()
+            .map(|checkpoint| Checkpoint::open(source, checkpoint))
+            .transpose()?;
         let wanted = Wanted {
             adds: Some(keyed(adds, &ADD_FIELDS)),
             removes: Some(keyed(removes, &REMOVE_FIELDS)),
@@ -68,10 +83,19 @@ impl Replay {
             ..Wanted::default()
         };
         let batches = decode_tail(&source.storage, &segment.tail, &wanted)?;
-        let mut state = checkpoint.as_ref().map(|checkpoint| LogState::of_checkpoint(checkpoint.control())).unwrap_or_default();
+        let mut state = checkpoint
+            .as_ref()
+            .map(|checkpoint| LogState::of_checkpoint(checkpoint.control()))
+            .unwrap_or_default();
         batches.iter().for_each(|batch| state.newer(batch));
         let mut reconciler = Reconciler::new(source.keys.clone());
-        let mut replay = Self { adds: Vec::new(), removes: Vec::new(), checkpoint, hidden: Arc::default(), state };
+        let mut replay = Self {
+            adds: Vec::new(),
+            removes: Vec::new(),
+            checkpoint,
+            hidden: Arc::default(),
+            state,
+        };
         for batch in batches.into_iter().rev() {
             let live = reconciler.older(&batch)?;
             if let Some(rows) = live.adds {
@@ -86,28 +110,51 @@ impl Replay {
     }
 
     fn selection(&self, action: FileAction, fields: &[FileField], with_keys: bool) -> Selection {
-        Selection { action, fields: fields.to_vec(), hidden: Arc::clone(&self.hidden), with_keys }
+        Selection {
+            action,
+            fields: fields.to_vec(),
+            hidden: Arc::clone(&self.hidden),
+            with_keys,
+        }
     }
 }
 
 /// The sum of a column of sizes; `None` when the column is not there.
 fn total_size(rows: &RecordBatch) -> Option<u64> {
-    let sizes = rows.column_by_name("size")?.as_primitive_opt::<Int64Type>()?;
-    Some(sizes.iter().flatten().map(|size| u64::try_from(size).unwrap_or_default()).sum())
+    let sizes = rows
+        .column_by_name("size")?
+        .as_primitive_opt::<Int64Type>()?;
+    Some(
+        sizes
+            .iter()
+            .flatten()
+            .map(|size| u64::try_from(size).unwrap_or_default())
+            .sum(),
+    )
 }
 
 impl Snapshot {
     /// The live files with these columns; kept, so that asking again costs nothing.
     pub fn files(&self, source: &Source, columns: &FileColumns) -> Result<FileTable> {
         let files = self.active_files(source, &columns.fields())?;
-        let batches = files.batches().iter().map(|rows| columns.of(rows)).collect::<Result<Vec<_>>>()?;
-        Ok(FileTable { schema: columns.schema(), batches })
+        let batches = files
+            .batches()
+            .iter()
+            .map(|rows| columns.of(rows))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(FileTable {
+            schema: columns.schema(),
+            batches,
+        })
     }
 
     /// The kept files, if they have these fields.
     fn kept_files(&self, fields: &[FileField]) -> Option<Arc<ActiveFiles>> {
         let kept = lock(&self.0.files).clone()?;
-        fields.iter().all(|field| kept.fields().contains(field)).then_some(kept)
+        fields
+            .iter()
+            .all(|field| kept.fields().contains(field))
+            .then_some(kept)
     }
 
     fn active_files(&self, source: &Source, fields: &[FileField]) -> Result<Arc<ActiveFiles>> {
@@ -115,15 +162,27 @@ impl Snapshot {
             return Ok(kept);
         }
         let before = lock(&self.0.files).clone();
-        let before = before.as_ref().map(|kept| kept.fields()).unwrap_or_default();
-        let fields: Vec<FileField> =
-            ADD_FIELDS.into_iter().filter(|field| fields.contains(field) || before.contains(field)).collect();
-        let files = Arc::new(self.recovering(source, |segment| self.replay_files(source, segment, &fields))?);
+        let before = before
+            .as_ref()
+            .map(|kept| kept.fields())
+            .unwrap_or_default();
+        let fields: Vec<FileField> = ADD_FIELDS
+            .into_iter()
+            .filter(|field| fields.contains(field) || before.contains(field))
+            .collect();
+        let files = Arc::new(self.recovering(source, |segment| {
+            self.replay_files(source, segment, &fields)
+        })?);
         *lock(&self.0.files) = Some(Arc::clone(&files));
         Ok(files)
     }
 
-    fn replay_files(&self, source: &Source, segment: &LogSegment, fields: &[FileField]) -> Result<ActiveFiles> {
+    fn replay_files(
+        &self,
+        source: &Source,
+        segment: &LogSegment,
+        fields: &[FileField],
+    ) -> Result<ActiveFiles> {
         let mut replay = Replay::new(source, segment, fields, &[])?;
         self.verify_state(&replay.state)?;
         let mut files = ActiveFiles::new(fields.to_vec());
@@ -149,7 +208,8 @@ impl Snapshot {
     pub(super) fn verify_files(&self, files: &ActiveFiles) -> Result<()> {
         let sizes = files.batches().iter().map(total_size).sum::<Option<u64>>();
         let sizes = sizes.filter(|_| files.fields().contains(&FileField::Size));
-        self.verify_totals(files.num_rows() as u64, sizes).map_err(|error| self.located(error))
+        self.verify_totals(files.num_rows() as u64, sizes)
+            .map_err(|error| self.located(error))
     }
 
     /// The live files with these columns, batch by batch, nothing kept. The order is not defined.
@@ -173,11 +233,21 @@ impl Snapshot {
             let replay = Replay::new(source, segment, &fields, &[])?;
             self.verify_state(&replay.state)?;
             let selection = replay.selection(FileAction::Add, &fields, false);
-            let inline = replay.checkpoint.as_ref().map(|checkpoint| checkpoint.inline_rows(&selection)).transpose()?;
-            let stream = replay.checkpoint.as_ref().map(|checkpoint| checkpoint.rows(&selection)).transpose()?;
+            let inline = replay
+                .checkpoint
+                .as_ref()
+                .map(|checkpoint| checkpoint.inline_rows(&selection))
+                .transpose()?;
+            let stream = replay
+                .checkpoint
+                .as_ref()
+                .map(|checkpoint| checkpoint.rows(&selection))
+                .transpose()?;
             Ok((replay, inline.flatten(), stream))
         })?;
-        batches.ready.extend(replay.adds.into_iter().map(|(rows, _)| rows));
+        batches
+            .ready
+            .extend(replay.adds.into_iter().map(|(rows, _)| rows));
         batches.ready.extend(inline.map(|inline| inline.rows));
         batches.stream = stream;
         let _ = self.0.state.set(Arc::new(replay.state)); // the same, if another thread was first
@@ -206,12 +276,19 @@ impl Snapshot {
         }
     }
 
-    fn checksum_answers<T>(&self, value: impl Fn(&crate::codec::version_checksum::VersionChecksum) -> Option<T>) -> Option<T> {
-        self.0.checksum.as_ref().filter(|checksum| checksum.answers).and_then(|checksum| value(&checksum.values))
+    fn checksum_answers<T>(
+        &self,
+        value: impl Fn(&crate::codec::version_checksum::VersionChecksum) -> Option<T>,
+    ) -> Option<T> {
+        self.0
+            .checksum
+            .as_ref()
+            .filter(|checksum| checksum.answers)
+            .and_then(|checksum| value(&checksum.values))
     }
 
     fn totals(&self, source: &Source) -> Result<(u64, u64)> {
-        let columns = FileColumns::new(Some(&["size".to_owned()]))?;
+        let columns = FileColumns::fields_only(&[FileField::Size]);
         let mut totals = (0, 0);
         for batch in self.file_batches(source, columns)? {
             let batch = batch?;
@@ -232,13 +309,26 @@ impl Snapshot {
                 let mut chunks = checkpoint.rows(&selection)?.collect::<Result<Vec<_>>>()?;
                 chunks.sort_by_key(|(unit, _)| *unit);
                 batches.extend(chunks.into_iter().map(|(_, chunk)| chunk.rows));
-                batches.extend(checkpoint.inline_rows(&selection)?.map(|inline| inline.rows));
+                batches.extend(
+                    checkpoint
+                        .inline_rows(&selection)?
+                        .map(|inline| inline.rows),
+                );
             }
             batches.extend(replay.removes.iter().rev().cloned());
-            let kept = batches.iter().map(|rows| unexpired(rows, cutoff)).collect::<Result<Vec<_>>>()?;
-            Ok(kept.into_iter().filter(|rows| rows.num_rows() > 0).collect())
+            let kept = batches
+                .iter()
+                .map(|rows| unexpired(rows, cutoff))
+                .collect::<Result<Vec<_>>>()?;
+            Ok(kept
+                .into_iter()
+                .filter(|rows| rows.num_rows() > 0)
+                .collect())
         })?;
-        Ok(FileTable { schema: schema_of(&REMOVE_FIELDS), batches })
+        Ok(FileTable {
+            schema: schema_of(&REMOVE_FIELDS),
+            batches,
+        })
     }
 
     /// The latest transaction of each application, without those that have expired.
@@ -248,15 +338,22 @@ impl Snapshot {
             Some(known) if self.0.state.get().is_none() => known,
             _ => self.state(source)?.transactions.values().cloned().collect(),
         };
-        let Some(retention) = self.properties().set_transaction_retention else { return Ok(all) };
+        let Some(retention) = self.properties().set_transaction_retention else {
+            return Ok(all);
+        };
         let cutoff = now().saturating_sub(retention);
-        Ok(all.into_iter().filter(|txn| txn.last_updated.is_some_and(|updated| updated > cutoff)).collect())
+        Ok(all
+            .into_iter()
+            .filter(|txn| txn.last_updated.is_some_and(|updated| updated > cutoff))
+            .collect())
     }
 
     /// The live domains.
     pub fn domain_metadata(&self, source: &Source) -> Result<Vec<DomainMetadata>> {
         match self.checksum_answers(|values| values.domain_metadata.clone()) {
-            Some(known) if self.0.state.get().is_none() => Ok(known.into_iter().filter(|domain| !domain.removed).collect()),
+            Some(known) if self.0.state.get().is_none() => {
+                Ok(known.into_iter().filter(|domain| !domain.removed).collect())
+            }
             _ => Ok(self.state(source)?.domains.values().cloned().collect()),
         }
     }
@@ -266,24 +363,33 @@ impl Snapshot {
             return Ok(Arc::clone(state));
         }
         let state = self.recovering(source, |segment| super::load::read_state(source, segment))?;
-        self.verify_state(&state).map_err(|error| self.located(error))?;
+        self.verify_state(&state)
+            .map_err(|error| self.located(error))?;
         Ok(Arc::clone(self.0.state.get_or_init(|| Arc::new(state))))
     }
 }
 
 fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Tombstones younger than the cutoff; one without a time counts as expired.
 fn unexpired(rows: &RecordBatch, cutoff: i64) -> Result<RecordBatch> {
     let lacks = || Error::corrupt("log.columns", "tombstones lack their deletionTimestamp");
-    let times = rows.column_by_name("deletionTimestamp").and_then(|times| times.as_primitive_opt::<Int64Type>());
+    let times = rows
+        .column_by_name("deletionTimestamp")
+        .and_then(|times| times.as_primitive_opt::<Int64Type>());
     let times = times.ok_or_else(lacks)?;
-    let mask: BooleanArray = times.iter().map(|time| Some(time.unwrap_or(0) > cutoff)).collect();
-    arrow_select::filter::filter_record_batch(rows, &mask)
-        .map_err(|cause| Error::corrupt("log.columns", "the tombstones cannot be filtered").because(cause))
+    let mask: BooleanArray = times
+        .iter()
+        .map(|time| Some(time.unwrap_or(0) > cutoff))
+        .collect();
+    arrow_select::filter::filter_record_batch(rows, &mask).map_err(|cause| {
+        Error::corrupt("log.columns", "the tombstones cannot be filtered").because(cause)
+    })
 }
 
 /// Live files, batch by batch.
@@ -306,14 +412,21 @@ impl FileBatches {
 
     fn pull(&mut self) -> Option<Result<RecordBatch>> {
         let streamed = self.stream.as_mut().and_then(Iterator::next);
-        let next = streamed.map(|next| next.map(|(_, keyed)| keyed.rows)).or_else(|| self.ready.pop_front().map(Ok));
+        let next = streamed
+            .map(|next| next.map(|(_, keyed)| keyed.rows))
+            .or_else(|| self.ready.pop_front().map(Ok));
         let Some(next) = next else {
-            let total = self.snapshot.verify_totals(self.num_files, self.size_in_bytes);
+            let total = self
+                .snapshot
+                .verify_totals(self.num_files, self.size_in_bytes);
             return total.err().map(|error| Err(self.snapshot.located(error)));
         };
         Some(next.and_then(|rows| {
             self.num_files += rows.num_rows() as u64;
-            self.size_in_bytes = self.size_in_bytes.zip(total_size(&rows)).map(|(sum, size)| sum + size);
+            self.size_in_bytes = self
+                .size_in_bytes
+                .zip(total_size(&rows))
+                .map(|(sum, size)| sum + size);
             self.columns.of(&rows)
         }))
     }

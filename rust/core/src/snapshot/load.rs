@@ -11,8 +11,8 @@ use super::{Checksum, Definition, Inner, Snapshot, refused};
 use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
 use crate::codec::version_checksum::VersionChecksum;
 use crate::error::{Error, ErrorKind, Result};
-use crate::log::hint::Hint;
 use crate::log::commit::decode_file;
+use crate::log::hint::Hint;
 use crate::log::history::required_in_commit_timestamp;
 use crate::log::{Avoid, LogListing, LogSegment, LogWarning};
 use crate::replay::{Checkpoint, LogState, Source, decode_tail};
@@ -31,7 +31,9 @@ const LOOK_BACK: u64 = 100;
 pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapshot> {
     let hint = Hint::read(&*source.storage)?;
     let from = match hint {
-        Hint::Version(version) if target.is_none_or(|target| version <= target) => version.saturating_sub(LOOK_BACK),
+        Hint::Version(version) if target.is_none_or(|target| version <= target) => {
+            version.saturating_sub(LOOK_BACK)
+        }
         _ => 0,
     };
     let mut listing = LogListing::read(&*source.storage, from)?;
@@ -64,21 +66,39 @@ pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapsh
     }
 }
 
-fn open(source: &Source, segment: LogSegment, mut warnings: Vec<LogWarning>, strict: bool) -> Result<Snapshot> {
+fn open(
+    source: &Source,
+    segment: LogSegment,
+    mut warnings: Vec<LogWarning>,
+    strict: bool,
+) -> Result<Snapshot> {
     let version = segment.version;
     let located = |error: Error| error.at_version(version);
     warnings.extend(empty_commits(&segment));
     let newest = newest_commit(source, &segment).map_err(located)?;
     let mut checksum = read_checksum(source, &segment, &mut warnings)?;
-    if let Some(Err(error)) = checksum.as_ref().map(|checksum| check_definition(checksum, &newest.actions)) {
+    if let Some(Err(error)) = checksum
+        .as_ref()
+        .map(|checksum| check_definition(checksum, &newest.actions))
+    {
         let message = format!("the commit was believed: {}", error.message());
-        let path = segment.checksum.as_ref().map(|file| file.path.clone()).unwrap_or_default();
+        let path = segment
+            .checksum
+            .as_ref()
+            .map(|file| file.path.clone())
+            .unwrap_or_default();
         warnings.push(LogWarning::new(error.code(), path, Some(version), message));
         checksum = None;
     }
-    let known = checksum.as_ref().filter(|checksum| checksum.answers).and_then(|checksum| {
-        Some((checksum.values.protocol.clone()?, checksum.values.metadata.clone()?))
-    });
+    let known = checksum
+        .as_ref()
+        .filter(|checksum| checksum.answers)
+        .and_then(|checksum| {
+            Some((
+                checksum.values.protocol.clone()?,
+                checksum.values.metadata.clone()?,
+            ))
+        });
     let state = OnceLock::new();
     let (protocol, metadata) = match known {
         Some(known) => known,
@@ -118,26 +138,42 @@ struct NewestCommit {
 
 impl NewestCommit {
     fn commit_info(&self) -> Option<&str> {
-        self.actions.commit_infos.first().map(|(_, text)| text.as_str())
+        self.actions
+            .commit_infos
+            .first()
+            .map(|(_, text)| text.as_str())
     }
 }
 
 /// Reads the version's own commit: a torn one is found before anything is said about the version.
 fn newest_commit(source: &Source, segment: &LogSegment) -> Result<NewestCommit> {
-    let Some(file) = &segment.last_commit else { return Ok(NewestCommit::default()) };
-    let mut decoder = ActionDecoder::new(Wanted { control: true, commit_infos: true, ..Wanted::default() });
+    let Some(file) = &segment.last_commit else {
+        return Ok(NewestCommit::default());
+    };
+    let mut decoder = ActionDecoder::new(Wanted {
+        control: true,
+        commit_infos: true,
+        ..Wanted::default()
+    });
     decode_file(&*source.storage, file, segment.version, &mut decoder)?;
-    Ok(NewestCommit { actions: decoder.finish()? })
+    Ok(NewestCommit {
+        actions: decoder.finish()?,
+    })
 }
 
 pub(super) fn empty_commits(segment: &LogSegment) -> Vec<LogWarning> {
-    let empty = segment.commits.iter().filter(|commit| commit.file.size == 0);
+    let empty = segment
+        .commits
+        .iter()
+        .filter(|commit| commit.file.size == 0);
     let warning = |path: &str, version| {
         let message = "the commit has no bytes and was taken as a version without actions: if a write was cut off, \
                        what it did is lost; restore the file";
         LogWarning::new("commit.empty", path, Some(version), message)
     };
-    empty.map(|commit| warning(&commit.file.path, commit.version)).collect()
+    empty
+        .map(|commit| warning(&commit.file.path, commit.version))
+        .collect()
 }
 
 /// The version's checksum; one that does not decode is passed over with a warning.
@@ -146,7 +182,9 @@ pub(super) fn read_checksum(
     segment: &LogSegment,
     warnings: &mut Vec<LogWarning>,
 ) -> Result<Option<Checksum>> {
-    let Some(file) = &segment.checksum else { return Ok(None) };
+    let Some(file) = &segment.checksum else {
+        return Ok(None);
+    };
     let parsed = match source.storage.read(&file.path) {
         Ok(bytes) => VersionChecksum::parse(&bytes),
         Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
@@ -155,11 +193,20 @@ pub(super) fn read_checksum(
     match parsed {
         Ok(values) => {
             let answers = !segment.commits.iter().any(|commit| commit.file.size == 0);
-            Ok(Some(Checksum { path: file.path.clone(), values, answers }))
+            Ok(Some(Checksum {
+                path: file.path.clone(),
+                values,
+                answers,
+            }))
         }
         Err(error) => {
             let message = format!("the version checksum was passed over: {error}");
-            warnings.push(LogWarning::new("checksum.unreadable", file.path.clone(), Some(segment.version), message));
+            warnings.push(LogWarning::new(
+                "checksum.unreadable",
+                file.path.clone(),
+                Some(segment.version),
+                message,
+            ));
             Ok(None)
         }
     }
@@ -168,10 +215,15 @@ pub(super) fn read_checksum(
 /// Protocol, metadata, transactions and domains from the checkpoint and the tail.
 pub(super) fn read_state(source: &Source, segment: &LogSegment) -> Result<LogState> {
     let mut state = match &segment.checkpoint {
-        Some(checkpoint) => LogState::of_checkpoint(Checkpoint::open(source, checkpoint)?.control()),
+        Some(checkpoint) => {
+            LogState::of_checkpoint(Checkpoint::open(source, checkpoint)?.control())
+        }
         None => LogState::default(),
     };
-    let wanted = Wanted { control: true, ..Wanted::default() };
+    let wanted = Wanted {
+        control: true,
+        ..Wanted::default()
+    };
     for batch in decode_tail(&source.storage, &segment.tail, &wanted)? {
         state.newer(&batch);
     }
@@ -180,12 +232,26 @@ pub(super) fn read_state(source: &Source, segment: &LogSegment) -> Result<LogSta
 
 fn definition_of(state: &LogState, segment: &LogSegment) -> Result<(Protocol, Metadata)> {
     let lacks = |code, what: &str| {
-        let message = format!("neither the commits nor the checkpoint hold a {what} action: the log is damaged; restore it");
-        let first = segment.paths().first().map(|path| (*path).to_owned()).unwrap_or_default();
-        Error::corrupt(code, message).at_path(first).at_version(segment.version)
+        let message = format!(
+            "neither the commits nor the checkpoint hold a {what} action: the log is damaged; restore it"
+        );
+        let first = segment
+            .paths()
+            .first()
+            .map(|path| (*path).to_owned())
+            .unwrap_or_default();
+        Error::corrupt(code, message)
+            .at_path(first)
+            .at_version(segment.version)
     };
-    let protocol = state.protocol.clone().ok_or_else(|| lacks("log.no_protocol", "protocol"))?;
-    let metadata = state.metadata.clone().ok_or_else(|| lacks("log.no_metadata", "metaData"))?;
+    let protocol = state
+        .protocol
+        .clone()
+        .ok_or_else(|| lacks("log.no_protocol", "protocol"))?;
+    let metadata = state
+        .metadata
+        .clone()
+        .ok_or_else(|| lacks("log.no_metadata", "metaData"))?;
     Ok((protocol, metadata))
 }
 
@@ -202,6 +268,8 @@ fn in_commit_time(
     if let Some(known) = checksum.and_then(|checksum| checksum.values.in_commit_timestamp) {
         return Ok(Some(known));
     }
-    let Some(commit) = &segment.last_commit else { return Ok(None) };
+    let Some(commit) = &segment.last_commit else {
+        return Ok(None);
+    };
     required_in_commit_timestamp(newest.commit_info(), commit, segment.version).map(Some)
 }

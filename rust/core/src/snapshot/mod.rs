@@ -72,13 +72,20 @@ impl Definition {
             version: None,
             message: format!("{}: {}", problem.key, problem.message),
         }));
-        Ok(Self { arrow_schema: schema.arrow_schema(), schema, properties, protocol, metadata })
+        Ok(Self {
+            arrow_schema: schema.arrow_schema(),
+            schema,
+            properties,
+            protocol,
+            metadata,
+        })
     }
 
     /// Whether commits of this version carry their own timestamp.
     fn in_commit_timestamps_at(&self, version: u64) -> bool {
         let enabled = self.properties.in_commit_timestamp_enablement.as_ref();
-        self.properties.in_commit_timestamps && enabled.is_none_or(|enabled| version >= enabled.version)
+        self.properties.in_commit_timestamps
+            && enabled.is_none_or(|enabled| version >= enabled.version)
     }
 }
 
@@ -164,7 +171,10 @@ impl Snapshot {
 
 /// What a strict reader makes of a warning.
 fn refused(warning: &LogWarning) -> Error {
-    let mut error = Error::corrupt(warning.code, format!("refused, since reading is strict: {}", warning.message));
+    let mut error = Error::corrupt(
+        warning.code,
+        format!("refused, since reading is strict: {}", warning.message),
+    );
     if let Some(path) = &warning.path {
         error = error.at_path(path.clone());
     }

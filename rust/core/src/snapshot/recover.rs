@@ -10,18 +10,34 @@ use crate::replay::Source;
 
 /// Whether the segment can do without the file that the error names: then the file is added to what
 /// is avoided, and the warning says so.
-pub(super) fn pass_over(error: &Error, segment: &LogSegment, avoid: &mut Avoid) -> Option<LogWarning> {
+pub(super) fn pass_over(
+    error: &Error,
+    segment: &LogSegment,
+    avoid: &mut Avoid,
+) -> Option<LogWarning> {
     // a path that leads out of the table is an attack, and a log without a protocol no file's fault
     let broken = error.kind() == ErrorKind::Corrupt
-        && !["path.", "log."].iter().any(|group| error.code().starts_with(group));
+        && !["path.", "log."]
+            .iter()
+            .any(|group| error.code().starts_with(group));
     if !broken && error.code() != "storage.not_found" {
         return None;
     }
     let path = error.path()?;
-    if let Some(file) = segment.tail.iter().find(|file| file.compacted && file.file.path == path) {
+    if let Some(file) = segment
+        .tail
+        .iter()
+        .find(|file| file.compacted && file.file.path == path)
+    {
         avoid.compacted.push(file.file.path.clone());
-        let message = format!("the compacted file was passed over, its commits were read instead: {error}");
-        return Some(LogWarning::new("compacted.unreadable", path, Some(file.end), message));
+        let message =
+            format!("the compacted file was passed over, its commits were read instead: {error}");
+        return Some(LogWarning::new(
+            "compacted.unreadable",
+            path,
+            Some(file.end),
+            message,
+        ));
     }
     let checkpoint = segment.checkpoint.as_ref()?;
     let own = checkpoint.files.iter().any(|file| file.path == path);
@@ -33,13 +49,22 @@ pub(super) fn pass_over(error: &Error, segment: &LogSegment, avoid: &mut Avoid) 
         "the checkpoint of version {} was passed over, an older one or the commits were read instead: {error}",
         checkpoint.version
     );
-    Some(LogWarning::new("checkpoint.unreadable", path, Some(checkpoint.version), message))
+    Some(LogWarning::new(
+        "checkpoint.unreadable",
+        path,
+        Some(checkpoint.version),
+        message,
+    ))
 }
 
 impl Snapshot {
     /// Does `work` on the segment; when a checkpoint or a compacted file proves to be unreadable, on
     /// the next best segment of the same version.
-    pub(super) fn recovering<T>(&self, source: &Source, work: impl Fn(&LogSegment) -> Result<T>) -> Result<T> {
+    pub(super) fn recovering<T>(
+        &self,
+        source: &Source,
+        work: impl Fn(&LogSegment) -> Result<T>,
+    ) -> Result<T> {
         let mut avoid = Avoid::default();
         let mut first: Option<Error> = None;
         loop {
@@ -48,7 +73,8 @@ impl Snapshot {
                 Ok(done) => return Ok(done),
                 Err(error) => self.located(error),
             };
-            let Some(warning) = pass_over(&error, &segment, &mut avoid).filter(|_| !self.0.strict) else {
+            let Some(warning) = pass_over(&error, &segment, &mut avoid).filter(|_| !self.0.strict)
+            else {
                 return Err(first.unwrap_or(error));
             };
             let listing = LogListing::read(&*source.storage, 0)?;

@@ -19,7 +19,12 @@ fn mismatch(checksum: &Checksum, what: &str, said: &dyn Debug, found: &dyn Debug
     Error::corrupt("checksum.mismatch", message).at_path(checksum.path.clone())
 }
 
-fn check<T: PartialEq + Debug>(checksum: &Checksum, what: &str, said: Option<&T>, found: Option<&T>) -> Result<()> {
+fn check<T: PartialEq + Debug>(
+    checksum: &Checksum,
+    what: &str,
+    said: Option<&T>,
+    found: Option<&T>,
+) -> Result<()> {
     match (said, found) {
         (Some(said), Some(found)) if said != found => Err(mismatch(checksum, what, said, found)),
         _ => Ok(()),
@@ -31,19 +36,36 @@ pub(super) fn check_definition(checksum: &Checksum, newest: &ActionBatch) -> Res
     let protocol = newest.protocols.last().map(|(_, protocol)| protocol);
     let metadata = newest.metadatas.last().map(|(_, metadata)| metadata);
     check_protocol(checksum, checksum.values.protocol.as_ref(), protocol)?;
-    check(checksum, "the metadata", checksum.values.metadata.as_ref(), metadata)
+    check(
+        checksum,
+        "the metadata",
+        checksum.values.metadata.as_ref(),
+        metadata,
+    )
 }
 
 /// Feature lists are sets.
-fn check_protocol(checksum: &Checksum, said: Option<&Protocol>, found: Option<&Protocol>) -> Result<()> {
+fn check_protocol(
+    checksum: &Checksum,
+    said: Option<&Protocol>,
+    found: Option<&Protocol>,
+) -> Result<()> {
     let sorted = |protocol: &Protocol| {
         let mut protocol = protocol.clone();
-        for list in [&mut protocol.reader_features, &mut protocol.writer_features].into_iter().flatten() {
+        for list in [&mut protocol.reader_features, &mut protocol.writer_features]
+            .into_iter()
+            .flatten()
+        {
             list.sort_unstable();
         }
         protocol
     };
-    check(checksum, "the protocol", said.map(sorted).as_ref(), found.map(sorted).as_ref())
+    check(
+        checksum,
+        "the protocol",
+        said.map(sorted).as_ref(),
+        found.map(sorted).as_ref(),
+    )
 }
 
 impl Snapshot {
@@ -51,8 +73,17 @@ impl Snapshot {
     pub(super) fn verify_state(&self, state: &LogState) -> Result<()> {
         let definition = &self.0.definition;
         if let Some(checksum) = &self.0.checksum {
-            check_protocol(checksum, Some(&definition.protocol), state.protocol.as_ref())?;
-            check(checksum, "the metadata", Some(&definition.metadata), state.metadata.as_ref())?;
+            check_protocol(
+                checksum,
+                Some(&definition.protocol),
+                state.protocol.as_ref(),
+            )?;
+            check(
+                checksum,
+                "the metadata",
+                Some(&definition.metadata),
+                state.metadata.as_ref(),
+            )?;
         }
         Ok(())
     }
@@ -62,15 +93,32 @@ impl Snapshot {
     /// The log is the authority, so a checksum that disagrees is passed over with a warning; where a
     /// commit is empty it is the only witness of what was lost, and the disagreement an error.
     pub(super) fn verify_totals(&self, num_files: u64, size_in_bytes: Option<u64>) -> Result<()> {
-        let Some(checksum) = &self.0.checksum else { return Ok(()) };
-        let files = check(checksum, "the number of files", checksum.values.num_files.as_ref(), Some(&num_files));
+        let Some(checksum) = &self.0.checksum else {
+            return Ok(());
+        };
+        let files = check(
+            checksum,
+            "the number of files",
+            checksum.values.num_files.as_ref(),
+            Some(&num_files),
+        );
         let totals = files.and_then(|()| {
-            check(checksum, "the total size", checksum.values.table_size_bytes.as_ref(), size_in_bytes.as_ref())
+            check(
+                checksum,
+                "the total size",
+                checksum.values.table_size_bytes.as_ref(),
+                size_in_bytes.as_ref(),
+            )
         });
         match totals {
             Err(error) if checksum.answers => {
                 let message = format!("the log was believed: {}", error.message());
-                self.warn(LogWarning::new(error.code(), checksum.path.clone(), Some(self.version()), message))
+                self.warn(LogWarning::new(
+                    error.code(),
+                    checksum.path.clone(),
+                    Some(self.version()),
+                    message,
+                ))
             }
             other => other,
         }

@@ -17,18 +17,25 @@ pub(super) struct Chunks {
 impl Chunks {
     pub(super) fn new(ranges: &[Range<u64>], bytes: Vec<Bytes>, length: u64) -> Self {
         let pieces = ranges.iter().map(|range| range.start).zip(bytes).collect();
-        Self { pieces: Arc::new(pieces), length }
+        Self {
+            pieces: Arc::new(pieces),
+            length,
+        }
     }
 
     /// What was fetched from `start` on.
     fn from(&self, start: u64) -> Result<Bytes> {
         for (begin, bytes) in self.pieces.iter() {
-            let within = start.checked_sub(*begin).and_then(|within| usize::try_from(within).ok());
+            let within = start
+                .checked_sub(*begin)
+                .and_then(|within| usize::try_from(within).ok());
             if let Some(within) = within.filter(|within| *within < bytes.len()) {
                 return Ok(bytes.slice(within..));
             }
         }
-        Err(ParquetError::EOF(format!("the page at byte {start} lies outside of its column chunk")))
+        Err(ParquetError::EOF(format!(
+            "the page at byte {start} lies outside of its column chunk"
+        )))
     }
 }
 

@@ -47,21 +47,37 @@ impl CheckpointFile {
     pub fn control(&self, fetch: &Fetch<'_>) -> Result<Control> {
         let mut control = Control::default();
         let leaves = self.leaves(|parts| {
-            parts.first().is_some_and(|root| MARKERS.iter().any(|[marker, _]| marker == root))
+            parts
+                .first()
+                .is_some_and(|root| MARKERS.iter().any(|[marker, _]| marker == root))
         });
-        let markers: Vec<usize> = MARKERS.iter().filter_map(|marker| self.leaf(marker)).collect();
+        let markers: Vec<usize> = MARKERS
+            .iter()
+            .filter_map(|marker| self.leaf(marker))
+            .collect();
         for (row_group, group) in self.metadata().row_groups().iter().enumerate() {
             let of = usize::try_from(group.num_rows()).unwrap_or_default();
-            let rows: Vec<Range<usize>> =
-                markers.iter().filter(|leaf| !all_null(group, **leaf)).flat_map(|leaf| self.marked(row_group, *leaf, of)).collect();
+            let rows: Vec<Range<usize>> = markers
+                .iter()
+                .filter(|leaf| !all_null(group, **leaf))
+                .flat_map(|leaf| self.marked(row_group, *leaf, of))
+                .collect();
             for rows in merged(rows) {
-                let unit = Unit { row_group, rows, of };
+                let unit = Unit {
+                    row_group,
+                    rows,
+                    of,
+                };
                 let ranges = self.ranges(&unit, &leaves);
                 let chunks = Chunks::new(&ranges, fetch(&ranges)?, self.length);
-                let mask = ProjectionMask::leaves(self.metadata().file_metadata().schema_descr(), leaves.clone());
-                let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.arrow.clone())
-                    .with_projection(mask)
-                    .with_row_groups(vec![row_group]);
+                let mask = ProjectionMask::leaves(
+                    self.metadata().file_metadata().schema_descr(),
+                    leaves.clone(),
+                );
+                let mut builder =
+                    ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.arrow.clone())
+                        .with_projection(mask)
+                        .with_row_groups(vec![row_group]);
                 if let Some(selection) = unit.selection() {
                     builder = builder.with_row_selection(selection);
                 }
@@ -72,7 +88,10 @@ impl CheckpointFile {
                     control.take(&batch)?;
                 }
                 if decoded != unit.rows() {
-                    let message = format!("the pages hold {decoded} rows where the footer says {}", unit.rows());
+                    let message = format!(
+                        "the pages hold {decoded} rows where the footer says {}",
+                        unit.rows()
+                    );
                     return Err(Error::corrupt("checkpoint.rows", message));
                 }
             }
@@ -83,16 +102,24 @@ impl CheckpointFile {
     /// The rows of the pages in which the leaf is not null throughout.
     fn marked(&self, row_group: usize, leaf: usize, of: usize) -> Vec<Range<usize>> {
         let index = self.metadata().page_index_for_row_group(row_group);
-        let (Some(nulls), Some(pages)) = (index.column_index(leaf), index.offset_index(leaf)) else {
+        let (Some(nulls), Some(pages)) = (index.column_index(leaf), index.offset_index(leaf))
+        else {
             return std::iter::once(0..of).collect();
         };
         let pages = pages.page_locations();
         if nulls.num_pages() != pages.len() as u64 {
             return std::iter::once(0..of).collect();
         }
-        let starts = pages.iter().map(|page| usize::try_from(page.first_row_index).unwrap_or(0).min(of));
+        let starts = pages
+            .iter()
+            .map(|page| usize::try_from(page.first_row_index).unwrap_or(0).min(of));
         let ends = starts.clone().skip(1).chain(std::iter::once(of));
-        starts.zip(ends).enumerate().filter(|(page, _)| !nulls.is_null_page(*page)).map(|(_, (start, end))| start..end).collect()
+        starts
+            .zip(ends)
+            .enumerate()
+            .filter(|(page, _)| !nulls.is_null_page(*page))
+            .map(|(_, (start, end))| start..end)
+            .collect()
     }
 }
 
@@ -113,8 +140,15 @@ fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 impl Control {
     fn take(&mut self, batch: &RecordBatch) -> Result<()> {
         for [root, marker] in MARKERS {
-            let Some(rows) = batch.column_by_name(root).and_then(|column| column.as_struct_opt()) else { continue };
-            let Some(marked) = rows.column_by_name(marker) else { continue };
+            let Some(rows) = batch
+                .column_by_name(root)
+                .and_then(|column| column.as_struct_opt())
+            else {
+                continue;
+            };
+            let Some(marked) = rows.column_by_name(marker) else {
+                continue;
+            };
             for row in (0..rows.len()).filter(|row| rows.is_valid(*row) && marked.is_valid(*row)) {
                 let row = Row { rows, row };
                 match root {
@@ -143,7 +177,10 @@ impl Control {
 }
 
 fn missing(field: &str) -> Error {
-    Error::corrupt("checkpoint.columns", format!("{field} is missing or not of the protocol's type"))
+    Error::corrupt(
+        "checkpoint.columns",
+        format!("{field} is missing or not of the protocol's type"),
+    )
 }
 
 /// One row of a struct column, its fields by name.
@@ -154,51 +191,93 @@ struct Row<'a> {
 
 impl Row<'_> {
     fn child(&self, name: &str) -> Option<&ArrayRef> {
-        self.rows.column_by_name(name).filter(|column| column.is_valid(self.row))
+        self.rows
+            .column_by_name(name)
+            .filter(|column| column.is_valid(self.row))
     }
 
     fn text(&self, name: &str) -> Result<Option<String>> {
-        let Some(column) = self.child(name) else { return Ok(None) };
+        let Some(column) = self.child(name) else {
+            return Ok(None);
+        };
         let texts = column.as_string_view_opt().ok_or_else(|| missing(name))?;
         Ok(Some(texts.value(self.row).to_owned()))
     }
 
     fn long(&self, name: &str) -> Result<Option<i64>> {
-        let Some(column) = self.child(name) else { return Ok(None) };
-        let long = column.as_primitive_opt::<Int64Type>().map(|values| values.value(self.row));
-        let int = || column.as_primitive_opt::<Int32Type>().map(|values| i64::from(values.value(self.row)));
+        let Some(column) = self.child(name) else {
+            return Ok(None);
+        };
+        let long = column
+            .as_primitive_opt::<Int64Type>()
+            .map(|values| values.value(self.row));
+        let int = || {
+            column
+                .as_primitive_opt::<Int32Type>()
+                .map(|values| i64::from(values.value(self.row)))
+        };
         long.or_else(int).map(Some).ok_or_else(|| missing(name))
     }
 
     fn flag(&self, name: &str) -> Result<bool> {
-        let Some(column) = self.child(name) else { return Ok(false) };
-        column.as_boolean_opt().map(|values| values.value(self.row)).ok_or_else(|| missing(name))
+        let Some(column) = self.child(name) else {
+            return Ok(false);
+        };
+        column
+            .as_boolean_opt()
+            .map(|values| values.value(self.row))
+            .ok_or_else(|| missing(name))
     }
 
     fn list(&self, name: &str) -> Result<Option<Vec<String>>> {
-        let Some(column) = self.child(name) else { return Ok(None) };
-        let items = column.as_list_opt::<i32>().ok_or_else(|| missing(name))?.value(self.row);
+        let Some(column) = self.child(name) else {
+            return Ok(None);
+        };
+        let items = column
+            .as_list_opt::<i32>()
+            .ok_or_else(|| missing(name))?
+            .value(self.row);
         let texts = items.as_string_view_opt().ok_or_else(|| missing(name))?;
         Ok(Some(texts.iter().flatten().map(str::to_owned).collect()))
     }
 
     fn map(&self, name: &str) -> Result<BTreeMap<String, String>> {
-        let Some(column) = self.child(name) else { return Ok(BTreeMap::new()) };
-        let entries = column.as_map_opt().ok_or_else(|| missing(name))?.value(self.row);
-        let text = |column: usize| entries.columns().get(column).and_then(|column| column.as_string_view_opt());
-        let (Some(keys), Some(values)) = (text(0), text(1)) else { return Err(missing(name)) };
-        let pair = |(key, value): (Option<&str>, Option<&str>)| Some((key?.to_owned(), value?.to_owned()));
+        let Some(column) = self.child(name) else {
+            return Ok(BTreeMap::new());
+        };
+        let entries = column
+            .as_map_opt()
+            .ok_or_else(|| missing(name))?
+            .value(self.row);
+        let text = |column: usize| {
+            entries
+                .columns()
+                .get(column)
+                .and_then(|column| column.as_string_view_opt())
+        };
+        let (Some(keys), Some(values)) = (text(0), text(1)) else {
+            return Err(missing(name));
+        };
+        let pair =
+            |(key, value): (Option<&str>, Option<&str>)| Some((key?.to_owned(), value?.to_owned()));
         Ok(keys.iter().zip(values).filter_map(pair).collect())
     }
 
     fn version(&self, name: &str) -> Result<i32> {
-        self.long(name)?.and_then(|version| i32::try_from(version).ok()).ok_or_else(|| missing(name))
+        self.long(name)?
+            .and_then(|version| i32::try_from(version).ok())
+            .ok_or_else(|| missing(name))
     }
 
     fn protocol(&self) -> Result<Protocol> {
-        let (min_reader_version, min_writer_version) = (self.version("minReaderVersion")?, self.version("minWriterVersion")?);
+        let (min_reader_version, min_writer_version) = (
+            self.version("minReaderVersion")?,
+            self.version("minWriterVersion")?,
+        );
         // below table features some writers leave an empty list for none
-        let features = |list: Option<Vec<String>>, present: bool| list.filter(|list| present || !list.is_empty());
+        let features = |list: Option<Vec<String>>, present: bool| {
+            list.filter(|list| present || !list.is_empty())
+        };
         Ok(Protocol {
             reader_features: features(self.list("readerFeatures")?, min_reader_version >= 3),
             writer_features: features(self.list("writerFeatures")?, min_writer_version >= 7),
@@ -208,14 +287,27 @@ impl Row<'_> {
     }
 
     fn metadata(&self) -> Result<Metadata> {
-        let format = self.child("format").and_then(|format| format.as_struct_opt());
-        let format = format.map(|rows| Row { rows, row: self.row });
+        let format = self
+            .child("format")
+            .and_then(|format| format.as_struct_opt());
+        let format = format.map(|rows| Row {
+            rows,
+            row: self.row,
+        });
         Ok(Metadata {
             id: self.text("id")?.unwrap_or_default(),
             name: self.text("name")?,
             description: self.text("description")?,
-            format_provider: format.as_ref().map(|format| format.text("provider")).transpose()?.flatten().unwrap_or_default(),
-            format_options: format.map(|format| format.map("options")).transpose()?.unwrap_or_default(),
+            format_provider: format
+                .as_ref()
+                .map(|format| format.text("provider"))
+                .transpose()?
+                .flatten()
+                .unwrap_or_default(),
+            format_options: format
+                .map(|format| format.map("options"))
+                .transpose()?
+                .unwrap_or_default(),
             schema_string: self.text("schemaString")?.unwrap_or_default(),
             partition_columns: self.list("partitionColumns")?.unwrap_or_default(),
             created_time: self.long("createdTime")?,

@@ -75,21 +75,32 @@ impl CheckpointFile {
         let metadata = Arc::new(footer(length, fetch)?);
         check(&metadata, length)?;
         let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options()).map_err(parquet_error)?;
+        let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options())
+            .map_err(parquet_error)?;
         let fields = plain.schema().fields().iter().map(|root| {
-            let arrow_schema::DataType::Struct(children) = root.data_type() else { return Arc::clone(root) };
+            let arrow_schema::DataType::Struct(children) = root.data_type() else {
+                return Arc::clone(root);
+            };
             let children = children.iter().map(|child| {
                 // typed structs are handed on as they are
                 if child.name().ends_with("_parsed") {
                     return Arc::clone(child);
                 }
-                Arc::new(child.as_ref().clone().with_data_type(viewed(child.data_type())))
+                Arc::new(
+                    child
+                        .as_ref()
+                        .clone()
+                        .with_data_type(viewed(child.data_type())),
+                )
             });
             let children = arrow_schema::DataType::Struct(children.collect());
             Arc::new(root.as_ref().clone().with_data_type(children))
         });
-        let schema = Arc::new(arrow_schema::Schema::new(fields.collect::<arrow_schema::Fields>()));
-        let arrow = ArrowReaderMetadata::try_new(metadata, options().with_schema(schema)).map_err(parquet_error)?;
+        let schema = Arc::new(arrow_schema::Schema::new(
+            fields.collect::<arrow_schema::Fields>(),
+        ));
+        let arrow = ArrowReaderMetadata::try_new(metadata, options().with_schema(schema))
+            .map_err(parquet_error)?;
         Ok(Self { arrow, length })
     }
 
@@ -100,12 +111,16 @@ impl CheckpointFile {
     /// The leaves whose path is accepted.
     fn leaves(&self, accept: impl Fn(&[String]) -> bool) -> Vec<usize> {
         let schema = self.metadata().file_metadata().schema_descr();
-        (0..schema.num_columns()).filter(|leaf| accept(schema.column(*leaf).path().parts())).collect()
+        (0..schema.num_columns())
+            .filter(|leaf| accept(schema.column(*leaf).path().parts()))
+            .collect()
     }
 
     /// The one leaf of this path.
     fn leaf(&self, path: &[&str]) -> Option<usize> {
-        self.leaves(|parts| parts.iter().map(String::as_str).eq(path.iter().copied())).first().copied()
+        self.leaves(|parts| parts.iter().map(String::as_str).eq(path.iter().copied()))
+            .first()
+            .copied()
     }
 }
 
@@ -117,8 +132,14 @@ fn footer(length: u64, fetch: &Fetch<'_>) -> Result<ParquetMetaData> {
     let tail = length.saturating_sub(FOOTER_PREFETCH)..length;
     let mut wanted = vec![tail];
     loop {
-        if wanted.iter().any(|range| range.end > length || range.end.saturating_sub(range.start) > MAX_FOOTER) {
-            return Err(Error::corrupt("checkpoint.parquet", "the Parquet footer points outside of the file"));
+        if wanted
+            .iter()
+            .any(|range| range.end > length || range.end.saturating_sub(range.start) > MAX_FOOTER)
+        {
+            return Err(Error::corrupt(
+                "checkpoint.parquet",
+                "the Parquet footer points outside of the file",
+            ));
         }
         let bytes = fetch(&wanted)?;
         decoder.push_ranges(wanted, bytes).map_err(parquet_error)?;
@@ -126,7 +147,10 @@ fn footer(length: u64, fetch: &Fetch<'_>) -> Result<ParquetMetaData> {
             DecodeResult::NeedsData(ranges) => wanted = ranges,
             DecodeResult::Data(metadata) => return Ok(metadata),
             DecodeResult::Finished => {
-                return Err(Error::corrupt("checkpoint.parquet", "the Parquet footer is not complete"));
+                return Err(Error::corrupt(
+                    "checkpoint.parquet",
+                    "the Parquet footer is not complete",
+                ));
             }
         }
     }
@@ -135,7 +159,9 @@ fn footer(length: u64, fetch: &Fetch<'_>) -> Result<ParquetMetaData> {
 /// Claims of the footer against the length of the file.
 fn check(metadata: &ParquetMetaData, length: u64) -> Result<()> {
     let lie = |what: &str| {
-        let message = format!("the Parquet footer contradicts the file, which is {length} bytes long: {what}");
+        let message = format!(
+            "the Parquet footer contradicts the file, which is {length} bytes long: {what}"
+        );
         Err(Error::corrupt("checkpoint.parquet", message))
     };
     let most = length.saturating_mul(MAX_ROWS_PER_BYTE);
@@ -146,11 +172,19 @@ fn check(metadata: &ParquetMetaData, length: u64) -> Result<()> {
             _ => return lie(&format!("a row group claims {} rows", group.num_rows())),
         }
         for column in group.columns() {
-            let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
-            let range = (u64::try_from(start), u64::try_from(column.compressed_size()));
+            let start = column
+                .dictionary_page_offset()
+                .unwrap_or_else(|| column.data_page_offset());
+            let range = (
+                u64::try_from(start),
+                u64::try_from(column.compressed_size()),
+            );
             let inside = matches!(range, (Ok(start), Ok(size)) if start.checked_add(size).is_some_and(|end| end <= length));
             if !inside || column.data_page_offset() < start {
-                return lie(&format!("the column chunk of {} lies outside of it", column.column_path()));
+                return lie(&format!(
+                    "the column chunk of {} lies outside of it",
+                    column.column_path()
+                ));
             }
         }
     }
@@ -165,5 +199,9 @@ fn parquet_error(cause: ParquetError) -> Error {
 }
 
 fn arrow_error(cause: arrow_schema::ArrowError) -> Error {
-    Error::corrupt("checkpoint.columns", "the checkpoint's columns do not have the protocol's types").because(cause)
+    Error::corrupt(
+        "checkpoint.columns",
+        "the checkpoint's columns do not have the protocol's types",
+    )
+    .because(cause)
 }

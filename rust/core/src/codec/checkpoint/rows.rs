@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, StructArray, new_null_array};
+use arrow_array::{
+    Array, ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, StructArray, new_null_array,
+};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::DataType;
 use parquet::arrow::ProjectionMask;
@@ -27,34 +29,49 @@ impl CheckpointFile {
     }
 
     /// Fetches one unit and begins to decode it: path and deletion vector always, and `fields`.
-    pub fn read(&self, unit: &Unit, action: FileAction, fields: &[FileField], fetch: &Fetch<'_>) -> Result<UnitReader> {
+    pub fn read(
+        &self,
+        unit: &Unit,
+        action: FileAction,
+        fields: &[FileField],
+        fetch: &Fetch<'_>,
+    ) -> Result<UnitReader> {
         let leaves = self.file_leaves(action, fields);
         let ranges = self.ranges(unit, &leaves);
         let chunks = Chunks::new(&ranges, fetch(&ranges)?, self.length);
         let mask = ProjectionMask::leaves(self.metadata().file_metadata().schema_descr(), leaves);
-        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.arrow.clone())
-            .with_projection(mask)
-            .with_batch_size(BATCH_ROWS)
-            .with_row_groups(vec![unit.row_group]);
+        let mut builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.arrow.clone())
+                .with_projection(mask)
+                .with_batch_size(BATCH_ROWS)
+                .with_row_groups(vec![unit.row_group]);
         if let Some(selection) = unit.selection() {
             builder = builder.with_row_selection(selection);
         }
         let reader = builder.build().map_err(parquet_error)?;
-        Ok(UnitReader { reader, action, missing: unit.rows() })
+        Ok(UnitReader {
+            reader,
+            action,
+            missing: unit.rows(),
+        })
     }
 
     fn file_leaves(&self, action: FileAction, fields: &[FileField]) -> Vec<usize> {
         let rendered = fields.contains(&FileField::Stats) && self.renders_stats(action);
         self.leaves(|parts| {
-            let [root, field, rest @ ..] = parts else { return false };
+            let [root, field, rest @ ..] = parts else {
+                return false;
+            };
             if root != action.name() {
                 return false;
             }
             match field.as_str() {
                 "path" => true,
-                "deletionVector" => rest
-                    .first()
-                    .is_some_and(|name| DELETION_VECTOR_FIELDS.iter().any(|known| known.name() == name)),
+                "deletionVector" => rest.first().is_some_and(|name| {
+                    DELETION_VECTOR_FIELDS
+                        .iter()
+                        .any(|known| known.name() == name)
+                }),
                 "stats_parsed" => rendered,
                 name => fields.iter().any(|wanted| wanted.name() == name),
             }
@@ -67,7 +84,11 @@ impl CheckpointFile {
             return false;
         }
         match self.leaf(&[action.name(), "stats"]) {
-            Some(leaf) => self.metadata().row_groups().iter().all(|group| all_null(group, leaf)),
+            Some(leaf) => self
+                .metadata()
+                .row_groups()
+                .iter()
+                .all(|group| all_null(group, leaf)),
             None => true,
         }
     }
@@ -95,7 +116,10 @@ impl Iterator for UnitReader {
             }
         };
         let Some(left) = self.missing.checked_sub(batch.num_rows()) else {
-            return Some(Err(Error::corrupt("checkpoint.rows", "the pages hold more rows than the footer says")));
+            return Some(Err(Error::corrupt(
+                "checkpoint.rows",
+                "the pages hold more rows than the footer says",
+            )));
         };
         self.missing = left;
         Some(FileRows::new(&batch, self.action))
@@ -111,14 +135,33 @@ pub struct FileRows {
 
 impl FileRows {
     fn new(batch: &RecordBatch, action: FileAction) -> Result<Self> {
-        let wrong = || Error::corrupt("checkpoint.columns", format!("{} is not a struct with a path", action.name()));
-        let rows = batch.column_by_name(action.name()).and_then(|column| column.as_struct_opt()).ok_or_else(wrong)?;
-        let path = rows.column_by_name("path").and_then(|path| path.as_string_view_opt()).ok_or_else(wrong)?;
+        let wrong = || {
+            Error::corrupt(
+                "checkpoint.columns",
+                format!("{} is not a struct with a path", action.name()),
+            )
+        };
+        let rows = batch
+            .column_by_name(action.name())
+            .and_then(|column| column.as_struct_opt())
+            .ok_or_else(wrong)?;
+        let path = rows
+            .column_by_name("path")
+            .and_then(|path| path.as_string_view_opt())
+            .ok_or_else(wrong)?;
         // writers differ in which of the two they declare required: either may be the one that is null
         let absent = NullBuffer::union(rows.nulls(), path.nulls());
-        let path = StringViewArray::try_new(path.views().clone(), path.data_buffers().to_vec(), absent).map_err(arrow_error)?;
-        let vector = rows.column_by_name("deletionVector").and_then(|vector| vector.as_struct_opt());
-        Ok(Self { path, vector: vector.map(normal_vector).transpose()?, rows: rows.clone() })
+        let path =
+            StringViewArray::try_new(path.views().clone(), path.data_buffers().to_vec(), absent)
+                .map_err(arrow_error)?;
+        let vector = rows
+            .column_by_name("deletionVector")
+            .and_then(|vector| vector.as_struct_opt());
+        Ok(Self {
+            path,
+            vector: vector.map(normal_vector).transpose()?,
+            rows: rows.clone(),
+        })
     }
 
     /// The `path` of each row; null where the row is another action.
@@ -133,12 +176,18 @@ impl FileRows {
 
     /// The rows that hold the action.
     pub fn present(&self) -> BooleanBuffer {
-        self.path.nulls().map_or_else(|| BooleanBuffer::new_set(self.path.len()), |nulls| nulls.inner().clone())
+        self.path.nulls().map_or_else(
+            || BooleanBuffer::new_set(self.path.len()),
+            |nulls| nulls.inner().clone(),
+        )
     }
 
     /// The kept rows with these fields, in plain types; what the file lacks is null.
     pub fn take(&self, fields: &[FileField], keep: &Keep) -> Result<RecordBatch> {
-        let columns = fields.iter().map(|field| self.column(*field, keep)).collect::<Result<Vec<_>>>()?;
+        let columns = fields
+            .iter()
+            .map(|field| self.column(*field, keep))
+            .collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(keep.rows()));
         RecordBatch::try_new_with_options(schema_of(fields), columns, &options).map_err(arrow_error)
     }
@@ -146,22 +195,36 @@ impl FileRows {
     fn column(&self, field: FileField, keep: &Keep) -> Result<ArrayRef> {
         let wanted = field.data_type();
         if field == FileField::DeletionVector {
-            let Some(vector) = &self.vector else { return Ok(nulls(&wanted, keep.rows())) };
-            let kept = gather(&(Arc::new(vector.clone()) as ArrayRef), keep).map_err(arrow_error)?;
-            return if kept.data_type() == &wanted { Ok(kept) } else { Ok(nulls(&wanted, keep.rows())) };
+            let Some(vector) = &self.vector else {
+                return Ok(nulls(&wanted, keep.rows()));
+            };
+            let kept =
+                gather(&(Arc::new(vector.clone()) as ArrayRef), keep).map_err(arrow_error)?;
+            return if kept.data_type() == &wanted {
+                Ok(kept)
+            } else {
+                Ok(nulls(&wanted, keep.rows()))
+            };
         }
         let name = field.name();
         let column = self.rows.column_by_name(name);
         if field == FileField::Stats {
-            if let Some(parsed) = self.rows.column_by_name("stats_parsed").and_then(|parsed| parsed.as_struct_opt()) {
-                let kept = gather(&(Arc::new(parsed.clone()) as ArrayRef), keep).map_err(arrow_error)?;
+            if let Some(parsed) = self
+                .rows
+                .column_by_name("stats_parsed")
+                .and_then(|parsed| parsed.as_struct_opt())
+            {
+                let kept =
+                    gather(&(Arc::new(parsed.clone()) as ArrayRef), keep).map_err(arrow_error)?;
                 return match kept.as_struct_opt() {
                     Some(kept) => render_stats(kept).map(|text| Arc::new(text) as ArrayRef),
                     None => Ok(nulls(&wanted, keep.rows())),
                 };
             }
         }
-        let Some(column) = column else { return Ok(nulls(&wanted, keep.rows())) };
+        let Some(column) = column else {
+            return Ok(nulls(&wanted, keep.rows()));
+        };
         let kept = gather(column, keep).map_err(arrow_error)?;
         if kept.data_type() == &wanted {
             return Ok(kept);
@@ -191,7 +254,12 @@ fn normal_vector(vector: &StructArray) -> Result<StructArray> {
     let fields: arrow_schema::Fields = DELETION_VECTOR_FIELDS
         .iter()
         .zip(&children)
-        .map(|(field, child)| field.as_ref().clone().with_data_type(child.data_type().clone()))
+        .map(|(field, child)| {
+            field
+                .as_ref()
+                .clone()
+                .with_data_type(child.data_type().clone())
+        })
         .collect();
     StructArray::try_new_with_length(fields, children, nulls, rows).map_err(arrow_error)
 }

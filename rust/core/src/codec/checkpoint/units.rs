@@ -34,7 +34,13 @@ impl Unit {
             RowSelector::select(self.rows.len()),
             RowSelector::skip(self.of - self.rows.end),
         ];
-        Some(selectors.into_iter().filter(|selector| selector.row_count > 0).collect::<Vec<_>>().into())
+        Some(
+            selectors
+                .into_iter()
+                .filter(|selector| selector.row_count > 0)
+                .collect::<Vec<_>>()
+                .into(),
+        )
     }
 }
 
@@ -42,7 +48,9 @@ impl CheckpointFile {
     /// The units in which `action` is decoded when `leaves` are asked for. Row groups without the
     /// action, by their statistics, are left out.
     pub(super) fn units_of(&self, action: FileAction, leaves: &[usize]) -> Vec<Unit> {
-        let Some(path) = self.leaf(&[action.name(), "path"]) else { return Vec::new() };
+        let Some(path) = self.leaf(&[action.name(), "path"]) else {
+            return Vec::new();
+        };
         let mut units = Vec::new();
         for (row_group, group) in self.metadata().row_groups().iter().enumerate() {
             let of = usize::try_from(group.num_rows()).unwrap_or_default();
@@ -51,27 +59,55 @@ impl CheckpointFile {
             }
             let mut start = 0;
             for cut in self.cuts(row_group, group, leaves, of) {
-                units.push(Unit { row_group, rows: start..cut, of });
+                units.push(Unit {
+                    row_group,
+                    rows: start..cut,
+                    of,
+                });
                 start = cut;
             }
-            units.push(Unit { row_group, rows: start..of, of });
+            units.push(Unit {
+                row_group,
+                rows: start..of,
+                of,
+            });
         }
         units
     }
 
     /// Rows at which to cut, strictly ascending inside of `0..of`: where pages of the largest leaf
     /// begin, so that none of its pages is decoded twice.
-    fn cuts(&self, row_group: usize, group: &RowGroupMetaData, leaves: &[usize], of: usize) -> Vec<usize> {
-        let size = |leaf: &usize| group.columns().get(*leaf).map_or(0, |column| column.compressed_size());
+    fn cuts(
+        &self,
+        row_group: usize,
+        group: &RowGroupMetaData,
+        leaves: &[usize],
+        of: usize,
+    ) -> Vec<usize> {
+        let size = |leaf: &usize| {
+            group
+                .columns()
+                .get(*leaf)
+                .map_or(0, |column| column.compressed_size())
+        };
         let total: i64 = leaves.iter().map(size).sum();
         let parts = usize::try_from(total / UNIT_BYTES).unwrap_or_default() + 1;
         let index = self.metadata().page_index_for_row_group(row_group);
-        if parts == 1 || leaves.iter().any(|leaf| index.offset_index(*leaf).is_none()) {
+        if parts == 1
+            || leaves
+                .iter()
+                .any(|leaf| index.offset_index(*leaf).is_none())
+        {
             return Vec::new();
         }
         let largest = leaves.iter().copied().max_by_key(size);
-        let Some(pages) = largest.and_then(|leaf| index.offset_index(leaf)) else { return Vec::new() };
-        let mut starts = pages.page_locations().iter().map(|page| usize::try_from(page.first_row_index).unwrap_or(0));
+        let Some(pages) = largest.and_then(|leaf| index.offset_index(leaf)) else {
+            return Vec::new();
+        };
+        let mut starts = pages
+            .page_locations()
+            .iter()
+            .map(|page| usize::try_from(page.first_row_index).unwrap_or(0));
         let mut cuts = Vec::with_capacity(parts);
         for part in 1..parts {
             let wanted = of / parts * part;
@@ -87,27 +123,47 @@ impl CheckpointFile {
     /// The byte ranges of the pages that hold the unit's rows of `leaves`.
     pub(super) fn ranges(&self, unit: &Unit, leaves: &[usize]) -> Vec<Range<u64>> {
         let index = self.metadata().page_index_for_row_group(unit.row_group);
-        let Some(group) = self.metadata().row_groups().get(unit.row_group) else { return Vec::new() };
+        let Some(group) = self.metadata().row_groups().get(unit.row_group) else {
+            return Vec::new();
+        };
         let mut ranges = Vec::with_capacity(2 * leaves.len());
         for leaf in leaves {
-            let Some(column) = group.columns().get(*leaf) else { continue };
-            let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+            let Some(column) = group.columns().get(*leaf) else {
+                continue;
+            };
+            let start = column
+                .dictionary_page_offset()
+                .unwrap_or_else(|| column.data_page_offset());
             // both were checked against the file's length when it was opened
             let start = u64::try_from(start).unwrap_or_default();
             let end = start + u64::try_from(column.compressed_size()).unwrap_or_default();
             let whole = start..end;
-            let pages = index.offset_index(*leaf).map(|index| index.page_locations().as_slice()).unwrap_or_default();
+            let pages = index
+                .offset_index(*leaf)
+                .map(|index| index.page_locations().as_slice())
+                .unwrap_or_default();
             if unit.rows.len() == unit.of || pages.is_empty() {
                 ranges.push(whole);
                 continue;
             }
             let row = |row: usize| i64::try_from(row).unwrap_or(i64::MAX);
-            let first = pages.partition_point(|page| page.first_row_index <= row(unit.rows.start)).saturating_sub(1);
+            let first = pages
+                .partition_point(|page| page.first_row_index <= row(unit.rows.start))
+                .saturating_sub(1);
             let behind = pages.partition_point(|page| page.first_row_index < row(unit.rows.end));
-            let offset = |page: usize| pages.get(page).and_then(|page| u64::try_from(page.offset).ok());
-            let from = if first == 0 { start } else { offset(first).unwrap_or(end) };
+            let offset = |page: usize| {
+                pages
+                    .get(page)
+                    .and_then(|page| u64::try_from(page.offset).ok())
+            };
+            let from = if first == 0 {
+                start
+            } else {
+                offset(first).unwrap_or(end)
+            };
             let to = offset(behind).unwrap_or(end);
-            if let Some(data) = offset(0).filter(|data| first > 0 && *data > start && *data <= end) {
+            if let Some(data) = offset(0).filter(|data| first > 0 && *data > start && *data <= end)
+            {
                 ranges.push(start..data);
             }
             if whole.contains(&from) && from < to && to <= end {
@@ -122,7 +178,10 @@ impl CheckpointFile {
 
 /// Whether the statistics say that the leaf is null in every row of the group.
 pub(super) fn all_null(group: &RowGroupMetaData, leaf: usize) -> bool {
-    let statistics = group.columns().get(leaf).and_then(|column| column.statistics());
+    let statistics = group
+        .columns()
+        .get(leaf)
+        .and_then(|column| column.statistics());
     let nulls = statistics.and_then(|statistics| statistics.null_count_opt());
     nulls.is_some_and(|nulls| i64::try_from(nulls) == Ok(group.num_rows()))
 }

@@ -1,0 +1,6 @@
+//! What the crate promises to its callers, on logs written by hand.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
+
+mod large;
+mod reads;
+mod support;

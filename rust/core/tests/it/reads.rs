@@ -1,0 +1,90 @@
+//! How often the storage is asked.
+
+use std::sync::Arc;
+
+use deltareplay_core::replay::Source;
+use deltareplay_core::snapshot::columns::FileColumns;
+use deltareplay_core::snapshot::load::load;
+use deltareplay_core::storage::counting::{CountingStorage, Operation};
+
+use crate::support::{Log, add, remove};
+
+fn counted(log: &Log) -> (Source, Arc<CountingStorage>) {
+    let mut source = Source::new(&log.uri(), &[], &[]).unwrap();
+    let counting = Arc::new(CountingStorage::new(Arc::clone(&source.storage)));
+    source.storage = Arc::clone(&counting) as _;
+    (source, counting)
+}
+
+#[test]
+fn opening_takes_one_hint_and_one_listing() {
+    let log = Log::new();
+    log.create(&["a"]);
+    (1..20).for_each(|version| log.commit(version, &[add(&format!("f{version}"))]));
+    let (source, counting) = counted(&log);
+
+    let snapshot = load(&source, None, false).unwrap();
+
+    assert_eq!(snapshot.version(), 19);
+    assert_eq!(counting.count(Operation::List), 1);
+    let hints = counting
+        .pairs()
+        .iter()
+        .filter(|(_, path)| path.ends_with("_last_checkpoint"))
+        .count();
+    assert_eq!(hints, 1);
+}
+
+#[test]
+fn files_are_replayed_once() {
+    let log = Log::new();
+    log.create(&["a", "b"]);
+    log.commit(1, &[remove("a"), add("c")]);
+    let (source, counting) = counted(&log);
+    let snapshot = load(&source, None, false).unwrap();
+    let rows = |snapshot: &deltareplay_core::table::Snapshot| -> usize {
+        snapshot
+            .files(&source, &FileColumns::all())
+            .unwrap()
+            .batches
+            .iter()
+            .map(|batch| batch.num_rows())
+            .sum()
+    };
+
+    assert_eq!(rows(&snapshot), 2);
+    counting.take();
+    assert_eq!(rows(&snapshot), 2);
+    assert_eq!(snapshot.num_files(&source).unwrap(), 2);
+
+    assert_eq!(counting.calls(), []);
+}
+
+#[test]
+fn an_update_reads_the_new_commits_only() {
+    let log = Log::new();
+    log.create(&["a", "b"]);
+    (1..10).for_each(|version| log.commit(version, &[add(&format!("f{version}"))]));
+    let (source, counting) = counted(&log);
+    let snapshot = load(&source, None, false).unwrap();
+    snapshot.files(&source, &FileColumns::all()).unwrap();
+    log.commit(10, &[remove("a"), add("new")]);
+    counting.take();
+
+    let newer = snapshot.advance(&source).unwrap();
+
+    assert_eq!(
+        (newer.version(), newer.num_files(&source).unwrap()),
+        (10, 11)
+    );
+    let read = counting
+        .pairs()
+        .into_iter()
+        .filter(|(operation, _)| *operation != Operation::List);
+    assert!(
+        read.clone()
+            .all(|(_, path)| path.ends_with("00000000000000000010.json")),
+        "{:?}",
+        read.collect::<Vec<_>>()
+    );
+}
