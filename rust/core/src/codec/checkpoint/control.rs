@@ -57,6 +57,9 @@ impl CheckpointFile {
             .collect();
         for (row_group, group) in self.metadata().row_groups().iter().enumerate() {
             let of = usize::try_from(group.num_rows()).unwrap_or_default();
+            if of == 0 {
+                continue;
+            }
             let rows: Vec<Range<usize>> = markers
                 .iter()
                 .filter(|leaf| !all_null(group, **leaf))
