@@ -6,11 +6,12 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-import deltareplay as dr
 import pytest
 from conformance import adapter, suite
 from conformance.refusals import CLASSES
 from conformance.same_state import assert_same_state, file_key, same_stats
+
+import deltareplay as dr
 
 CASES = suite.cases()
 ABSENT = (

@@ -9,11 +9,12 @@ import json
 import warnings
 from pathlib import Path
 
-import deltareplay as dr
 import pytest
 from conformance import adapter
 from conformance.refusals import CLASSES
 from conformance.same_state import assert_same_state, file_key
+
+import deltareplay as dr
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 SOURCES = json.loads((FIXTURES / "sources.json").read_text())

@@ -18,6 +18,7 @@ import pytest
 from faults import judge, pool, tables
 from faults.mutations import mutate
 
+SLOW = bool(os.environ.get("DELTAREPLAY_SLOW"))
 ROUNDS = int(os.environ.get("DELTAREPLAY_MUTATIONS", "300"))
 Job = tuple[str, str, bytes, str]  # kind of table, file, its new bytes, what was done
 
@@ -242,6 +243,7 @@ def test_random_mutations(bench: Bench) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not SLOW, reason="takes minutes: set DELTAREPLAY_SLOW=1")
 def test_ten_thousand_random_mutations(bench: Bench) -> None:
     seen = run(bench, mutations(bench, 10_000, 7))
     assert seen["error"]

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import deltareplay as dr
 import pytest
 from hypothesis import HealthCheck, given, settings
 from property.histories import History, histories
 from support import logs
+
+import deltareplay as dr
 
 deltalake = pytest.importorskip("deltalake")
 seen: Counter[str] = Counter()

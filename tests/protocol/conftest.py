@@ -6,9 +6,10 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-import deltareplay as dr
 import pytest
 from support import logs
+
+import deltareplay as dr
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import deltareplay as dr
 from support import logs
+
+import deltareplay as dr
 
 SCHEMA = logs.schema(id="long")
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 
-import deltareplay as dr
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from protocol.reading import SCHEMA, commits, names, one_file, opened, paths, stats_of
 from support import logs
+
+import deltareplay as dr
 
 STATS = logs.stats(3, id=(1, 9, 0))
 

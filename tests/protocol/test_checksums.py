@@ -1,14 +1,15 @@
 """Version checksums: an answer without replay, and a check on it. Never needed."""
 
-# ruff: noqa: PT012, PT017  an error and an answer may both be in order
+# ruff: noqa: PT017  an error and an answer may both be in order
 from __future__ import annotations
 
 from typing import Any
 
-import deltareplay as dr
 import pytest
 from protocol.reading import SCHEMA, codes, commits, file, names, opened, paths
 from support import logs
+
+import deltareplay as dr
 
 
 def body(log: logs.LogBuilder, version: int | None = None, **extra: Any) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 # ruff: noqa: PT017  an error and an answer may both be in order
 from __future__ import annotations
 
-import deltareplay as dr
 import pytest
 from protocol.reading import SCHEMA, opened, paths
 from support import logs
+
+import deltareplay as dr
 
 # Features that ask something of a reader of snapshots that this release does.
 READABLE = [

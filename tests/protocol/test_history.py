@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import deltareplay as dr
 import pytest
 from protocol.reading import SCHEMA, commits, file
 from support import logs
+
+import deltareplay as dr
 
 T = logs.T0
 

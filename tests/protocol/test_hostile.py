@@ -3,19 +3,22 @@
 # ruff: noqa: PT017  an error and an answer may both be in order
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
-import deltareplay as dr
 import pyarrow.parquet as pq
 import pytest
 from protocol.reading import SCHEMA, commits, file, names, opened, paths
 from support import logs
 
+import deltareplay as dr
+
 DEPTH = 10_000
+SLOW = bool(os.environ.get("DELTAREPLAY_SLOW"))
 
 
 def nested(open_: str, close: str, inner: str = "1") -> str:
@@ -239,6 +242,7 @@ def test_a_small_file_that_inflates_is_bounded(log: logs.LogBuilder) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not SLOW, reason="writes a gigabyte: set DELTAREPLAY_SLOW=1")
 def test_a_line_of_a_gigabyte(log: logs.LogBuilder) -> None:
     commits(log, 2)
     path = file(log, logs.commit_name(3))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 
-import deltareplay as dr
 import pytest
 from protocol.reading import SCHEMA, codes, commits, file, names, opened, paths
 from support import logs
+
+import deltareplay as dr
 
 KINDS = [
     "classic",

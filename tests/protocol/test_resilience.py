@@ -1,15 +1,16 @@
 """What is broken and not needed is passed over, aloud; the rest is an error with a place."""
 
-# ruff: noqa: PT017, PT031  an error and an answer may both be in order
+# ruff: noqa: PT017  an error and an answer may both be in order
 from __future__ import annotations
 
 import pickle
 import shutil
 
-import deltareplay as dr
 import pytest
 from protocol.reading import SCHEMA, codes, commits, file, names, opened, paths
 from support import logs
+
+import deltareplay as dr
 
 KINDS = [
     "classic",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
-import deltareplay as dr
 import pytest
 from protocol.reading import SCHEMA, codes, opened, paths
 from support import logs
+
+import deltareplay as dr
 
 # -- 000: the protocol
 

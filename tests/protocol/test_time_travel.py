@@ -1,15 +1,16 @@
 """Versions by their time: of the file, of the commit, or first the one and then the other."""
 
-# ruff: noqa: PT012  an error and an answer may both be in order
+
 from __future__ import annotations
 
 import datetime as dt
 import os
 
-import deltareplay as dr
 import pytest
 from protocol.reading import SCHEMA, file, opened, paths
 from support import logs
+
+import deltareplay as dr
 
 T = logs.T0
 ICT = {"delta.enableInCommitTimestamps": "true"}

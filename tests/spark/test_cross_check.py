@@ -7,9 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import deltareplay as dr
 import pytest
 from spark import written
+
+import deltareplay as dr
 
 pytestmark = pytest.mark.spark
 
