@@ -17,7 +17,12 @@ ABSENT = (
     f"the conformance suite is not here: set {suite.VARIABLE} to its directory, or put it at "
     "../shared/conformance beside the checkout"
 )
-pytestmark = pytest.mark.skipif(suite.root() is None, reason=ABSENT)
+pytestmark = [
+    pytest.mark.skipif(suite.root() is None, reason=ABSENT),
+    # the runner leaves it to Python to close what it opens
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 READABLE = [case for case in CASES if case.expected["expect"] == "ok"]
 REFUSED = [case for case in CASES if case.expected["expect"] == "error"]

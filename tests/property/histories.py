@@ -19,7 +19,7 @@ NOW = int(time.time() * 1000)
 DAY = 24 * 3600 * 1000
 # expired long ago, never known, a day old, older than a week, in the future
 DELETIONS = [1000, None, NOW - DAY, NOW - 8 * DAY, logs.NEVER_EXPIRES]
-# pairs that decode to one path, characters that need care, and plain ones
+# pairs that decode to one path and are two files all the same, and characters that need care
 PATHS = [
     "a.parquet",
     "b.parquet",
@@ -184,7 +184,7 @@ HINTS = [
 ]
 BROKEN = ["empty checkpoint", "incomplete multipart", "hadoop checksum", "temporary", "staged"]
 # what leaves no doubt and therefore no warning
-SOUND_HINTS = {"none", "newest", "oldest", "checksum"}
+SOUND_HINTS = {"newest", "checksum"}
 
 
 @st.composite

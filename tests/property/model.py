@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote
 
 WEEK = 7 * 24 * 3600 * 1000
 Body = dict[str, Any]
@@ -22,7 +21,7 @@ def vector_id(vector: Body | None) -> str | None:
 
 def key(body: Body) -> tuple[str, str | None]:
     """What tells one logical file from another."""
-    return unquote(body["path"]), vector_id(body.get("deletionVector"))
+    return body["path"], vector_id(body.get("deletionVector"))
 
 
 @dataclass

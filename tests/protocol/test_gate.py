@@ -266,7 +266,6 @@ def test_a_log_without_protocol_or_metadata_is_corrupt(log: logs.LogBuilder, abs
 @pytest.mark.parametrize(
     "schema",
     [
-        "",
         "{",
         "[]",
         "null",

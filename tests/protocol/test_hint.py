@@ -138,7 +138,15 @@ def test_a_hint_alone_is_no_table(log: logs.LogBuilder) -> None:
         {"sizeInBytes": 9, "numOfAddFiles": 3},
         {"tags": {"a b": "ü/ ~x", "checksum": "nested stays"}},
         {"checkpointSchema": {"type": "struct", "fields": [{"name": "add", "nullable": True}]}},
-        {"v2Checkpoint": {"path": "x", "sidecarFiles": [], "nonFileActions": [{"txn": None}]}},
+        {
+            "v2Checkpoint": {
+                "path": "x",
+                "sizeInBytes": 1,
+                "modificationTime": 1,
+                "sidecarFiles": [],
+                "nonFileActions": [],
+            }
+        },
     ],
     ids=["plain", "numbers", "tags", "schema", "v2"],
 )

@@ -142,21 +142,42 @@ def test_tail_actions_do_not_resurrect_what_the_checkpoint_removed(log: logs.Log
     assert paths(opened(log)) == ["g"]
 
 
-# -- spellings of one path
+# -- spellings of one path; each pair was tried with delta-spark 4.3.0, which normalizes the URI and
+# decodes nothing
 
 
-@pytest.mark.parametrize(
-    ("added", "removed"),
-    [
-        ("a%20b.parquet", "a%20b.parquet"),
-        ("%61.parquet", "a.parquet"),
-        ("a.parquet", "%61.parquet"),
-        ("d=%25C3/x", "d=%25C3/x"),
-        ("%E7%8C%AB", "%e7%8c%ab"),
-        ("%E7%8C%AB", "猫"),
-    ],
-)
-def test_spellings_that_decode_to_one_path_are_one_file(
+ONE_FILE = [
+    ("a%20b.parquet", "a%20b.parquet"),
+    ("%E7%8C%AB", "%e7%8c%ab"),
+    ("d=1/a", "d=1//a"),
+    ("./a", "a"),
+    ("x/../a", "a"),
+    ("file:///data/x", "file:/data/x"),
+    ("file:/data/x", "file:///data/x"),
+    ("/data/x", "file:///data/x"),
+    ("file:/data/x", "/data/x"),
+    ("/data//x", "/data/x"),
+    ("/data/x/", "/data/x"),
+    ("/data/a%20b", "file:///data/a%20b"),
+    ("FILE:///data/x", "file:///data/x"),
+    ("file:/data/../x", "/x"),
+    ("s3://b/x", "s3://b//x"),
+]
+TWO_FILES = [
+    ("%61.parquet", "a.parquet"),
+    ("a.parquet", "%61.parquet"),
+    ("%E7%8C%AB", "猫"),
+    ("a%2Fb", "a/b"),
+    ("a%2520b", "a%20b"),
+    ("a+b", "a%20b"),
+    ("A.parquet", "a.parquet"),
+    ("file:///data/%61", "/data/a"),
+    ("file://localhost/data/x", "file:///data/x"),
+]
+
+
+@pytest.mark.parametrize(("added", "removed"), ONE_FILE)
+def test_spellings_that_are_one_file_to_the_reference(
     log: logs.LogBuilder, added: str, removed: str
 ) -> None:
     log.create(SCHEMA, logs.add(added))
@@ -166,42 +187,14 @@ def test_spellings_that_decode_to_one_path_are_one_file(
     assert paths(opened(log)) == []
 
 
-@pytest.mark.parametrize(
-    ("added", "removed"),
-    [
-        ("a%2520b", "a%20b"),
-        ("a+b", "a%20b"),
-        ("A.parquet", "a.parquet"),
-        ("d=1/a", "d=1//b"),
-    ],
-)
-def test_spellings_that_do_not_are_two_files(
+@pytest.mark.parametrize(("added", "removed"), TWO_FILES)
+def test_spellings_that_are_two_files_to_the_reference(
     log: logs.LogBuilder, added: str, removed: str
 ) -> None:
     log.create(SCHEMA, logs.add(added))
     log.commit(logs.remove(removed))
 
     assert paths(opened(log)) == [added]
-
-
-@pytest.mark.parametrize(
-    ("added", "removed"),
-    [
-        ("file:///data/x.parquet", "file:/data/x.parquet"),
-        ("file:/data/x.parquet", "file:///data/x.parquet"),
-        ("/data/x.parquet", "file:///data/x.parquet"),
-        ("file:/data/x.parquet", "/data/x.parquet"),
-        ("/data/a%20b.parquet", "file:///data/a%20b.parquet"),
-    ],
-)
-def test_absolute_paths_are_qualified_as_the_reference_does(
-    log: logs.LogBuilder, added: str, removed: str
-) -> None:
-    log.create(SCHEMA, logs.add(added))
-    log.checkpoint()
-    log.commit(logs.remove(removed))
-
-    assert paths(opened(log)) == []
 
 
 def test_an_absolute_path_inside_the_table_is_not_its_relative_spelling(

@@ -77,6 +77,7 @@ def test_000_the_names_of_the_checkpoints_in_the_examples(log: logs.LogBuilder) 
         "00000000000000000010.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json",
         logs.json_lines([*manifest, *(row for row in rows if "add" not in row)]),
     )
+    logs.write_hint(log.table, 10)
     log.delete_commits(10)
 
     assert paths(opened(log, strict=True)) == [f"f{i}" for i in range(6)]

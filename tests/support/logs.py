@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import json
 import os
-import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,14 +51,14 @@ from support.files import (
 
 
 def file_key(body: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The key of reconciliation: decoded path and unique id of the deletion vector."""
+    """The key of reconciliation: path and unique id of the deletion vector."""
     vector = body.get("deletionVector")
     unique = None
     if vector:
         unique = vector["storageType"] + vector["pathOrInlineDv"]
         if vector.get("offset") is not None:
             unique += f"@{vector['offset']}"
-    return urllib.parse.unquote(body["path"]), unique
+    return body["path"], unique
 
 
 @dataclass
