@@ -61,14 +61,22 @@ pub type Part<'a> = (&'a ArrayRef, &'a Keep);
 pub fn gather(parts: &[Part<'_>]) -> Result<ArrayRef, ArrowError> {
     let rows = parts.iter().map(|(_, keep)| keep.rows).sum();
     let Some((first, _)) = parts.first() else {
-        return Err(ArrowError::InvalidArgumentError("a column has no parts".into()));
+        return Err(ArrowError::InvalidArgumentError(
+            "a column has no parts".into(),
+        ));
     };
-    if parts.iter().all(|(array, _)| array.null_count() == array.len()) {
+    if parts
+        .iter()
+        .all(|(array, _)| array.null_count() == array.len())
+    {
         return Ok(nulls(&plain(first.data_type()), rows));
     }
     match first.data_type() {
         DataType::Utf8View => {
-            let parts: Vec<_> = parts.iter().map(|(array, keep)| (array.as_string_view(), keep.ranges.as_slice())).collect();
+            let parts: Vec<_> = parts
+                .iter()
+                .map(|(array, keep)| (array.as_string_view(), keep.ranges.as_slice()))
+                .collect();
             Ok(Arc::new(strings(&parts, rows)?))
         }
         DataType::Map(..) if parts.iter().all(|(array, _)| is_string_map(array.as_map())) => {
@@ -77,7 +85,11 @@ pub fn gather(parts: &[Part<'_>]) -> Result<ArrayRef, ArrowError> {
         DataType::Struct(fields) if !fields.is_empty() => structs(parts, fields, rows),
         _ => {
             let kept = parts.iter().map(|(array, keep)| {
-                if keep.all() { Ok(Arc::clone(array)) } else { arrow_select::filter::filter(array, &keep.mask) }
+                if keep.all() {
+                    Ok(Arc::clone(array))
+                } else {
+                    arrow_select::filter::filter(array, &keep.mask)
+                }
             });
             let kept = kept.collect::<Result<Vec<_>, _>>()?;
             match kept.as_slice() {
@@ -94,12 +106,26 @@ pub fn gather(parts: &[Part<'_>]) -> Result<ArrayRef, ArrowError> {
 pub fn nulls(data_type: &DataType, rows: usize) -> ArrayRef {
     static SHARED: LazyLock<Vec<ArrayRef>> = LazyLock::new(|| {
         let vector = DataType::Struct(DELETION_VECTOR_FIELDS.clone());
-        let types =
-            [DataType::Utf8, DataType::Int32, DataType::Int64, DataType::Boolean, STRING_MAP.clone(), vector];
-        types.iter().map(|data_type| new_null_array(data_type, SHARED_NULLS)).collect()
+        let types = [
+            DataType::Utf8,
+            DataType::Int32,
+            DataType::Int64,
+            DataType::Boolean,
+            STRING_MAP.clone(),
+            vector,
+        ];
+        types
+            .iter()
+            .map(|data_type| new_null_array(data_type, SHARED_NULLS))
+            .collect()
     });
-    let shared = SHARED.iter().find(|shared| rows <= SHARED_NULLS && shared.data_type() == data_type);
-    shared.map_or_else(|| new_null_array(data_type, rows), |shared| shared.slice(0, rows))
+    let shared = SHARED
+        .iter()
+        .find(|shared| rows <= SHARED_NULLS && shared.data_type() == data_type);
+    shared.map_or_else(
+        || new_null_array(data_type, rows),
+        |shared| shared.slice(0, rows),
+    )
 }
 
 /// The rows of the shared columns of nulls: no batch has more.
@@ -107,18 +133,39 @@ const SHARED_NULLS: usize = 48 * 1024;
 
 fn structs(parts: &[Part<'_>], fields: &Fields, rows: usize) -> Result<ArrayRef, ArrowError> {
     let child = |number: usize| {
-        let column = |(array, keep): &Part<'_>| array.as_struct().columns().get(number).cloned().map(|column| (column, *keep));
-        let columns: Vec<(ArrayRef, &Keep)> = parts.iter().filter_map(column).collect();
-        gather(&columns.iter().map(|(column, keep)| (column, *keep)).collect::<Vec<_>>())
+        let mut columns: Vec<Part<'_>> = Vec::with_capacity(parts.len());
+        for (array, keep) in parts {
+            columns.extend(
+                array
+                    .as_struct()
+                    .columns()
+                    .get(number)
+                    .map(|column| (column, *keep)),
+            );
+        }
+        gather(&columns)
     };
-    let children = (0..fields.len()).map(child).collect::<Result<Vec<_>, _>>()?;
+    let children = (0..fields.len())
+        .map(child)
+        .collect::<Result<Vec<_>, _>>()?;
     let fields: Fields = fields
         .iter()
         .zip(&children)
-        .map(|(field, child)| field.as_ref().clone().with_data_type(child.data_type().clone()))
+        .map(|(field, child)| {
+            field
+                .as_ref()
+                .clone()
+                .with_data_type(child.data_type().clone())
+        })
         .collect();
-    let nulls = kept_nulls(parts.iter().map(|(array, keep)| (array.nulls(), keep.ranges.as_slice())), rows);
-    StructArray::try_new_with_length(fields, children, nulls, rows).map(|array| Arc::new(array) as ArrayRef)
+    let nulls = kept_nulls(
+        parts
+            .iter()
+            .map(|(array, keep)| (array.nulls(), keep.ranges.as_slice())),
+        rows,
+    );
+    StructArray::try_new_with_length(fields, children, nulls, rows)
+        .map(|array| Arc::new(array) as ArrayRef)
 }
 
 fn is_string_map(map: &MapArray) -> bool {
@@ -138,7 +185,9 @@ fn string_maps(parts: &[Part<'_>], rows: usize) -> Result<MapArray, ArrowError> 
         let mut ranges = Vec::with_capacity(keep.ranges.len());
         for range in &keep.ranges {
             let count = at(range.end) - at(range.start);
-            let next = end.checked_add(count).ok_or(ArrowError::OffsetOverflowError(index(end)))?;
+            let next = end
+                .checked_add(count)
+                .ok_or(ArrowError::OffsetOverflowError(index(end)))?;
             let ends = from.get(range.start + 1..=range.end).unwrap_or_default();
             offsets.extend(ends.iter().map(|offset| end + (offset - at(range.start))));
             end = next;
@@ -147,20 +196,38 @@ fn string_maps(parts: &[Part<'_>], rows: usize) -> Result<MapArray, ArrowError> 
         entries.push((map, ranges));
     }
     let column = |column: fn(&MapArray) -> &ArrayRef| {
-        let parts: Vec<_> = entries.iter().map(|(map, ranges)| (column(map).as_string_view(), ranges.as_slice())).collect();
+        let parts: Vec<_> = entries
+            .iter()
+            .map(|(map, ranges)| (column(map).as_string_view(), ranges.as_slice()))
+            .collect();
         strings(&parts, index(end))
     };
     let keys = Arc::new(column(MapArray::keys)?);
     let values = Arc::new(column(MapArray::values)?);
     let DataType::Map(entry, _) = &*STRING_MAP else {
-        return Err(ArrowError::SchemaError("the type of string maps is not a map".into()));
+        return Err(ArrowError::SchemaError(
+            "the type of string maps is not a map".into(),
+        ));
     };
     let DataType::Struct(fields) = entry.data_type() else {
-        return Err(ArrowError::SchemaError("the entries of a map are not a struct".into()));
+        return Err(ArrowError::SchemaError(
+            "the entries of a map are not a struct".into(),
+        ));
     };
     let entries = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
-    let nulls = kept_nulls(parts.iter().map(|(array, keep)| (array.nulls(), keep.ranges.as_slice())), rows);
-    MapArray::try_new(Arc::clone(entry), OffsetBuffer::new(offsets.into()), entries, nulls, false)
+    let nulls = kept_nulls(
+        parts
+            .iter()
+            .map(|(array, keep)| (array.nulls(), keep.ranges.as_slice())),
+        rows,
+    );
+    MapArray::try_new(
+        Arc::clone(entry),
+        OffsetBuffer::new(offsets.into()),
+        entries,
+        nulls,
+        false,
+    )
 }
 
 /// An Arrow offset is never negative.
@@ -199,9 +266,14 @@ fn strings(parts: &[Strings<'_>], rows: usize) -> Result<StringArray, ArrowError
         }
     });
     if bytes.len() != total || offsets.len() != rows + 1 {
-        return Err(ArrowError::InvalidArgumentError("a view points outside of its buffers".into()));
+        return Err(ArrowError::InvalidArgumentError(
+            "a view points outside of its buffers".into(),
+        ));
     }
-    let nulls = kept_nulls(parts.iter().map(|(array, ranges)| (array.nulls(), *ranges)), rows);
+    let nulls = kept_nulls(
+        parts.iter().map(|(array, ranges)| (array.nulls(), *ranges)),
+        rows,
+    );
     // SAFETY: the offsets ascend from 0 to the length of the bytes, and every piece of the bytes is a
     // whole string of an array whose text was validated when it was decoded.
     #[allow(unsafe_code)]
@@ -241,7 +313,10 @@ fn kept_nulls<'a>(
     parts: impl Iterator<Item = (Option<&'a NullBuffer>, &'a [Range<usize>])> + Clone,
     rows: usize,
 ) -> Option<NullBuffer> {
-    if !parts.clone().any(|(nulls, _)| nulls.is_some_and(|nulls| nulls.null_count() > 0)) {
+    if !parts
+        .clone()
+        .any(|(nulls, _)| nulls.is_some_and(|nulls| nulls.null_count() > 0))
+    {
         return None;
     }
     let mut bits = BooleanBufferBuilder::new(rows);

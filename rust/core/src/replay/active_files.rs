@@ -206,7 +206,12 @@ impl<'a> Filter<'a> {
             let mut start = range.start;
             let tags = chunk.tags.get(range.clone()).unwrap_or_default();
             for (row, tag) in range.clone().zip(tags) {
-                let hit = || chunk.keys.get(row).is_some_and(|key| self.seen.contains(key));
+                let hit = || {
+                    chunk
+                        .keys
+                        .get(row)
+                        .is_some_and(|key| self.seen.contains(key))
+                };
                 if self.may_hit(*tag) && hit() {
                     let ranges = ranges.get_or_insert_with(|| {
                         chunk.live.get(..number).unwrap_or_default().to_vec()
@@ -217,10 +222,10 @@ impl<'a> Filter<'a> {
                     start = row + 1;
                 }
             }
-            if let Some(ranges) = ranges.as_mut() {
-                if start < range.end {
-                    ranges.push(start..range.end);
-                }
+            if let Some(ranges) = ranges.as_mut()
+                && start < range.end
+            {
+                ranges.push(start..range.end);
             }
         }
         ranges

@@ -195,7 +195,8 @@ impl Checkpoint {
                     .map_err(located)?;
                 let mut held = Held::default();
                 for rows in reader {
-                    held.push(rows.map_err(located)?, &selection, &source.keys).map_err(located)?;
+                    held.push(rows.map_err(located)?, &selection, &source.keys)
+                        .map_err(located)?;
                     if held.rows >= selection.batch_rows {
                         give(held.finish(&selection).map_err(located)?)?;
                     }
@@ -247,7 +248,10 @@ impl Held {
         self.rows = 0;
         let parts = std::mem::take(&mut self.parts);
         let rows = FileRows::take(&parts, &selection.fields)?;
-        Ok(KeyedRows { rows, keys: std::mem::take(&mut self.keys) })
+        Ok(KeyedRows {
+            rows,
+            keys: std::mem::take(&mut self.keys),
+        })
     }
 }
 

@@ -116,7 +116,10 @@ impl FileColumns {
             Column::Field(field) => Some(*field),
             _ => None,
         };
-        self.0.iter().map(plain).eq(fields.iter().copied().map(Some))
+        self.0
+            .iter()
+            .map(plain)
+            .eq(fields.iter().copied().map(Some))
     }
 
     /// The fields of `add` that have to be decoded, in the protocol's order.

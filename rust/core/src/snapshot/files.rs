@@ -122,7 +122,11 @@ impl Replay {
             fields: fields.to_vec(),
             hidden: Arc::clone(&self.hidden),
             with_keys: kept,
-            batch_rows: if kept { KEPT_BATCH_ROWS } else { STREAMED_BATCH_ROWS },
+            batch_rows: if kept {
+                KEPT_BATCH_ROWS
+            } else {
+                STREAMED_BATCH_ROWS
+            },
         }
     }
 }
@@ -146,7 +150,10 @@ impl Snapshot {
     pub fn files(&self, source: &Source, columns: &FileColumns) -> Result<FileTable> {
         let files = self.active_files(source, &columns.fields())?;
         if columns.are(files.fields()) {
-            return Ok(FileTable { schema: columns.schema(), batches: files.batches() });
+            return Ok(FileTable {
+                schema: columns.schema(),
+                batches: files.batches(),
+            });
         }
         let batches = files
             .batches()

@@ -194,23 +194,38 @@ impl FileRows {
     fn column(parts: &[(Self, Keep)], field: FileField, rows: usize) -> Result<ArrayRef> {
         let wanted = field.data_type();
         let kept = |column: &dyn Fn(&Self) -> Option<ArrayRef>| {
-            let columns: Option<Vec<(ArrayRef, &Keep)>> =
-                parts.iter().map(|(rows, keep)| column(rows).map(|column| (column, keep))).collect();
-            let gathered = columns.filter(|columns| !columns.is_empty()).map(|columns| {
-                gather(&columns.iter().map(|(column, keep)| (column, *keep)).collect::<Vec<_>>()).map_err(arrow_error)
-            });
+            let columns: Option<Vec<(ArrayRef, &Keep)>> = parts
+                .iter()
+                .map(|(rows, keep)| column(rows).map(|column| (column, keep)))
+                .collect();
+            let gathered = columns
+                .filter(|columns| !columns.is_empty())
+                .map(|columns| {
+                    gather(
+                        &columns
+                            .iter()
+                            .map(|(column, keep)| (column, *keep))
+                            .collect::<Vec<_>>(),
+                    )
+                    .map_err(arrow_error)
+                });
             gathered.transpose()
         };
-        if field == FileField::Stats {
-            if let Some(parsed) = kept(&|rows| rows.rows.column_by_name("stats_parsed").cloned())? {
-                return match parsed.as_struct_opt() {
-                    Some(parsed) => render_stats(parsed).map(|text| Arc::new(text) as ArrayRef),
-                    None => Ok(nulls(&wanted, rows)),
-                };
-            }
+        let parsed = |rows: &Self| rows.rows.column_by_name("stats_parsed").cloned();
+        if field == FileField::Stats
+            && let Some(parsed) = kept(&parsed)?
+        {
+            return match parsed.as_struct_opt() {
+                Some(parsed) => render_stats(parsed).map(|text| Arc::new(text) as ArrayRef),
+                None => Ok(nulls(&wanted, rows)),
+            };
         }
         let column = match field {
-            FileField::DeletionVector => kept(&|rows| rows.vector.clone().map(|vector| Arc::new(vector) as ArrayRef))?,
+            FileField::DeletionVector => kept(&|rows| {
+                rows.vector
+                    .clone()
+                    .map(|vector| Arc::new(vector) as ArrayRef)
+            })?,
             _ => kept(&|rows| rows.rows.column_by_name(field.name()).cloned())?,
         };
         match column {
