@@ -4,9 +4,8 @@
 //! plain Arrow strings of exactly the right size, so that each byte is copied once and rows that are
 //! dropped cost nothing.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{
@@ -15,8 +14,9 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
+use arrow_select::concat::concat;
 
-use super::file_actions::STRING_MAP;
+use super::file_actions::{DELETION_VECTOR_FIELDS, STRING_MAP};
 
 /// Which rows to keep: the same choice as ranges and as a mask.
 #[derive(Clone, Debug)]
@@ -53,47 +53,102 @@ impl Keep {
     }
 }
 
-/// The kept rows of `array`; views become plain strings, maps of strings get our field names.
-pub fn gather(array: &ArrayRef, keep: &Keep) -> Result<ArrayRef, ArrowError> {
-    if array.null_count() == array.len() {
-        return Ok(nulls(&plain(array.data_type()), keep.rows));
-    }
-    Ok(match array.data_type() {
-        DataType::Utf8View => Arc::new(strings(array.as_string_view(), &keep.ranges, keep.rows)?),
-        DataType::Map(..) if is_string_map(array.as_map()) => {
-            Arc::new(string_map(array.as_map(), keep)?)
-        }
-        DataType::Struct(_) => structs(array.as_struct(), keep)?,
-        _ if keep.all() => Arc::clone(array),
-        _ => arrow_select::filter::filter(array, &keep.mask)?,
-    })
-}
+/// Some rows of one column, and which of them to keep.
+pub type Part<'a> = (&'a ArrayRef, &'a Keep);
 
-/// A column of nulls. Those of up to [`SHARED_NULLS`] rows are slices of one that all share: most of a
-/// checkpoint's columns are null throughout, and their memory would be the better part of the table's.
-pub fn nulls(data_type: &DataType, rows: usize) -> ArrayRef {
-    static SHARED: Mutex<BTreeMap<String, ArrayRef>> = Mutex::new(BTreeMap::new());
-    if rows > SHARED_NULLS {
-        return new_null_array(data_type, rows);
-    }
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = shared
-        .entry(data_type.to_string())
-        .or_insert_with(|| new_null_array(data_type, SHARED_NULLS));
-    known.slice(0, rows)
-}
-
-/// The rows of the shared columns of nulls.
-const SHARED_NULLS: usize = 8 * 1024;
-
-fn structs(array: &StructArray, keep: &Keep) -> Result<ArrayRef, ArrowError> {
-    let children = array
-        .columns()
+/// The kept rows of all parts of a column as one; views become plain strings, maps of strings get our
+/// field names.
+pub fn gather(parts: &[Part<'_>]) -> Result<ArrayRef, ArrowError> {
+    let rows = parts.iter().map(|(_, keep)| keep.rows).sum();
+    let Some((first, _)) = parts.first() else {
+        return Err(ArrowError::InvalidArgumentError(
+            "a column has no parts".into(),
+        ));
+    };
+    if parts
         .iter()
-        .map(|child| gather(child, keep))
+        .all(|(array, _)| array.null_count() == array.len())
+    {
+        return Ok(nulls(&plain(first.data_type()), rows));
+    }
+    match first.data_type() {
+        DataType::Utf8View => {
+            let parts: Vec<_> = parts
+                .iter()
+                .map(|(array, keep)| (array.as_string_view(), keep.ranges.as_slice()))
+                .collect();
+            Ok(Arc::new(strings(&parts, rows)?))
+        }
+        DataType::Map(..) if parts.iter().all(|(array, _)| is_string_map(array.as_map())) => {
+            Ok(Arc::new(string_maps(parts, rows)?))
+        }
+        DataType::Struct(fields) if !fields.is_empty() => structs(parts, fields, rows),
+        _ => {
+            let kept = parts.iter().map(|(array, keep)| {
+                if keep.all() {
+                    Ok(Arc::clone(array))
+                } else {
+                    arrow_select::filter::filter(array, &keep.mask)
+                }
+            });
+            let kept = kept.collect::<Result<Vec<_>, _>>()?;
+            match kept.as_slice() {
+                [one] => Ok(Arc::clone(one)),
+                many => concat(&many.iter().map(AsRef::as_ref).collect::<Vec<_>>()),
+            }
+        }
+    }
+}
+
+/// A column of nulls. Those of file actions' own types, up to [`SHARED_NULLS`] rows, are slices of one
+/// that all share: most of a checkpoint's columns are null throughout, and their memory would be the
+/// better part of the table's.
+pub fn nulls(data_type: &DataType, rows: usize) -> ArrayRef {
+    static SHARED: LazyLock<Vec<ArrayRef>> = LazyLock::new(|| {
+        let vector = DataType::Struct(DELETION_VECTOR_FIELDS.clone());
+        let types = [
+            DataType::Utf8,
+            DataType::Int32,
+            DataType::Int64,
+            DataType::Boolean,
+            STRING_MAP.clone(),
+            vector,
+        ];
+        types
+            .iter()
+            .map(|data_type| new_null_array(data_type, SHARED_NULLS))
+            .collect()
+    });
+    let shared = SHARED
+        .iter()
+        .find(|shared| rows <= SHARED_NULLS && shared.data_type() == data_type);
+    shared.map_or_else(
+        || new_null_array(data_type, rows),
+        |shared| shared.slice(0, rows),
+    )
+}
+
+/// The rows of the shared columns of nulls: no batch has more.
+const SHARED_NULLS: usize = 48 * 1024;
+
+fn structs(parts: &[Part<'_>], fields: &Fields, rows: usize) -> Result<ArrayRef, ArrowError> {
+    let child = |number: usize| {
+        let mut columns: Vec<Part<'_>> = Vec::with_capacity(parts.len());
+        for (array, keep) in parts {
+            columns.extend(
+                array
+                    .as_struct()
+                    .columns()
+                    .get(number)
+                    .map(|column| (column, *keep)),
+            );
+        }
+        gather(&columns)
+    };
+    let children = (0..fields.len())
+        .map(child)
         .collect::<Result<Vec<_>, _>>()?;
-    let fields: Fields = array
-        .fields()
+    let fields: Fields = fields
         .iter()
         .zip(&children)
         .map(|(field, child)| {
@@ -103,8 +158,13 @@ fn structs(array: &StructArray, keep: &Keep) -> Result<ArrayRef, ArrowError> {
                 .with_data_type(child.data_type().clone())
         })
         .collect();
-    let nulls = kept_nulls(array.nulls(), &keep.ranges, keep.rows);
-    StructArray::try_new_with_length(fields, children, nulls, keep.rows)
+    let nulls = kept_nulls(
+        parts
+            .iter()
+            .map(|(array, keep)| (array.nulls(), keep.ranges.as_slice())),
+        rows,
+    );
+    StructArray::try_new_with_length(fields, children, nulls, rows)
         .map(|array| Arc::new(array) as ArrayRef)
 }
 
@@ -113,23 +173,37 @@ fn is_string_map(map: &MapArray) -> bool {
     text(map.keys()) && text(map.values())
 }
 
-fn string_map(map: &MapArray, keep: &Keep) -> Result<MapArray, ArrowError> {
-    let from = map.value_offsets();
-    let at = |row: usize| from.get(row).copied().unwrap_or_default();
-    let mut offsets: Vec<i32> = Vec::with_capacity(keep.rows + 1);
-    let mut entries: Vec<Range<usize>> = Vec::with_capacity(keep.ranges.len());
+fn string_maps(parts: &[Part<'_>], rows: usize) -> Result<MapArray, ArrowError> {
+    let mut offsets: Vec<i32> = Vec::with_capacity(rows + 1);
+    let mut entries: Vec<(&MapArray, Vec<Range<usize>>)> = Vec::with_capacity(parts.len());
     let mut end = 0_i32;
     offsets.push(0);
-    for range in &keep.ranges {
-        let shift = end - at(range.start);
-        let ends = from.get(range.start + 1..=range.end).unwrap_or_default();
-        offsets.extend(ends.iter().map(|offset| offset + shift));
-        end += at(range.end) - at(range.start);
-        entries.push(index(at(range.start))..index(at(range.end)));
+    for (array, keep) in parts {
+        let map = array.as_map();
+        let from = map.value_offsets();
+        let at = |row: usize| from.get(row).copied().unwrap_or_default();
+        let mut ranges = Vec::with_capacity(keep.ranges.len());
+        for range in &keep.ranges {
+            let count = at(range.end) - at(range.start);
+            let next = end
+                .checked_add(count)
+                .ok_or(ArrowError::OffsetOverflowError(index(end)))?;
+            let ends = from.get(range.start + 1..=range.end).unwrap_or_default();
+            offsets.extend(ends.iter().map(|offset| end + (offset - at(range.start))));
+            end = next;
+            ranges.push(index(at(range.start))..index(at(range.end)));
+        }
+        entries.push((map, ranges));
     }
-    let rows = index(end);
-    let keys = Arc::new(strings(map.keys().as_string_view(), &entries, rows)?);
-    let values = Arc::new(strings(map.values().as_string_view(), &entries, rows)?);
+    let column = |column: fn(&MapArray) -> &ArrayRef| {
+        let parts: Vec<_> = entries
+            .iter()
+            .map(|(map, ranges)| (column(map).as_string_view(), ranges.as_slice()))
+            .collect();
+        strings(&parts, index(end))
+    };
+    let keys = Arc::new(column(MapArray::keys)?);
+    let values = Arc::new(column(MapArray::values)?);
     let DataType::Map(entry, _) = &*STRING_MAP else {
         return Err(ArrowError::SchemaError(
             "the type of string maps is not a map".into(),
@@ -141,7 +215,12 @@ fn string_map(map: &MapArray, keep: &Keep) -> Result<MapArray, ArrowError> {
         ));
     };
     let entries = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
-    let nulls = kept_nulls(map.nulls(), &keep.ranges, keep.rows);
+    let nulls = kept_nulls(
+        parts
+            .iter()
+            .map(|(array, keep)| (array.nulls(), keep.ranges.as_slice())),
+        rows,
+    );
     MapArray::try_new(
         Arc::clone(entry),
         OffsetBuffer::new(offsets.into()),
@@ -156,62 +235,45 @@ fn index(offset: i32) -> usize {
     usize::try_from(offset).unwrap_or_default()
 }
 
-fn strings(
-    array: &StringViewArray,
-    ranges: &[Range<usize>],
-    rows: usize,
-) -> Result<StringArray, ArrowError> {
-    const INLINE: usize = 12;
-    let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
-    let is_null = |row: usize| nulls.is_some_and(|nulls| nulls.is_null(row));
-    let views = array.views();
+/// The kept strings of a column of views.
+type Strings<'a> = (&'a StringViewArray, &'a [Range<usize>]);
+
+fn strings(parts: &[Strings<'_>], rows: usize) -> Result<StringArray, ArrowError> {
     let mut offsets: Vec<i32> = Vec::with_capacity(rows + 1);
     let mut total = 0_usize;
     offsets.push(0);
-    for range in ranges {
-        for (row, view) in range
-            .clone()
-            .zip(views.get(range.clone()).unwrap_or_default())
-        {
-            if !is_null(row) {
-                total += length(*view);
-            }
-            // checked behind the loop: the total is the largest offset
-            #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
-            offsets.push(total as i32);
-        }
-    }
+    each_view(parts, |_, view| {
+        total += view.map_or(0, length);
+        // checked behind the loop: the total is the largest offset
+        #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+        offsets.push(total as i32);
+    });
     if i32::try_from(total).is_err() {
         return Err(ArrowError::OffsetOverflowError(total));
     }
     let mut bytes: Vec<u8> = Vec::with_capacity(total);
-    for range in ranges {
-        for (row, view) in range
-            .clone()
-            .zip(views.get(range.clone()).unwrap_or_default())
-        {
-            if is_null(row) {
-                continue;
-            }
-            let length = length(*view);
-            let text = if length <= INLINE {
-                let inline = view.to_le_bytes();
-                bytes.extend_from_slice(inline.get(4..4 + length).unwrap_or_default());
-                continue;
-            } else {
-                let buffer = array.data_buffers().get((*view >> 64) as u32 as usize);
-                let start = (*view >> 96) as usize;
-                buffer.and_then(|buffer| buffer.get(start..start + length))
-            };
+    each_view(parts, |array, view| {
+        let Some(view) = view else { return };
+        let length = length(view);
+        if length <= INLINE {
+            let inline = view.to_le_bytes();
+            bytes.extend_from_slice(inline.get(4..4 + length).unwrap_or_default());
+        } else {
+            let buffer = array.data_buffers().get((view >> 64) as u32 as usize);
+            let start = (view >> 96) as usize;
+            let text = buffer.and_then(|buffer| buffer.get(start..start + length));
             bytes.extend_from_slice(text.unwrap_or_default());
         }
-    }
+    });
     if bytes.len() != total || offsets.len() != rows + 1 {
         return Err(ArrowError::InvalidArgumentError(
             "a view points outside of its buffers".into(),
         ));
     }
-    let nulls = kept_nulls(nulls, ranges, rows);
+    let nulls = kept_nulls(
+        parts.iter().map(|(array, ranges)| (array.nulls(), *ranges)),
+        rows,
+    );
     // SAFETY: the offsets ascend from 0 to the length of the bytes, and every piece of the bytes is a
     // whole string of an array whose text was validated when it was decoded.
     #[allow(unsafe_code)]
@@ -221,20 +283,50 @@ fn strings(
     })
 }
 
+/// Strings up to this length stand in the view itself.
+const INLINE: usize = 12;
+
 /// The low 32 bits of a view are the length of its string.
+#[allow(clippy::cast_possible_truncation)] // meant
 fn length(view: u128) -> usize {
     view as u32 as usize
 }
 
-fn kept_nulls(
-    nulls: Option<&NullBuffer>,
-    ranges: &[Range<usize>],
+/// The view of each kept row; `None` where it is null.
+fn each_view<'a>(parts: &[Strings<'a>], mut visit: impl FnMut(&'a StringViewArray, Option<u128>)) {
+    for (array, ranges) in parts {
+        let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
+        for range in *ranges {
+            let views = array.views().get(range.clone()).unwrap_or_default();
+            match nulls {
+                None => views.iter().for_each(|view| visit(array, Some(*view))),
+                Some(nulls) => range
+                    .clone()
+                    .zip(views)
+                    .for_each(|(row, view)| visit(array, nulls.is_valid(row).then_some(*view))),
+            }
+        }
+    }
+}
+
+fn kept_nulls<'a>(
+    parts: impl Iterator<Item = (Option<&'a NullBuffer>, &'a [Range<usize>])> + Clone,
     rows: usize,
 ) -> Option<NullBuffer> {
-    let nulls = nulls.filter(|nulls| nulls.null_count() > 0)?;
+    if !parts
+        .clone()
+        .any(|(nulls, _)| nulls.is_some_and(|nulls| nulls.null_count() > 0))
+    {
+        return None;
+    }
     let mut bits = BooleanBufferBuilder::new(rows);
-    for range in ranges {
-        bits.append_buffer(&nulls.inner().slice(range.start, range.len()));
+    for (nulls, ranges) in parts {
+        for range in ranges {
+            match nulls {
+                Some(nulls) => bits.append_buffer(&nulls.inner().slice(range.start, range.len())),
+                None => bits.append_n(range.len(), true),
+            }
+        }
     }
     Some(NullBuffer::new(bits.finish())).filter(|nulls| nulls.null_count() > 0)
 }
@@ -291,7 +383,7 @@ mod tests {
             let texts: StringViewArray = rows.iter().map(|(text, _)| text.as_deref()).collect();
             let bits = BooleanBuffer::from_iter(rows.iter().map(|(_, keep)| *keep));
             let keep = Keep::new(bits);
-            let kept = gather(&(Arc::new(texts) as ArrayRef), &keep).unwrap();
+            let kept = gather(&[(&(Arc::new(texts) as ArrayRef), &keep)]).unwrap();
             let wanted: StringArray =
                 rows.iter().filter(|(_, keep)| *keep).map(|(text, _)| text.as_deref()).collect();
             prop_assert_eq!(kept.as_string::<i32>(), &wanted);
@@ -310,7 +402,8 @@ mod tests {
                 builder.append(map.is_some()).unwrap();
             }
             let map: ArrayRef = Arc::new(builder.finish());
-            let kept = gather(&map, &Keep::new(BooleanBuffer::from_iter(rows.iter().map(|(_, keep)| *keep)))).unwrap();
+            let keep = Keep::new(BooleanBuffer::from_iter(rows.iter().map(|(_, keep)| *keep)));
+            let kept = gather(&[(&map, &keep)]).unwrap();
             let kept = kept.as_map();
             for (row, (wanted, _)) in rows.iter().filter(|(_, keep)| *keep).enumerate() {
                 prop_assert_eq!(kept.is_valid(row), wanted.is_some());

@@ -319,9 +319,9 @@ fn columns_error(cause: arrow_schema::ArrowError) -> Error {
 }
 
 /// JSON values as a column of this type: those of another type are null, text takes any value.
-pub(super) fn column<'a>(
+pub(super) fn column(
     data_type: &DataType,
-    values: &mut dyn Iterator<Item = Option<&'a Value>>, // dyn: structs go down with another kind
+    values: &mut dyn Iterator<Item = Option<&Value>>, // dyn: structs go down with another kind
 ) -> std::result::Result<ArrayRef, ArrowError> {
     Ok(match data_type {
         DataType::Int64 => {

@@ -31,16 +31,18 @@ pub struct ActiveFiles {
 struct Chunk {
     rows: RecordBatch,
     keys: Arc<[FileActionKey]>,
+    /// Some bits of each key: what a newer version's search runs over.
+    tags: Arc<[u16]>,
     live: Arc<[Range<usize>]>,
 }
 
 impl Chunk {
     fn new(rows: RecordBatch, keys: Vec<FileActionKey>) -> Self {
-        let live = std::iter::once(0..rows.num_rows()).collect();
         Self {
-            rows,
+            live: std::iter::once(0..rows.num_rows()).collect(),
+            tags: keys.iter().map(|key| tag(*key)).collect(),
             keys: keys.into(),
-            live,
+            rows,
         }
     }
 
@@ -165,16 +167,22 @@ struct Filter<'a> {
     bits: Vec<u64>,
 }
 
-const FILTER_BITS: u64 = 1 << 16;
+/// How many tags there are: a bitmap of them fits into the first-level cache.
+const TAGS: usize = 1 << 16;
+
+#[allow(clippy::cast_possible_truncation)] // meant
+fn tag(key: FileActionKey) -> u16 {
+    low(key.0) as u16
+}
 
 impl<'a> Filter<'a> {
     fn new(seen: &'a KeySet) -> Self {
         let mut filter = Self {
             seen,
-            bits: vec![0; (FILTER_BITS / 64) as usize],
+            bits: vec![0; TAGS / 64],
         };
         for key in seen {
-            let (word, bit) = Self::place(*key);
+            let (word, bit) = Self::place(tag(*key));
             if let Some(word) = filter.bits.get_mut(word) {
                 *word |= bit;
             }
@@ -182,14 +190,13 @@ impl<'a> Filter<'a> {
         filter
     }
 
-    fn place(key: FileActionKey) -> (usize, u64) {
-        let at = low(key.0) % FILTER_BITS;
-        ((at / 64) as usize, 1 << (at % 64))
+    fn place(tag: u16) -> (usize, u64) {
+        (usize::from(tag / 64), 1 << (tag % 64))
     }
 
-    fn hits(&self, key: FileActionKey) -> bool {
-        let (word, bit) = Self::place(key);
-        self.bits.get(word).is_some_and(|word| word & bit != 0) && self.seen.contains(&key)
+    fn may_hit(&self, tag: u16) -> bool {
+        let (word, bit) = Self::place(tag);
+        self.bits.get(word).is_some_and(|word| word & bit != 0)
     }
 
     /// The live ranges of the chunk without the hits; `None` when there is no hit.
@@ -197,11 +204,15 @@ impl<'a> Filter<'a> {
         let mut ranges: Option<Vec<Range<usize>>> = None;
         for (number, range) in chunk.live.iter().enumerate() {
             let mut start = range.start;
-            for (row, key) in range
-                .clone()
-                .zip(chunk.keys.get(range.clone()).unwrap_or_default())
-            {
-                if self.hits(*key) {
+            let tags = chunk.tags.get(range.clone()).unwrap_or_default();
+            for (row, tag) in range.clone().zip(tags) {
+                let hit = || {
+                    chunk
+                        .keys
+                        .get(row)
+                        .is_some_and(|key| self.seen.contains(key))
+                };
+                if self.may_hit(*tag) && hit() {
                     let ranges = ranges.get_or_insert_with(|| {
                         chunk.live.get(..number).unwrap_or_default().to_vec()
                     });
@@ -211,10 +222,10 @@ impl<'a> Filter<'a> {
                     start = row + 1;
                 }
             }
-            if let Some(ranges) = ranges.as_mut() {
-                if start < range.end {
-                    ranges.push(start..range.end);
-                }
+            if let Some(ranges) = ranges.as_mut()
+                && start < range.end
+            {
+                ranges.push(start..range.end);
             }
         }
         ranges

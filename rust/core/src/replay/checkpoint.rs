@@ -28,7 +28,7 @@ use crate::storage::Storage;
 use crate::storage::pool::ordered;
 
 /// Batches that wait to be taken while others are decoded.
-const WAITING_BATCHES: usize = 16;
+const WAITING_BATCHES: usize = 4;
 
 /// An opened checkpoint.
 #[derive(Debug)]
@@ -66,6 +66,8 @@ pub struct Selection {
     pub hidden: Arc<KeySet>,
     /// Whether the keys of the rows are wanted.
     pub with_keys: bool,
+    /// A batch is closed at this many rows.
+    pub batch_rows: usize,
 }
 
 impl Checkpoint {
@@ -191,12 +193,16 @@ impl Checkpoint {
                     .file
                     .read(unit, selection.action, &selection.fields, &fetch)
                     .map_err(located)?;
+                let mut held = Held::default();
                 for rows in reader {
-                    let kept = select(&rows.map_err(located)?, &selection, &source.keys)
+                    held.push(rows.map_err(located)?, &selection, &source.keys)
                         .map_err(located)?;
-                    if kept.rows.num_rows() > 0 {
-                        give(kept)?;
+                    if held.rows >= selection.batch_rows {
+                        give(held.finish(&selection).map_err(located)?)?;
                     }
+                }
+                if held.rows > 0 {
+                    give(held.finish(&selection).map_err(located)?)?;
                 }
                 Ok(())
             },
@@ -204,29 +210,49 @@ impl Checkpoint {
     }
 }
 
-/// Leaves out rows of other actions and rows that the tail hides.
-fn select(rows: &FileRows, selection: &Selection, keys: &Keys) -> Result<KeyedRows> {
-    let present = rows.present();
-    let mut kept_keys = Vec::new();
-    let live = if selection.hidden.is_empty() && !selection.with_keys {
-        present
-    } else {
-        let mut live = BooleanBufferBuilder::new(present.len());
-        live.append_buffer(&present);
-        let hidden = &selection.hidden;
-        keys.visit(rows.path(), rows.vector(), &mut |row, key| {
-            if hidden.contains(&key) {
-                live.set_bit(row, false);
-            } else if selection.with_keys {
-                kept_keys.push(key);
-            }
-        })?;
-        live.finish()
-    };
-    Ok(KeyedRows {
-        rows: rows.take(&selection.fields, &Keep::new(live))?,
-        keys: kept_keys,
-    })
+/// Decoded rows that are still to become a batch.
+#[derive(Default)]
+struct Held {
+    parts: Vec<(FileRows, Keep)>,
+    keys: Vec<FileActionKey>,
+    rows: usize,
+}
+
+impl Held {
+    /// Leaves out rows of other actions and rows that the tail hides.
+    fn push(&mut self, rows: FileRows, selection: &Selection, keys: &Keys) -> Result<()> {
+        let present = rows.present();
+        let live = if selection.hidden.is_empty() && !selection.with_keys {
+            present
+        } else {
+            let mut live = BooleanBufferBuilder::new(present.len());
+            live.append_buffer(&present);
+            keys.visit(rows.path(), rows.vector(), &mut |row, key| {
+                if selection.hidden.contains(&key) {
+                    live.set_bit(row, false);
+                } else if selection.with_keys {
+                    self.keys.push(key);
+                }
+            })?;
+            live.finish()
+        };
+        let keep = Keep::new(live);
+        self.rows += keep.rows();
+        if keep.rows() > 0 {
+            self.parts.push((rows, keep));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, selection: &Selection) -> Result<KeyedRows> {
+        self.rows = 0;
+        let parts = std::mem::take(&mut self.parts);
+        let rows = FileRows::take(&parts, &selection.fields)?;
+        Ok(KeyedRows {
+            rows,
+            keys: std::mem::take(&mut self.keys),
+        })
+    }
 }
 
 /// The control actions of a JSON manifest.

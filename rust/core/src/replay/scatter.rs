@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn gives_every_result_of_every_unit() {
         let work = |unit: &usize, give: &mut dyn FnMut(usize) -> Result<()>| {
-            (0..*unit).try_for_each(|n| give(n))
+            (0..*unit).try_for_each(&mut *give)
         };
         let mut found: Vec<_> = scatter((0..50).collect(), 2, work)
             .unwrap()
@@ -144,7 +144,7 @@ mod tests {
         let held = Arc::clone(&alive);
         let work = move |_: &usize, give: &mut dyn FnMut(usize) -> Result<()>| {
             let _held = &held;
-            (0..).try_for_each(|n| give(n))
+            (0..).try_for_each(&mut *give)
         };
         let mut stream = scatter(vec![0; 4], 1, work).unwrap();
         assert!(stream.next().is_some());

@@ -110,6 +110,18 @@ impl FileColumns {
         }
     }
 
+    /// Whether these are exactly the fields, in their order.
+    pub fn are(&self, fields: &[FileField]) -> bool {
+        let plain = |column: &Column| match column {
+            Column::Field(field) => Some(*field),
+            _ => None,
+        };
+        self.0
+            .iter()
+            .map(plain)
+            .eq(fields.iter().copied().map(Some))
+    }
+
     /// The fields of `add` that have to be decoded, in the protocol's order.
     pub fn fields(&self) -> Vec<FileField> {
         let needed = |column: &Column| match column {

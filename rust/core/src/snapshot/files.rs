@@ -26,6 +26,12 @@ use crate::replay::{
 };
 use crate::spec::actions::{DomainMetadata, SetTransaction};
 
+/// Few batches for who keeps them: each costs a fixed sum at every border.
+const KEPT_BATCH_ROWS: usize = 32 * 1024;
+
+/// Small ones for who only looks: what is decoded leaves the caches no more than once.
+const STREAMED_BATCH_ROWS: usize = 8 * 1024;
+
 /// Columns of many files.
 #[derive(Clone, Debug)]
 pub struct FileTable {
@@ -109,12 +115,18 @@ impl Replay {
         Ok(replay)
     }
 
-    fn selection(&self, action: FileAction, fields: &[FileField], with_keys: bool) -> Selection {
+    /// `kept`: the rows stay in memory, with their keys, in few large batches.
+    fn selection(&self, action: FileAction, fields: &[FileField], kept: bool) -> Selection {
         Selection {
             action,
             fields: fields.to_vec(),
             hidden: Arc::clone(&self.hidden),
-            with_keys,
+            with_keys: kept,
+            batch_rows: if kept {
+                KEPT_BATCH_ROWS
+            } else {
+                STREAMED_BATCH_ROWS
+            },
         }
     }
 }
@@ -137,6 +149,12 @@ impl Snapshot {
     /// The live files with these columns; kept, so that asking again costs nothing.
     pub fn files(&self, source: &Source, columns: &FileColumns) -> Result<FileTable> {
         let files = self.active_files(source, &columns.fields())?;
+        if columns.are(files.fields()) {
+            return Ok(FileTable {
+                schema: columns.schema(),
+                batches: files.batches(),
+            });
+        }
         let batches = files
             .batches()
             .iter()

@@ -111,10 +111,8 @@ fn open(
     };
     let definition = Definition::new(protocol, metadata, &mut warnings).map_err(located)?;
     let in_commit_timestamp = in_commit_time(&definition, &segment, &newest, checksum.as_ref())?;
-    if strict {
-        if let Some(warning) = warnings.first() {
-            return Err(refused(warning));
-        }
+    if let Some(warning) = warnings.first().filter(|_| strict) {
+        return Err(refused(warning));
     }
     Ok(Snapshot(Arc::new(Inner {
         version,

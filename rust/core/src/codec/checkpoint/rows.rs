@@ -182,54 +182,57 @@ impl FileRows {
         )
     }
 
-    /// The kept rows with these fields, in plain types; what the file lacks is null.
-    pub fn take(&self, fields: &[FileField], keep: &Keep) -> Result<RecordBatch> {
-        let columns = fields
-            .iter()
-            .map(|field| self.column(*field, keep))
-            .collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(keep.rows()));
+    /// The kept rows of all of `parts` with these fields, in plain types; what the file lacks is null.
+    pub fn take(parts: &[(Self, Keep)], fields: &[FileField]) -> Result<RecordBatch> {
+        let rows = parts.iter().map(|(_, keep)| keep.rows()).sum();
+        let column = |field: &FileField| Self::column(parts, *field, rows);
+        let columns = fields.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(schema_of(fields), columns, &options).map_err(arrow_error)
     }
 
-    fn column(&self, field: FileField, keep: &Keep) -> Result<ArrayRef> {
+    fn column(parts: &[(Self, Keep)], field: FileField, rows: usize) -> Result<ArrayRef> {
         let wanted = field.data_type();
-        if field == FileField::DeletionVector {
-            let Some(vector) = &self.vector else {
-                return Ok(nulls(&wanted, keep.rows()));
-            };
-            let kept =
-                gather(&(Arc::new(vector.clone()) as ArrayRef), keep).map_err(arrow_error)?;
-            return if kept.data_type() == &wanted {
-                Ok(kept)
-            } else {
-                Ok(nulls(&wanted, keep.rows()))
-            };
-        }
-        let name = field.name();
-        let column = self.rows.column_by_name(name);
-        if field == FileField::Stats {
-            if let Some(parsed) = self
-                .rows
-                .column_by_name("stats_parsed")
-                .and_then(|parsed| parsed.as_struct_opt())
-            {
-                let kept =
-                    gather(&(Arc::new(parsed.clone()) as ArrayRef), keep).map_err(arrow_error)?;
-                return match kept.as_struct_opt() {
-                    Some(kept) => render_stats(kept).map(|text| Arc::new(text) as ArrayRef),
-                    None => Ok(nulls(&wanted, keep.rows())),
-                };
-            }
-        }
-        let Some(column) = column else {
-            return Ok(nulls(&wanted, keep.rows()));
+        let kept = |column: &dyn Fn(&Self) -> Option<ArrayRef>| {
+            let columns: Option<Vec<(ArrayRef, &Keep)>> = parts
+                .iter()
+                .map(|(rows, keep)| column(rows).map(|column| (column, keep)))
+                .collect();
+            let gathered = columns
+                .filter(|columns| !columns.is_empty())
+                .map(|columns| {
+                    gather(
+                        &columns
+                            .iter()
+                            .map(|(column, keep)| (column, *keep))
+                            .collect::<Vec<_>>(),
+                    )
+                    .map_err(arrow_error)
+                });
+            gathered.transpose()
         };
-        let kept = gather(column, keep).map_err(arrow_error)?;
-        if kept.data_type() == &wanted {
-            return Ok(kept);
+        let parsed = |rows: &Self| rows.rows.column_by_name("stats_parsed").cloned();
+        if field == FileField::Stats
+            && let Some(parsed) = kept(&parsed)?
+        {
+            return match parsed.as_struct_opt() {
+                Some(parsed) => render_stats(parsed).map(|text| Arc::new(text) as ArrayRef),
+                None => Ok(nulls(&wanted, rows)),
+            };
         }
-        arrow_cast::cast(&kept, &wanted).map_err(arrow_error)
+        let column = match field {
+            FileField::DeletionVector => kept(&|rows| {
+                rows.vector
+                    .clone()
+                    .map(|vector| Arc::new(vector) as ArrayRef)
+            })?,
+            _ => kept(&|rows| rows.rows.column_by_name(field.name()).cloned())?,
+        };
+        match column {
+            None => Ok(nulls(&wanted, rows)),
+            Some(column) if *column.data_type() == wanted => Ok(column),
+            Some(column) => arrow_cast::cast(&column, &wanted).map_err(arrow_error),
+        }
     }
 }
 

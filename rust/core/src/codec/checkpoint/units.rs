@@ -111,10 +111,11 @@ impl CheckpointFile {
         let mut cuts = Vec::with_capacity(parts);
         for part in 1..parts {
             let wanted = of / parts * part;
-            if let Some(start) = starts.find(|start| *start >= wanted && *start > 0) {
-                if start < of && cuts.last().is_none_or(|last| *last < start) {
-                    cuts.push(start);
-                }
+            if let Some(start) = starts.find(|start| *start >= wanted && *start > 0)
+                && start < of
+                && cuts.last().is_none_or(|last| *last < start)
+            {
+                cuts.push(start);
             }
         }
         cuts

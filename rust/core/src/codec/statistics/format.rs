@@ -1,111 +1,98 @@
 //! Values out as the text that Spark's JSON writer gives them.
 
-use std::fmt::{Display, LowerExp, Write};
+use std::fmt::{Display, LowerExp};
+use std::io::Write;
 
 use arrow_schema::TimeUnit;
+
+use super::mask::plain_prefix;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// Appends a whole number.
 #[inline]
-pub(super) fn integer(out: &mut String, value: i64) {
+pub(super) fn integer(out: &mut Vec<u8>, value: i64) {
     let mut digits = [b'0'; 20];
     let mut rest = value.unsigned_abs();
-    let mut length = 0;
+    let mut start = digits.len();
     for digit in digits.iter_mut().rev() {
         *digit = b'0' + (rest % 10) as u8;
         rest /= 10;
-        length += 1;
+        start -= 1;
         if rest == 0 {
             break;
         }
     }
     if value < 0 {
-        out.push('-');
+        out.push(b'-');
     }
-    out.extend(
-        digits
-            .iter()
-            .skip(digits.len() - length)
-            .map(|digit| char::from(*digit)),
-    );
+    out.extend_from_slice(digits.get(start..).unwrap_or_default());
 }
 
 /// Appends a floating-point number with the fewest digits that give it back, laid out as Java does:
 /// plain from 0.001 up to 10 million, else with an exponent; no number as a quoted word.
-pub(super) fn float<F: Display + LowerExp + Into<f64> + Copy>(out: &mut String, value: F) {
+pub(super) fn float<F>(out: &mut Vec<u8>, value: F)
+where
+    F: Display + LowerExp + Into<f64> + serde::Serialize + Copy,
+{
     let size: f64 = value.into();
     if !size.is_finite() {
-        out.push_str(match size {
-            size if size.is_nan() => "\"NaN\"",
-            size if size > 0.0 => "\"Infinity\"",
-            _ => "\"-Infinity\"",
+        out.extend_from_slice(match size {
+            size if size.is_nan() => b"\"NaN\"",
+            size if size > 0.0 => b"\"Infinity\"",
+            _ => b"\"-Infinity\"",
         });
         return;
     }
-    let start = out.len();
-    // Writing to a string cannot fail.
+    // Writing to a vector cannot fail.
     if size == 0.0 || (1e-3..1e7).contains(&size.abs()) {
-        let _ = write!(out, "{value}");
-        if !has_point(out, start) {
-            out.push_str(".0");
-        }
+        let _ = serde_json::to_writer(out, &value);
         return;
     }
-    let _ = write!(out, "{value:e}");
-    let Some(at) = out
-        .get(start..)
-        .and_then(|text| text.find('e'))
-        .map(|at| start + at)
-    else {
-        return;
-    };
-    let point = if has_point(out, start) { "E" } else { ".0E" };
-    out.replace_range(at..=at, point);
-}
-
-fn has_point(out: &str, start: usize) -> bool {
-    out.get(start..).is_some_and(|text| text.contains('.'))
+    let text = format!("{value:e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let point = if mantissa.contains('.') { "" } else { ".0" };
+    let _ = write!(out, "{mantissa}{point}E{exponent}");
 }
 
 /// Appends a decimal as Java's `BigDecimal.toString` does: plain digits with all of the scale, an
 /// exponent only where more than five zeros would follow the point (`1E-7`).
-pub(super) fn decimal(out: &mut String, unscaled: i128, scale: i8) {
+pub(super) fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: i8) {
     let mut digits = unscaled.unsigned_abs().to_string();
     let scale = i32::from(scale);
     let exponent = digits.len() as i32 - 1 - scale;
     if unscaled < 0 {
-        out.push('-');
+        out.push(b'-');
     }
     if scale == 0 {
-        out.push_str(&digits);
+        out.extend_from_slice(digits.as_bytes());
     } else if scale > 0 && exponent >= -6 {
         let wanted = scale as usize + 1;
         if digits.len() < wanted {
             digits.insert_str(0, &"0".repeat(wanted - digits.len()));
         }
         let (whole, fraction) = digits.split_at(digits.len() - scale as usize);
-        out.push_str(whole);
-        out.push('.');
-        out.push_str(fraction);
+        out.extend_from_slice(whole.as_bytes());
+        out.push(b'.');
+        out.extend_from_slice(fraction.as_bytes());
     } else {
         let (first, others) = digits.split_at(1);
-        out.push_str(first);
+        out.extend_from_slice(first.as_bytes());
         if !others.is_empty() {
-            out.push('.');
-            out.push_str(others);
+            out.push(b'.');
+            out.extend_from_slice(others.as_bytes());
         }
         let _ = write!(out, "E{exponent:+}");
     }
 }
 
 /// Appends `yyyy-MM-dd`; years beyond four digits carry a sign.
-pub(super) fn date(out: &mut String, days: i64) {
+pub(super) fn date(out: &mut Vec<u8>, days: i64) {
     let (year, month, day) = civil_from_days(days);
     match year {
         0..=9999 => padded(out, year, 4),
         year => {
-            out.push(if year < 0 { '-' } else { '+' });
+            out.push(if year < 0 { b'-' } else { b'+' });
             if year < 0 {
                 padded(out, -year, 4);
             } else {
@@ -113,14 +100,14 @@ pub(super) fn date(out: &mut String, days: i64) {
             }
         }
     }
-    out.push('-');
+    out.push(b'-');
     padded(out, month, 2);
-    out.push('-');
+    out.push(b'-');
     padded(out, day, 2);
 }
 
 /// Appends `yyyy-MM-ddTHH:mm:ss.SSS`, cut down to the millisecond, and `Z` where `utc`.
-pub(super) fn timestamp(out: &mut String, value: i64, unit: TimeUnit, utc: bool) {
+pub(super) fn timestamp(out: &mut Vec<u8>, value: i64, unit: TimeUnit, utc: bool) {
     let per_second = match unit {
         TimeUnit::Second => 1,
         TimeUnit::Millisecond => 1000,
@@ -132,55 +119,54 @@ pub(super) fn timestamp(out: &mut String, value: i64, unit: TimeUnit, utc: bool)
     let second = seconds.rem_euclid(SECONDS_PER_DAY);
     date(out, seconds.div_euclid(SECONDS_PER_DAY));
     for (sign, part, width) in [
-        ('T', second / 3600, 2),
-        (':', second / 60 % 60, 2),
-        (':', second % 60, 2),
-        ('.', millis, 3),
+        (b'T', second / 3600, 2),
+        (b':', second / 60 % 60, 2),
+        (b':', second % 60, 2),
+        (b'.', millis, 3),
     ] {
         out.push(sign);
         padded(out, part, width);
     }
     if utc {
-        out.push('Z');
+        out.push(b'Z');
     }
 }
 
 /// Appends a quoted string; only what JSON demands is escaped.
 #[inline]
-pub(super) fn string(out: &mut String, text: &str) {
-    out.push('"');
-    let mut rest = text;
-    while let Some(at) = rest
-        .bytes()
-        .position(|byte| byte < 0x20 || matches!(byte, b'"' | b'\\'))
-    {
-        // The byte found is ASCII, so that both cuts fall between characters.
-        let (plain, tail) = rest.split_at(at);
-        let (special, tail) = tail.split_at(1);
-        out.push_str(plain);
-        match special {
-            "\"" => out.push_str("\\\""),
-            "\\" => out.push_str("\\\\"),
-            "\n" => out.push_str("\\n"),
-            "\r" => out.push_str("\\r"),
-            "\t" => out.push_str("\\t"),
-            "\u{8}" => out.push_str("\\b"),
-            "\u{c}" => out.push_str("\\f"),
-            control => {
-                let code = control.bytes().next().unwrap_or_default();
-                let _ = write!(out, "\\u{code:04X}");
-            }
-        }
+pub(super) fn string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let mut rest = text.as_bytes();
+    loop {
+        let (plain, tail) = rest
+            .split_at_checked(plain_prefix(rest))
+            .unwrap_or((rest, &[]));
+        out.extend_from_slice(plain);
+        let Some((byte, tail)) = tail.split_first() else {
+            break;
+        };
         rest = tail;
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            8 => out.extend_from_slice(b"\\b"),
+            12 => out.extend_from_slice(b"\\f"),
+            0..0x20 => {
+                let _ = write!(out, "\\u{byte:04X}");
+            }
+            plain => out.push(*plain),
+        }
     }
-    out.push_str(rest);
-    out.push('"');
+    out.push(b'"');
 }
 
 /// Appends a quoted string: the bytes in base 64, padded.
-pub(super) fn base64(out: &mut String, bytes: &[u8]) {
+pub(super) fn base64(out: &mut Vec<u8>, bytes: &[u8]) {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    out.push('"');
+    out.push(b'"');
     for group in bytes.chunks(3) {
         let bits = group
             .iter()
@@ -189,23 +175,25 @@ pub(super) fn base64(out: &mut String, bytes: &[u8]) {
         for place in 0..4 {
             let sextet = (bits >> (18 - 6 * place) & 63) as usize;
             match ALPHABET.get(sextet) {
-                Some(letter) if place <= group.len() => out.push(char::from(*letter)),
-                _ => out.push('='),
+                Some(letter) if place <= group.len() => out.push(*letter),
+                _ => out.push(b'='),
             }
         }
     }
-    out.push('"');
+    out.push(b'"');
 }
 
 /// Appends a number that is not negative with at least `width` digits.
 #[inline]
-fn padded(out: &mut String, value: i64, width: u32) {
-    let mut place = 10i64.pow(width.saturating_sub(1));
-    while place > 1 && value < place {
-        out.push('0');
+fn padded(out: &mut Vec<u8>, value: i64, width: u32) {
+    let mut place = 10i64.pow(width);
+    if value >= place {
+        return integer(out, value);
+    }
+    while place > 1 {
+        out.push(b'0' + (value % place * 10 / place) as u8);
         place /= 10;
     }
-    integer(out, value);
 }
 
 /// Year, month and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
@@ -240,10 +228,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn text(write: impl FnOnce(&mut String)) -> String {
-        let mut out = String::new();
+    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
         write(&mut out);
-        out
+        String::from_utf8(out).unwrap()
     }
 
     #[test]

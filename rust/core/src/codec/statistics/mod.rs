@@ -4,6 +4,7 @@
 
 mod columns;
 mod format;
+mod mask;
 mod num_records;
 mod parse;
 mod render;

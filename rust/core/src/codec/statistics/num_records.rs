@@ -128,6 +128,7 @@ mod tests {
             (r#"{"a":{"numRecords":3}}"#, None),
             (r#"[{"numRecords":3}]"#, None),
             (r#"{"a":tru,"numRecords":3}"#, None),
+            (r#"{"a":["numRecords":3}"#, None),
             ("null", None),
             ("{}", None),
             ("", None),

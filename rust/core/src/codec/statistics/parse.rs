@@ -1,8 +1,9 @@
 //! Statistics texts in, one typed struct out, for the columns that are asked for only.
 //!
-//! Each text is pulled apart once, front to back, straight into the columns of the result; keys
-//! that the shape lacks are skipped without being built. Nothing recurses along the text: the
-//! stack is as deep as the shape.
+//! Each text is pulled apart once, front to back, straight into the columns of the result. Keys
+//! mostly come in the order of the shape, so that the next one is known before it is read, and what
+//! stands behind the last one is passed over in strides. Nothing recurses along the text: the stack
+//! is as deep as the shape.
 //!
 //! Protocol: "Per-file Statistics".
 
@@ -16,6 +17,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::MAX_SCHEMA_DEPTH;
 use super::columns::{Leaf, all_null};
+use super::format;
 use super::scan::{Scanner, Text};
 use crate::error::{Error, Result};
 
@@ -23,9 +25,11 @@ use crate::error::{Error, Result};
 ///
 /// `shape` is what [`super::stats_schema`] gives, or any part of it. A key that the text lacks, a
 /// bound that is no value of its column's type (`"abc"` for a number, a number out of range, a
-/// decimal with more digits than the scale has room for) and a value of another kind are null. A
-/// text that is not one well-formed JSON object gives a null row. Of several equal keys the first
-/// counts.
+/// decimal with more digits than the scale has room for) and a value of another kind are null. Of
+/// several equal keys the first counts.
+///
+/// A text that is not one JSON object gives a null row; parts that the shape does not ask for are
+/// only checked to end their strings and to close their brackets.
 ///
 /// Timestamps may have any offset and up to nine fractional digits; without an offset they are in
 /// UTC. `"NaN"`, `"Infinity"` and `"-Infinity"` are floating-point bounds.
@@ -72,45 +76,69 @@ struct Open {
     node: usize,
     /// The child that is expected next: writers keep to the schema's order.
     next: usize,
+    /// Whether all children before `next` were met.
+    complete: bool,
 }
 
-/// The fields of one struct: their names and nodes, in order.
+/// The fields of one struct, in order.
 #[derive(Default)]
 struct Children {
-    fields: Vec<(Box<str>, usize)>,
+    fields: Vec<Child>,
     places: HashTable<usize>,
 }
 
+struct Child {
+    name: Box<str>,
+    /// The name as it stands in most texts: quoted, with a colon.
+    key: Box<[u8]>,
+    node: usize,
+}
+
 impl Children {
-    /// The place and node of the field with this name.
+    /// Takes a key: the place and node of the field with this name, if there is one.
     #[inline]
-    fn find(&self, key: Text<'_>, next: usize, scratch: &mut String) -> Option<(usize, usize)> {
-        let key = key.resolve(scratch)?;
-        if let Some((name, node)) = self.fields.get(next)
-            && **name == *key
-        {
-            return Some((next, *node));
+    fn take(
+        &self,
+        scanner: &mut Scanner<'_>,
+        next: usize,
+        scratch: &mut String,
+    ) -> Option<Option<(usize, usize)>> {
+        scanner.peek()?;
+        match self.fields.get(next) {
+            Some(child) if scanner.take_key(&child.key) => Some(Some((next, child.node))),
+            _ => Some(self.find(scanner.key()?, scratch)),
         }
+    }
+
+    fn find(&self, key: Text<'_>, scratch: &mut String) -> Option<(usize, usize)> {
+        let key = key.resolve(scratch)?;
         let same = |place: &usize| self.name(*place) == Some(key);
         let place = *self.places.find(xxh3_64(key.as_bytes()), same)?;
-        self.fields.get(place).map(|(_, node)| (place, *node))
+        self.fields.get(place).map(|child| (place, child.node))
     }
 
     /// Adds a field; of equal names only the first is ever found.
     fn add(&mut self, name: &str, node: usize) {
         let Self { fields, places } = self;
-        let name_of = |place: &usize| fields.get(*place).map_or("", |(name, _)| &**name);
+        let name_of = |place: &usize| fields.get(*place).map_or("", |child| &*child.name);
         let hash = xxh3_64(name.as_bytes());
         if places.find(hash, |place| name_of(place) == name).is_none() {
             places.insert_unique(hash, fields.len(), |place| {
                 xxh3_64(name_of(place).as_bytes())
             });
         }
-        fields.push((name.into(), node));
+        let mut key = Vec::new();
+        format::string(&mut key, name);
+        key.push(b':');
+        fields.push(Child {
+            name: name.into(),
+            key: key.into(),
+            node,
+        });
     }
 
     fn name(&self, place: usize) -> Option<&str> {
-        self.fields.get(place).map(|(name, _)| &**name)
+        self.fields.get(place).map(|child| &*child.name)
     }
 }
 
@@ -144,14 +172,14 @@ impl Table {
         enter(nodes, open, 0, row);
         loop {
             // A member starts here.
-            let key = scanner.key()?;
             let top = open.last_mut()?;
-            let child = match nodes.get(top.node)? {
-                Node::Struct { children, .. } => children.find(key, top.next, scratch),
-                Node::Leaf(_) => None,
+            let Node::Struct { children, .. } = nodes.get(top.node)? else {
+                return None;
             };
+            let child = children.take(&mut scanner, top.next, scratch)?;
             let first = scanner.peek()?;
             let node = child.and_then(|(place, node)| {
+                top.complete &= place == top.next;
                 top.next = place + 1;
                 nodes.get_mut(node).map(|found| (node, found))
             });
@@ -173,7 +201,17 @@ impl Table {
                 _ => scanner.skip_value()?,
             }
             // A value ends here, and with it perhaps the structs that it stood in.
-            while !scanner.more(b'}')? {
+            loop {
+                if scanner.more(b'}')? {
+                    let top = open.last()?;
+                    let Some(Node::Struct { children, .. }) = nodes.get(top.node) else {
+                        return None;
+                    };
+                    if !top.complete || top.next < children.fields.len() {
+                        break;
+                    }
+                    scanner.skip_rest()?;
+                }
                 open.pop();
                 if open.is_empty() {
                     return scanner.at_end().then_some(());
@@ -208,11 +246,8 @@ impl Table {
                     let rows = valid.len();
                     let nulls = NullBuffer::new(valid.finish());
                     let nulls = (nulls.null_count() > 0).then_some(nulls);
-                    let arrays = children
-                        .fields
-                        .iter()
-                        .filter_map(|(_, child)| built.get_mut(*child).and_then(Option::take));
-                    let arrays = arrays.collect();
+                    let take = |child: &Child| built.get_mut(child.node).and_then(Option::take);
+                    let arrays = children.fields.iter().filter_map(take).collect();
                     let array = StructArray::try_new_with_length(fields, arrays, nulls, rows)?;
                     last = Some(array.clone());
                     Arc::new(array)
@@ -231,7 +266,11 @@ fn enter(nodes: &mut [Node], open: &mut Vec<Open>, node: usize, row: usize) {
     if let Some(Node::Struct { valid, .. }) = nodes.get_mut(node) {
         valid.set_bit(row, true);
     }
-    open.push(Open { node, next: 0 });
+    open.push(Open {
+        node,
+        next: 0,
+        complete: true,
+    });
 }
 
 /// Adds a struct with all that it holds, and gives back its fields, all made nullable. Recurses

@@ -47,7 +47,7 @@ fn render(stats: &StructArray, shape: Option<&Fields>) -> Result<StringArray> {
     let mut steps = Vec::new();
     lay_out(stats, shape, 0, &mut steps);
     let rows = stats.len();
-    let mut out = String::with_capacity(rows.saturating_mul(64));
+    let mut out = Vec::with_capacity(rows.saturating_mul(64));
     let mut offsets = Vec::with_capacity(rows + 1);
     offsets.push(0);
     for row in 0..rows {
@@ -63,7 +63,7 @@ fn render(stats: &StructArray, shape: Option<&Fields>) -> Result<StringArray> {
     }
     StringArray::try_new(
         OffsetBuffer::new(ScalarBuffer::from(offsets)),
-        Buffer::from_vec(out.into_bytes()),
+        Buffer::from_vec(out),
         stats.nulls().cloned(),
     )
     .map_err(|cause| Error::corrupt("stats.text", "statistics are not UTF-8").because(cause))
@@ -73,13 +73,13 @@ fn render(stats: &StructArray, shape: Option<&Fields>) -> Result<StringArray> {
 enum Step<'a> {
     /// Writes the key and the value, unless the value is null.
     Leaf {
-        key: String,
+        key: Vec<u8>,
         nulls: Option<&'a NullBuffer>,
         column: Column<'a>,
     },
     /// Writes the key and an opening brace, or passes over `inside` steps and the closing one.
     Open {
-        key: String,
+        key: Vec<u8>,
         nulls: Option<&'a NullBuffer>,
         inside: usize,
     },
@@ -121,9 +121,9 @@ fn lay_out<'a>(
     steps: &mut Vec<Step<'a>>,
 ) {
     for (field, array) in parent.fields().iter().zip(parent.columns()) {
-        let mut key = String::new();
+        let mut key = Vec::new();
         format::string(&mut key, field.name());
-        key.push(':');
+        key.push(b':');
         let nulls = array.nulls();
         let wanted = shape
             .and_then(|shape| shape.find(field.name()))
@@ -156,17 +156,17 @@ fn lay_out<'a>(
 }
 
 /// Writes one row.
-fn run(steps: &[Step<'_>], row: usize, out: &mut String) {
+fn run(steps: &[Step<'_>], row: usize, out: &mut Vec<u8>) {
     let known = |nulls: &Option<&NullBuffer>| nulls.is_none_or(|nulls| nulls.is_valid(row));
-    let begin = |key: &str, out: &mut String, first: &mut bool| {
+    let begin = |key: &[u8], out: &mut Vec<u8>, first: &mut bool| {
         if !std::mem::take(first) {
-            out.push(',');
+            out.push(b',');
         }
-        out.push_str(key);
+        out.extend_from_slice(key);
     };
     let mut first = true;
     let mut steps = steps.iter();
-    out.push('{');
+    out.push(b'{');
     while let Some(step) = steps.next() {
         match step {
             Step::Leaf { key, nulls, column } => {
@@ -178,19 +178,19 @@ fn run(steps: &[Step<'_>], row: usize, out: &mut String) {
             Step::Open { key, nulls, inside } => {
                 if known(nulls) {
                     begin(key, out, &mut first);
-                    out.push('{');
+                    out.push(b'{');
                     first = true;
                 } else {
                     steps.nth(inside.saturating_sub(1));
                 }
             }
             Step::Close => {
-                out.push('}');
+                out.push(b'}');
                 first = false;
             }
         }
     }
-    out.push('}');
+    out.push(b'}');
 }
 
 impl<'a> Column<'a> {
@@ -237,12 +237,13 @@ impl<'a> Column<'a> {
 
     /// Writes the value at `row`, which is below the length of every column.
     #[inline]
-    fn write(&self, row: usize, out: &mut String) {
+    fn write(&self, row: usize, out: &mut Vec<u8>) {
         fn at<T: Copy + Default>(values: &[T], row: usize) -> T {
             values.get(row).copied().unwrap_or_default()
         }
         match self {
-            Self::Bool(values) => out.push_str(if values.value(row) { "true" } else { "false" }),
+            Self::Bool(values) if values.value(row) => out.extend_from_slice(b"true"),
+            Self::Bool(_) => out.extend_from_slice(b"false"),
             Self::Int8(values) => format::integer(out, at(values, row).into()),
             Self::Int16(values) => format::integer(out, at(values, row).into()),
             Self::Int32(values) => format::integer(out, at(values, row).into()),
@@ -253,14 +254,14 @@ impl<'a> Column<'a> {
             Self::Decimal64(values, scale) => format::decimal(out, at(values, row).into(), *scale),
             Self::Decimal128(values, scale) => format::decimal(out, at(values, row), *scale),
             Self::Date(values) => {
-                out.push('"');
+                out.push(b'"');
                 format::date(out, at(values, row).into());
-                out.push('"');
+                out.push(b'"');
             }
             Self::Timestamp { values, unit, utc } => {
-                out.push('"');
+                out.push(b'"');
                 format::timestamp(out, at(values, row), *unit, *utc);
-                out.push('"');
+                out.push(b'"');
             }
             Self::Text(values) => format::string(out, values.value(row)),
             Self::LargeText(values) => format::string(out, values.value(row)),

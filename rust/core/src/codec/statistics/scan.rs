@@ -1,13 +1,13 @@
 //! A forward-only reader of one JSON text: tokens out, nothing built.
 //!
-//! Strict where JSON is strict (brackets, commas, escapes, control characters), with one mercy:
-//! the bare words `NaN`, `Infinity` and `-Infinity` pass as scalars, because some writers emit
-//! them. Nothing recurses; nesting beyond [`MAX_DEPTH`] counts as malformed.
+//! What is taken is checked strictly (keys, scalars, commas, escapes, control characters), with one
+//! mercy: the bare words `NaN`, `Infinity` and `-Infinity` pass as numbers, because some writers
+//! emit them. What is skipped is only checked to have its strings ended and its brackets closed.
+//! Nothing recurses, whatever the nesting.
 //!
 //! `None` always means malformed: the caller drops the whole text.
 
-/// Deeper nesting than this is malformed. Spark's own JSON reader stops at the same depth.
-pub(super) const MAX_DEPTH: usize = 1000;
+use super::mask;
 
 /// One scalar as it stands in the text.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -145,58 +145,51 @@ impl<'a> Scanner<'a> {
         }
         let start = self.at;
         let tail = self.text.as_bytes().get(start..)?;
-        let length = tail.iter().take_while(|byte| is_word(**byte)).count();
+        let length = tail
+            .iter()
+            .position(|byte| !is_word(*byte))
+            .unwrap_or(tail.len());
         self.at += length;
         let word = self.text.get(start..self.at)?;
+        if is_number(word.as_bytes()) {
+            return Some(Scalar::Number(word));
+        }
         match word {
             "true" => Some(Scalar::Bool(true)),
             "false" => Some(Scalar::Bool(false)),
             "null" => Some(Scalar::Null),
-            word => is_number(word.as_bytes()).then_some(Scalar::Number(word)),
+            _ => None,
         }
     }
 
-    /// Takes a value of any kind.
-    pub(super) fn skip_value(&mut self) -> Option<()> {
-        let mut nested = Nesting::default();
-        loop {
-            // A value starts here.
-            match self.peek()? {
-                b'{' => {
-                    self.at += 1;
-                    if self.peek()? != b'}' {
-                        nested.push(b'}')?;
-                        self.key()?;
-                        continue;
-                    }
-                    self.at += 1;
-                }
-                b'[' => {
-                    self.at += 1;
-                    if self.peek()? != b']' {
-                        nested.push(b']')?;
-                        continue;
-                    }
-                    self.at += 1;
-                }
-                _ => {
-                    self.scalar()?;
-                }
-            }
-            // A value ends here, and with it perhaps what it stood in.
-            loop {
-                let Some(close) = nested.innermost() else {
-                    return Some(());
-                };
-                if self.more(close)? {
-                    if close == b'}' {
-                        self.key()?;
-                    }
-                    break;
-                }
-                nested.pop();
-            }
+    /// Takes `expected`, which must be a key with its quotes and colon, if that stands here.
+    #[inline]
+    pub(super) fn take_key(&mut self, expected: &[u8]) -> bool {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let found = rest.starts_with(expected);
+        if found {
+            self.at += expected.len();
         }
+        found
+    }
+
+    /// Passes over a value of any kind.
+    #[inline]
+    pub(super) fn skip_value(&mut self) -> Option<()> {
+        match self.peek()? {
+            b'{' | b'[' => {
+                self.at += 1;
+                self.skip_rest()
+            }
+            _ => self.scalar().map(|_| ()),
+        }
+    }
+
+    /// From within an object or list, between its members, to behind its closing bracket.
+    pub(super) fn skip_rest(&mut self) -> Option<()> {
+        let rest = self.text.as_bytes().get(self.at..)?;
+        self.at += mask::end_of_container(rest)?;
+        Some(())
     }
 
     /// From behind the opening quote to behind the closing one.
@@ -206,7 +199,7 @@ impl<'a> Scanner<'a> {
         let bytes = self.text.as_bytes();
         let mut escaped = false;
         loop {
-            self.at += plain_prefix(bytes.get(self.at..)?);
+            self.at += mask::plain_prefix(bytes.get(self.at..)?);
             match bytes.get(self.at)? {
                 b'"' => {
                     let raw = self.text.get(start..self.at)?;
@@ -230,33 +223,6 @@ impl<'a> Scanner<'a> {
             }
         }
     }
-}
-
-/// How many leading bytes are neither quote, backslash nor control character; it may stop early.
-#[inline]
-fn plain_prefix(bytes: &[u8]) -> usize {
-    const ONES: u64 = u64::MAX / 255;
-    const HIGH: u64 = ONES << 7;
-    let mut length = 0;
-    for chunk in bytes.chunks_exact(8) {
-        let Some(word) = chunk.first_chunk::<8>() else {
-            return length;
-        };
-        let word = u64::from_le_bytes(*word);
-        // Each term raises the high bit of the bytes it looks for. A borrow can only raise bits
-        // above a byte that was found, so the lowest raised bit is always right.
-        let quote = word ^ (ONES * 0x22);
-        let slash = word ^ (ONES * 0x5C);
-        let found = (quote.wrapping_sub(ONES) & !quote)
-            | (slash.wrapping_sub(ONES) & !slash)
-            | (word.wrapping_sub(ONES * 0x20) & !word);
-        let found = found & HIGH;
-        if found != 0 {
-            return length + (found.trailing_zeros() / 8) as usize;
-        }
-        length += 8;
-    }
-    length
 }
 
 /// The bytes that a scalar other than a string is made of.
@@ -296,48 +262,6 @@ fn is_number(word: &[u8]) -> bool {
     rest.is_empty()
 }
 
-/// What closes each open bracket, innermost last: one bit a level.
-struct Nesting {
-    bits: [u64; MAX_DEPTH.div_ceil(64)],
-    depth: usize,
-}
-
-impl Default for Nesting {
-    fn default() -> Self {
-        Self {
-            bits: [0; MAX_DEPTH.div_ceil(64)],
-            depth: 0,
-        }
-    }
-}
-
-impl Nesting {
-    fn push(&mut self, close: u8) -> Option<()> {
-        if self.depth >= MAX_DEPTH {
-            return None;
-        }
-        let word = self.bits.get_mut(self.depth / 64)?;
-        let bit = 1 << (self.depth % 64);
-        if close == b'}' {
-            *word |= bit;
-        } else {
-            *word &= !bit;
-        }
-        self.depth += 1;
-        Some(())
-    }
-
-    fn pop(&mut self) {
-        self.depth = self.depth.saturating_sub(1);
-    }
-
-    fn innermost(&self) -> Option<u8> {
-        let level = self.depth.checked_sub(1)?;
-        let set = self.bits.get(level / 64)? >> (level % 64) & 1 == 1;
-        Some(if set { b'}' } else { b']' })
-    }
-}
-
 #[cfg(test)]
 #[allow(
     clippy::unwrap_used,
@@ -349,7 +273,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn valid(text: &str) -> bool {
+    /// Whether a text is one value with nothing behind it.
+    fn passes(text: &str) -> bool {
         let mut scanner = Scanner::new(text);
         scanner.skip_value().is_some() && scanner.at_end()
     }
@@ -369,9 +294,10 @@ mod tests {
             r#"{"a":[1,{"b":null}],"c":"\u00e9\"\\"}"#,
             "[[[]],{},true]",
             r#""abcdefghijklmnop\"q""#,
+            r#"{"a":"}]\\"}"#,
         ] {
             assert!(serde_says(text), "{text}");
-            assert!(valid(text), "{text}");
+            assert!(passes(text), "{text}");
         }
     }
 
@@ -380,43 +306,41 @@ mod tests {
         for text in [
             "",
             "{",
-            "[1,]",
-            "{\"a\":}",
-            "{\"a\" 1}",
-            "{,}",
             "01",
             "1.",
             ".5",
             "+1",
             "1e",
+            "-",
             "tru",
             "\"\n\"",
             r#""\x""#,
             r#""\u12g4""#,
-            "[1 2]",
-            "[1}",
-            "{\"a\":1]",
+            "[1}]",
             "1 1",
             "\"abc",
+            r#"{"a":"}"#,
+            r#"["\"]"#,
+            "nan",
+            "-NaN",
         ] {
             assert!(!serde_says(text), "{text}");
-            assert!(!valid(text), "{text}");
+            assert!(!passes(text), "{text}");
         }
     }
 
     #[test]
     fn passes_the_words_for_no_number() {
-        assert!(valid("[NaN,Infinity,-Infinity]"));
-        assert!(!valid("[nan]"));
-        assert!(!valid("[-NaN]"));
+        for word in ["NaN", "Infinity", "-Infinity"] {
+            assert_eq!(Scanner::new(word).scalar(), Some(Scalar::Number(word)));
+        }
     }
 
     #[test]
-    fn depth_is_bounded_without_recursion() {
-        let nest = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
-        assert!(valid(&nest(MAX_DEPTH)));
-        assert!(!valid(&nest(1_000_000)));
-        assert!(!valid(&"{\"a\":".repeat(1_000_000)));
+    fn depth_costs_no_stack() {
+        let depth = 1_000_000;
+        assert!(passes(&("[".repeat(depth) + &"]".repeat(depth))));
+        assert!(!passes(&"{\"a\":".repeat(depth)));
     }
 
     #[test]
@@ -444,8 +368,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_serde(text in r#"([\[\]{},: ]|"a\\?"|[0-9eE.+\-]{1,3}|true|null|"\\u00[0-9a-g]{2}")*"#) {
-            prop_assert_eq!(valid(&text), serde_says(&text));
+        fn scalars_as_serde(text in r#"("a\\?"|[0-9eE.+\-]{1,5}|true|null|"\\u00[0-9a-g]{2}")"#) {
+            prop_assert_eq!(passes(&text), serde_says(&text));
+        }
+
+        #[test]
+        fn skips_exactly_one_value(
+            text in r#"([\[\]{},: ]|"[a{\[}]{0,70}(\\["\\])*"|[0-9]|true){0,40}"#,
+            tail in "[ ,}]",
+        ) {
+            if serde_says(&text) {
+                let longer = format!("{text}{tail}1");
+                let mut scanner = Scanner::new(&longer);
+                prop_assert_eq!(scanner.skip_value(), Some(()));
+                let rest = &longer[scanner.at..];
+                let expected = format!("{tail}1");
+                prop_assert_eq!(rest.trim_start(), expected.trim_start());
+            }
         }
 
         #[test]

@@ -11,7 +11,7 @@ use super::MAX_SCHEMA_DEPTH;
 /// nullable.
 ///
 /// Bounds exist for whole numbers, floating-point numbers, decimals, dates, timestamps and strings;
-/// null counts for every leaf, where a list or map is one leaf. A struct without leaves is left
+/// null counts for every leaf, where a list, map or variant is one leaf. A struct without leaves is left
 /// out, and so is what lies more than 100 structs deep.
 pub fn stats_schema(data_fields: &Fields) -> Fields {
     let bounds = mirror(data_fields, 0, &|leaf| bound_type(leaf));
@@ -36,6 +36,7 @@ pub fn stats_schema(data_fields: &Fields) -> Fields {
 fn mirror(fields: &Fields, depth: usize, leaf: &dyn Fn(&DataType) -> Option<DataType>) -> Fields {
     let image = |field: &FieldRef| {
         let data_type = match field.data_type() {
+            variant if is_variant(variant) => leaf(variant)?,
             DataType::Struct(_) if depth >= MAX_SCHEMA_DEPTH => return None,
             DataType::Struct(fields) => {
                 let fields = mirror(fields, depth + 1, leaf);
@@ -46,6 +47,24 @@ fn mirror(fields: &Fields, depth: usize, leaf: &dyn Fn(&DataType) -> Option<Data
         Some(Arc::new(Field::new(field.name(), data_type, true)))
     };
     fields.iter().filter_map(image).collect()
+}
+
+/// A variant stands in Arrow as a struct, but its bounds are opaque texts and it has one null count.
+fn is_variant(data_type: &DataType) -> bool {
+    let DataType::Struct(fields) = data_type else {
+        return false;
+    };
+    let is_bytes = |field: &FieldRef| {
+        matches!(
+            field.data_type(),
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView
+        )
+    };
+    fields.len() == 2
+        && fields.iter().all(is_bytes)
+        && ["metadata", "value"]
+            .iter()
+            .all(|name| fields.find(name).is_some())
 }
 
 fn bound_type(leaf: &DataType) -> Option<DataType> {
@@ -98,6 +117,13 @@ mod tests {
             field("flags", structure(vec![field("f", DataType::Boolean)])),
             field("name", DataType::Utf8View),
             field("l", list),
+            field(
+                "v",
+                structure(vec![
+                    field("metadata", DataType::Binary),
+                    field("value", DataType::Binary),
+                ]),
+            ),
         ]);
         let nullable = |name: &str, data_type| Field::new(name, data_type, true);
         let bounds = structure(vec![
@@ -114,6 +140,7 @@ mod tests {
             nullable("flags", structure(vec![count("f")])),
             count("name"),
             count("l"),
+            count("v"),
         ]);
         let expected = Fields::from(vec![
             nullable("numRecords", DataType::Int64),
