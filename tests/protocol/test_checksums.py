@@ -145,20 +145,6 @@ def test_a_checksum_that_lies_is_found_out_by_replay(
         opened(log, strict=True).files()
 
 
-def test_a_checksum_that_lies_about_transactions_does_not_change_them(
-    log: logs.LogBuilder,
-) -> None:
-    log.create(SCHEMA, logs.txn("a", 5), logs.add("f"))
-    log.checksum(0, setTransactions=[{"appId": "a", "version": 99}])
-
-    try:
-        found = dict(opened(log).transactions)
-    except dr.CorruptTableError as error:
-        assert logs.checksum_name(0) in str(error)
-    else:
-        assert found == {"a": 5}
-
-
 @pytest.mark.parametrize("where", ["metadata", "protocol"])
 def test_a_checksum_that_contradicts_the_commit_beside_it_is_found_out(
     log: logs.LogBuilder, where: str

@@ -284,11 +284,3 @@ def test_a_schema_that_is_none_is_refused_by_name(log: logs.LogBuilder, schema: 
     with pytest.raises((dr.CorruptTableError, dr.UnsupportedFeatureError)) as caught:
         assert opened(log).schema is None
     assert caught.value.code
-
-
-def test_a_field_with_no_partition_column_of_that_name_is_noticed(log: logs.LogBuilder) -> None:
-    log.create(SCHEMA, partition_columns=["absent"])
-
-    with pytest.raises(dr.CorruptTableError) as caught:
-        opened(log).files(columns=["partitionValues_parsed"])
-    assert "absent" in str(caught.value)

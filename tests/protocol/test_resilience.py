@@ -161,15 +161,18 @@ def test_several_broken_checkpoints_are_each_told_of(log: logs.LogBuilder) -> No
     assert all(told(snapshot, path.name) for path in broken)
 
 
-def test_a_checkpoint_without_protocol_is_passed_over(log: logs.LogBuilder) -> None:
+@pytest.mark.parametrize("absent", ["protocol", "metaData"])
+def test_a_checkpoint_that_decodes_and_lacks_the_protocol_is_an_error(
+    log: logs.LogBuilder, absent: str
+) -> None:
+    """As for the reference: the log says what the table is, and this one says it is none."""
     commits(log, 4)
-    rows = [row for row in log.state(3).actions() if "protocol" not in row]
+    rows = [row for row in log.state(3).actions() if absent not in row]
     path = logs.write_checkpoint(log.table, 3, rows)
 
-    snapshot = opened(log)
-
-    assert paths(snapshot) == names(4)
-    assert told(snapshot, path.name)
+    with pytest.raises(dr.CorruptTableError) as caught:
+        opened(log)
+    assert path.name in str(caught.value)
 
 
 def test_a_checkpoint_that_disappears_while_it_is_used(log: logs.LogBuilder) -> None:

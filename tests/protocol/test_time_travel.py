@@ -1,6 +1,5 @@
 """Versions by their time: of the file, of the commit, or first the one and then the other."""
 
-
 from __future__ import annotations
 
 import datetime as dt

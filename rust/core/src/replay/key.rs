@@ -180,23 +180,109 @@ fn not_text(name: &'static str) -> Error {
     )
 }
 
-/// One spelling for all that the reference takes for the same file: `/x`, `file:/x` and `file:///x`
-/// are one; relative paths are what they are, byte by byte.
+/// One spelling for all that the reference takes for the same file. It normalises the URI and
+/// decodes nothing, but for absolute paths without a scheme, which it decodes, qualifies with the
+/// table's file system and encodes again.
 fn canonical<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
+    if is_plain(path.as_bytes()) {
+        return Cow::Borrowed(path);
+    }
     if path.starts_with('/') {
-        return Cow::Owned(format!(
-            "{base}{}",
-            percent_decode_str(path).decode_utf8_lossy()
-        ));
+        let decoded = percent_decode_str(path).decode_utf8_lossy();
+        let path = normalized(&decoded);
+        return Cow::Owned(format!("{base}{}", encoded(path.trim_end_matches('/'))));
     }
     let Some((scheme, rest)) = split_scheme(path) else {
-        return Cow::Borrowed(path);
+        return Cow::Owned(normalized(path));
     };
-    let rest = percent_decode_str(rest).decode_utf8_lossy();
-    if scheme.eq_ignore_ascii_case("file") {
-        return Cow::Owned(format!("file:/{}", rest.trim_start_matches('/')));
+    let (authority, path) = match rest.strip_prefix("//") {
+        Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
+        None => ("", rest),
+    };
+    let slashes = if authority.is_empty() { "" } else { "//" };
+    let scheme = scheme.to_ascii_lowercase();
+    Cow::Owned(format!("{scheme}:{slashes}{authority}{}", normalized(path)))
+}
+
+/// Whether a path is relative and has nothing to normalise, as nearly all have.
+fn is_plain(path: &[u8]) -> bool {
+    let marked = |found, byte: &u8| found | matches!(byte, b':' | b'%');
+    let paired = |found, (first, second): (&u8, &u8)| {
+        found | ((*first == b'/') & matches!(second, b'/' | b'.'))
+    };
+    !matches!(path.first(), Some(b'/' | b'.'))
+        && !path.iter().fold(false, marked)
+        && !path.iter().zip(path.iter().skip(1)).fold(false, paired)
+}
+
+/// Without empty segments, `.` and `..` where they lead somewhere, and with escapes in capitals.
+fn normalized(path: &str) -> String {
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in path
+        .split('/')
+        .filter(|segment| !matches!(*segment, "" | "."))
+    {
+        if segment == ".." && segments.last().is_some_and(|last| *last != "..") {
+            segments.pop();
+        } else {
+            segments.push(segment);
+        }
     }
-    Cow::Owned(format!("{scheme}:{rest}"))
+    let mut text = String::with_capacity(path.len());
+    for (index, segment) in segments.iter().enumerate() {
+        if index > 0 || path.starts_with('/') {
+            text.push('/');
+        }
+        text.push_str(segment);
+    }
+    if path.len() > 1 && path.ends_with('/') {
+        text.push('/');
+    }
+    let mut escape = 0;
+    text.chars()
+        .map(|char| {
+            escape = if char == '%' {
+                2
+            } else {
+                i32::max(escape - 1, -1)
+            };
+            if escape >= 0 {
+                char.to_ascii_uppercase()
+            } else {
+                char
+            }
+        })
+        .collect()
+}
+
+/// With what a URI does not allow in a path as escapes; what is not ASCII stays.
+fn encoded(path: &str) -> String {
+    let mut text = String::with_capacity(path.len());
+    for char in path.chars() {
+        let forbidden = matches!(
+            char,
+            ' ' | '"'
+                | '#'
+                | '%'
+                | '<'
+                | '>'
+                | '?'
+                | '['
+                | ']'
+                | '\\'
+                | '^'
+                | '`'
+                | '{'
+                | '|'
+                | '}'
+        );
+        if char.is_ascii_control() || forbidden {
+            text.push_str(&format!("%{:02X}", u32::from(char)));
+        } else {
+            text.push(char);
+        }
+    }
+    text
 }
 
 /// The scheme of an absolute URI and what follows its colon.
@@ -224,6 +310,38 @@ mod tests {
         assert_ne!(one, keys.key("some/with%20space/p@%23h", None));
         let keys = Keys::below("s3://bucket/table");
         assert_eq!(keys.key("/x", None), keys.key("s3://bucket/x", None));
+    }
+
+    /// Pairs that delta-spark 4.3.0 was asked about.
+    #[test]
+    fn spellings_are_one_file_where_they_are_for_the_reference() {
+        let keys = Keys::below("file:///data/table");
+        let same = |one: &str, other: &str| keys.key(one, None) == keys.key(other, None);
+        for (one, other) in [
+            ("%E7%8C%AB", "%e7%8c%ab"),
+            ("d=1/a", "d=1//a"),
+            ("./a", "a"),
+            ("x/../a", "a"),
+            ("/data//x", "/data/x"),
+            ("/data/x/", "file:/data/x"),
+            ("/data/a%20b", "file:///data/a%20b"),
+            ("FILE:///data/x", "file:///data/x"),
+            ("file:/data/../x", "/x"),
+            ("s3://b/x", "s3://b//x"),
+        ] {
+            assert!(same(one, other), "{one} and {other}");
+        }
+        for (one, other) in [
+            ("%61", "a"),
+            ("%E7%8C%AB", "猫"),
+            ("a%2Fb", "a/b"),
+            ("A", "a"),
+            ("file:///data/%61", "/data/a"),
+            ("file://localhost/data/x", "file:///data/x"),
+            ("../a", "a"),
+        ] {
+            assert!(!same(one, other), "{one} and {other}");
+        }
     }
 
     #[test]

@@ -173,7 +173,11 @@ fn check(metadata: &ParquetMetaData, length: u64) -> Result<()> {
         }
         if group.num_rows() == 0 {
             // Some writers leave an empty group behind, with offsets that mean nothing.
-            if group.columns().iter().any(|column| column.num_values() != 0) {
+            if group
+                .columns()
+                .iter()
+                .any(|column| column.num_values() != 0)
+            {
                 return lie("a row group claims no rows, and its columns have values");
             }
             continue;
