@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::recover::pass_over;
+use super::recover::{missing_sidecar, pass_over};
 use super::verify::check_definition;
 use super::{Checksum, Definition, Inner, Snapshot, refused};
 use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
@@ -56,7 +56,7 @@ pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapsh
         }
         let error = match open(source, segment.clone(), warnings, strict) {
             Ok(snapshot) => return Ok(snapshot),
-            Err(error) => error,
+            Err(error) => missing_sidecar(error),
         };
         let Some(warning) = pass_over(&error, &segment, &mut avoid).filter(|_| !strict) else {
             return Err(first.unwrap_or(error));

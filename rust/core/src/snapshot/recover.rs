@@ -57,6 +57,22 @@ pub(super) fn pass_over(
     ))
 }
 
+/// A sidecar that is not there is the checkpoint's fault, not the storage's.
+pub(super) fn missing_sidecar(error: Error) -> Error {
+    let Some(path) = error
+        .path()
+        .filter(|path| path.starts_with(SIDECAR_DIRECTORY))
+    else {
+        return error;
+    };
+    if error.code() != "storage.not_found" {
+        return error;
+    }
+    let message = "the checkpoint names this sidecar, and it is not there: restore it, or delete the checkpoint if \
+                   the commits before it are still in the log";
+    Error::corrupt("checkpoint.sidecar_missing", message).at_path(path.to_owned())
+}
+
 impl Snapshot {
     /// Does `work` on the segment; when a checkpoint or a compacted file proves to be unreadable, on
     /// the next best segment of the same version.
@@ -71,7 +87,7 @@ impl Snapshot {
             let segment = self.segment();
             let error = match work(&segment) {
                 Ok(done) => return Ok(done),
-                Err(error) => self.located(error),
+                Err(error) => self.located(missing_sidecar(error)),
             };
             let Some(warning) = pass_over(&error, &segment, &mut avoid).filter(|_| !self.0.strict)
             else {
