@@ -119,9 +119,11 @@ def judged(
     if name == "_last_checkpoint":
         return f"the hint changed the answer to {answer}"
     try:
-        expected = judge.answer_of(
-            judge.replayed(reread(bench, kind, name, content)), tables.LATEST
-        )
+        model = judge.replayed(reread(bench, kind, name, content))
+        if kind == "checksum":  # it has both, and may be asked first
+            model.protocol = model.protocol or bench.logs[kind].state().protocol
+            model.metadata = model.metadata or bench.logs[kind].state().metadata
+        expected = judge.answer_of(model, tables.LATEST)
     except judge.Unclear:
         return "unclear"
     except judge.Malformed as error:

@@ -74,7 +74,7 @@ def _action(row: dict[str, Any]) -> dict[str, Any]:
             continue
         present = {name: value for name, value in body.items() if value is not None}
         for name in ("partitionValues", "tags", "configuration"):
-            if name in present:
+            if isinstance(present.get(name), list):
                 present[name] = dict(present[name])
         action[kind] = present
     return action
