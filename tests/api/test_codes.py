@@ -79,6 +79,12 @@ def numbers_for_paths(table: pa.Table) -> pa.Table:
     return table.set_column(table.column_names.index("add"), "add", pa.array(adds))
 
 
+def checkpoint_without_its_sidecars(log: logs.LogBuilder) -> None:
+    log.checkpoint(version=1, kind="v2-parquet", parts=1)
+    [sidecar] = (logs.log_dir(log.table) / "_sidecars").iterdir()
+    sidecar.unlink()
+
+
 def footer_that_promises_more_rows(log: logs.LogBuilder) -> None:
     """Raises every count of 5,000 in the footer by one: a varint of two bytes, 10,000 doubled."""
     log.commit(*(logs.add(f"f{n}") for n in range(5_000 - 6)))
@@ -160,6 +166,7 @@ REFUSED = [
         path=CHECKPOINT,
     ),
     Refused("checkpoint.columns", CORRUPT, checkpoint_of(numbers_for_paths), strict, CHECKPOINT),
+    Refused("checkpoint.sidecar_missing", CORRUPT, checkpoint_without_its_sidecars, strict),
     Refused("checkpoint.rows", CORRUPT, footer_that_promises_more_rows, strict),
     Refused("hint.corrupt", CORRUPT, replace("_last_checkpoint", b"{"), strict, HINT),
     Refused("checksum.unreadable", CORRUPT, replace(logs.checksum_name(2), b"{"), strict, CHECKSUM),
