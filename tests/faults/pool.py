@@ -39,7 +39,7 @@ class Worker:
         line = process.stdout.readline()
         if not line:
             code = process.wait()
-            self.process = None
+            self.close()
             return {"untyped": f"the process died with {code}"}
         found: dict[str, Any] = json.loads(line)
         if found["resident"] > MEMORY:
@@ -50,9 +50,10 @@ class Worker:
     def close(self) -> None:
         """Ends the process, whatever it does."""
         if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process = None
+            process, self.process = self.process, None
+            process.kill()
+            with process:  # closes its pipes and waits for it
+                pass
 
     def _running(self) -> subprocess.Popen[str]:
         if self.process is None:

@@ -67,7 +67,8 @@ def _keep(log: logs.LogBuilder, kind: str) -> None:
         log.checksum(LATEST)
         return
     cleaned = kind.endswith(" cleaned")
-    log.checkpoint(CHECKPOINT, kind=kind.removesuffix(" cleaned"))
+    # without pyarrow's own schema beside Parquet's: only pyarrow reads it, and only it stumbles
+    log.checkpoint(CHECKPOINT, kind=kind.removesuffix(" cleaned"), store_schema=False)
     if cleaned:
         log.delete_commits(CHECKPOINT)
 
