@@ -21,7 +21,17 @@ SOMETHING_ELSE = {"txn.version": "the name of a field"}
 UNIT_TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\(crate\) )?mod \w+ \{")
 
 #: Codes that no test can bring about, each with its reason.
-EXCEPTIONS: dict[str, str] = {}
+EXCEPTIONS: dict[str, str] = {
+    "checksum.json": "comes out inside of checksum.unreadable, which has a test",
+    "commit.columns": "guards the engine's own columns; no bytes of a commit get there",
+    "last_checkpoint.json": "comes out inside of hint.corrupt, which has a test",
+    "log.columns": "guards the engine's own columns; no bytes of a log get there",
+    "partition_value.map": "guards a column that the decoders always build as a map",
+    "stats.text": "guards text that the Parquet decoder has checked",
+    "stats.too_large": "takes 2 GiB of statistics in one batch",
+    "storage.read_only": "what a new kind of store says until it learns to write",
+    "storage.threads": "takes a process that may start no thread; root always may",
+}
 
 
 def without_tests(path: Path) -> str:

@@ -1,22 +1,64 @@
 //! Arrow data on its way out, by the C data interface: nothing is copied, and whoever pulls a
 //! stream needs no interpreter lock.
 
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, to_ffi};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, SchemaRef};
-use deltareplay_core::error::Result;
+use deltareplay_core::error::{Error, Result};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::gate::{detached, panic_message};
 
-/// Batches that are read as they are pulled.
-pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+/// Batches that are read as they are pulled, in the process that began them: behind them may stand
+/// threads, and a forked child has none of those.
+pub(crate) struct Batches {
+    process: u32,
+    inner: ManuallyDrop<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>>,
+}
+
+impl Batches {
+    fn new(inner: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>) -> Self {
+        Self {
+            process: std::process::id(),
+            inner: ManuallyDrop::new(inner),
+        }
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.process != std::process::id() {
+            return Some(Err(forked()));
+        }
+        self.inner.next()
+    }
+}
+
+impl Drop for Batches {
+    fn drop(&mut self) {
+        // In a forked child, waiting for the threads to end would never end itself.
+        if self.process == std::process::id() {
+            // SAFETY: nobody uses `inner` after this, for `self` is going.
+            unsafe { ManuallyDrop::drop(&mut self.inner) }
+        }
+    }
+}
+
+fn forked() -> Error {
+    Error::invalid(
+        "internal.forked",
+        "these batches were begun before the process forked: begin them anew in the child",
+    )
+}
 
 /// A schema; `pyarrow.schema()` takes it.
 #[pyclass(module = "deltareplay._native", frozen)]
@@ -52,7 +94,7 @@ impl ArrowTable {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema); // a wish, not a demand: the consumer casts
-        let batches = Box::new(self.batches.clone().into_iter().map(Ok));
+        let batches = Batches::new(Box::new(self.batches.clone().into_iter().map(Ok)));
         stream_capsule(py, Arc::clone(&self.schema), batches)
     }
 }
@@ -84,15 +126,28 @@ impl ArrowBatch {
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct BatchIterator {
     schema: SchemaRef,
+    process: u32,
     batches: Mutex<Option<Batches>>,
 }
 
 impl BatchIterator {
-    pub(crate) fn new(schema: SchemaRef, batches: Batches) -> Self {
+    pub(crate) fn new(
+        schema: SchemaRef,
+        batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>,
+    ) -> Self {
         Self {
             schema,
-            batches: Mutex::new(Some(batches)),
+            process: std::process::id(),
+            batches: Mutex::new(Some(Batches::new(batches))),
         }
+    }
+
+    /// The batches, unless another process began them: then even the lock may be held for ever.
+    fn lock(&self) -> Result<MutexGuard<'_, Option<Batches>>> {
+        if self.process != std::process::id() {
+            return Err(forked());
+        }
+        Ok(self.batches.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -107,7 +162,7 @@ impl BatchIterator {
     /// The next batch, or None after the last one. Errors come typed, and Ctrl-C is heard.
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<ArrowBatch>> {
         let found = detached(py, || {
-            let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut batches = self.lock()?;
             let next = batches.as_mut().and_then(Iterator::next).transpose();
             if !matches!(next, Ok(Some(_))) {
                 *batches = None; // at the end, and after an error, nothing is kept
@@ -125,10 +180,7 @@ impl BatchIterator {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema); // a wish, not a demand: the consumer casts
-        let batches = detached(py, || {
-            let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
-            Ok(batches.take())
-        })?;
+        let batches = detached(py, || Ok(self.lock()?.take()))?;
         let Some(batches) = batches else {
             return Err(PyRuntimeError::new_err("these batches were read before"));
         };

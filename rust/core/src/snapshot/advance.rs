@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::files::{keyed, project};
+use super::files::{keyed, project, settled};
 use super::load::{empty_commits, load, read_checksum};
 use super::{Definition, Inner, Snapshot, lock, refused};
 use crate::codec::commit::{ActionBatch, Wanted};
@@ -198,7 +198,7 @@ fn advance_files(
     for batch in batches.iter().rev() {
         let live = reconciler.older(batch)?;
         if let Some(rows) = live.adds {
-            added.push((project(&rows, kept.fields())?, live.add_keys));
+            added.push((settled(project(&rows, kept.fields())?)?, live.add_keys));
         }
     }
     added.reverse();

@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{BooleanArray, RecordBatch};
+use arrow_buffer::BooleanBuffer;
 use arrow_schema::SchemaRef;
 
 use super::columns::FileColumns;
@@ -59,6 +60,24 @@ pub(super) fn project(rows: &RecordBatch, fields: &[FileField]) -> Result<Record
         })
 }
 
+/// Live rows as a snapshot has them: that an `add` changed data is news of its commit, not of the
+/// state, so `dataChange` is false throughout, as in the reference's snapshots and checkpoints.
+pub(super) fn settled(rows: RecordBatch) -> Result<RecordBatch> {
+    let Ok(column) = rows.schema_ref().index_of(FileField::DataChange.name()) else {
+        return Ok(rows);
+    };
+    let mut columns = rows.columns().to_vec();
+    if let Some(column) = columns.get_mut(column) {
+        *column = Arc::new(BooleanArray::new(
+            BooleanBuffer::new_unset(rows.num_rows()),
+            None,
+        ));
+    }
+    RecordBatch::try_new(rows.schema(), columns).map_err(|cause| {
+        Error::corrupt("log.columns", "a file action lacks a column").because(cause)
+    })
+}
+
 /// A segment replayed down to its checkpoint, whose rows are still to come.
 struct Replay {
     /// Live adds of the tail, newest batch first.
@@ -105,7 +124,9 @@ impl Replay {
         for batch in batches.into_iter().rev() {
             let live = reconciler.older(&batch)?;
             if let Some(rows) = live.adds {
-                replay.adds.push((project(&rows, adds)?, live.add_keys));
+                replay
+                    .adds
+                    .push((settled(project(&rows, adds)?)?, live.add_keys));
             }
             if let Some(rows) = live.removes {
                 replay.removes.push(project(&rows, removes)?);
@@ -209,10 +230,10 @@ impl Snapshot {
             let mut chunks = checkpoint.rows(&selection)?.collect::<Result<Vec<_>>>()?;
             chunks.sort_by_key(|(unit, _)| *unit); // stable: rows of a unit come in order
             for (_, KeyedRows { rows, keys }) in chunks {
-                files.push(rows, keys)?;
+                files.push(settled(rows)?, keys)?;
             }
             if let Some(KeyedRows { rows, keys }) = checkpoint.inline_rows(&selection)? {
-                files.push(rows, keys)?;
+                files.push(settled(rows)?, keys)?;
             }
         }
         for (rows, keys) in std::mem::take(&mut replay.adds).into_iter().rev() {
@@ -266,7 +287,9 @@ impl Snapshot {
         batches
             .ready
             .extend(replay.adds.into_iter().map(|(rows, _)| rows));
-        batches.ready.extend(inline.map(|inline| inline.rows));
+        batches
+            .ready
+            .extend(inline.map(|inline| settled(inline.rows)).transpose()?);
         batches.stream = stream;
         let _ = self.0.state.set(Arc::new(replay.state)); // the same, if another thread was first
         Ok(batches)
@@ -431,7 +454,7 @@ impl FileBatches {
     fn pull(&mut self) -> Option<Result<RecordBatch>> {
         let streamed = self.stream.as_mut().and_then(Iterator::next);
         let next = streamed
-            .map(|next| next.map(|(_, keyed)| keyed.rows))
+            .map(|next| next.and_then(|(_, keyed)| settled(keyed.rows)))
             .or_else(|| self.ready.pop_front().map(Ok));
         let Some(next) = next else {
             let total = self

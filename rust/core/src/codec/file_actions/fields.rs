@@ -1,0 +1,150 @@
+//! The fields of `add`, `remove` and `cdc`: their names, their order and their Arrow types.
+//!
+//! Protocol: "Add File and Remove File", "Add CDC File".
+
+use std::sync::{Arc, LazyLock};
+
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+
+/// A field of a file action, by the protocol's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FileField {
+    /// `path`, exactly as the log has it.
+    Path,
+    /// `partitionValues`.
+    PartitionValues,
+    /// `size` in bytes.
+    Size,
+    /// `modificationTime`, milliseconds since the epoch.
+    ModificationTime,
+    /// `deletionTimestamp`, milliseconds since the epoch.
+    DeletionTimestamp,
+    /// `dataChange`.
+    DataChange,
+    /// `extendedFileMetadata`.
+    ExtendedFileMetadata,
+    /// `stats`, JSON text.
+    Stats,
+    /// `tags`.
+    Tags,
+    /// `deletionVector`, the descriptor.
+    DeletionVector,
+    /// `baseRowId`.
+    BaseRowId,
+    /// `defaultRowCommitVersion`.
+    DefaultRowCommitVersion,
+    /// `clusteringProvider`.
+    ClusteringProvider,
+}
+
+use FileField as F;
+
+/// The fields of `add`, in the order in which they are handed out.
+pub const ADD_FIELDS: [FileField; 11] = [
+    F::Path,
+    F::PartitionValues,
+    F::Size,
+    F::ModificationTime,
+    F::DataChange,
+    F::Stats,
+    F::Tags,
+    F::DeletionVector,
+    F::BaseRowId,
+    F::DefaultRowCommitVersion,
+    F::ClusteringProvider,
+];
+
+/// The fields of `remove`, in the order in which they are handed out.
+pub const REMOVE_FIELDS: [FileField; 11] = [
+    F::Path,
+    F::DeletionTimestamp,
+    F::DataChange,
+    F::ExtendedFileMetadata,
+    F::PartitionValues,
+    F::Size,
+    F::Stats,
+    F::Tags,
+    F::DeletionVector,
+    F::BaseRowId,
+    F::DefaultRowCommitVersion,
+];
+
+/// The fields of `cdc`.
+pub const CDC_FIELDS: [FileField; 5] =
+    [F::Path, F::PartitionValues, F::Size, F::DataChange, F::Tags];
+
+/// The fields of a deletion vector's descriptor.
+pub static DELETION_VECTOR_FIELDS: LazyLock<Fields> = LazyLock::new(|| {
+    Fields::from(vec![
+        Field::new("storageType", DataType::Utf8, true),
+        Field::new("pathOrInlineDv", DataType::Utf8, true),
+        Field::new("offset", DataType::Int32, true),
+        Field::new("sizeInBytes", DataType::Int32, true),
+        Field::new("cardinality", DataType::Int64, true),
+    ])
+});
+
+/// `map<string, string>` as it is handed out.
+pub static STRING_MAP: LazyLock<DataType> = LazyLock::new(|| {
+    let entries = Fields::from(vec![
+        Field::new("key", DataType::Utf8, false),
+        Field::new("value", DataType::Utf8, true),
+    ]);
+    DataType::Map(
+        Arc::new(Field::new("entries", DataType::Struct(entries), false)),
+        false,
+    )
+});
+
+impl FileField {
+    /// The protocol's name of the field.
+    pub fn name(self) -> &'static str {
+        match self {
+            F::Path => "path",
+            F::PartitionValues => "partitionValues",
+            F::Size => "size",
+            F::ModificationTime => "modificationTime",
+            F::DeletionTimestamp => "deletionTimestamp",
+            F::DataChange => "dataChange",
+            F::ExtendedFileMetadata => "extendedFileMetadata",
+            F::Stats => "stats",
+            F::Tags => "tags",
+            F::DeletionVector => "deletionVector",
+            F::BaseRowId => "baseRowId",
+            F::DefaultRowCommitVersion => "defaultRowCommitVersion",
+            F::ClusteringProvider => "clusteringProvider",
+        }
+    }
+
+    /// The field of that name among `fields`.
+    pub fn by_name(name: &str, fields: &[FileField]) -> Option<FileField> {
+        fields.iter().copied().find(|field| field.name() == name)
+    }
+
+    /// The Arrow type of the column.
+    pub fn data_type(self) -> DataType {
+        match self {
+            F::Path | F::Stats | F::ClusteringProvider => DataType::Utf8,
+            F::PartitionValues | F::Tags => STRING_MAP.clone(),
+            F::DataChange | F::ExtendedFileMetadata => DataType::Boolean,
+            F::DeletionVector => DataType::Struct(DELETION_VECTOR_FIELDS.clone()),
+            F::Size
+            | F::ModificationTime
+            | F::DeletionTimestamp
+            | F::BaseRowId
+            | F::DefaultRowCommitVersion => DataType::Int64,
+        }
+    }
+
+    /// The Arrow field of the column; every column but `path` may be null.
+    pub fn arrow(self) -> FieldRef {
+        Arc::new(Field::new(self.name(), self.data_type(), self != F::Path))
+    }
+}
+
+/// The Arrow schema of `fields`, in their order.
+pub fn schema_of(fields: &[FileField]) -> SchemaRef {
+    Arc::new(Schema::new(
+        fields.iter().map(|field| field.arrow()).collect::<Fields>(),
+    ))
+}
