@@ -171,6 +171,7 @@ def _version(name: str) -> int:
 @thorough(EXAMPLES // 3)
 @given(history=histories())
 def test_a_sound_log_gives_no_warning(history: History) -> None:
+    assume(all(history.commits))  # one without an action has no bytes, which is warned of
     history.broken.clear()
     history.hint = history.hint if history.hint in SOUND_HINTS else "newest"
     with written(history) as table:
