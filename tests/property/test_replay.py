@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from property.histories import BROKEN, CHECKPOINTS, HINTS, SOUND_HINTS, History, histories
 from property.model import Model, key
