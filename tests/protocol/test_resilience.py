@@ -175,6 +175,39 @@ def test_a_checkpoint_that_decodes_and_lacks_the_protocol_is_an_error(
     assert path.name in str(caught.value)
 
 
+def test_nothing_stays_of_a_file_that_was_passed_over(log: logs.LogBuilder) -> None:
+    """The lines before the broken one were read and believed until then."""
+    log.create(SCHEMA, logs.add("f"))
+    log.commit(logs.domain("d", "right"), logs.txn("a", 1))
+    log.commit(logs.add("g"))
+    lies = [logs.domain("d", "wrong"), logs.domain("e", "wrong"), logs.txn("a", 9)]
+    content = logs.json_lines(lies) + b'{"add":{"path":"h","size":}}\n'
+    logs.write_file(log.table, logs.compacted_name(1, 2), content)
+
+    snapshot = opened(log)
+
+    assert paths(snapshot) == ["f", "g"]
+    assert dict(snapshot.domain_metadata) == {"d": "right"}
+    assert dict(snapshot.transactions) == {"a": 1}
+    assert told(snapshot, logs.compacted_name(1, 2))
+
+
+def test_a_definition_out_of_a_file_that_was_passed_over_is_an_error(log: logs.LogBuilder) -> None:
+    commits(log, 3)
+    lies = [logs.metadata(logs.schema(other="string"))]
+    content = logs.json_lines(lies) + b'{"add":{"path":"h","size":}}\n'
+    logs.write_file(log.table, logs.compacted_name(1, 2), content)
+
+    try:
+        snapshot = opened(log)
+        found = paths(snapshot)
+    except dr.CorruptTableError as error:
+        assert logs.compacted_name(1, 2) in str(error)
+    else:
+        assert found == names(3)
+        assert snapshot.schema.names == ["id"]
+
+
 def test_a_checkpoint_that_disappears_while_it_is_used(log: logs.LogBuilder) -> None:
     commits(log, 5)
     snapshot = opened(log)

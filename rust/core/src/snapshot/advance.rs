@@ -3,7 +3,7 @@
 //! Protocol and metadata, the live files and everything else that did not change is shared with the
 //! older snapshot.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use super::files::{keyed, project, settled};
 use super::load::{empty_commits, load, read_checksum};
@@ -92,11 +92,11 @@ impl Snapshot {
             Some(kept) => Some(Arc::new(advance_files(source, kept, &batches)?)),
             None => None,
         };
-        let state = OnceLock::new();
-        if let Some(known) = self.0.state.get() {
+        let mut state = None;
+        if let Some(known) = lock(&self.0.state).as_ref() {
             let mut next = (**known).clone();
             batches.iter().for_each(|batch| next.newer(batch));
-            let _ = state.set(Arc::new(next)); // empty until here
+            state = Some(Arc::new(next));
         }
         let checksum = read_checksum(source, &segment, &mut warnings)?;
         if let Some(warning) = warnings.get(fresh).filter(|_| self.0.strict) {
@@ -117,14 +117,14 @@ impl Snapshot {
             segment: Mutex::new(Arc::new(segment)),
             warnings: Mutex::new(warnings),
             files: Mutex::new(files),
-            state,
+            state: Mutex::new(state),
         }));
         next.verify_advanced().map_err(located)?;
         Ok(next)
     }
 
     fn verify_advanced(&self) -> Result<()> {
-        if let Some(state) = self.0.state.get() {
+        if let Some(state) = lock(&self.0.state).as_ref() {
             self.verify_state(state)?;
         }
         match lock(&self.0.files).as_ref() {

@@ -240,7 +240,7 @@ impl Snapshot {
             files.push(rows, keys)?;
         }
         self.verify_files(&files)?;
-        let _ = self.0.state.set(Arc::new(replay.state)); // the same, if another thread was first
+        lock(&self.0.state).get_or_insert_with(|| Arc::new(replay.state));
         Ok(files)
     }
 
@@ -291,7 +291,7 @@ impl Snapshot {
             .ready
             .extend(inline.map(|inline| settled(inline.rows)).transpose()?);
         batches.stream = stream;
-        let _ = self.0.state.set(Arc::new(replay.state)); // the same, if another thread was first
+        lock(&self.0.state).get_or_insert_with(|| Arc::new(replay.state));
         Ok(batches)
     }
 
@@ -376,7 +376,7 @@ impl Snapshot {
     pub fn transactions(&self, source: &Source) -> Result<Vec<SetTransaction>> {
         let known = self.checksum_answers(|values| values.set_transactions.clone());
         let all = match known {
-            Some(known) if self.0.state.get().is_none() => known,
+            Some(known) if lock(&self.0.state).is_none() => known,
             _ => self.state(source)?.transactions.values().cloned().collect(),
         };
         let Some(retention) = self.properties().set_transaction_retention else {
@@ -392,7 +392,7 @@ impl Snapshot {
     /// The live domains.
     pub fn domain_metadata(&self, source: &Source) -> Result<Vec<DomainMetadata>> {
         match self.checksum_answers(|values| values.domain_metadata.clone()) {
-            Some(known) if self.0.state.get().is_none() => {
+            Some(known) if lock(&self.0.state).is_none() => {
                 Ok(known.into_iter().filter(|domain| !domain.removed).collect())
             }
             _ => Ok(self.state(source)?.domains.values().cloned().collect()),
@@ -400,13 +400,15 @@ impl Snapshot {
     }
 
     fn state(&self, source: &Source) -> Result<Arc<LogState>> {
-        if let Some(state) = self.0.state.get() {
+        if let Some(state) = lock(&self.0.state).as_ref() {
             return Ok(Arc::clone(state));
         }
         let state = self.recovering(source, |segment| super::load::read_state(source, segment))?;
         self.verify_state(&state)
             .map_err(|error| self.located(error))?;
-        Ok(Arc::clone(self.0.state.get_or_init(|| Arc::new(state))))
+        let state = Arc::new(state);
+        *lock(&self.0.state) = Some(Arc::clone(&state));
+        Ok(state)
     }
 }
 

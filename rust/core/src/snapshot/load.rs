@@ -3,7 +3,7 @@
 //! One read of the hint and one listing, then the checksum and the newest commit side by side; the
 //! tail and the checkpoint only where the checksum does not answer. No `add` is decoded.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use super::recover::{missing_sidecar, pass_over};
 use super::verify::check_definition;
@@ -99,13 +99,13 @@ fn open(
                 checksum.values.metadata.clone()?,
             ))
         });
-    let state = OnceLock::new();
+    let mut state = None;
     let (protocol, metadata) = match known {
         Some(known) => known,
         None => {
             let found = read_state(source, &segment).map_err(located)?;
             let both = definition_of(&found, &segment)?;
-            let _ = state.set(Arc::new(found)); // empty until here
+            state = Some(Arc::new(found));
             both
         }
     };
@@ -124,7 +124,7 @@ fn open(
         segment: Mutex::new(Arc::new(segment)),
         warnings: Mutex::new(warnings),
         files: Mutex::default(),
-        state,
+        state: Mutex::new(state),
     })))
 }
 

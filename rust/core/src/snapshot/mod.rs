@@ -3,7 +3,7 @@
 //! A snapshot knows its files of the log, its protocol and its metadata. The live data files are
 //! replayed when they are asked for, and then kept: `files` has that.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_schema::SchemaRef;
 
@@ -38,7 +38,7 @@ struct Inner {
     segment: Mutex<Arc<LogSegment>>,
     warnings: Mutex<Vec<LogWarning>>,
     files: Mutex<Option<Arc<ActiveFiles>>>,
-    state: OnceLock<Arc<LogState>>,
+    state: Mutex<Option<Arc<LogState>>>,
 }
 
 /// Protocol and metadata, and what follows from them; versions share it until one of them changes.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::load::read_state;
 use super::{Snapshot, lock};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::path::SIDECAR_DIRECTORY;
@@ -97,9 +98,20 @@ impl Snapshot {
             let Ok(next) = LogSegment::choose(&listing, Some(self.version()), &avoid) else {
                 return Err(first.unwrap_or(error));
             };
+            // what was read of the broken file is worth nothing, its protocol and metadata included
+            let state = read_state(source, &next).ok();
+            let definition = &self.0.definition;
+            let differs = state.as_ref().is_some_and(|state| {
+                state.protocol.as_ref() != Some(&definition.protocol)
+                    || state.metadata.as_ref() != Some(&definition.metadata)
+            });
+            if differs {
+                return Err(first.unwrap_or(error));
+            }
             first.get_or_insert(error);
             self.warn(warning)?;
             *lock(&self.0.segment) = Arc::new(next);
+            *lock(&self.0.state) = state.map(Arc::new);
         }
     }
 }
