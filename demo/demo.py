@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import deltareplay as dr
 from pyspark.sql import SparkSession
+
+import deltareplay as dr
 
 SAMPLE = Path(__file__).parent / "orders"
 
@@ -39,7 +40,7 @@ def main(uri: str) -> None:
     print(files.schema.to_string(show_field_metadata=False))
     for file in files.select(["path", "size", "deletionVector"]).to_pylist():
         vector = file["deletionVector"]
-        deleted = f"  {vector['cardinality']} rows deleted" if vector else ""
+        deleted = f"  deleted rows: {vector['cardinality']}" if vector else ""
         print(f"{file['size']:6}  {file['path']}{deleted}")
 
     title("The same as a Spark DataFrame")

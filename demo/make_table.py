@@ -52,7 +52,8 @@ def main(target: Path) -> None:
     spark.sql(
         f"CREATE TABLE delta.`{uri}` ({SCHEMA}) USING delta PARTITIONED BY (country) "
         "COMMENT 'Orders of a small shop' TBLPROPERTIES "
-        "('delta.enableDeletionVectors' = 'true', 'delta.checkpointInterval' = '5')"
+        "('delta.enableDeletionVectors' = 'true', 'delta.enableInCommitTimestamps' = 'true', "
+        "'delta.checkpointInterval' = '5')"
     )  # version 0
     for first in (0, 60, 120):  # versions 1 to 3
         rows(spark, first, 60).coalesce(1).write.format("delta").mode("append").save(uri)
@@ -65,6 +66,7 @@ def main(target: Path) -> None:
 
     for litter in target.rglob(".*.crc"):  # the local file system's own checksums, no part of Delta
         litter.unlink()
+    (target / "_delta_log" / "_staged_commits").rmdir()  # made empty for commits by a catalog
 
 
 if __name__ == "__main__":

@@ -84,10 +84,10 @@ def find_log(name: str, data: Path) -> Path:
     return data / name
 
 
-def run_bare(log: Path, columns: tuple[str, ...]) -> Figures:
+def run_bare(log: Path, columns: tuple[str, ...], profile: str) -> Figures:
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     [checkpoint] = (log / "_delta_log").glob("*.checkpoint.parquet")
-    command = [str(target / "dist" / "bare-decode"), str(checkpoint), *columns]
+    command = [str(target / profile / "bare-decode"), str(checkpoint), *columns]
     started = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -136,13 +136,13 @@ def finish(command: list[str]) -> dict[str, float]:
     return json.loads(done.stdout)
 
 
-def measure(case: Case, log: Path, runs: int) -> dict[str, Figures]:
+def measure(case: Case, log: Path, runs: int, profile: str) -> dict[str, Figures]:
     best: dict[str, Figures] = {}
     for _ in range(runs):
         for engine in case.engines:
             best[engine] = run_engine(engine, case, log).least(best.get(engine))
         if case.bare:
-            best["bare decode"] = run_bare(log, case.bare).least(best.get("bare decode"))
+            best["bare decode"] = run_bare(log, case.bare, profile).least(best.get("bare decode"))
     return best
 
 
@@ -151,6 +151,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=ROOT / "benches" / "data")
     parser.add_argument("--runs", type=int, default=3, help="fresh processes for each figure")
     parser.add_argument("--only", default="", help="cases whose title has this text")
+    parser.add_argument("--profile", default="dist", help="Cargo profile of the bare decode")
     arguments = parser.parse_args()
 
     print(
@@ -161,7 +162,8 @@ def main() -> None:
     for case in CASES:
         if arguments.only not in case.title:
             continue
-        best = measure(case, find_log(case.log, arguments.data), arguments.runs)
+        log = find_log(case.log, arguments.data)
+        best = measure(case, log, arguments.runs, arguments.profile)
         ours = best["deltareplay"].cpu
         for engine, figures in best.items():
             beyond = "-" if figures.beyond is None else f"{figures.beyond:,.0f}"

@@ -28,7 +28,8 @@ def deltareplay(task: str, uri: str, next_commit: Path | None) -> Step:
 
         def step() -> int:
             snapshot = dr.Table(uri).snapshot()
-            return len(snapshot.schema) and len(snapshot.properties) and snapshot.version
+            seen = (snapshot.schema, snapshot.properties)
+            return snapshot.version if all(part is not None for part in seen) else -1
 
     elif task == "streamed":
 
@@ -62,7 +63,8 @@ def deltalake(task: str, uri: str, next_commit: Path | None) -> Step:
 
         def step() -> int:
             table = DeltaTable(uri)
-            return len(table.schema().fields) and table.version()
+            seen = (table.schema(), table.metadata().configuration)
+            return table.version() if all(part is not None for part in seen) else -1
 
     elif task == "update":
         before = DeltaTable(uri)

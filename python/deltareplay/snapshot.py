@@ -302,7 +302,7 @@ class Snapshot:
 
     def __arrow_c_schema__(self) -> object:
         """The schema of ``__arrow_c_stream__``: DuckDB asks for it before it pulls the stream."""
-        return self._native.file_batches(None).schema.__arrow_c_schema__()
+        return self._native.files_schema.__arrow_c_schema__()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (self._table, self.version, self._strict)

@@ -30,6 +30,13 @@ def test_a_snapshot_is_taken_as_often_as_one_likes(snapshot: dr.Snapshot) -> Non
     assert pa.table(snapshot).equals(pa.table(snapshot))
 
 
+def test_the_schema_is_that_of_the_stream(events: logs.LogBuilder) -> None:
+    snapshot = dr.Table(events.uri).snapshot()
+    (logs.log_dir(events.table) / logs.commit_name(2)).unlink()
+
+    assert pa.schema(snapshot) == dr.Table(events.uri).snapshot().files().schema
+
+
 def test_polars(snapshot: dr.Snapshot) -> None:
     polars = pytest.importorskip("polars")
     for taken in (snapshot, snapshot.files(), snapshot.file_batches()):

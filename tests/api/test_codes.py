@@ -187,10 +187,13 @@ def test_refuses(events: logs.LogBuilder, case: Refused) -> None:
         assert error.line == case.line
 
 
-def test_no_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["nothing", ".", "memory://nothing/here"])
+def test_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(dr.TableNotFoundError) as caught:
-        dr.Table(tmp_path).snapshot()
+        dr.Table(place).snapshot()
     assert caught.value.code == "table.not_found"
+    assert not dr.is_table(place)
 
 
 class Passed(NamedTuple):

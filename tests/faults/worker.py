@@ -74,8 +74,9 @@ def _action(row: dict[str, Any]) -> dict[str, Any]:
             continue
         present = {name: value for name, value in body.items() if value is not None}
         for name in ("partitionValues", "tags", "configuration"):
-            if isinstance(present.get(name), list):
-                present[name] = dict(present[name])
+            entries = present.get(name)
+            if isinstance(entries, list) and all(isinstance(entry, tuple) for entry in entries):
+                present[name] = dict(entries)  # else damage has made the map a list
         action[kind] = present
     return action
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from property.histories import BROKEN, CHECKPOINTS, HINTS, SOUND_HINTS, History, histories
 from property.model import Model, key
@@ -172,6 +172,7 @@ def _version(name: str) -> int:
 @thorough(EXAMPLES // 3)
 @given(history=histories())
 def test_a_sound_log_gives_no_warning(history: History) -> None:
+    assume(all(history.commits))  # one without an action has no bytes, which is warned of
     history.broken.clear()
     history.hint = history.hint if history.hint in SOUND_HINTS else "newest"
     history.commits = [actions or [logs.commit_info()] for actions in history.commits]

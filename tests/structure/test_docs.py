@@ -51,6 +51,18 @@ def test_the_example_of_the_readme_runs() -> None:
     assert len(example.strip().splitlines()) <= 10
 
 
+def test_the_quickstart_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs" / "guide" / "quickstart.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    script = "\n".join(block for block in blocks if "spark." not in block)
+    monkeypatch.chdir(ROOT)
+    names: dict[str, object] = {}
+
+    exec(compile(script, "quickstart.md", "exec"), names)
+
+    assert names["files"].num_rows == names["snapshot"].num_files > 0  # type: ignore[attr-defined]
+
+
 def test_the_recipes_that_the_readme_names_exist() -> None:
     recipes = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = set(re.findall(r"`?make ([a-z-]+)", (ROOT / "README.md").read_text()))

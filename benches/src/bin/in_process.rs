@@ -20,6 +20,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
+type Work<'a> = dyn FnMut() -> Outcome<()> + 'a;
+
 const LEAN: [&str; 4] = ["path", "size", "partitionValues", "deletionVector"];
 const FULL: [&str; 5] = ["path", "size", "partitionValues", "deletionVector", "stats"];
 
@@ -29,7 +31,7 @@ const LEAST_TIME: Duration = Duration::from_secs(1);
 fn main() -> Outcome<()> {
     let word = std::env::args().nth(1).unwrap_or_default();
     println!("| case | wall ms, least | CPU ms, mean | runs |\n|---|---:|---:|---:|");
-    let time = |name: &str, work: &mut dyn FnMut() -> Outcome<()>| {
+    let time = |name: &str, work: &mut Work<'_>| {
         if name.contains(&word) {
             report(name, work)
         } else {
@@ -65,7 +67,7 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-fn report(name: &str, work: &mut dyn FnMut() -> Outcome<()>) -> Outcome<()> {
+fn report(name: &str, work: &mut Work<'_>) -> Outcome<()> {
     work()?; // warms up, and is right, or nothing is timed
     let (cpu, start) = (cpu_seconds(), Instant::now());
     let (mut least, mut runs) = (Duration::MAX, 0);
@@ -153,10 +155,7 @@ fn streamed(table: &Table, names: &[&str], live: usize) -> Outcome<()> {
 }
 
 /// One new commit on a snapshot whose files are loaded, then the new list of files.
-fn update(
-    path: &Path,
-    time: &dyn Fn(&str, &mut dyn FnMut() -> Outcome<()>) -> Outcome<()>,
-) -> Outcome<()> {
+fn update(path: &Path, time: &dyn Fn(&str, &mut Work<'_>) -> Outcome<()>) -> Outcome<()> {
     let copy = tempfile::tempdir()?;
     let log = copy.path().join("_delta_log");
     fs::create_dir(&log)?;

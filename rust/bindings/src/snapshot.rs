@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use deltareplay_core::snapshot;
+use deltareplay_core::snapshot::{self, columns::FileColumns};
 use deltareplay_core::table::{FileTable, Table};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -48,6 +48,12 @@ impl Snapshot {
     #[getter]
     fn schema(&self) -> ArrowSchema {
         ArrowSchema(self.state.arrow_schema())
+    }
+
+    /// The schema of all columns of the live files; reads nothing.
+    #[getter]
+    fn files_schema(&self) -> ArrowSchema {
+        ArrowSchema(FileColumns::all().schema())
     }
 
     /// The fields of the `metaData` action, by the names of `deltareplay.Metadata`.

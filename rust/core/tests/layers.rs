@@ -4,6 +4,13 @@
 //! begins with `crate`, `self` or `super`, wherever it stands: in a `use`, in a group of one, in an
 //! expression, a type or a macro.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test reports by panicking"
+)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

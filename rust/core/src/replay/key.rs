@@ -204,15 +204,16 @@ fn canonical<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
     Cow::Owned(format!("{scheme}:{slashes}{authority}{}", normalized(path)))
 }
 
-/// Whether a path is relative and has nothing to normalise, as nearly all have.
+/// Whether a path is relative and has nothing to normalise, as nearly all have. One pass; it is asked
+/// of every row of a checkpoint.
 fn is_plain(path: &[u8]) -> bool {
-    let marked = |found, byte: &u8| found | matches!(byte, b':' | b'%');
-    let paired = |found, (first, second): (&u8, &u8)| {
-        found | ((*first == b'/') & matches!(second, b'/' | b'.'))
-    };
-    !matches!(path.first(), Some(b'/' | b'.'))
-        && !path.iter().fold(false, marked)
-        && !path.iter().zip(path.iter().skip(1)).fold(false, paired)
+    let marks = memchr::memchr3_iter(b'/', b'%', b':', path);
+    let mut plain = marks.map(|at| match path.get(at..) {
+        Some([b'/', b'/' | b'.', ..] | [b':', ..]) => false,
+        Some([b'%', rest @ ..]) => !rest.iter().take(2).any(u8::is_ascii_lowercase),
+        _ => true,
+    });
+    !matches!(path.first(), Some(b'/' | b'.')) && plain.all(|plain| plain)
 }
 
 /// Without empty segments, `.` and `..` where they lead somewhere, and with escapes in capitals.

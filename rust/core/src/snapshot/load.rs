@@ -228,7 +228,11 @@ pub(super) fn read_state(source: &Source, segment: &LogSegment) -> Result<LogSta
     Ok(state)
 }
 
-fn definition_of(state: &LogState, segment: &LogSegment) -> Result<(Protocol, Metadata)> {
+/// Protocol and metadata of a replayed state; a log without them is damaged.
+pub(super) fn definition_of(
+    state: &LogState,
+    segment: &LogSegment,
+) -> Result<(Protocol, Metadata)> {
     let lacks = |code, what: &str| {
         let message = format!(
             "neither the commits nor the checkpoint hold a {what} action: the log is damaged; restore it"

@@ -4,6 +4,7 @@
 
 use std::fmt::Debug;
 
+use super::load::definition_of;
 use super::{Checksum, Snapshot};
 use crate::codec::commit::ActionBatch;
 use crate::error::{Error, Result};
@@ -69,9 +70,10 @@ fn check_protocol(
 }
 
 impl Snapshot {
-    /// The replayed state against the checksum.
+    /// The replayed state: that it is one at all, and what the checksum says of it.
     pub(super) fn verify_state(&self, state: &LogState) -> Result<()> {
         let definition = &self.0.definition;
+        definition_of(state, &self.segment())?;
         if let Some(checksum) = &self.0.checksum {
             check_protocol(
                 checksum,

@@ -6,26 +6,26 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-pub struct Log {
+pub(crate) struct Log {
     dir: TempDir,
 }
 
 impl Log {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("_delta_log")).unwrap();
         Self { dir }
     }
 
-    pub fn uri(&self) -> String {
+    pub(crate) fn uri(&self) -> String {
         self.dir.path().to_str().unwrap().to_owned()
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         Path::new(self.dir.path()).join("_delta_log").join(name)
     }
 
-    pub fn commit(&self, version: u64, lines: &[String]) {
+    pub(crate) fn commit(&self, version: u64, lines: &[String]) {
         let mut text = String::new();
         for line in lines {
             writeln!(text, "{line}").unwrap();
@@ -34,7 +34,7 @@ impl Log {
     }
 
     /// Version 0 with protocol, metadata and these files.
-    pub fn create(&self, files: &[&str]) {
+    pub(crate) fn create(&self, files: &[&str]) {
         let mut lines = vec![
             r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#.to_owned(),
             r#"{"metaData":{"id":"t","format":{"provider":"parquet","options":{}},"schemaString":"{\"type\":\"struct\",\"fields\":[]}","partitionColumns":[],"configuration":{}}}"#.to_owned(),
@@ -44,13 +44,13 @@ impl Log {
     }
 }
 
-pub fn add(path: &str) -> String {
+pub(crate) fn add(path: &str) -> String {
     format!(
         r#"{{"add":{{"path":"{path}","partitionValues":{{}},"size":1,"modificationTime":1,"dataChange":true}}}}"#
     )
 }
 
-pub fn remove(path: &str) -> String {
+pub(crate) fn remove(path: &str) -> String {
     format!(
         r#"{{"remove":{{"path":"{path}","deletionTimestamp":9999999999999,"dataChange":true}}}}"#
     )
