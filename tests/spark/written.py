@@ -46,9 +46,9 @@ def properties(**values: str) -> str:
 
 @written
 def plain(sql: Any, spark: Spark, path: str) -> None:
-    few = properties(checkpointInterval="5")
+    few = properties(checkpointInterval="3")
     sql(f"CREATE TABLE {{t}} (id LONG, s STRING) USING delta COMMENT 'plain' {few}")
-    for start in range(0, 30, 5):
+    for start in range(0, 15, 5):
         sql(f"INSERT INTO {{t}} SELECT id, 's' || id FROM range({start}, {start + 5})")
     sql("DELETE FROM {t} WHERE id % 7 = 0")
     sql("UPDATE {t} SET s = 'x' WHERE id = 8")
@@ -129,7 +129,7 @@ def row_tracking(sql: Any, spark: Spark, path: str) -> None:
 def in_commit_timestamps(sql: Any, spark: Spark, path: str) -> None:
     stamps = properties(enableInCommitTimestamps="true", checkpointInterval="3")
     sql(f"CREATE TABLE {{t}} (id LONG) USING delta {stamps}")
-    for version in range(5):
+    for version in range(4):
         sql(f"INSERT INTO {{t}} VALUES ({version})")
 
 
@@ -151,10 +151,10 @@ def _v2(sql: Any, spark: Spark, path: str, form: str) -> None:
     }
     with conf(spark, **settings):
         policy = properties(
-            checkpointPolicy="v2", checkpointInterval="4", enableDeletionVectors="true"
+            checkpointPolicy="v2", checkpointInterval="3", enableDeletionVectors="true"
         )
         sql(f"CREATE TABLE {{t}} (id LONG, p INT) USING delta PARTITIONED BY (p) {policy}")
-        for start in range(0, 90, 10):
+        for start in range(0, 40, 10):
             sql(f"INSERT INTO {{t}} SELECT id, int(id % 3) FROM range({start}, {start + 10})")
         sql("DELETE FROM {t} WHERE id % 4 = 0")
         frame = spark.createDataFrame([(7, 1)], "id long, p int")
@@ -176,7 +176,7 @@ def v2_parquet(sql: Any, spark: Spark, path: str) -> None:
 def multipart(sql: Any, spark: Spark, path: str) -> None:
     with conf(spark, spark__databricks__delta__checkpoint__partSize="4"):
         sql(f"CREATE TABLE {{t}} (id LONG) USING delta {properties(checkpointInterval='3')}")
-        for start in range(8):
+        for start in range(4):
             sql(
                 f"INSERT INTO {{t}} SELECT /*+ REPARTITION(3) */ * FROM range({start}, {start + 9})"
             )
@@ -195,7 +195,7 @@ def struct_stats_only(sql: Any, spark: Spark, path: str) -> None:
         "m DECIMAL(20,5), f FLOAT, g DOUBLE, b BOOLEAN, x BINARY, k BYTE, h SHORT, "
         f"o STRUCT<a: INT, q: STRUCT<z: STRING>>, p INT) USING delta PARTITIONED BY (p) {stats}"
     )
-    for version in range(5):
+    for version in range(3):
         sql(
             f"INSERT INTO {{t}} VALUES ({version}, {2**53 + 1}, 'a\"{version}', DATE'2024-02-29', "
             f"TIMESTAMP'2024-01-01 00:00:00.12345{version}', "
