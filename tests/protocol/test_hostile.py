@@ -295,7 +295,9 @@ def run(code: str, limit_mib: int = 1024) -> str:
         + textwrap.dedent(
             """
         import sys
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        # not ru_maxrss, which a child inherits from whoever started it
+        with open("/proc/self/status") as status:
+            peak = next(line.split()[1] for line in status if line.startswith("VmHWM"))
         print(peak, file=sys.stderr)
         """
         )

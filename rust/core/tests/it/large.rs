@@ -58,7 +58,7 @@ fn damage_far_inside_is_named_by_line_and_byte() {
 
     assert_eq!(error.code(), "commit.json");
     assert_eq!(error.line(), Some(lines + 1));
-    assert_eq!(error.offset(), Some(written as u64 + 8));
+    assert_eq!(error.offset(), Some(written as u64 + 7));
 }
 
 #[test]
