@@ -28,7 +28,7 @@ use crate::storage::Storage;
 use crate::storage::pool::ordered;
 
 /// Batches that wait to be taken while others are decoded.
-const WAITING_BATCHES: usize = 4;
+const WAITING_BATCHES: usize = 2;
 
 /// An opened checkpoint.
 #[derive(Debug)]
@@ -66,8 +66,30 @@ pub struct Selection {
     pub hidden: Arc<KeySet>,
     /// Whether the keys of the rows are wanted.
     pub with_keys: bool,
+    /// In what pieces.
+    pub grain: Grain,
+}
+
+/// How finely the rows of a checkpoint are cut.
+#[derive(Clone, Copy, Debug)]
+pub struct Grain {
     /// A batch is closed at this many rows.
     pub batch_rows: usize,
+    /// A row group is cut where its asked-for leaves have more compressed bytes than this.
+    pub unit_bytes: u64,
+}
+
+impl Grain {
+    /// Few batches for who keeps them: each costs a fixed sum at every border.
+    pub const KEPT: Self = Self {
+        batch_rows: 32 * 1024,
+        unit_bytes: 8 << 20,
+    };
+    /// Small ones for who only looks: what is decoded leaves the caches no more than once.
+    pub const STREAMED: Self = Self {
+        batch_rows: 4 * 1024,
+        unit_bytes: 2 << 20,
+    };
 }
 
 impl Checkpoint {
@@ -171,7 +193,11 @@ impl Checkpoint {
         for (number, open) in self.files.iter().enumerate() {
             units.extend(
                 open.file
-                    .units(selection.action, &selection.fields)
+                    .units(
+                        selection.action,
+                        &selection.fields,
+                        selection.grain.unit_bytes,
+                    )
                     .into_iter()
                     .map(|unit| (number, unit)),
             );
@@ -197,7 +223,7 @@ impl Checkpoint {
                 for rows in reader {
                     held.push(rows.map_err(located)?, &selection, &source.keys)
                         .map_err(located)?;
-                    if held.rows >= selection.batch_rows {
+                    if held.rows >= selection.grain.batch_rows {
                         give(held.finish(&selection).map_err(located)?)?;
                     }
                 }

@@ -10,7 +10,7 @@ pub mod state;
 pub mod tail;
 
 pub use active_files::ActiveFiles;
-pub use checkpoint::{Checkpoint, KeyedRows, Selection};
+pub use checkpoint::{Checkpoint, Grain, KeyedRows, Selection};
 pub use key::{FileActionKey, KeySet, Keys};
 pub use reconciler::{LiveActions, Reconciler};
 pub use source::Source;

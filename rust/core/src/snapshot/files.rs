@@ -22,16 +22,10 @@ use crate::error::{Error, Result};
 use crate::log::LogSegment;
 use crate::replay::scatter::Scatter;
 use crate::replay::{
-    ActiveFiles, Checkpoint, FileActionKey, KeyedRows, LogState, Reconciler, Selection, Source,
-    decode_tail,
+    ActiveFiles, Checkpoint, FileActionKey, Grain, KeyedRows, LogState, Reconciler, Selection,
+    Source, decode_tail,
 };
 use crate::spec::actions::{DomainMetadata, SetTransaction};
-
-/// Few batches for who keeps them: each costs a fixed sum at every border.
-const KEPT_BATCH_ROWS: usize = 32 * 1024;
-
-/// Small ones for who only looks: what is decoded leaves the caches no more than once.
-const STREAMED_BATCH_ROWS: usize = 8 * 1024;
 
 /// Columns of many files.
 #[derive(Clone, Debug)]
@@ -143,11 +137,7 @@ impl Replay {
             fields: fields.to_vec(),
             hidden: Arc::clone(&self.hidden),
             with_keys: kept,
-            batch_rows: if kept {
-                KEPT_BATCH_ROWS
-            } else {
-                STREAMED_BATCH_ROWS
-            },
+            grain: if kept { Grain::KEPT } else { Grain::STREAMED },
         }
     }
 }

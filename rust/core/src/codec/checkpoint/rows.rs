@@ -20,12 +20,13 @@ use crate::codec::statistics::render_stats;
 use crate::error::{Error, Result};
 
 /// Rows a batch: small enough for the caches, large enough for the columns' fixed costs.
-const BATCH_ROWS: usize = 8 * 1024;
+const BATCH_ROWS: usize = 4 * 1024;
 
 impl CheckpointFile {
-    /// The units in which `action` with these `fields` is decoded; empty when the file has none.
-    pub fn units(&self, action: FileAction, fields: &[FileField]) -> Vec<Unit> {
-        self.units_of(action, &self.file_leaves(action, fields))
+    /// The units in which `action` with these `fields` is decoded; empty when the file has none. A row
+    /// group is cut where the leaves asked for have more compressed bytes than `unit_bytes`.
+    pub fn units(&self, action: FileAction, fields: &[FileField], unit_bytes: u64) -> Vec<Unit> {
+        self.units_of(action, &self.file_leaves(action, fields), unit_bytes)
     }
 
     /// Fetches one unit and begins to decode it: path and deletion vector always, and `fields`.

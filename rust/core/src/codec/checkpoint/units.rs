@@ -7,9 +7,6 @@ use parquet::file::metadata::RowGroupMetaData;
 
 use super::{CheckpointFile, FileAction};
 
-/// A row group is cut where its asked-for leaves have more compressed bytes than this.
-const UNIT_BYTES: i64 = 6 << 20;
-
 /// Some rows of one row group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
@@ -47,7 +44,12 @@ impl Unit {
 impl CheckpointFile {
     /// The units in which `action` is decoded when `leaves` are asked for. Row groups without the
     /// action, by their statistics, are left out.
-    pub(super) fn units_of(&self, action: FileAction, leaves: &[usize]) -> Vec<Unit> {
+    pub(super) fn units_of(
+        &self,
+        action: FileAction,
+        leaves: &[usize],
+        unit_bytes: u64,
+    ) -> Vec<Unit> {
         let Some(path) = self.leaf(&[action.name(), "path"]) else {
             return Vec::new();
         };
@@ -58,7 +60,7 @@ impl CheckpointFile {
                 continue;
             }
             let mut start = 0;
-            for cut in self.cuts(row_group, group, leaves, of) {
+            for cut in self.cuts(row_group, group, leaves, unit_bytes) {
                 units.push(Unit {
                     row_group,
                     rows: start..cut,
@@ -82,8 +84,9 @@ impl CheckpointFile {
         row_group: usize,
         group: &RowGroupMetaData,
         leaves: &[usize],
-        of: usize,
+        unit_bytes: u64,
     ) -> Vec<usize> {
+        let of = usize::try_from(group.num_rows()).unwrap_or_default();
         let size = |leaf: &usize| {
             group
                 .columns()
@@ -91,7 +94,8 @@ impl CheckpointFile {
                 .map_or(0, |column| column.compressed_size())
         };
         let total: i64 = leaves.iter().map(size).sum();
-        let parts = usize::try_from(total / UNIT_BYTES).unwrap_or_default() + 1;
+        let total = u64::try_from(total).unwrap_or_default();
+        let parts = usize::try_from(total / unit_bytes.max(1)).unwrap_or_default() + 1;
         let index = self.metadata().page_index_for_row_group(row_group);
         if parts == 1
             || leaves
