@@ -8,8 +8,6 @@ ACTIVE := VIRTUAL_ENV=$(abspath $(VENV)) PATH="$(abspath $(BIN)):$$PATH"
 CARGO_DENY := ^0.20
 WHEEL_LIMIT_MB := 15
 BENCH_DATA := benches/data
-# The cross-check of every table takes long: make test-spark SPARK_TESTS=test
-SPARK_TESTS ?= every_version and (plain or partitioned)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -30,7 +28,7 @@ test-python: $(VENV)/.dev build
 	$(ACTIVE) python -m pytest -m "not spark"
 
 test-spark: $(VENV)/.dev $(VENV)/.spark build
-	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python -m pytest -m spark -k "$(SPARK_TESTS)"
+	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python -m pytest -m spark
 
 lint: lint-rust lint-python ## formatting, lints, types, stubs, licences, spelling
 
