@@ -14,7 +14,8 @@ use crate::spec::actions::{DomainMetadata, SetTransaction};
 
 pub use crate::log::actions::ActionBatches;
 pub use crate::snapshot::Snapshot;
-pub use crate::snapshot::files::{FileBatches, FileTable};
+pub use crate::snapshot::file_batches::FileBatches;
+pub use crate::snapshot::files::FileTable;
 
 /// How a table is reached and read.
 #[derive(Clone, Debug, Default)]
@@ -139,7 +140,7 @@ impl Table {
 
     /// The live files of a snapshot of this table.
     pub fn files(&self, snapshot: &Snapshot, columns: Option<&[String]>) -> Result<FileTable> {
-        snapshot.files(&self.source, &FileColumns::new(columns, snapshot)?)
+        snapshot.files(&self.source, &FileColumns::new(columns, snapshot)?, None)
     }
 
     /// The same, streamed; memory is bounded by the log's tail.
@@ -148,7 +149,7 @@ impl Table {
         snapshot: &Snapshot,
         columns: Option<&[String]>,
     ) -> Result<FileBatches> {
-        snapshot.file_batches(&self.source, FileColumns::new(columns, snapshot)?)
+        snapshot.file_batches(&self.source, FileColumns::new(columns, snapshot)?, None)
     }
 
     /// The live tombstones of a snapshot of this table.

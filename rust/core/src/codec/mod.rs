@@ -7,6 +7,7 @@ pub mod commit;
 pub mod file_actions;
 pub mod gather;
 pub mod json;
+pub mod judged;
 pub mod last_checkpoint;
 pub mod partition_values;
 pub mod statistics;
