@@ -8,6 +8,7 @@ pub mod file_actions;
 pub mod gather;
 pub mod json;
 pub mod last_checkpoint;
+pub mod parquet_file;
 pub mod partition_values;
 pub mod statistics;
 pub mod version_checksum;
