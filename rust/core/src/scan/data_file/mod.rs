@@ -52,3 +52,7 @@ pub trait DeletedRows: std::fmt::Debug + Send + Sync {
     /// What is left of these rows: ascending, disjoint, none empty.
     fn live_ranges(&self, rows: Range<u64>) -> Vec<Range<u64>>;
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+mod tests;
