@@ -9,6 +9,7 @@ pub mod gather;
 pub mod json;
 pub mod judged;
 pub mod last_checkpoint;
+pub mod parquet_file;
 pub mod partition_values;
 pub mod statistics;
 pub mod version_checksum;

@@ -12,9 +12,9 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use super::chunks::Chunks;
 use super::units::{Unit, all_null};
 use super::{CheckpointFile, Fetch, arrow_error, parquet_error};
+use crate::codec::parquet_file::Chunks;
 use crate::error::{Error, Result};
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
 

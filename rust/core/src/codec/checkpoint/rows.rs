@@ -11,11 +11,11 @@ use arrow_schema::{DataType, Fields};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
-use super::chunks::Chunks;
 use super::units::all_null;
 use super::{CheckpointFile, Fetch, FileAction, Unit, arrow_error, parquet_error};
 use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField, schema_of};
 use crate::codec::gather::{Keep, gather, nulls};
+use crate::codec::parquet_file::Chunks;
 use crate::codec::statistics::render_stats_as;
 use crate::error::{Error, Result};
 

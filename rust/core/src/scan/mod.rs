@@ -1,0 +1,3 @@
+//! From files to rows.
+
+pub mod data_file;
