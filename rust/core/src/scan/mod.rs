@@ -1,0 +1,3 @@
+//! From the live files of a snapshot to their rows.
+
+pub mod deletion_vectors;
