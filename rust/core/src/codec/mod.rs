@@ -4,6 +4,7 @@ pub mod action_json;
 pub mod canonical_json;
 pub mod checkpoint;
 pub mod commit;
+pub mod deletion_vector;
 pub mod file_actions;
 pub mod gather;
 pub mod json;

@@ -5,6 +5,7 @@
 
 pub mod actions;
 pub mod arrow;
+pub mod deletion_vector;
 pub mod features;
 pub(crate) mod interval;
 pub(crate) mod json;
@@ -13,3 +14,4 @@ pub mod protocol;
 pub mod schema;
 
 pub use actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
+pub use deletion_vector::{DeletionVectorDescriptor, DeletionVectorStorage};
