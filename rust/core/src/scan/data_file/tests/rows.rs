@@ -80,7 +80,7 @@ fn deleted_rows_are_left_out_and_positions_stay() {
 fn a_file_whose_rows_are_all_deleted_gives_none() {
     let files = Files::new();
     let mut file = files.write("a.parquet", &numbers(3000, 100));
-    file.deletion_vector = deleting((0..ROWS as u64).collect());
+    file.deletion_vector = deleting(0..ROWS as u64);
     assert_eq!(
         files.read(&plan(two_columns()), &file).unwrap().num_rows(),
         0
