@@ -11,6 +11,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::codec::deletion_vector::DeletionVector;
+
 mod cast;
 mod columns;
 mod file_schema;
@@ -36,21 +38,13 @@ pub struct DataFile {
     /// Values of the partition columns, by their names in the log.
     pub partition_values: Vec<(String, Option<String>)>,
     /// The rows that are deleted.
-    pub deletion_vector: Option<Arc<dyn DeletedRows>>,
+    pub deletion_vector: Option<Arc<DeletionVector>>,
     /// The row id of its first row.
     pub base_row_id: Option<i64>,
     /// The version that gave its rows their values, where the file does not say otherwise.
     pub default_row_commit_version: Option<i64>,
     /// Only these row groups; `None` for all.
     pub row_groups: Option<Range<usize>>,
-}
-
-/// What a deletion vector says of a file's rows.
-pub trait DeletedRows: std::fmt::Debug + Send + Sync {
-    /// The largest deleted position.
-    fn max(&self) -> Option<u64>;
-    /// What is left of these rows: ascending, disjoint, none empty.
-    fn live_ranges(&self, rows: Range<u64>) -> Vec<Range<u64>>;
 }
 
 #[cfg(test)]

@@ -10,13 +10,14 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
+use super::DataFile;
 use super::columns::partition_values;
 use super::file_schema::{FileSchema, int96_in_micros};
 use super::matching::{Matcher, settle};
 use super::plan::{Column, ReadPlan};
 use super::reader::UnitReader;
 use super::shape::Part;
-use super::{DataFile, DeletedRows};
+use crate::codec::deletion_vector::DeletionVector;
 use crate::codec::parquet_file::{FooterRules, read_footer};
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::schema::PrimitiveType;
@@ -47,7 +48,7 @@ pub struct OpenFile {
     pub(super) parts: Vec<Part>,
     /// One row.
     pub(super) partition_values: StructArray,
-    pub(super) deletion_vector: Option<Arc<dyn DeletedRows>>,
+    pub(super) deletion_vector: Option<Arc<DeletionVector>>,
     pub(super) base_row_id: Option<i64>,
     pub(super) default_row_commit_version: Option<i64>,
     pub(super) batch_rows: usize,
@@ -140,17 +141,8 @@ impl OpenFile {
             }
         };
         let all_rows = first_rows.last().copied().unwrap_or_default();
-        if let Some(max) = file
-            .deletion_vector
-            .as_ref()
-            .and_then(|vector| vector.max())
-            && max >= all_rows
-        {
-            let message = format!(
-                "the deletion vector of this file deletes row {max}, but the file has {all_rows} rows: \
-                 vector and file do not belong together"
-            );
-            return Err(Error::corrupt("dv.past_end", message));
+        if let Some(vector) = &file.deletion_vector {
+            vector.check_within(all_rows)?;
         }
         Ok(Self {
             batch_rows: plan

@@ -178,7 +178,7 @@ impl ReadPlan {
     /// # Errors
     ///
     /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.footer`,
-    /// `data.type`, `data.ambiguous`, `dv.past_end`, `partition_value.parse`. Storage errors.
+    /// `data.type`, `data.ambiguous`, `dv.beyond_file`, `partition_value.parse`. Storage errors.
     pub fn open_file(&self, storage: &dyn Storage, file: &DataFile) -> Result<OpenFile> {
         OpenFile::new(self, storage, file)
     }

@@ -97,7 +97,7 @@ fn flipped_bytes_never_panic() {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x5a;
         let mut file = files.write("a", &bytes);
-        file.deletion_vector = Some(Arc::new(Deleted(vec![5, 700, 1999])));
+        file.deletion_vector = deleting(vec![5, 700, 1999]);
         match files.read(&both, &file) {
             Ok(rows) => assert_eq!(rows.num_rows(), 1997),
             Err(error) => {

@@ -1,6 +1,5 @@
 //! Files written with the parquet crate, read by a plan, compared with what was written.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
@@ -108,23 +107,6 @@ fn plan(layout: TableLayout) -> ReadPlan {
     ReadPlan::new(layout, None, Extras::default()).unwrap()
 }
 
-/// Deleted rows, plainly.
-#[derive(Debug)]
-struct Deleted(Vec<u64>);
-
-impl DeletedRows for Deleted {
-    fn max(&self) -> Option<u64> {
-        self.0.iter().max().copied()
-    }
-
-    fn live_ranges(&self, rows: Range<u64>) -> Vec<Range<u64>> {
-        let mut live: Vec<Range<u64>> = Vec::new();
-        for row in rows.filter(|row| !self.0.contains(row)) {
-            match live.last_mut() {
-                Some(last) if last.end == row => last.end += 1,
-                _ => live.push(row..row + 1),
-            }
-        }
-        live
-    }
+fn deleting(rows: impl IntoIterator<Item = u64>) -> Option<Arc<DeletionVector>> {
+    Some(Arc::new(DeletionVector::from_rows(rows).unwrap()))
 }

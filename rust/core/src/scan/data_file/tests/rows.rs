@@ -51,7 +51,7 @@ fn deleted_rows_are_left_out_and_positions_stay() {
     };
     for (group, page) in [(100_000, 100_000), (3000, 128), (3000, 3000), (7, 7)] {
         let mut file = files.write("a.parquet", &numbers(group, page));
-        file.deletion_vector = Some(Arc::new(Deleted(deleted())));
+        file.deletion_vector = deleting(deleted());
         for batch_rows in [1, 1000, 1 << 20] {
             if batch_rows == 1 && group != 3000 {
                 continue; // slow
@@ -80,7 +80,7 @@ fn deleted_rows_are_left_out_and_positions_stay() {
 fn a_file_whose_rows_are_all_deleted_gives_none() {
     let files = Files::new();
     let mut file = files.write("a.parquet", &numbers(3000, 100));
-    file.deletion_vector = Some(Arc::new(Deleted((0..ROWS as u64).collect())));
+    file.deletion_vector = deleting(0..ROWS as u64);
     assert_eq!(
         files.read(&plan(two_columns()), &file).unwrap().num_rows(),
         0
@@ -93,13 +93,13 @@ fn a_file_whose_rows_are_all_deleted_gives_none() {
 fn a_vector_that_points_past_the_end_is_refused() {
     let files = Files::new();
     let mut file = files.write("a.parquet", &numbers(3000, 100));
-    file.deletion_vector = Some(Arc::new(Deleted(vec![3, ROWS as u64])));
+    file.deletion_vector = deleting(vec![3, ROWS as u64]);
     let error = files.read(&plan(two_columns()), &file).unwrap_err();
     assert_eq!(
         (error.code(), error.path()),
-        ("dv.past_end", Some("log/a.parquet"))
+        ("dv.beyond_file", Some("log/a.parquet"))
     );
-    file.deletion_vector = Some(Arc::new(Deleted(vec![ROWS as u64 - 1])));
+    file.deletion_vector = deleting(vec![ROWS as u64 - 1]);
     assert_eq!(
         files.read(&plan(two_columns()), &file).unwrap().num_rows(),
         ROWS as usize - 1
@@ -110,7 +110,7 @@ fn a_vector_that_points_past_the_end_is_refused() {
 fn row_groups_are_read_alone_and_know_their_positions() {
     let files = Files::new();
     let mut file = files.write("a.parquet", &numbers(3000, 100));
-    file.deletion_vector = Some(Arc::new(Deleted(deleted())));
+    file.deletion_vector = deleting(deleted());
     let extras = Extras {
         row_index: true,
         row_id: true,
@@ -269,7 +269,7 @@ fn row_ids_that_a_file_kept_come_before_fresh_ones() {
     let mut file = files.write("a.parquet", &bytes);
     file.base_row_id = Some(100);
     file.default_row_commit_version = Some(9);
-    file.deletion_vector = Some(Arc::new(Deleted(vec![0])));
+    file.deletion_vector = deleting(vec![0]);
     let mut layout = layout(&[("v", r#""long""#)]);
     layout.row_id_column = Some("_row-id-col-1".to_owned());
     layout.row_commit_version_column = Some("_row-version-col-1".to_owned());
