@@ -9,6 +9,7 @@ mod convert;
 mod exceptions;
 mod gate;
 mod protocol;
+mod scan;
 mod snapshot;
 mod table;
 
@@ -24,6 +25,8 @@ mod _native {
     use super::batches::{ArrowBatch, ArrowSchema, ArrowTable, BatchIterator};
     #[pymodule_export]
     use super::protocol::{why_not_readable, why_not_writable};
+    #[pymodule_export]
+    use super::scan::{Scan, Split};
     #[pymodule_export]
     use super::snapshot::Snapshot;
     #[pymodule_export]

@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log::LogListing;
 use crate::log::history::{InCommitTimestamps, history_batch, read_history, version_at};
 use crate::replay::Source;
+use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::columns::FileColumns;
 use crate::snapshot::load::load;
 use crate::spec::actions::{DomainMetadata, SetTransaction};
@@ -150,6 +151,11 @@ impl Table {
         columns: Option<&[String]>,
     ) -> Result<FileBatches> {
         snapshot.file_batches(&self.source, FileColumns::new(columns, snapshot)?, None)
+    }
+
+    /// The rows of a snapshot of this table, or some of them.
+    pub fn scan(&self, snapshot: &Snapshot, options: ScanOptions) -> Result<Scan> {
+        Scan::new(&self.source, snapshot, options)
     }
 
     /// The live tombstones of a snapshot of this table.
