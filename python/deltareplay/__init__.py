@@ -9,6 +9,7 @@
 """
 
 from deltareplay._native import __version__
+from deltareplay.deletion_vector import DeletionVector
 from deltareplay.exceptions import (
     CommitConflictError,
     CorruptTableError,
@@ -31,6 +32,7 @@ from deltareplay.table import Table, is_table
 __all__ = [
     "CommitConflictError",
     "CorruptTableError",
+    "DeletionVector",
     "DeltaReplayError",
     "DeltaReplayWarning",
     "InvalidArgumentError",

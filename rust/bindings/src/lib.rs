@@ -6,6 +6,7 @@
 
 mod batches;
 mod convert;
+mod deletion_vector;
 mod exceptions;
 mod gate;
 mod protocol;
@@ -23,6 +24,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod _native {
     #[pymodule_export]
     use super::batches::{ArrowBatch, ArrowSchema, ArrowTable, BatchIterator};
+    #[pymodule_export]
+    use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
     #[pymodule_export]
     use super::protocol::{why_not_readable, why_not_writable};
     #[pymodule_export]
