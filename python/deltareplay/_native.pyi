@@ -11,8 +11,8 @@ __all__ = [
     "ArrowSchema",
     "ArrowTable",
     "BatchIterator",
-    "Scan",
     "DeletionVector",
+    "Scan",
     "Snapshot",
     "Split",
     "Table",
@@ -121,6 +121,7 @@ class Split:
     def rows(self, table: Table) -> BatchIterator: ...
     def skipped(self) -> list[tuple[str, str, str]]: ...
 
+@final
 class DeletionVector:
     @staticmethod
     def decode(
