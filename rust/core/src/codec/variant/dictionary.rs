@@ -6,7 +6,7 @@ use super::write::number;
 use crate::error::{Error, Result};
 
 /// Names by id, and back.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Dictionary {
     metadata: Vec<u8>,
     names: Vec<String>,

@@ -52,7 +52,7 @@ fn values(
     shredded: &Shredded<'_>,
 ) -> Result<BinaryArray> {
     let mut values = BinaryBuilder::with_capacity(rows.len(), rows.len().saturating_mul(16));
-    let mut dictionary = Dictionary::default();
+    let mut known: Option<Dictionary> = None;
     let mut bytes = Vec::new();
     let mut total = 0_usize;
     for row in 0..rows.len() {
@@ -61,11 +61,16 @@ fn values(
             continue;
         }
         // rows of one file mostly share their dictionary
-        if !dictionary.is_of(metadata.value(row)) {
-            dictionary = Dictionary::new(metadata.value(row))?;
-        }
+        let same = known
+            .take()
+            .filter(|known| known.is_of(metadata.value(row)));
+        let dictionary = match same {
+            Some(dictionary) => dictionary,
+            None => Dictionary::new(metadata.value(row))?,
+        };
+        let dictionary = known.insert(dictionary);
         bytes.clear();
-        if !shredded.write(row, &dictionary, &mut bytes)? {
+        if !shredded.write(row, dictionary, &mut bytes)? {
             bytes.push(NULL);
         }
         total = total.saturating_add(bytes.len());

@@ -24,9 +24,11 @@ struct Typed<'a> {
     kind: Kind<'a>,
 }
 
+/// Adds the value of a row.
+type Write<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
+
 enum Kind<'a> {
-    /// Writes the value of a row.
-    Leaf(Box<dyn Fn(usize, &mut Vec<u8>) + 'a>),
+    Leaf(Write<'a>),
     /// Fields by name.
     Object(Vec<(&'a str, Shredded<'a>, &'a dyn Array)>),
     List(&'a ListArray, Box<Shredded<'a>>),
@@ -122,7 +124,7 @@ fn object(
             fields.push((name, id, bytes.to_vec()));
         }
     }
-    fields.sort_unstable_by(|(one, ..), (other, ..)| one.cmp(other));
+    fields.sort_unstable_by_key(|(name, ..)| *name);
     let ids: Vec<usize> = fields.iter().map(|(_, id, _)| *id).collect();
     let sizes: Vec<usize> = fields.iter().map(|(.., bytes)| bytes.len()).collect();
     let values: Vec<u8> = fields.into_iter().flat_map(|(.., bytes)| bytes).collect();
