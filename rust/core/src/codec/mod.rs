@@ -8,6 +8,7 @@ pub mod deletion_vector;
 pub mod file_actions;
 pub mod gather;
 pub mod json;
+pub mod judged;
 pub mod last_checkpoint;
 pub mod parquet_file;
 pub mod partition_values;

@@ -249,8 +249,9 @@ fn one(storage: &dyn Storage, read: &Read, give: &mut dyn FnMut(usize, Loaded)) 
 
 /// The bytes of each vector with its frame.
 fn fetch(storage: &dyn Storage, path: &str, wanted: &[Wanted]) -> Result<Vec<Bytes>> {
-    let mut ranges: Vec<Range<u64>> = vec![0..1];
-    for range in wanted.iter().map(Wanted::range) {
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    let version_byte = std::iter::once(0..1);
+    for range in version_byte.chain(wanted.iter().map(Wanted::range)) {
         match ranges.last_mut() {
             Some(last) if range.start <= last.end.saturating_add(NEAR) => {
                 last.end = last.end.max(range.end);
@@ -262,11 +263,11 @@ fn fetch(storage: &dyn Storage, path: &str, wanted: &[Wanted]) -> Result<Vec<Byt
     check_version(fetched.first().map_or(&[], |bytes| bytes))
         .map_err(|error| error.at_path(path))?;
     let needed: u64 = wanted.iter().map(|one| u64::from(one.size) + FRAME).sum();
-    let span = ranges.last().map_or(0, |last| last.end)
-        - ranges
-            .get(1)
-            .map_or(0, |first| first.start)
-            .min(wanted.first().map_or(0, |one| one.position));
+    let begin = wanted.first().map_or(0, |one| one.position);
+    let span = ranges
+        .last()
+        .map_or(0, |last| last.end)
+        .saturating_sub(begin);
     // A slice keeps all alive that was read with it, which may be more than the vectors.
     let shared = needed.saturating_mul(2) >= span;
     let piece = |one: &Wanted| {

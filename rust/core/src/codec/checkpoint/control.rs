@@ -81,7 +81,7 @@ impl CheckpointFile {
                     ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.arrow.clone())
                         .with_projection(mask)
                         .with_row_groups(vec![row_group]);
-                if let Some(selection) = unit.selection() {
+                if let Some(selection) = unit.selection(None) {
                     builder = builder.with_row_selection(selection);
                 }
                 let mut decoded = 0;

@@ -12,18 +12,22 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
-use super::gather::viewed;
 use crate::codec::parquet_file::{FooterRules, read_footer};
 use crate::error::{Error, Result};
 
 mod control;
+mod judged;
 mod rows;
+mod types;
 mod units;
 
 pub use crate::codec::parquet_file::Fetch;
 pub use control::Control;
+pub use judged::JudgedReader;
 pub use rows::{FileRows, UnitReader};
 pub use units::Unit;
+
+use types::reading_schema;
 
 /// Rows of a checkpoint are at least some bits long.
 const RULES: FooterRules = FooterRules {
@@ -69,28 +73,8 @@ impl CheckpointFile {
         let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options())
             .map_err(parquet_error)?;
-        let fields = plain.schema().fields().iter().map(|root| {
-            let arrow_schema::DataType::Struct(children) = root.data_type() else {
-                return Arc::clone(root);
-            };
-            let children = children.iter().map(|child| {
-                // typed structs are handed on as they are
-                if child.name().ends_with("_parsed") {
-                    return Arc::clone(child);
-                }
-                Arc::new(
-                    child
-                        .as_ref()
-                        .clone()
-                        .with_data_type(viewed(child.data_type())),
-                )
-            });
-            let children = arrow_schema::DataType::Struct(children.collect());
-            Arc::new(root.as_ref().clone().with_data_type(children))
-        });
-        let schema = Arc::new(arrow_schema::Schema::new(
-            fields.collect::<arrow_schema::Fields>(),
-        ));
+        let leaves = metadata.file_metadata().schema_descr();
+        let schema = Arc::new(reading_schema(plain.schema(), leaves));
         let arrow = ArrowReaderMetadata::try_new(metadata, options().with_schema(schema))
             .map_err(parquet_error)?;
         Ok(Self { arrow, length })

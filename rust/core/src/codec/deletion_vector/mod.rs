@@ -164,7 +164,6 @@ impl fmt::Debug for DeletionVector {
 #[allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::expect_used,
-    clippy::panic
+    clippy::single_range_in_vec_init
 )]
 mod tests;

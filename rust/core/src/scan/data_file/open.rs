@@ -216,6 +216,20 @@ impl OpenFile {
         blame(error, &self.log_path)
     }
 
+    /// The byte in the middle of a row group: what a range of bytes is held against, so that each row
+    /// group lies in one of the ranges that a file is cut into.
+    pub fn middle(&self, row_group: usize) -> Option<u64> {
+        let group = self.arrow.metadata().row_groups().get(row_group)?;
+        let starts = group.columns().iter().map(|chunk| {
+            chunk
+                .dictionary_page_offset()
+                .unwrap_or_else(|| chunk.data_page_offset())
+        });
+        let start = u64::try_from(starts.min()?).ok()?;
+        let bytes = u64::try_from(group.compressed_size()).ok()?;
+        start.checked_add(bytes / 2)
+    }
+
     fn rows_of(&self, row_group: usize) -> Option<Range<u64>> {
         let first = self.first_rows.get(row_group)?;
         Some(*first..*self.first_rows.get(row_group + 1)?)
