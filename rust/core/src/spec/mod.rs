@@ -11,5 +11,6 @@ pub(crate) mod json;
 pub mod properties;
 pub mod protocol;
 pub mod schema;
+pub(crate) mod values;
 
 pub use actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
