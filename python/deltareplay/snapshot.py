@@ -205,6 +205,22 @@ class Snapshot:
         return found
 
     @property
+    def num_rows(self) -> int | None:
+        """How many rows there are, told by the log alone; None when a file does not tell.
+
+        The sum of ``numRecords`` in the statistics of all files, without the rows that deletion
+        vectors delete. Where it is None, ``warnings`` names the file and ``scan().count()`` counts.
+
+        Source: Delta protocol, "Per-file Statistics".
+
+        >>> rows.snapshot().num_rows
+        2
+        """
+        found = self._native.num_rows()
+        self._tell()
+        return found
+
+    @property
     def warnings(self) -> list[LogWarning]:
         """What was passed over in the log so far; grows when more of the log is read.
 

@@ -105,6 +105,11 @@ impl Snapshot {
         detached(py, || self.table.num_files(&self.state))
     }
 
+    /// How many rows there are, where the log tells.
+    fn num_rows(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        detached(py, || self.table.num_rows(&self.state))
+    }
+
     /// The bytes of the live files together.
     fn size_in_bytes(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, || self.table.size_in_bytes(&self.state))

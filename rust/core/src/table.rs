@@ -178,6 +178,11 @@ impl Table {
         snapshot.num_files(&self.source)
     }
 
+    /// The number of rows, where the log tells it.
+    pub fn num_rows(&self, snapshot: &Snapshot) -> Result<Option<u64>> {
+        snapshot.num_rows(&self.source)
+    }
+
     /// The total size of the live files in bytes.
     pub fn size_in_bytes(&self, snapshot: &Snapshot) -> Result<u64> {
         snapshot.size_in_bytes(&self.source)

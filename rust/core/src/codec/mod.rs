@@ -13,4 +13,5 @@ pub mod last_checkpoint;
 pub mod parquet_file;
 pub mod partition_values;
 pub mod statistics;
+pub mod variant;
 pub mod version_checksum;

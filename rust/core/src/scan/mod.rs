@@ -13,6 +13,7 @@ use crate::replay::{FileFilter, Source};
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
 use crate::snapshot::files::FileTable;
+use crate::snapshot::row_count::live_rows;
 
 pub mod data_file;
 pub mod deletion_vectors;
@@ -151,21 +152,26 @@ impl Scan {
         self.skipped.as_ref().map(Skipped::list).unwrap_or_default()
     }
 
-    /// How many rows there are: told by the log where it knows, else counted in the footers.
+    /// How many rows there are: told by the log of each file where it knows, else counted in the file.
     pub fn count(&self) -> Result<u64> {
+        let names = SCAN_FIELDS.iter().map(|field| field.name());
+        let names: Vec<String> = names.chain(["numRecords"]).map(str::to_owned).collect();
         let mut total = 0_u64;
-        let rows = Rows::new(
-            Files::new(
-                self.definition.counting()?,
-                &self.source.storage,
-                &self.source.resolver,
-                self.scan_files()?.into_iter().map(Part::whole).collect(),
-                self.skipped.clone(),
-            ),
-            self.look,
-        );
-        for batch in rows {
-            total += batch?.num_rows() as u64;
+        let mut unknown = Vec::new();
+        for batch in self.files(Some(&names))?.batches {
+            let told = live_rows(&batch)?;
+            for (file, told) in ScanFile::of(&batch)?.into_iter().zip(told) {
+                match told {
+                    Some(rows) => total = total.saturating_add(rows),
+                    None => unknown.push(Part::whole(file)),
+                }
+            }
+        }
+        let (storage, resolver) = (&self.source.storage, &self.source.resolver);
+        let plan = self.definition.counting()?;
+        let files = Files::new(plan, storage, resolver, unknown, self.skipped.clone());
+        for batch in Rows::new(files, self.look) {
+            total = total.saturating_add(batch?.num_rows() as u64);
         }
         Ok(total)
     }

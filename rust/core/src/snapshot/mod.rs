@@ -22,6 +22,7 @@ pub mod files;
 pub mod load;
 mod recover;
 mod replayed;
+pub(crate) mod row_count;
 mod verify;
 
 /// One version of a table. Cheap to clone.

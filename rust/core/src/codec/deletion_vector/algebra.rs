@@ -83,6 +83,9 @@ impl DeletionVector {
             (Rows::Array(values), _, Operation::Difference) => {
                 builder.push_values(ours.key, &kept(values, &right, false));
             }
+            (Rows::Array(values), Rows::Array(others), Operation::Union) => {
+                builder.push_values(ours.key, &merged(values, others));
+            }
             _ => {
                 let mut words = left.words();
                 let others = right.words();
@@ -117,4 +120,20 @@ fn kept(values: &[[u8; 2]], rows: &Rows<'_>, wanted: bool) -> Vec<u16> {
             (others.peek() == Some(value)) == wanted
         })
         .collect()
+}
+
+/// The values of both, ascending.
+fn merged(left: &[[u8; 2]], right: &[[u8; 2]]) -> Vec<u16> {
+    let values = |bytes: &[u8; 2]| u16::from_le_bytes(*bytes);
+    let mut merged = Vec::with_capacity(left.len() + right.len());
+    let mut right = right.iter().map(values).peekable();
+    for value in left.iter().map(values) {
+        while let Some(other) = right.next_if(|other| *other < value) {
+            merged.push(other);
+        }
+        right.next_if_eq(&value);
+        merged.push(value);
+    }
+    merged.extend(right);
+    merged
 }

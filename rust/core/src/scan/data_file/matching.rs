@@ -188,28 +188,45 @@ impl<'a> Matcher<'a> {
     }
 
     fn variant(&mut self, node: &FileNode, arrow: &ArrowType) -> Result<Shape> {
-        let names = Names::new(&node.children);
+        let mut known = 0;
+        for child in &node.children {
+            match (child.name.as_str(), &child.data_type) {
+                ("metadata" | "value", ArrowType::Binary) => known += 1,
+                ("metadata" | "value", _) => return Err(self.refuse(node, arrow)),
+                ("typed_value", _) => known += 2,
+                _ => continue,
+            }
+            for leaf in child.leaves.clone() {
+                self.select(leaf);
+            }
+        }
+        match known {
+            2 if node
+                .children
+                .iter()
+                .all(|child| child.name != "typed_value") =>
+            {
+                self.plain_variant(node, arrow)
+            }
+            2.. if node.children.iter().any(|child| child.name == "metadata") => Ok(Shape::Variant),
+            _ => Err(self.refuse(node, arrow)),
+        }
+    }
+
+    fn plain_variant(&self, node: &FileNode, arrow: &ArrowType) -> Result<Shape> {
         let ArrowType::Struct(fields) = arrow else {
             return Err(self.refuse(node, arrow));
         };
         let mut parts = Vec::with_capacity(fields.len());
         for field in fields {
-            let child = match names.find(field.name()) {
-                Some(Found::One(at)) => node.children.get(at).map(|child| (at, child)),
-                _ => None,
-            };
-            let Some((at, child)) = child else {
-                return Err(self.refuse(node, arrow));
-            };
-            let shape = self.leaf(&PrimitiveType::Binary, child)?;
-            parts.push(Part::File { at, shape });
-        }
-        if names.find("typed_value").is_some() {
-            let message = format!(
-                "the variant {} is shredded, which this version does not read",
-                self.place.join(".")
-            );
-            return Err(Error::unsupported("data.variant_shredded", message));
+            let at = node
+                .children
+                .iter()
+                .position(|child| child.name == *field.name());
+            parts.push(Part::File {
+                at: at.ok_or_else(|| self.refuse(node, arrow))?,
+                shape: Shape::Leaf(Cast::Keep),
+            });
         }
         Ok(Shape::Struct(fields.clone(), parts))
     }
@@ -271,7 +288,7 @@ pub(super) fn settle(part: &mut Part, siblings: &[FileNode], selected: &[bool]) 
 
 fn settle_shape(shape: &mut Shape, node: &FileNode, selected: &[bool]) {
     match shape {
-        Shape::Leaf(_) => {}
+        Shape::Leaf(_) | Shape::Variant => {}
         Shape::Struct(_, parts) => {
             for part in parts {
                 settle(part, &node.children, selected);

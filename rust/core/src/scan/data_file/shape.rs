@@ -7,11 +7,14 @@ use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, new_null_ar
 use arrow_schema::{ArrowError, DataType as ArrowType, FieldRef, Fields};
 
 use super::cast::Cast;
+use crate::codec::variant::unshred;
 
 /// How one column or a part of it becomes logical.
 #[derive(Debug)]
 pub(super) enum Shape {
     Leaf(Cast),
+    /// Shredded.
+    Variant,
     Struct(Fields, Vec<Part>),
     /// The logical element.
     List(FieldRef, Box<Shape>),
@@ -42,6 +45,11 @@ impl Shape {
     fn apply(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match self {
             Self::Leaf(cast) => cast.apply(array),
+            Self::Variant => {
+                let array = unshred(array.as_struct_opt().ok_or_else(odd)?);
+                let array = array.map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
+                Ok(Arc::new(array))
+            }
             Self::Struct(fields, parts) => {
                 let array = array.as_struct_opt().ok_or_else(odd)?;
                 let rows = array.len();

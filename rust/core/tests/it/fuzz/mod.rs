@@ -1,0 +1,210 @@
+//! Decoders of hostile bytes, under fire: a small fuzzer that needs no other compiler.
+//!
+//! Each target starts from seeds that are sound, changes them at random (the same way each time), and
+//! looks at what comes out: no panic, no endless work, no memory that the input does not pay for, and
+//! whatever the target itself asserts. In place of code coverage stands a number that the target gives
+//! for each input, such as a hash of its error: an input with a new one becomes a seed.
+//!
+//! `DELTAREPLAY_FUZZ=10000000` sets the number of executions of each target, `DELTAREPLAY_FUZZ_SEED`
+//! where chance begins. A failure prints the input as a Rust literal: add it to the target's seeds.
+
+use std::collections::HashSet;
+use std::env;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+
+use deltareplay_core::error::Error;
+
+mod deletion_vectors;
+mod memory;
+mod texts;
+
+/// Executions of a target in the plain run.
+const EXECUTIONS: u64 = 20_000;
+/// Inputs do not grow beyond this.
+const MOST_BYTES: usize = 16 << 10;
+/// Seeds that a target may collect.
+const MOST_SEEDS: usize = 4096;
+/// No input of that size takes so long, not on a busy machine.
+const MOST_TIME: Duration = Duration::from_secs(5);
+/// Numbers that lie at the edge of something.
+const EDGES: [u64; 12] = [
+    0,
+    1,
+    0x7F,
+    0xFF,
+    0x7FFF,
+    0xFFFF,
+    0x1_0000,
+    0x7FFF_FFFF,
+    0xFFFF_FFFF,
+    0x7FFF_FFFF_FFFF_FFFF,
+    u64::MAX,
+    12_347,
+];
+
+/// Runs one target.
+///
+/// `words` are pieces that its inputs are made of. `run` gives the number that tells inputs apart, and
+/// may allocate `memory(bytes of input)`.
+fn fuzz(
+    seeds: &[Vec<u8>],
+    words: &[&[u8]],
+    memory: fn(usize) -> usize,
+    run: impl Fn(&[u8]) -> u64,
+) {
+    let number = |name: &str| env::var(name).ok().and_then(|text| text.parse().ok());
+    let executions = number("DELTAREPLAY_FUZZ").unwrap_or(EXECUTIONS);
+    let mut chance = Chance(number("DELTAREPLAY_FUZZ_SEED").unwrap_or(0x5EED));
+    let mut corpus: Vec<Vec<u8>> = seeds.to_vec();
+    let mut known: HashSet<u64> = seeds.iter().map(|seed| one(seed, memory, &run)).collect();
+    for _ in 0..executions {
+        let mut input = corpus[chance.below(corpus.len())].clone();
+        for _ in 0..=chance.below(4) {
+            mutate(&mut input, &corpus, words, &mut chance);
+        }
+        input.truncate(MOST_BYTES);
+        if known.insert(one(&input, memory, &run)) && corpus.len() < MOST_SEEDS {
+            corpus.push(input);
+        }
+    }
+    assert!(known.len() > seeds.len(), "no input did anything new");
+}
+
+/// One execution, watched.
+fn one(input: &[u8], memory: fn(usize) -> usize, run: &impl Fn(&[u8]) -> u64) -> u64 {
+    let begin = Instant::now();
+    let (outcome, peak) = memory::peak(|| catch_unwind(AssertUnwindSafe(|| run(input))));
+    let found = outcome.unwrap_or_else(|panic| {
+        report(input);
+        resume_unwind(panic)
+    });
+    let (took, most) = (begin.elapsed(), memory(input.len()));
+    if took > MOST_TIME || peak > most {
+        report(input);
+    }
+    assert!(took < MOST_TIME, "it took {took:?}");
+    assert!(peak <= most, "{peak} bytes allocated, {most} allowed");
+    found
+}
+
+#[allow(clippy::print_stderr, reason = "a test reports what it found")]
+fn report(input: &[u8]) {
+    eprintln!("the input: b\"{}\"", input.escape_ascii());
+}
+
+/// A number for an outcome: what an error says, without its numbers; or what a value is like.
+fn feature(outcome: &Result<u64, Error>) -> u64 {
+    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+    match outcome {
+        Ok(value) => u64::MAX - value,
+        Err(error) => {
+            let text = error
+                .message()
+                .bytes()
+                .filter(|byte| !byte.is_ascii_digit());
+            error
+                .code()
+                .bytes()
+                .chain(text.take(200))
+                .fold(0xCBF2_9CE4_8422_2325, hash)
+        }
+    }
+}
+
+fn mutate(input: &mut Vec<u8>, corpus: &[Vec<u8>], words: &[&[u8]], chance: &mut Chance) {
+    let at = chance.below(input.len() + 1);
+    let most = if chance.below(8) == 0 { 600 } else { 9 };
+    let size = chance.below(most) + 1;
+    let end = (at + size).min(input.len());
+    let edge = EDGES[chance.below(EDGES.len())]
+        .wrapping_add(chance.next() % 3)
+        .wrapping_sub(1);
+    match chance.below(12) {
+        0 | 1 => {
+            if let Some(byte) = input.get_mut(at) {
+                *byte ^= 1 << chance.below(8);
+            }
+        }
+        2 => {
+            if let Some(byte) = input.get_mut(at) {
+                *byte = chance.byte();
+            }
+        }
+        3 => {
+            let width = 1 << chance.below(4);
+            let big = chance.below(2) == 0;
+            for (index, byte) in input.iter_mut().skip(at).take(width).enumerate() {
+                let place = if big { width - 1 - index } else { index };
+                *byte = edge.to_le_bytes()[place];
+            }
+        }
+        4 => {
+            if let Some(byte) = input.get_mut(at) {
+                let step = u8::try_from(chance.below(16)).unwrap();
+                *byte = byte.wrapping_add(step).wrapping_sub(8);
+            }
+        }
+        5 => drop(input.splice(at..at, (0..size).map(|_| chance.byte()).collect::<Vec<_>>())),
+        6 => drop(input.drain(at..end)),
+        7 => {
+            let piece = input[at..end].to_vec();
+            let to = chance.below(input.len() + 1);
+            let times = 1 + chance.below(4);
+            input.splice(to..to, piece.repeat(times));
+        }
+        8 => input.truncate(at),
+        9 => {
+            let other = &corpus[chance.below(corpus.len())];
+            let from = chance.below(other.len() + 1);
+            input.truncate(at);
+            input.extend_from_slice(&other[from..]);
+        }
+        _ => {
+            if let Some(word) = words.get(chance.below(words.len().max(1))) {
+                let end = if chance.below(2) == 0 { at } else { end };
+                input.splice(at..end, word.iter().copied());
+            }
+        }
+    }
+}
+
+/// Numbers by chance, the same for the same seed (SplitMix64).
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ mixed >> 31
+    }
+
+    /// Less than `limit`, which is not 0.
+    fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % limit as u64).unwrap()
+    }
+
+    fn byte(&mut self) -> u8 {
+        self.next().to_le_bytes()[0]
+    }
+}
+
+#[test]
+fn the_fuzzer_finds_what_is_hidden() {
+    let hidden = |input: &[u8]| {
+        let depth = input
+            .iter()
+            .zip(b"bad")
+            .take_while(|(found, wanted)| found == wanted)
+            .count();
+        assert!(depth < 3, "found");
+        depth as u64
+    };
+    let found = catch_unwind(|| fuzz(&[b"aaaa".to_vec()], &[], |_| usize::MAX, hidden));
+    assert!(found.is_err());
+    let greedy = |input: &[u8]| vec![0_u8; input.len() << 10].len() as u64;
+    let found = catch_unwind(|| fuzz(&[vec![0; 64]], &[], |_| 1 << 10, greedy));
+    assert!(found.is_err());
+}
