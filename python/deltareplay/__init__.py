@@ -9,6 +9,7 @@
 """
 
 from deltareplay._native import __version__
+from deltareplay.deletion_vector import DeletionVector
 from deltareplay.exceptions import (
     CommitConflictError,
     CorruptTableError,
@@ -23,12 +24,15 @@ from deltareplay.exceptions import (
 from deltareplay.log_warning import LogWarning
 from deltareplay.metadata import Metadata
 from deltareplay.protocol import Obstacle, Protocol
+from deltareplay.scan import Scan, SkippedFile
 from deltareplay.snapshot import Snapshot
+from deltareplay.split import Split
 from deltareplay.table import Table, is_table
 
 __all__ = [
     "CommitConflictError",
     "CorruptTableError",
+    "DeletionVector",
     "DeltaReplayError",
     "DeltaReplayWarning",
     "InvalidArgumentError",
@@ -36,7 +40,10 @@ __all__ = [
     "Metadata",
     "Obstacle",
     "Protocol",
+    "Scan",
+    "SkippedFile",
     "Snapshot",
+    "Split",
     "StorageError",
     "Table",
     "TableNotFoundError",

@@ -46,6 +46,7 @@ def test_classes_are_frozen(table: dr.Table) -> None:
     batches = snapshot.file_batches()
     one_of_each = [table._native, snapshot, batches, batches.schema, batches.next_batch()]
     one_of_each.append(snapshot.files())
+    one_of_each.append(_native.DeletionVector.decode(b"\xd1\xd3\x39\x64" + bytes(8)))
     assert {type(one) for one in one_of_each} == set(CLASSES)
     for one in one_of_each:
         for name in [*(name for name in vars(type(one)) if not name.startswith("_")), "new"]:

@@ -103,6 +103,12 @@ impl ArrowTable {
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct ArrowBatch(RecordBatch);
 
+impl ArrowBatch {
+    pub(crate) fn new(batch: RecordBatch) -> Self {
+        Self(batch)
+    }
+}
+
 #[pymethods]
 impl ArrowBatch {
     /// Schema and data as capsules of the Arrow C data interface.

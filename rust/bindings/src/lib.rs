@@ -6,9 +6,11 @@
 
 mod batches;
 mod convert;
+mod deletion_vector;
 mod exceptions;
 mod gate;
 mod protocol;
+mod scan;
 mod snapshot;
 mod table;
 
@@ -23,7 +25,11 @@ mod _native {
     #[pymodule_export]
     use super::batches::{ArrowBatch, ArrowSchema, ArrowTable, BatchIterator};
     #[pymodule_export]
+    use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
+    #[pymodule_export]
     use super::protocol::{why_not_readable, why_not_writable};
+    #[pymodule_export]
+    use super::scan::{Scan, Split};
     #[pymodule_export]
     use super::snapshot::Snapshot;
     #[pymodule_export]

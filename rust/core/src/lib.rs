@@ -10,4 +10,5 @@ pub mod storage;
 pub mod log;
 pub mod replay;
 pub mod snapshot;
+pub mod scan;
 pub mod table;

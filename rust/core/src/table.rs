@@ -8,13 +8,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log::LogListing;
 use crate::log::history::{InCommitTimestamps, history_batch, read_history, version_at};
 use crate::replay::Source;
+use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::columns::FileColumns;
 use crate::snapshot::load::load;
 use crate::spec::actions::{DomainMetadata, SetTransaction};
 
 pub use crate::log::actions::ActionBatches;
 pub use crate::snapshot::Snapshot;
-pub use crate::snapshot::files::{FileBatches, FileTable};
+pub use crate::snapshot::file_batches::FileBatches;
+pub use crate::snapshot::files::FileTable;
 
 /// How a table is reached and read.
 #[derive(Clone, Debug, Default)]
@@ -139,7 +141,7 @@ impl Table {
 
     /// The live files of a snapshot of this table.
     pub fn files(&self, snapshot: &Snapshot, columns: Option<&[String]>) -> Result<FileTable> {
-        snapshot.files(&self.source, &FileColumns::new(columns, snapshot)?)
+        snapshot.files(&self.source, &FileColumns::new(columns, snapshot)?, None)
     }
 
     /// The same, streamed; memory is bounded by the log's tail.
@@ -148,7 +150,12 @@ impl Table {
         snapshot: &Snapshot,
         columns: Option<&[String]>,
     ) -> Result<FileBatches> {
-        snapshot.file_batches(&self.source, FileColumns::new(columns, snapshot)?)
+        snapshot.file_batches(&self.source, FileColumns::new(columns, snapshot)?, None)
+    }
+
+    /// The rows of a snapshot of this table, or some of them.
+    pub fn scan(&self, snapshot: &Snapshot, options: ScanOptions) -> Result<Scan> {
+        Scan::new(&self.source, snapshot, options)
     }
 
     /// The live tombstones of a snapshot of this table.

@@ -5,6 +5,7 @@
 
 pub mod actions;
 pub mod arrow;
+pub mod deletion_vector;
 pub mod features;
 pub(crate) mod interval;
 pub(crate) mod json;
@@ -14,3 +15,4 @@ pub mod schema;
 pub(crate) mod values;
 
 pub use actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
+pub use deletion_vector::{DeletionVectorDescriptor, DeletionVectorStorage};

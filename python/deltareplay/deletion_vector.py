@@ -1,0 +1,324 @@
+"""``DeletionVector``: the rows of a data file that a reader leaves out."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, SupportsIndex
+
+import pyarrow as pa
+
+from deltareplay import _native
+
+
+class DeletionVector:
+    """A set of rows of one data file, by their positions in the file, counted from 0.
+
+    Made by ``from_rows``, ``from_descriptor`` or ``decode``; never changes. Picklable; equal when
+    the rows are the same, however they are stored. ``len``, ``in`` and ``bool`` are those of a set,
+    and so are ``|``, ``&`` and ``-``.
+
+    Source: Delta protocol, "Deletion Vectors".
+
+    >>> vector = dr.DeletionVector.from_rows([3, 4, 7])
+    >>> len(vector), 4 in vector, 5 in vector
+    (3, True, False)
+    >>> (vector | dr.DeletionVector.from_rows([5])).ranges().to_pylist()
+    [{'start': 3, 'end': 6}, {'start': 7, 'end': 8}]
+    """
+
+    __slots__ = ("_vector",)
+
+    _vector: _native.DeletionVector
+
+    def __init__(self) -> None:
+        raise TypeError("made by from_rows, from_descriptor, decode and set operations")
+
+    @classmethod
+    def _of(cls, native: _native.DeletionVector) -> DeletionVector:
+        self = cls.__new__(cls)
+        self._vector = native
+        return self
+
+    @classmethod
+    def decode(
+        cls, data: bytes, *, offset: int | None = None, cardinality: int | None = None
+    ) -> DeletionVector:
+        """Decode the bytes of a deletion vector.
+
+        Args:
+            data: Either a bitmap (what ``encode`` gives: the magic number, then 64-bit Roaring,
+                portable or native) or a whole file of deletion vectors, which begins with the byte
+                1; its sizes and checksums are checked.
+            offset: Where the vector begins in a file, as a descriptor has it; None takes the first.
+            cardinality: The number of rows that the descriptor promises; None checks nothing.
+
+        Raises:
+            CorruptTableError: The bytes are no such vector; ``offset`` names the place.
+
+        Source: Delta protocol, "Deletion Vector Format".
+
+        >>> data = dr.DeletionVector.from_rows([1, 2]).encode()
+        >>> dr.DeletionVector.decode(data, cardinality=2)
+        DeletionVector(2 rows from 1 to 2)
+        """
+        return cls._of(_native.DeletionVector.decode(data, offset, cardinality))
+
+    @classmethod
+    def from_rows(
+        cls, rows: Iterable[int] | pa.Array[Any] | pa.ChunkedArray[Any]
+    ) -> DeletionVector:
+        """Make the vector of some rows.
+
+        Args:
+            rows: Positions in any order, each counted once; whole numbers, or an Arrow array of
+                them.
+
+        Raises:
+            InvalidArgumentError: A row is negative, null or beyond what the format can hold.
+
+        >>> dr.DeletionVector.from_rows(range(1000, 2000))
+        DeletionVector(1000 rows from 1000 to 1999)
+        """
+        if isinstance(rows, pa.ChunkedArray):
+            array = rows.combine_chunks()
+        elif isinstance(rows, pa.Array):
+            array = rows
+        else:
+            array = pa.array(rows)
+        if not pa.types.is_uint64(array.type) and (
+            pa.types.is_integer(array.type) or pa.types.is_null(array.type)
+        ):
+            array = array.cast(pa.int64())
+        return cls._of(_native.DeletionVector.from_rows(array))
+
+    @classmethod
+    def from_descriptor(cls, descriptor: Mapping[str, Any]) -> DeletionVector:
+        """Decode the vector that an inline descriptor holds.
+
+        Args:
+            descriptor: A descriptor of storage type ``i``, with the protocol's names:
+                ``storageType``, ``pathOrInlineDv``, ``sizeInBytes``, ``cardinality``.
+
+        Raises:
+            InvalidArgumentError: The vector lies in a file: read that, and ``decode`` its bytes.
+            CorruptTableError: The descriptor or what it holds is damaged.
+
+        Source: Delta protocol, "Deletion Vector Descriptor Schema".
+
+        >>> dr.DeletionVector.from_descriptor({
+        ...     "storageType": "i",
+        ...     "pathOrInlineDv": "^Bg9^0rr910000000000iXQKl0rr91000315c8Xg00031",
+        ...     "sizeInBytes": 36,
+        ...     "cardinality": 2,
+        ... })
+        DeletionVector(2 rows from 0 to 1)
+        """
+        native = _native.DeletionVector.from_inline(
+            descriptor["storageType"],
+            descriptor["pathOrInlineDv"],
+            descriptor["sizeInBytes"],
+            descriptor["cardinality"],
+        )
+        return cls._of(native)
+
+    @staticmethod
+    def pack(
+        vectors: Sequence[DeletionVector], *, name: uuid.UUID | None = None, prefix: str = ""
+    ) -> tuple[str, bytes, list[dict[str, Any]]]:
+        """Pack vectors into the body of one new file, as writers do.
+
+        Args:
+            vectors: Any number of them.
+            name: What the file is named by; None draws a UUID.
+            prefix: A directory of the table, for tables that spread their files.
+
+        Returns:
+            The file's path relative to the table root, its bytes, and one descriptor of storage
+            type ``u`` for each vector, in their order.
+
+        Raises:
+            InvalidArgumentError: They take 2 GiB or more.
+
+        Source: Delta protocol, "Deletion Vector File Storage Format".
+
+        >>> vectors = [dr.DeletionVector.from_rows([0, 1]), dr.DeletionVector.from_rows([9])]
+        >>> path, data, descriptors = dr.DeletionVector.pack(vectors, prefix="ab")
+        >>> path.startswith("ab/deletion_vector_"), [one["offset"] for one in descriptors]
+        (True, [1, 45])
+        >>> dr.DeletionVector.decode(data, offset=45) == vectors[1]
+        True
+        """
+        identity = (name or uuid.uuid4()).bytes
+        return _native.pack_deletion_vectors([one._vector for one in vectors], identity, prefix)
+
+    @property
+    def rows(self) -> pa.Array[Any]:
+        """The deleted rows, ascending, as an int64 array.
+
+        >>> dr.DeletionVector.from_rows([7, 3]).rows.to_pylist()
+        [3, 7]
+        """
+        return pa.record_batch(self._vector.rows()).column(0)
+
+    def mask(self, num_rows: int) -> pa.Array[Any]:
+        """Tell for each row of a file whether it is deleted.
+
+        Args:
+            num_rows: The number of rows of the data file.
+
+        Returns:
+            A boolean array of ``num_rows`` bits; true where the row is deleted.
+
+        Raises:
+            InvalidArgumentError: A deleted row lies at or behind ``num_rows``.
+
+        >>> dr.DeletionVector.from_rows([1]).mask(3).to_pylist()
+        [False, True, False]
+        """
+        return pa.record_batch(self._vector.mask(num_rows, False)).column(0)
+
+    def live_mask(self, num_rows: int) -> pa.Array[Any]:
+        """Tell for each row of a file whether it is left; what ``pyarrow.Table.filter`` takes.
+
+        Args:
+            num_rows: The number of rows of the data file.
+
+        Returns:
+            A boolean array of ``num_rows`` bits; false where the row is deleted.
+
+        Raises:
+            InvalidArgumentError: A deleted row lies at or behind ``num_rows``.
+
+        >>> dr.DeletionVector.from_rows([1]).live_mask(3).to_pylist()
+        [True, False, True]
+        """
+        return pa.record_batch(self._vector.mask(num_rows, True)).column(0)
+
+    def ranges(self) -> pa.Table:
+        """List the deleted rows as ranges.
+
+        Returns:
+            One row a range, ascending, as long as they can be: ``start`` and ``end`` (int64), the
+            end not included.
+
+        >>> dr.DeletionVector.from_rows([1, 2, 3, 9]).ranges().to_pylist()
+        [{'start': 1, 'end': 4}, {'start': 9, 'end': 10}]
+        """
+        return pa.Table.from_batches([pa.record_batch(self._vector.ranges())])
+
+    def live_ranges(self, num_rows: int) -> pa.Table:
+        """List what is left of a file as ranges.
+
+        Args:
+            num_rows: The number of rows of the data file.
+
+        Returns:
+            As ``ranges`` has them.
+
+        Raises:
+            InvalidArgumentError: A deleted row lies at or behind ``num_rows``.
+
+        >>> dr.DeletionVector.from_rows([1, 2, 3, 9]).live_ranges(10).to_pylist()
+        [{'start': 0, 'end': 1}, {'start': 4, 'end': 9}]
+        """
+        return pa.Table.from_batches([pa.record_batch(self._vector.live_ranges(num_rows))])
+
+    def union(self, other: DeletionVector) -> DeletionVector:
+        """Rows that are in one of them or in both; also ``|``.
+
+        Args:
+            other: Another vector.
+
+        >>> one, two = dr.DeletionVector.from_rows([1, 2]), dr.DeletionVector.from_rows([2, 3])
+        >>> one.union(two).rows.to_pylist()
+        [1, 2, 3]
+        """
+        return self._of(self._vector.union(other._vector))
+
+    def intersection(self, other: DeletionVector) -> DeletionVector:
+        """Rows that are in both; also ``&``.
+
+        Args:
+            other: Another vector.
+
+        >>> one, two = dr.DeletionVector.from_rows([1, 2]), dr.DeletionVector.from_rows([2, 3])
+        >>> one.intersection(two).rows.to_pylist()
+        [2]
+        """
+        return self._of(self._vector.intersection(other._vector))
+
+    def difference(self, other: DeletionVector) -> DeletionVector:
+        """Rows of this that are not in the other; also ``-``.
+
+        Args:
+            other: Another vector.
+
+        >>> one, two = dr.DeletionVector.from_rows([1, 2]), dr.DeletionVector.from_rows([2, 3])
+        >>> one.difference(two).rows.to_pylist()
+        [1]
+        """
+        return self._of(self._vector.difference(other._vector))
+
+    def encode(self) -> bytes:
+        """Encode the bitmap in the portable layout.
+
+        Its length is the ``sizeInBytes`` of a descriptor. For a file, which has a frame around each
+        bitmap, see ``pack``.
+
+        Raises:
+            InvalidArgumentError: It takes 2 GiB or more.
+
+        Source: Delta protocol, "Roaring Bitmap Array (portable)".
+
+        >>> dr.DeletionVector.from_rows([0]).encode()[:4].hex()
+        'd1d33964'
+        """
+        return self._vector.encode()
+
+    def encode_inline(self) -> dict[str, Any]:
+        """Give the descriptor that holds the vector itself, as ``add.deletionVector`` has it.
+
+        Raises:
+            InvalidArgumentError: It takes 2 GiB or more.
+
+        Source: Delta protocol, "Deletion Vector Descriptor Schema".
+
+        >>> dr.DeletionVector.from_rows([0]).encode_inline()["pathOrInlineDv"]
+        '^Bg9^0rr910000000000iXQKl0rr91000005c8Xg00000'
+        """
+        return self._vector.encode_inline()
+
+    def __or__(self, other: object) -> DeletionVector:
+        return self.union(other) if isinstance(other, DeletionVector) else NotImplemented
+
+    def __and__(self, other: object) -> DeletionVector:
+        return self.intersection(other) if isinstance(other, DeletionVector) else NotImplemented
+
+    def __sub__(self, other: object) -> DeletionVector:
+        return self.difference(other) if isinstance(other, DeletionVector) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DeletionVector):
+            return NotImplemented
+        return self._vector.same(other._vector)
+
+    def __hash__(self) -> int:
+        return hash((len(self), self._vector.bounds()))
+
+    def __len__(self) -> int:
+        return self._vector.cardinality()
+
+    def __contains__(self, row: SupportsIndex) -> bool:
+        number = row.__index__()
+        return 0 <= number < 1 << 63 and self._vector.contains(number)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DeletionVector.decode, (self.encode(),)
+
+    def __repr__(self) -> str:
+        bounds = self._vector.bounds()
+        if bounds is None:
+            return "DeletionVector(no rows)"
+        count = len(self)
+        return f"DeletionVector({count} row{'s' * (count != 1)} from {bounds[0]} to {bounds[1]})"

@@ -1,0 +1,294 @@
+//! `DeletionVector`: a set of rows, its bytes and its Arrow forms.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
+use arrow_array::types::{Int64Type, UInt64Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, cast::AsArray, make_array,
+};
+use arrow_schema::{ArrowError, DataType};
+use deltareplay_core::codec::deletion_vector::{self as core, FileBuilder};
+use deltareplay_core::error::{Error, Result};
+use deltareplay_core::spec::DeletionVectorDescriptor;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict};
+
+use crate::batches::ArrowBatch;
+use crate::exceptions::invalid;
+use crate::gate::detached;
+
+/// Rows to leave out of one data file.
+#[pyclass(module = "deltareplay._native", frozen)]
+pub(crate) struct DeletionVector(core::DeletionVector);
+
+#[pymethods]
+impl DeletionVector {
+    /// From a bitmap, or from a whole file of vectors: the one at `offset`, or the first.
+    #[staticmethod]
+    #[pyo3(signature = (data, offset=None, cardinality=None))]
+    fn decode(
+        py: Python<'_>,
+        data: &[u8],
+        offset: Option<u64>,
+        cardinality: Option<u64>,
+    ) -> PyResult<Self> {
+        let is_file = offset.is_some() || data.first() == Some(&1);
+        detached(py, || {
+            if !is_file {
+                return core::DeletionVector::decode(data, cardinality);
+            }
+            let vector = core::DeletionVector::decode_file(data, offset)?;
+            cardinality.map_or(Ok(()), |promised| vector.check_cardinality(promised))?;
+            Ok(vector)
+        })
+        .map(Self)
+    }
+
+    /// From the fields of an inline descriptor.
+    #[staticmethod]
+    fn from_inline(
+        py: Python<'_>,
+        storage_type: &str,
+        text: String,
+        size_in_bytes: i32,
+        cardinality: i64,
+    ) -> PyResult<Self> {
+        detached(py, || {
+            let one = DeletionVectorDescriptor::new(
+                storage_type,
+                text,
+                None,
+                size_in_bytes,
+                cardinality,
+            )?;
+            if storage_type != "i" {
+                return Err(Error::invalid(
+                    "dv.not_inline",
+                    format!(
+                        "the deletion vector lies in a file (storage type {storage_type}), \
+                     which a descriptor alone does not open: read the file, and decode its bytes \
+                     with the descriptor's offset"
+                    ),
+                ));
+            }
+            let (size, cardinality) = (one.size_in_bytes(), one.cardinality());
+            core::DeletionVector::decode_inline(one.path_or_inline(), size, Some(cardinality))
+        })
+        .map(Self)
+    }
+
+    /// From an Arrow array of whole numbers.
+    #[staticmethod]
+    fn from_rows(py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let array = imported(rows)?;
+        if array.null_count() > 0 {
+            return Err(invalid(py, "dv.row_range", "a row's number is null"));
+        }
+        let negative = |row: i64| {
+            invalid(
+                py,
+                "dv.row_range",
+                format!("row {row} is out of range: rows count from 0"),
+            )
+        };
+        let rows: Vec<u64> = match array.data_type() {
+            DataType::UInt64 => array.as_primitive::<UInt64Type>().values().to_vec(),
+            DataType::Int64 => {
+                let rows = array.as_primitive::<Int64Type>().values();
+                let unsigned = |row: &i64| u64::try_from(*row).map_err(|_| negative(*row));
+                rows.iter().map(unsigned).collect::<PyResult<_>>()?
+            }
+            other => {
+                return Err(PyTypeError::new_err(format!(
+                    "rows are whole numbers, not {other}"
+                )));
+            }
+        };
+        detached(py, || core::DeletionVector::from_rows(rows)).map(Self)
+    }
+
+    /// The deleted rows: one column `row`.
+    fn rows(&self, py: Python<'_>) -> PyResult<ArrowBatch> {
+        detached(py, || {
+            let rows: ArrayRef = Arc::new(self.0.rows()?);
+            batch([("row", rows)])
+        })
+    }
+
+    /// The deleted rows as ranges: the columns `start` and `end`.
+    fn ranges(&self, py: Python<'_>) -> PyResult<ArrowBatch> {
+        detached(py, || columns(self.0.ranges()))
+    }
+
+    /// What is left of a file as ranges: the columns `start` and `end`.
+    fn live_ranges(&self, py: Python<'_>, num_rows: i128) -> PyResult<ArrowBatch> {
+        let num_rows = self.checked(py, num_rows)?;
+        detached(py, || columns(self.0.live_ranges(0..num_rows).into_iter()))
+    }
+
+    /// A bit for each row of a file, in one column: set where it is deleted, or where it is left.
+    fn mask(&self, py: Python<'_>, num_rows: i128, live: bool) -> PyResult<ArrowBatch> {
+        let num_rows = self.checked(py, num_rows)?;
+        detached(py, || {
+            let bits = if live {
+                self.0.live_mask(0..num_rows)
+            } else {
+                self.0.mask(0..num_rows)
+            };
+            let mask: ArrayRef = Arc::new(BooleanArray::new(bits, None));
+            batch([("mask", mask)])
+        })
+    }
+
+    /// Rows of either.
+    fn union(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        detached(py, || Ok(self.0.union(&other.0))).map(Self)
+    }
+
+    /// Rows of both.
+    fn intersection(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        detached(py, || Ok(self.0.intersection(&other.0))).map(Self)
+    }
+
+    /// Rows of this that are not in the other.
+    fn difference(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        detached(py, || Ok(self.0.difference(&other.0))).map(Self)
+    }
+
+    /// The same rows.
+    fn same(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+
+    /// How many rows are deleted.
+    fn cardinality(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// Whether a row is deleted.
+    fn contains(&self, row: u64) -> bool {
+        self.0.contains(row)
+    }
+
+    /// First and last deleted row.
+    fn bounds(&self) -> Option<(u64, u64)> {
+        self.0.min().zip(self.0.max())
+    }
+
+    /// The bitmap.
+    fn encode<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = detached(py, || self.0.encode())?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The descriptor of the vector in the log itself.
+    fn encode_inline<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let descriptor = detached(py, || self.0.encode_inline())?;
+        fields(py, &descriptor)
+    }
+}
+
+impl DeletionVector {
+    /// A number of rows that the vector fits into.
+    fn checked(&self, py: Python<'_>, num_rows: i128) -> PyResult<u64> {
+        const MOST: u64 = 1 << 40;
+        let last = self.0.max();
+        match u64::try_from(num_rows) {
+            Ok(rows) if rows <= MOST && last.is_none_or(|last| last < rows) => Ok(rows),
+            Ok(rows) if rows <= MOST => Err(invalid(
+                py,
+                "argument.range",
+                format!(
+                    "num_rows is {rows}, and row {} is deleted: pass the number of rows of the \
+                     data file that the deletion vector belongs to",
+                    last.unwrap_or(0)
+                ),
+            )),
+            _ => Err(invalid(
+                py,
+                "argument.range",
+                format!("num_rows is {num_rows}: pass a number from 0 to {MOST}"),
+            )),
+        }
+    }
+}
+
+/// Packs vectors into one file: its path relative to the table root, its bytes, the descriptors.
+#[pyfunction]
+#[pyo3(signature = (vectors, uuid, prefix, /))]
+pub(crate) fn pack_deletion_vectors<'py>(
+    py: Python<'py>,
+    vectors: Vec<Bound<'py, DeletionVector>>,
+    uuid: [u8; 16],
+    prefix: &str,
+) -> PyResult<(String, Bound<'py, PyBytes>, Vec<Bound<'py, PyDict>>)> {
+    let vectors: Vec<_> = vectors.iter().map(|one| one.get().0.clone()).collect();
+    let (path, bytes, descriptors) = detached(py, || {
+        let mut file = FileBuilder::new(uuid, prefix);
+        let descriptors = vectors
+            .iter()
+            .map(|vector| file.push(vector))
+            .collect::<Result<Vec<_>>>()?;
+        Ok((file.relative_path()?, file.finish(), descriptors))
+    })?;
+    let descriptors = descriptors
+        .iter()
+        .map(|descriptor| fields(py, descriptor))
+        .collect::<PyResult<_>>()?;
+    Ok((path, PyBytes::new(py, &bytes), descriptors))
+}
+
+/// A descriptor as the log has it.
+fn fields<'py>(
+    py: Python<'py>,
+    descriptor: &DeletionVectorDescriptor,
+) -> PyResult<Bound<'py, PyDict>> {
+    let fields = PyDict::new(py);
+    fields.set_item("storageType", descriptor.storage().letter())?;
+    fields.set_item("pathOrInlineDv", descriptor.path_or_inline())?;
+    if let Some(offset) = descriptor.offset() {
+        fields.set_item("offset", offset)?;
+    }
+    fields.set_item("sizeInBytes", descriptor.size_in_bytes())?;
+    fields.set_item("cardinality", descriptor.cardinality())?;
+    Ok(fields)
+}
+
+fn columns(ranges: impl Iterator<Item = Range<u64>>) -> Result<ArrowBatch> {
+    let (starts, ends): (Vec<i64>, Vec<i64>) = ranges
+        .map(|range| (range.start.cast_signed(), range.end.cast_signed()))
+        .unzip();
+    let starts: ArrayRef = Arc::new(Int64Array::from(starts));
+    let ends: ArrayRef = Arc::new(Int64Array::from(ends));
+    batch([("start", starts), ("end", ends)])
+}
+
+fn batch<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<ArrowBatch> {
+    let columns = columns.map(|(name, array)| (name, array, false));
+    RecordBatch::try_from_iter_with_nullable(columns)
+        .map(ArrowBatch::new)
+        .map_err(|cause| {
+            Error::invalid("dv.too_many_rows", "the rows do not fit into Arrow arrays")
+                .because(cause)
+        })
+}
+
+/// An array that its owner hands over by the Arrow C data interface.
+fn imported(owner: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+    let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) =
+        owner.call_method0("__arrow_c_array__")?.extract()?;
+    let schema = schema
+        .pointer_checked(Some(c"arrow_schema"))?
+        .cast::<FFI_ArrowSchema>();
+    let array = array
+        .pointer_checked(Some(c"arrow_array"))?
+        .cast::<FFI_ArrowArray>();
+    // SAFETY: the capsules have the names that the interface gives to these structs, and stay alive
+    // until the end of this function; moving the array out marks it as released.
+    let data = unsafe { from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), schema.as_ref()) };
+    let data = data.map_err(|cause: ArrowError| PyTypeError::new_err(cause.to_string()))?;
+    Ok(make_array(data))
+}

@@ -1,0 +1,194 @@
+//! One container of a vector: the deleted rows among 65,536 rows in a row, in one of three forms.
+
+/// Rows in a chunk.
+pub(super) const ROWS: usize = 1 << 16;
+/// Words of a bit map.
+pub(super) const WORDS: usize = ROWS / 64;
+/// Bytes of a bit map.
+pub(super) const WORDS_BYTES: usize = ROWS / 8;
+/// The most values that an array has.
+pub(super) const ARRAY_MOST: usize = 4096;
+
+/// A bit map of a chunk in memory.
+pub(super) type Words = [u64; WORDS];
+
+/// How the rows of a chunk are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Values of two bytes, ascending.
+    Array,
+    /// 65,536 bits.
+    Words,
+    /// Pairs of two bytes each: first row, and how many follow it.
+    Runs,
+}
+
+/// An entry of the table of contents.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chunk {
+    /// The rows' numbers without their low 16 bits.
+    pub(super) key: u64,
+    /// Where its bytes begin.
+    pub(super) start: usize,
+    /// Values or runs; 0 for a bit map, which has its one size.
+    pub(super) count: u32,
+    /// How many rows it holds; never 0.
+    pub(super) cardinality: u32,
+    pub(super) form: Form,
+}
+
+impl Chunk {
+    /// The first row that it may hold.
+    pub(super) fn base(&self) -> u64 {
+        self.key << 16
+    }
+
+    /// How many bytes its rows take.
+    pub(super) fn size(&self) -> usize {
+        let count = self.count as usize;
+        match self.form {
+            Form::Array => count * 2,
+            Form::Words => WORDS_BYTES,
+            Form::Runs => count * 4,
+        }
+    }
+
+    /// Its bytes.
+    pub(super) fn bytes<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        let end = self.start.saturating_add(self.size());
+        bytes.get(self.start..end).unwrap_or_default()
+    }
+
+    /// Its rows.
+    pub(super) fn rows<'a>(&self, bytes: &'a [u8]) -> Rows<'a> {
+        let bytes = self.bytes(bytes);
+        match self.form {
+            Form::Array => Rows::Array(bytes.as_chunks().0),
+            Form::Words => Rows::Words(bytes.as_chunks().0),
+            Form::Runs => Rows::Runs(bytes.as_chunks().0),
+        }
+    }
+}
+
+/// The rows of a chunk, as they are stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Rows<'a> {
+    Array(&'a [[u8; 2]]),
+    Words(&'a [[u8; 8]]),
+    Runs(&'a [[u8; 4]]),
+}
+
+/// First row of a run, and the last one.
+pub(super) fn run(bytes: [u8; 4]) -> (u16, u16) {
+    let [a, b, c, d] = bytes;
+    let (first, more) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
+    (first, first.saturating_add(more))
+}
+
+/// The low 16 bits.
+#[allow(clippy::cast_possible_truncation, reason = "meant")]
+pub(super) fn low(row: u64) -> u16 {
+    row as u16
+}
+
+impl Rows<'_> {
+    pub(super) fn contains(&self, row: u16) -> bool {
+        match self {
+            Self::Array(values) => values
+                .binary_search_by_key(&row, |value| u16::from_le_bytes(*value))
+                .is_ok(),
+            Self::Words(words) => words
+                .get(usize::from(row >> 6))
+                .is_some_and(|word| u64::from_le_bytes(*word) >> (row & 63) & 1 == 1),
+            Self::Runs(runs) => {
+                let after = runs.partition_point(|bytes| run(*bytes).0 <= row);
+                let before = after.checked_sub(1).and_then(|index| runs.get(index));
+                before.is_some_and(|bytes| row <= run(*bytes).1)
+            }
+        }
+    }
+
+    pub(super) fn min(&self) -> Option<u16> {
+        match self {
+            Self::Array(values) => values.first().map(|value| u16::from_le_bytes(*value)),
+            Self::Words(words) => {
+                let index = words.iter().position(|word| *word != [0; 8])?;
+                let word = u64::from_le_bytes(*words.get(index)?);
+                u16::try_from(index * 64 + word.trailing_zeros() as usize).ok()
+            }
+            Self::Runs(runs) => runs.first().map(|bytes| run(*bytes).0),
+        }
+    }
+
+    pub(super) fn max(&self) -> Option<u16> {
+        match self {
+            Self::Array(values) => values.last().map(|value| u16::from_le_bytes(*value)),
+            Self::Words(words) => {
+                let index = words.iter().rposition(|word| *word != [0; 8])?;
+                let word = u64::from_le_bytes(*words.get(index)?);
+                u16::try_from(index * 64 + 63 - word.leading_zeros() as usize).ok()
+            }
+            Self::Runs(runs) => runs.last().map(|bytes| run(*bytes).1),
+        }
+    }
+
+    /// Flips the bit of every row: sets it in a map of zeros, clears it in a map of ones.
+    pub(super) fn flip(&self, into: &mut Words) {
+        match self {
+            Self::Array(values) => {
+                for value in *values {
+                    let row = u16::from_le_bytes(*value);
+                    if let Some(word) = into.get_mut(usize::from(row >> 6)) {
+                        *word ^= 1 << (row & 63);
+                    }
+                }
+            }
+            Self::Words(words) => {
+                for (to, word) in into.iter_mut().zip(*words) {
+                    *to ^= u64::from_le_bytes(*word);
+                }
+            }
+            Self::Runs(runs) => {
+                for bytes in *runs {
+                    let (first, last) = run(*bytes);
+                    flip_run(into, first, last);
+                }
+            }
+        }
+    }
+
+    /// As a bit map.
+    pub(super) fn words(&self) -> Box<Words> {
+        let mut words = Box::new([0; WORDS]);
+        self.flip(&mut words);
+        words
+    }
+
+    /// Whether both hold the same rows.
+    pub(super) fn same(&self, other: &Rows<'_>) -> bool {
+        match (self, other) {
+            (Self::Array(left), Rows::Array(right)) => left == right,
+            (Self::Words(left), Rows::Words(right)) => left == right,
+            // Runs may touch, so that their bytes tell nothing.
+            _ => self.words() == other.words(),
+        }
+    }
+}
+
+fn flip_run(words: &mut Words, first: u16, last: u16) {
+    let (from, to) = (usize::from(first >> 6), usize::from(last >> 6));
+    let head = u64::MAX << (first & 63);
+    let tail = u64::MAX >> (63 - (last & 63));
+    let Some(span) = words.get_mut(from..=to) else {
+        return;
+    };
+    match span {
+        [] => {}
+        [word] => *word ^= head & tail,
+        [begin, middle @ .., end] => {
+            *begin ^= head;
+            middle.iter_mut().for_each(|word| *word = !*word);
+            *end ^= tail;
+        }
+    }
+}

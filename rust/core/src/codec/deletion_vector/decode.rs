@@ -1,0 +1,312 @@
+//! The bitmap of a vector: four magic bytes, then 64-bit Roaring in one of two layouts.
+//!
+//! Everything is little-endian. Portable: `i64` count, then for each `i32` key and a 32-bit bitmap.
+//! Native, of older writers: `i32` count, then for each `i32` length and a 32-bit bitmap whose key is
+//! its position. Nothing is copied, and nothing is allocated that the bytes do not pay for.
+//!
+//! Protocol: "Roaring Bitmap Array (portable)"; the Roaring format specification.
+
+use bytes::Bytes;
+
+use super::chunk::{ARRAY_MOST, Chunk, Form, WORDS_BYTES};
+use super::{DeletionVector, base85};
+use crate::error::{Error, Result};
+
+/// First four bytes of every bitmap that is written today.
+pub(super) const PORTABLE_MAGIC: u32 = 1_681_511_377;
+/// First four bytes of the bitmaps of older writers.
+const NATIVE_MAGIC: u32 = 1_681_511_376;
+
+/// A bitmap without runs begins with this.
+pub(super) const NO_RUNS: u32 = 12_346;
+/// A bitmap with runs has this in the low half of its first word.
+pub(super) const WITH_RUNS: u32 = 12_347;
+/// So many containers or more have their offsets listed, if there are runs.
+pub(super) const OFFSETS_FROM: usize = 4;
+
+/// The least bytes that a bitmap and its key or length take.
+const LEAST_BITMAP: usize = 12;
+/// The last key: one less than the reference's limit.
+const LAST_KEY: u32 = 0x7FFF_FFFE;
+
+impl DeletionVector {
+    /// Decodes a bitmap: what lies between a vector's size and its checksum.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt, with the offset in `bitmap`: `dv.truncated`, `dv.magic`, `dv.bitmap`, or
+    /// `dv.cardinality` when the descriptor promised another number of rows.
+    pub fn decode(bitmap: &[u8], cardinality: Option<u64>) -> Result<Self> {
+        Self::decode_shared(Bytes::copy_from_slice(bitmap), cardinality)
+    }
+
+    /// As [`DeletionVector::decode`], without a copy: the vector keeps `bitmap` alive.
+    ///
+    /// # Errors
+    ///
+    /// As [`DeletionVector::decode`] has them.
+    pub fn decode_shared(bitmap: Bytes, cardinality: Option<u64>) -> Result<Self> {
+        let mut cursor = Cursor {
+            bytes: &bitmap,
+            at: 0,
+        };
+        let mut chunks = Vec::new();
+        match cursor.u32("the magic number")? {
+            PORTABLE_MAGIC => portable(&mut cursor, &mut chunks)?,
+            NATIVE_MAGIC => native(&mut cursor, &mut chunks)?,
+            other => {
+                return Err(Error::corrupt(
+                    "dv.magic",
+                    format!(
+                        "a deletion vector begins with the number {PORTABLE_MAGIC} \
+                         (or {NATIVE_MAGIC}), and this with {other}: it is no deletion vector, \
+                         or the offset is wrong"
+                    ),
+                )
+                .at_offset(0));
+            }
+        }
+        if cursor.at != bitmap.len() {
+            return Err(cursor.wrong("there are bytes behind its end"));
+        }
+        let len = chunks
+            .iter()
+            .map(|chunk: &Chunk| u64::from(chunk.cardinality))
+            .sum();
+        chunks.shrink_to_fit();
+        let vector = Self {
+            chunks,
+            bytes: bitmap,
+            len,
+        };
+        cardinality.map_or(Ok(()), |promised| vector.check_cardinality(promised))?;
+        Ok(vector)
+    }
+
+    /// Decodes an inline vector: base 85 of a bitmap of `size_in_bytes` bytes.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `dv.base85`, `dv.size` when the text has another length, and those of
+    /// [`DeletionVector::decode`].
+    pub fn decode_inline(text: &str, size_in_bytes: u32, cardinality: Option<u64>) -> Result<Self> {
+        if text.is_empty() && size_in_bytes == 0 {
+            let empty = Self::empty();
+            cardinality.map_or(Ok(()), |promised| empty.check_cardinality(promised))?;
+            return Ok(empty);
+        }
+        let mut bytes = base85::decode(text)?;
+        let size = usize::try_from(size_in_bytes).unwrap_or(usize::MAX);
+        if size.checked_next_multiple_of(4) != Some(bytes.len()) {
+            return Err(Error::corrupt(
+                "dv.size",
+                format!(
+                    "the descriptor says {size_in_bytes} bytes, and the inline deletion vector has {}",
+                    bytes.len()
+                ),
+            ));
+        }
+        bytes.truncate(size);
+        Self::decode_shared(bytes.into(), cardinality)
+    }
+}
+
+fn portable(cursor: &mut Cursor<'_>, chunks: &mut Vec<Chunk>) -> Result<()> {
+    let count = u64::from_le_bytes(cursor.array("the number of bitmaps")?);
+    cursor.room_for(count, LEAST_BITMAP)?;
+    let mut before = None;
+    for _ in 0..count {
+        let key = cursor.u32("the key of a bitmap")?;
+        if key > LAST_KEY || before.is_some_and(|before| key <= before) {
+            return Err(cursor.wrong(&format!(
+                "the key {key} of a bitmap is out of order or out of range"
+            )));
+        }
+        before = Some(key);
+        bitmap(cursor, key, chunks)?;
+    }
+    Ok(())
+}
+
+fn native(cursor: &mut Cursor<'_>, chunks: &mut Vec<Chunk>) -> Result<()> {
+    let count = cursor.u32("the number of bitmaps")?;
+    cursor.room_for(u64::from(count), LEAST_BITMAP)?;
+    for key in 0..count {
+        let size = cursor.u32("the length of a bitmap")?;
+        let begin = cursor.at;
+        bitmap(cursor, key, chunks)?;
+        if usize::try_from(size) != Ok(cursor.at - begin) {
+            return Err(cursor.wrong("a bitmap has another length than it says"));
+        }
+    }
+    Ok(())
+}
+
+/// One 32-bit bitmap.
+fn bitmap(cursor: &mut Cursor<'_>, high: u32, chunks: &mut Vec<Chunk>) -> Result<()> {
+    let cookie = cursor.u32("the head of a bitmap")?;
+    let (count, flags): (usize, &[u8]) = if cookie & 0xFFFF == WITH_RUNS {
+        let count = (cookie >> 16) as usize + 1;
+        (count, cursor.take(count.div_ceil(8), "the flags of runs")?)
+    } else if cookie == NO_RUNS {
+        let count = cursor.u32("the number of containers")?;
+        if count > 1 << 16 {
+            return Err(cursor.wrong(&format!("a bitmap has {count} containers")));
+        }
+        (count as usize, &[])
+    } else {
+        return Err(cursor.wrong(&format!("a bitmap begins with {cookie}")));
+    };
+    let heads = cursor.take(count * 4, "the heads of containers")?;
+    if flags.is_empty() || count >= OFFSETS_FROM {
+        // What they say follows from the heads; no reader of streams looks at them.
+        cursor.take(count * 4, "the offsets of containers")?;
+    }
+    chunks.reserve(count);
+    let mut before = None;
+    for (index, head) in heads.as_chunks::<4>().0.iter().enumerate() {
+        let [a, b, c, d] = *head;
+        let key = u16::from_le_bytes([a, b]);
+        if before.is_some_and(|before| key <= before) {
+            return Err(cursor.wrong("the keys of containers do not ascend"));
+        }
+        before = Some(key);
+        let cardinality = u32::from(u16::from_le_bytes([c, d])) + 1;
+        let is_run = flags
+            .get(index / 8)
+            .is_some_and(|flags| flags >> (index % 8) & 1 == 1);
+        let mut chunk = if is_run {
+            runs(cursor)?
+        } else {
+            values(cursor, cardinality)?
+        };
+        chunk.key = u64::from(high) << 16 | u64::from(key);
+        chunks.push(chunk);
+    }
+    Ok(())
+}
+
+fn values(cursor: &mut Cursor<'_>, cardinality: u32) -> Result<Chunk> {
+    let count = cardinality as usize;
+    let mut chunk = Chunk {
+        key: 0,
+        start: cursor.at,
+        count: cardinality,
+        cardinality,
+        form: Form::Array,
+    };
+    if count <= ARRAY_MOST {
+        let values = cursor.take(count * 2, "an array")?.as_chunks::<2>().0;
+        // Every pair is looked at, so that many are compared at once.
+        let next = values.iter().skip(1);
+        let ascend = values.iter().zip(next).fold(true, |ascend, (left, right)| {
+            ascend & (u16::from_le_bytes(*left) < u16::from_le_bytes(*right))
+        });
+        if !ascend {
+            return Err(cursor.wrong("the values of an array do not ascend"));
+        }
+    } else {
+        let words = cursor.take(WORDS_BYTES, "a bit map")?.as_chunks::<8>().0;
+        let ones: u32 = words
+            .iter()
+            .map(|word| u64::from_le_bytes(*word).count_ones())
+            .sum();
+        if ones != cardinality {
+            return Err(cursor.wrong(&format!(
+                "a bit map says that it has {cardinality} bits set and has {ones}"
+            )));
+        }
+        chunk.form = Form::Words;
+        chunk.count = 0;
+    }
+    Ok(chunk)
+}
+
+fn runs(cursor: &mut Cursor<'_>) -> Result<Chunk> {
+    let count = u16::from_le_bytes(cursor.array("the number of runs")?);
+    let start = cursor.at;
+    let runs = cursor.take(usize::from(count) * 4, "runs")?;
+    let (mut cardinality, mut free) = (0_u32, 0_u32);
+    for bytes in runs.as_chunks::<4>().0 {
+        let [a, b, c, d] = *bytes;
+        let first = u32::from(u16::from_le_bytes([a, b]));
+        let more = u32::from(u16::from_le_bytes([c, d]));
+        // Runs that touch are one run to everybody; runs that overlap are damage.
+        if first < free || first + more > u32::from(u16::MAX) {
+            return Err(cursor.wrong("runs overlap, do not ascend, or leave their container"));
+        }
+        cardinality += more + 1;
+        free = first + more + 1;
+    }
+    if cardinality == 0 {
+        return Err(cursor.wrong("a container has no run"));
+    }
+    Ok(Chunk {
+        key: 0,
+        start,
+        count: u32::from(count),
+        cardinality,
+        form: Form::Runs,
+    })
+}
+
+/// Where the decoder is.
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn take(&mut self, size: usize, what: &str) -> Result<&'a [u8]> {
+        let taken = self
+            .at
+            .checked_add(size)
+            .and_then(|end| self.bytes.get(self.at..end));
+        let taken = taken.ok_or_else(|| {
+            Error::corrupt(
+                "dv.truncated",
+                format!(
+                    "the deletion vector ends at byte {} of its bitmap, within {what}: \
+                     its file is truncated, or its size is wrong",
+                    self.bytes.len()
+                ),
+            )
+            .at_offset(offset(self.at))
+        })?;
+        self.at += size;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
+        let mut array = [0; N];
+        for (to, from) in array.iter_mut().zip(self.take(N, what)?) {
+            *to = *from;
+        }
+        Ok(array)
+    }
+
+    fn u32(&mut self, what: &str) -> Result<u32> {
+        self.array(what).map(u32::from_le_bytes)
+    }
+
+    /// Refuses a count that the bytes left cannot hold.
+    fn room_for(&self, count: u64, each: usize) -> Result<()> {
+        let left = (self.bytes.len() - self.at) / each;
+        if count > offset(left) {
+            return Err(self.wrong(&format!("it says that it has {count} bitmaps")));
+        }
+        Ok(())
+    }
+
+    fn wrong(&self, what: &str) -> Error {
+        Error::corrupt(
+            "dv.bitmap",
+            format!("the deletion vector is damaged: {what}; restore its file from a copy"),
+        )
+        .at_offset(offset(self.at))
+    }
+}
+
+fn offset(at: usize) -> u64 {
+    u64::try_from(at).unwrap_or(u64::MAX)
+}

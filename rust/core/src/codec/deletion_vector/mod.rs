@@ -1,0 +1,169 @@
+//! Deletion vectors: bytes in, the rows that a reader leaves out; and back.
+//!
+//! A vector stays as it is stored: bytes and a table of contents, checked once. Ranges, masks and
+//! set operations walk its containers (arrays of values, bit maps, runs), never one row at a time
+//! where a word will do. No I/O: whoever calls fetched the bytes.
+//!
+//! Protocol: "Deletion Vector Format".
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use crate::error::{Error, Result};
+
+mod algebra;
+pub mod base85;
+mod build;
+mod chunk;
+mod columns;
+mod decode;
+mod encode;
+mod file;
+mod place;
+mod ranges;
+mod select;
+
+pub use columns::Descriptors;
+pub use file::FileBuilder;
+pub(crate) use file::check_version;
+pub use place::{Place, place};
+pub use ranges::Ranges;
+
+use chunk::{Chunk, Rows};
+
+/// No row may lie at or behind this: the high half of a row's number is less than `i32::MAX`.
+pub const ROWS_END: u64 = 0x7FFF_FFFF << 32;
+
+/// Rows to leave out of one data file: positions in file order, from zero, before any filter.
+///
+/// Cheap to clone; it shares the bytes that it was decoded from.
+#[derive(Clone)]
+pub struct DeletionVector {
+    /// Ascending by key.
+    chunks: Vec<Chunk>,
+    /// What the chunks point into.
+    bytes: Bytes,
+    len: u64,
+}
+
+impl DeletionVector {
+    /// The vector that deletes nothing.
+    pub fn empty() -> Self {
+        Self {
+            chunks: Vec::new(),
+            bytes: Bytes::new(),
+            len: 0,
+        }
+    }
+
+    /// How many rows are deleted.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether no row is deleted.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether the row is deleted.
+    pub fn contains(&self, row: u64) -> bool {
+        let key = row >> 16;
+        let low = chunk::low(row);
+        self.chunks
+            .binary_search_by_key(&key, |chunk| chunk.key)
+            .ok()
+            .and_then(|index| self.chunks.get(index))
+            .is_some_and(|chunk| self.rows_of(chunk).contains(low))
+    }
+
+    /// The first deleted row.
+    pub fn min(&self) -> Option<u64> {
+        let chunk = self.chunks.first()?;
+        Some(chunk.base() + u64::from(self.rows_of(chunk).min()?))
+    }
+
+    /// The last deleted row.
+    pub fn max(&self) -> Option<u64> {
+        let chunk = self.chunks.last()?;
+        Some(chunk.base() + u64::from(self.rows_of(chunk).max()?))
+    }
+
+    /// Checks that all deleted rows exist in a file of so many rows.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `dv.beyond_file`.
+    pub fn check_within(&self, num_rows: u64) -> Result<()> {
+        match self.max() {
+            Some(last) if last >= num_rows => Err(Error::corrupt(
+                "dv.beyond_file",
+                format!(
+                    "the deletion vector deletes row {last} of a data file that has {num_rows} rows: \
+                     it belongs to another file, or the log is wrong"
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the number of rows that a descriptor promised.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `dv.cardinality`.
+    pub fn check_cardinality(&self, promised: u64) -> Result<()> {
+        if promised == self.len {
+            return Ok(());
+        }
+        Err(Error::corrupt(
+            "dv.cardinality",
+            format!(
+                "the descriptor says that {promised} rows are deleted, and the deletion vector has \
+                 {}: one of them is damaged, or they do not belong together",
+                self.len
+            ),
+        ))
+    }
+
+    /// About how many bytes the vector holds in memory.
+    pub fn memory(&self) -> usize {
+        self.bytes.len() + self.chunks.len() * size_of::<Chunk>()
+    }
+
+    fn rows_of(&self, chunk: &Chunk) -> Rows<'_> {
+        chunk.rows(&self.bytes)
+    }
+}
+
+impl PartialEq for DeletionVector {
+    /// The same rows, however they are stored.
+    fn eq(&self, other: &Self) -> bool {
+        self.len == other.len
+            && self.chunks.len() == other.chunks.len()
+            && self.chunks.iter().zip(&other.chunks).all(|(left, right)| {
+                left.key == right.key && self.rows_of(left).same(&other.rows_of(right))
+            })
+    }
+}
+
+impl Eq for DeletionVector {}
+
+impl fmt::Debug for DeletionVector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeletionVector")
+            .field("len", &self.len)
+            .field("min", &self.min())
+            .field("max", &self.max())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::single_range_in_vec_init
+)]
+mod tests;

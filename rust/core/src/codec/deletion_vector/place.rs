@@ -1,0 +1,63 @@
+//! Where a descriptor says that its vector is.
+//!
+//! Protocol: "Derived Fields".
+
+use super::base85;
+use crate::error::{Error, Result};
+use crate::spec::{DeletionVectorDescriptor, DeletionVectorStorage};
+
+/// Where the bytes of a vector are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place<'a> {
+    /// In the descriptor: base 85.
+    Inline(&'a str),
+    /// In a file, by a path as the log has them: URI-encoded, relative to the table root or absolute.
+    File(String),
+}
+
+/// Where the vector of a descriptor is.
+///
+/// # Errors
+///
+/// Corrupt: `dv.path`, when the end of a relative path is no UUID in base 85.
+pub fn place(descriptor: &DeletionVectorDescriptor) -> Result<Place<'_>> {
+    let text = descriptor.path_or_inline();
+    Ok(match descriptor.storage() {
+        DeletionVectorStorage::Inline => Place::Inline(text),
+        DeletionVectorStorage::Absolute => Place::File(text.to_owned()),
+        DeletionVectorStorage::Relative => {
+            // A prefix stands for itself; a path of the log would be decoded.
+            let path = relative_path(text)?;
+            Place::File(path.replace('%', "%25").replace(':', "%3A"))
+        }
+    })
+}
+
+/// `prefix/deletion_vector_<uuid>.bin`: the prefix is what stands before the last 20 characters.
+pub(super) fn relative_path(text: &str) -> Result<String> {
+    let wrong = || {
+        Error::corrupt(
+            "dv.path",
+            "the path of a deletion vector does not end with a UUID in base 85 (20 characters)",
+        )
+    };
+    let at = text.len().checked_sub(20).ok_or_else(wrong)?;
+    let (prefix, uuid) = text.split_at_checked(at).ok_or_else(wrong)?;
+    let bytes = base85::decode(uuid).map_err(|cause| wrong().because(cause))?;
+    let bytes: [u8; 16] = bytes.try_into().map_err(|_| wrong())?;
+    let hex = format!("{:032x}", u128::from_be_bytes(bytes));
+    let mut name = String::with_capacity(prefix.len() + 60);
+    if !prefix.is_empty() {
+        name.push_str(prefix);
+        name.push('/');
+    }
+    name.push_str("deletion_vector_");
+    for (index, digit) in hex.chars().enumerate() {
+        if matches!(index, 8 | 12 | 16 | 20) {
+            name.push('-');
+        }
+        name.push(digit);
+    }
+    name.push_str(".bin");
+    Ok(name)
+}

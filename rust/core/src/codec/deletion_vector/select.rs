@@ -1,0 +1,80 @@
+//! Deleted rows as Arrow data: a bit for each row of the file, or the rows' numbers.
+
+use std::ops::Range;
+
+use arrow_array::Int64Array;
+use arrow_buffer::{BooleanBuffer, Buffer, ScalarBuffer};
+
+use super::DeletionVector;
+use super::chunk::{ROWS, WORDS};
+use crate::error::{Error, Result};
+
+impl DeletionVector {
+    /// One bit for each of `rows`: set where the row is deleted.
+    pub fn mask(&self, rows: Range<u64>) -> BooleanBuffer {
+        self.bits(rows, 0)
+    }
+
+    /// One bit for each of `rows`: set where the row is left.
+    pub fn live_mask(&self, rows: Range<u64>) -> BooleanBuffer {
+        self.bits(rows, u64::MAX)
+    }
+
+    /// Begins with `blank` in every word and flips the bits of the deleted rows.
+    fn bits(&self, rows: Range<u64>, blank: u64) -> BooleanBuffer {
+        let begin = rows.start & !63;
+        let count = rows.end.saturating_sub(begin).div_ceil(64);
+        let mut words = vec![blank; usize::try_from(count).unwrap_or(usize::MAX)];
+        for chunk in self.chunks_within(&rows) {
+            let found = self.rows_of(chunk);
+            let at = chunk.base().checked_sub(begin).map(|rows| rows / 64);
+            let whole = at
+                .and_then(|at| usize::try_from(at).ok())
+                .and_then(|at| words.get_mut(at..)?.first_chunk_mut::<WORDS>());
+            if let Some(whole) = whole {
+                found.flip(whole);
+                continue;
+            }
+            // At the edges: only some of its words lie within.
+            let bits = found.words();
+            let (skip, at) = if chunk.base() < begin {
+                ((begin - chunk.base()) / 64, 0)
+            } else {
+                (0, (chunk.base() - begin) / 64)
+            };
+            let inside = words
+                .iter_mut()
+                .skip(usize::try_from(at).unwrap_or(usize::MAX));
+            let bits = bits.iter().skip(usize::try_from(skip).unwrap_or(ROWS));
+            for (word, bits) in inside.zip(bits) {
+                *word ^= bits;
+            }
+        }
+        let offset = usize::try_from(rows.start - begin).unwrap_or(0);
+        let length = usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(0);
+        BooleanBuffer::new(Buffer::from_vec(words), offset, length)
+    }
+
+    /// The deleted rows, ascending.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `dv.too_many_rows`, for more rows than an Arrow array of 16 GiB holds; ask for
+    /// ranges then.
+    pub fn rows(&self) -> Result<Int64Array> {
+        let Ok(len) = i32::try_from(self.len) else {
+            return Err(Error::invalid(
+                "dv.too_many_rows",
+                format!(
+                    "the deletion vector has {} rows, too many for one array: ask for its ranges",
+                    self.len
+                ),
+            ));
+        };
+        let mut rows: Vec<i64> = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
+        self.for_each_range(0..u64::MAX, |range| {
+            rows.extend(range.start.cast_signed()..range.end.cast_signed());
+        });
+        Ok(Int64Array::new(ScalarBuffer::from(rows), None))
+    }
+}

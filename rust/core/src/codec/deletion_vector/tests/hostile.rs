@@ -1,0 +1,191 @@
+//! Bytes that are no vector.
+
+use super::*;
+
+/// One vector with all three forms of chunks, in both halves of the 64 bits.
+fn varied() -> Vec<u8> {
+    let rows = (0..5000)
+        .map(|row| row * 13)
+        .chain(100_000..160_000)
+        .chain([400_000, 400_002, 7 << 33]);
+    DeletionVector::from_rows(rows).unwrap().encode().unwrap()
+}
+
+fn code(bytes: &[u8]) -> &'static str {
+    DeletionVector::decode(bytes, None).unwrap_err().code()
+}
+
+#[test]
+fn every_proper_prefix_is_an_error() {
+    let bytes = varied();
+    assert!(DeletionVector::decode(&bytes, None).is_ok());
+    for end in 0..bytes.len() {
+        let found = code(&bytes[..end]);
+        assert!(
+            matches!(found, "dv.truncated" | "dv.bitmap"),
+            "{end}: {found}"
+        );
+    }
+    for (_, text) in FILES {
+        let file = hex(text);
+        for end in 0..file.len() {
+            let error = DeletionVector::decode_file(&file[..end], None).unwrap_err();
+            assert_eq!(error.code(), "dv.truncated", "{end}");
+        }
+    }
+}
+
+#[test]
+fn damage_is_told_apart() {
+    let good = hex(FILES[4].1);
+    for (at, value, code) in [
+        (0, 2, "dv.version"),
+        (4, 0x2b, "dv.checksum"),
+        (4, 0x2d, "dv.truncated"),
+        (5, 0xd2, "dv.checksum"),
+        (40, 1, "dv.checksum"),
+        (52, 0, "dv.checksum"),
+    ] {
+        let mut bad = good.clone();
+        bad[at] = value;
+        let error = DeletionVector::decode_file(&bad, None).unwrap_err();
+        assert_eq!(error.code(), code, "byte {at}");
+        assert!(error.offset().is_some());
+    }
+    let error = DeletionVector::decode_file(&good, Some(999)).unwrap_err();
+    assert_eq!((error.code(), error.offset()), ("dv.truncated", Some(999)));
+}
+
+#[test]
+fn a_frame_is_held_against_its_descriptor() {
+    let file = hex(FILES[4].1);
+    let framed = Bytes::copy_from_slice(&file[1..]);
+    let decode = |size, cardinality| {
+        DeletionVector::decode_framed(framed.clone(), size, cardinality).map_err(|e| e.code())
+    };
+    assert!(decode(44, Some(6)).is_ok());
+    assert_eq!(decode(43, Some(6)).unwrap_err(), "dv.size");
+    assert_eq!(decode(44, Some(5)).unwrap_err(), "dv.cardinality");
+    let text = INLINE[3].1;
+    for size in [40, 45, 48, u32::MAX] {
+        let error = DeletionVector::decode_inline(text, size, None).unwrap_err();
+        assert_eq!(error.code(), "dv.size", "{size}");
+    }
+}
+
+#[test]
+fn counts_that_lie_are_refused() {
+    for (bytes, wanted) in [
+        ("", "dv.truncated"),
+        ("d1d339", "dv.truncated"),
+        ("d2d33964 0000000000000000", "dv.magic"),
+        ("6439d3d1 0000000000000000", "dv.magic"),
+        // counts of bitmaps that no bytes stand for
+        ("d1d33964 ffffffffffffffff", "dv.bitmap"),
+        ("d1d33964 ffffffff00000000", "dv.bitmap"),
+        ("d0d33964 ffffffff", "dv.bitmap"),
+        ("d1d33964 0100000000000000", "dv.bitmap"),
+        // bytes behind the end
+        ("d1d33964 0000000000000000 00", "dv.bitmap"),
+        // a negative key, and the one beyond the limit
+        (
+            "d1d33964 0100000000000000 00000080 3a300000 00000000",
+            "dv.bitmap",
+        ),
+        (
+            "d1d33964 0100000000000000 ffffff7f 3a300000 00000000",
+            "dv.bitmap",
+        ),
+        // keys that do not ascend
+        (
+            "d1d33964 0200000000000000 01000000 3a300000 00000000 01000000 3a300000 00000000",
+            "dv.bitmap",
+        ),
+        // no cookie of Roaring
+        (
+            "d1d33964 0100000000000000 00000000 39300000 00000000",
+            "dv.bitmap",
+        ),
+        // more containers than keys
+        (
+            "d1d33964 0100000000000000 00000000 3a300000 01000100",
+            "dv.bitmap",
+        ),
+        (
+            "d1d33964 0100000000000000 00000000 3a300000 00000100",
+            "dv.truncated",
+        ),
+        (
+            "d1d33964 0100000000000000 00000000 3b30ffff 00000000",
+            "dv.truncated",
+        ),
+        // values and containers out of order
+        (
+            "d1d33964 0100000000000000 00000000 3a300000 01000000 0000 0100 10000000 0100 0100",
+            "dv.bitmap",
+        ),
+        (
+            "d1d33964 0100000000000000 00000000 3a300000 02000000 0100 0000 0100 0000 18000000 1a000000 0000 0000",
+            "dv.bitmap",
+        ),
+        // a run container without runs, overlapping runs, a run that leaves its container
+        (
+            "d1d33964 0100000000000000 00000000 3b300000 01 0000 0000 0000",
+            "dv.bitmap",
+        ),
+        (
+            "d1d33964 0100000000000000 00000000 3b300000 01 0000 0000 0200 0000 0500 0500 0000",
+            "dv.bitmap",
+        ),
+        (
+            "d1d33964 0100000000000000 00000000 3b300000 01 0000 0000 0100 ffff 0100",
+            "dv.bitmap",
+        ),
+        // a native bitmap of another length
+        (
+            "d0d33964 01000000 15000000 3a300000 01000000 0000 0100 10000000 0000 0100 00",
+            "dv.bitmap",
+        ),
+    ] {
+        assert_eq!(code(&hex(bytes)), wanted, "{bytes}");
+    }
+    // 5,000 values promised in a bit map of zeros
+    let mut bytes = hex("d1d33964 0100000000000000 00000000 3a300000 01000000 0000 8713 10000000");
+    bytes.extend([0; 8192]);
+    assert_eq!(code(&bytes), "dv.bitmap");
+}
+
+#[test]
+fn runs_that_touch_are_one() {
+    let bytes =
+        hex("d1d33964 0100000000000000 00000000 3b300000 01 0000 0500 0200 0000 0200 0300 0200");
+    let vector = DeletionVector::decode(&bytes, Some(6)).unwrap();
+    assert_eq!(vector.ranges().collect::<Vec<_>>(), [0..6]);
+    assert_eq!(vector, of(&[0, 1, 2, 3, 4, 5]));
+}
+
+#[test]
+fn descriptors_come_out_of_columns() {
+    use crate::codec::file_actions::DELETION_VECTOR_FIELDS;
+    use arrow_array::{ArrayRef, Int32Array, Int64Array, StringArray, StructArray};
+    use std::sync::Arc;
+
+    let storage = [Some("i"), None, Some("i"), Some("x")];
+    let text = [Some(""), None, None, Some("")];
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from(storage.to_vec())),
+        Arc::new(StringArray::from(text.to_vec())),
+        Arc::new(Int32Array::from(vec![None; 4])),
+        Arc::new(Int32Array::from(vec![Some(0), None, Some(0), Some(0)])),
+        Arc::new(Int64Array::from(vec![Some(0), None, Some(0), Some(0)])),
+    ];
+    let column = StructArray::new(DELETION_VECTOR_FIELDS.clone(), columns, None);
+    let descriptors = Descriptors::new(&column).unwrap();
+    assert!(descriptors.get(0).unwrap().unwrap().is_empty());
+    assert_eq!(descriptors.get(1).unwrap(), None);
+    assert_eq!(descriptors.get(2).unwrap_err().code(), "dv.descriptor");
+    assert_eq!(descriptors.get(3).unwrap_err().code(), "dv.storage_type");
+    assert_eq!(descriptors.get(4).unwrap(), None);
+    let wrong = StructArray::new_empty_fields(1, None);
+    assert_eq!(Descriptors::new(&wrong).unwrap_err().code(), "log.columns");
+}

@@ -1,0 +1,350 @@
+//! Loads the deletion vectors of many data files.
+//!
+//! Descriptors in, vectors out. The vectors of one file are read by merged ranges, once, whatever the
+//! number of descriptors that point to it; files are read side by side. What is in flight is bounded;
+//! what is given out holds the bytes of its own vectors and little more.
+//!
+//! Protocol: "Deletion Vectors".
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+
+use bytes::Bytes;
+
+use crate::codec::deletion_vector::{DeletionVector, Place, check_version, place};
+use crate::error::{Error, ErrorKind, Result};
+use crate::spec::DeletionVectorDescriptor;
+use crate::storage::{PathResolver, Storage, interrupt, pool};
+
+/// What stands before and behind a bitmap in its file.
+const FRAME: u64 = 8;
+/// Vectors that lie nearer to each other than this are read in one go.
+const NEAR: u64 = 16 << 10;
+/// One read takes no more vectors once it has so many bytes.
+const READ_BYTES: u64 = 16 << 20;
+/// Files at once where each read waits for a network.
+const REMOTE_AT_ONCE: usize = 16;
+
+/// One vector, as often as it is asked for: it may differ by path and offset only.
+pub type Loaded = Result<Arc<DeletionVector>>;
+
+/// Loads the vectors of these descriptors, in their order. An error is one result among others, and
+/// names the file and the offset: the other vectors of the file still come.
+pub fn load(
+    storage: &dyn Storage,
+    resolver: &PathResolver,
+    descriptors: &[DeletionVectorDescriptor],
+) -> Vec<Loaded> {
+    let mut loaded: Vec<Option<Loaded>> = Vec::new();
+    loaded.resize_with(descriptors.len(), || None);
+    let mut give = |index: usize, vector: Loaded| {
+        if let Some(slot) = loaded.get_mut(index) {
+            *slot = Some(vector);
+        }
+    };
+    let reads = plan(resolver, descriptors, &mut give);
+    run(storage, &reads, &mut give);
+    loaded
+        .into_iter()
+        .map(|slot| slot.unwrap_or_else(|| Err(Error::interrupted())))
+        .collect()
+}
+
+/// Loads one vector.
+///
+/// # Errors
+///
+/// Corrupt, with the file and the offset: `dv.path`, `dv.version`, `dv.size`, `dv.checksum`,
+/// `dv.magic`, `dv.bitmap`, `dv.truncated`, `dv.cardinality`, `dv.base85`; a path that leaves the table;
+/// storage errors.
+pub fn load_one(
+    storage: &dyn Storage,
+    resolver: &PathResolver,
+    descriptor: &DeletionVectorDescriptor,
+) -> Loaded {
+    let mut loaded = load(storage, resolver, std::slice::from_ref(descriptor));
+    loaded.pop().unwrap_or_else(|| Err(Error::interrupted()))
+}
+
+/// A vector in a file, and who asks for it.
+struct Wanted {
+    position: u64,
+    size: u32,
+    /// Place in the list of descriptors, and the number of rows that the descriptor promises.
+    askers: Vec<(usize, u64)>,
+}
+
+impl Wanted {
+    fn range(&self) -> Range<u64> {
+        self.position..self.position + u64::from(self.size) + FRAME
+    }
+}
+
+/// Some vectors of one file, ascending, that are read together.
+struct Read {
+    path: String,
+    wanted: Vec<Wanted>,
+}
+
+/// Inline vectors are given at once; all others become reads.
+fn plan(
+    resolver: &PathResolver,
+    descriptors: &[DeletionVectorDescriptor],
+    give: &mut dyn FnMut(usize, Loaded),
+) -> Vec<Read> {
+    let mut files: HashMap<String, usize> = HashMap::new();
+    let mut all: Vec<(String, Vec<(usize, &DeletionVectorDescriptor)>)> = Vec::new();
+    for (index, descriptor) in descriptors.iter().enumerate() {
+        let path = match place(descriptor) {
+            Ok(Place::File(encoded)) => {
+                resolver.resolve("", &encoded).map(|path| path.into_owned())
+            }
+            Ok(Place::Inline(text)) => {
+                let (size, cardinality) = (descriptor.size_in_bytes(), descriptor.cardinality());
+                let vector = DeletionVector::decode_inline(text, size, Some(cardinality));
+                give(index, vector.map(Arc::new));
+                continue;
+            }
+            Err(error) => Err(error),
+        };
+        match path {
+            Ok(path) => {
+                let at = files.get(&path).copied().unwrap_or_else(|| {
+                    files.insert(path.clone(), all.len());
+                    all.push((path, Vec::new()));
+                    all.len() - 1
+                });
+                if let Some((_, vectors)) = all.get_mut(at) {
+                    vectors.push((index, descriptor));
+                }
+            }
+            Err(error) => give(index, Err(error)),
+        }
+    }
+    all.into_iter()
+        .flat_map(|(path, vectors)| reads_of(path, vectors))
+        .collect()
+}
+
+fn reads_of(path: String, mut vectors: Vec<(usize, &DeletionVectorDescriptor)>) -> Vec<Read> {
+    vectors.sort_by_key(|(_, one)| (one.position(), one.size_in_bytes()));
+    let mut reads: Vec<Read> = Vec::new();
+    let mut bytes = 0;
+    for (index, descriptor) in vectors {
+        let (position, size) = (descriptor.position(), descriptor.size_in_bytes());
+        let asker = (index, descriptor.cardinality());
+        let last = reads.last_mut();
+        if let Some(read) = last
+            && let Some(same) = read.wanted.last_mut()
+            && (same.position, same.size) == (position, size)
+        {
+            same.askers.push(asker);
+            continue;
+        }
+        let wanted = Wanted {
+            position,
+            size,
+            askers: vec![asker],
+        };
+        match reads.last_mut() {
+            Some(read) if bytes < READ_BYTES => read.wanted.push(wanted),
+            _ => {
+                bytes = 0;
+                reads.push(Read {
+                    path: path.clone(),
+                    wanted: vec![wanted],
+                });
+            }
+        }
+        bytes += u64::from(size) + FRAME;
+    }
+    reads
+}
+
+/// Does the reads, some at once, and gives the vectors as they come.
+fn run(storage: &dyn Storage, reads: &[Read], give: &mut dyn FnMut(usize, Loaded)) {
+    let most = if storage.root().starts_with("file:") {
+        pool::threads()
+    } else {
+        pool::threads().max(REMOTE_AT_ONCE)
+    };
+    let threads = most.min(reads.len());
+    if threads < 2 || rayon::current_thread_index().is_some() {
+        for read in reads {
+            if interrupt::check().is_err() {
+                return;
+            }
+            one(storage, read, &mut |index, vector| give(index, vector));
+        }
+        return;
+    }
+    let next = AtomicUsize::new(0);
+    let (sender, results) = channel();
+    std::thread::scope(|scope| {
+        for number in 0..threads {
+            let (sender, next) = (sender.clone(), &next);
+            let work = move || {
+                while let Some(read) = reads.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    one(storage, read, &mut |index, vector| {
+                        let _nobody = sender.send((index, vector));
+                    });
+                }
+            };
+            let name = format!("deltareplay-vectors-{number}");
+            let spawned = std::thread::Builder::new()
+                .name(name)
+                .spawn_scoped(scope, work);
+            if spawned.is_err() {
+                break; // those that did start, and this one, do all of the work
+            }
+        }
+        drop(sender);
+        loop {
+            match results.recv_timeout(interrupt::INTERVAL) {
+                Ok((index, vector)) => give(index, vector),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if interrupt::check().is_err() {
+                next.store(reads.len(), Ordering::Relaxed); // no thread begins another read
+                break;
+            }
+        }
+    });
+    // Where no thread could start at all.
+    while let Some(read) = reads.get(next.fetch_add(1, Ordering::Relaxed)) {
+        one(storage, read, &mut |index, vector| give(index, vector));
+    }
+}
+
+/// Reads the vectors of one read, and decodes them.
+fn one(storage: &dyn Storage, read: &Read, give: &mut dyn FnMut(usize, Loaded)) {
+    match fetch(storage, &read.path, &read.wanted) {
+        Ok(pieces) => {
+            for (wanted, framed) in read.wanted.iter().zip(pieces) {
+                decode(&read.path, wanted, framed, give);
+            }
+        }
+        // One vector that points beyond its file leaves the others whole.
+        Err(error) if read.wanted.len() > 1 && error.code() == "storage.truncated" => {
+            for wanted in &read.wanted {
+                match fetch(storage, &read.path, std::slice::from_ref(wanted)) {
+                    Ok(pieces) => pieces
+                        .into_iter()
+                        .for_each(|framed| decode(&read.path, wanted, framed, give)),
+                    Err(error) => fail(wanted, error, give),
+                }
+            }
+        }
+        Err(error) => {
+            for wanted in &read.wanted {
+                fail(wanted, again(&error), give);
+            }
+        }
+    }
+}
+
+/// The bytes of each vector with its frame.
+fn fetch(storage: &dyn Storage, path: &str, wanted: &[Wanted]) -> Result<Vec<Bytes>> {
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    let version_byte = std::iter::once(0..1);
+    for range in version_byte.chain(wanted.iter().map(Wanted::range)) {
+        match ranges.last_mut() {
+            Some(last) if range.start <= last.end.saturating_add(NEAR) => {
+                last.end = last.end.max(range.end);
+            }
+            _ => ranges.push(range),
+        }
+    }
+    let fetched = storage.read_ranges(path, &ranges)?;
+    check_version(fetched.first().map_or(&[], |bytes| bytes))
+        .map_err(|error| error.at_path(path))?;
+    let needed: u64 = wanted.iter().map(|one| u64::from(one.size) + FRAME).sum();
+    let begin = wanted.first().map_or(0, |one| one.position);
+    let span = ranges
+        .last()
+        .map_or(0, |last| last.end)
+        .saturating_sub(begin);
+    // A slice keeps all alive that was read with it, which may be more than the vectors.
+    let shared = needed.saturating_mul(2) >= span;
+    let piece = |one: &Wanted| {
+        let range = one.range();
+        let at = ranges.partition_point(|merged| merged.start <= range.start);
+        let at = at.checked_sub(1)?;
+        let (merged, bytes) = (ranges.get(at)?, fetched.get(at)?);
+        let start = usize::try_from(range.start - merged.start).ok()?;
+        let end = usize::try_from(range.end - merged.start).ok()?;
+        let framed = bytes.get(start..end)?;
+        Some(if shared {
+            bytes.slice(start..end)
+        } else {
+            Bytes::copy_from_slice(framed)
+        })
+    };
+    wanted
+        .iter()
+        .map(|one| {
+            piece(one).ok_or_else(|| {
+                Error::corrupt(
+                    "storage.truncated",
+                    "the storage gave fewer bytes than it was asked for",
+                )
+                .at_path(path)
+                .at_offset(one.position)
+            })
+        })
+        .collect()
+}
+
+fn decode(path: &str, wanted: &Wanted, framed: Bytes, give: &mut dyn FnMut(usize, Loaded)) {
+    let placed = |error: Error| {
+        error
+            .shift(0, wanted.position)
+            .at_path(path)
+            .at_offset(wanted.position)
+    };
+    match DeletionVector::decode_framed(framed, wanted.size, None).map_err(placed) {
+        Ok(vector) => {
+            let vector = Arc::new(vector);
+            for (index, promised) in &wanted.askers {
+                let checked = vector.check_cardinality(*promised).map_err(placed);
+                give(*index, checked.map(|()| Arc::clone(&vector)));
+            }
+        }
+        Err(error) => fail(wanted, error, give),
+    }
+}
+
+fn fail(wanted: &Wanted, error: Error, give: &mut dyn FnMut(usize, Loaded)) {
+    for (index, _) in wanted.askers.iter().skip(1) {
+        give(*index, Err(again(&error)));
+    }
+    if let Some((index, _)) = wanted.askers.first() {
+        give(*index, Err(error));
+    }
+}
+
+/// The same error for another who waits for the same bytes; its cause as text.
+fn again(error: &Error) -> Error {
+    if error.kind() == ErrorKind::Interrupted {
+        return Error::interrupted();
+    }
+    let mut same = Error::new(error.kind(), error.code(), error.message());
+    if let Some(path) = error.path() {
+        same = same.at_path(path);
+    }
+    if let Some(offset) = error.offset() {
+        same = same.at_offset(offset);
+    }
+    match std::error::Error::source(error) {
+        Some(cause) => same.because(cause.to_string()),
+        None => same,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

@@ -1,0 +1,241 @@
+use std::fs;
+
+use super::*;
+use crate::codec::deletion_vector::FileBuilder;
+use crate::storage::counting::{CountingStorage, Operation};
+use crate::storage::{LocalStorage, Location};
+
+struct Table {
+    dir: tempfile::TempDir,
+    storage: CountingStorage,
+    resolver: PathResolver,
+}
+
+impl Table {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let location = Location::parse(dir.path().to_str().unwrap()).unwrap();
+        let local = LocalStorage::new(location.root(), location.path());
+        Self {
+            dir,
+            storage: CountingStorage::new(Arc::new(local)),
+            resolver: PathResolver::new(&location, &[]).unwrap(),
+        }
+    }
+
+    /// Writes one file of vectors and gives their descriptors.
+    fn write(&self, name: u8, prefix: &str, vectors: &[Vec<u64>]) -> Vec<DeletionVectorDescriptor> {
+        let mut file = FileBuilder::new([name; 16], prefix);
+        let descriptors = vectors
+            .iter()
+            .map(|rows| file.push(&of(rows)).unwrap())
+            .collect();
+        let path = self.dir.path().join(file.relative_path().unwrap());
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, file.finish()).unwrap();
+        descriptors
+    }
+
+    fn load(&self, descriptors: &[DeletionVectorDescriptor]) -> Vec<Loaded> {
+        load(&self.storage, &self.resolver, descriptors)
+    }
+}
+
+fn of(rows: &[u64]) -> DeletionVector {
+    DeletionVector::from_rows(rows.iter().copied()).unwrap()
+}
+
+fn with(
+    descriptor: &DeletionVectorDescriptor,
+    offset: i32,
+    size: i32,
+    cardinality: i64,
+) -> DeletionVectorDescriptor {
+    let path = descriptor.path_or_inline();
+    DeletionVectorDescriptor::new("u", path, Some(offset), size, cardinality).unwrap()
+}
+
+#[test]
+fn vectors_come_in_the_order_asked_and_each_file_is_read_once() {
+    let table = Table::new();
+    let rows = |file: u64| -> Vec<Vec<u64>> {
+        (0..50)
+            .map(|one| (0..=one).map(|row| row * 7 + file).collect())
+            .collect()
+    };
+    let mut wanted: Vec<(DeletionVectorDescriptor, Vec<u64>)> = Vec::new();
+    for (file, prefix) in [(1, ""), (2, "ab"), (3, "a%:b")] {
+        let vectors = rows(u64::from(file));
+        wanted.extend(table.write(file, prefix, &vectors).into_iter().zip(vectors));
+    }
+    wanted.push((of(&[5, 6]).encode_inline().unwrap(), vec![5, 6]));
+    let empty = DeletionVectorDescriptor::new("i", "", None, 0, 0).unwrap();
+    wanted.push((empty, vec![]));
+    // Not in the order of the files, and one of them twice.
+    wanted.sort_by_key(|(descriptor, _)| descriptor.unique_id().bytes().rev().collect::<Vec<_>>());
+    wanted.push(wanted[0].clone());
+    let descriptors: Vec<_> = wanted.iter().map(|(one, _)| one.clone()).collect();
+
+    let loaded = table.load(&descriptors);
+
+    assert_eq!(loaded.len(), 153);
+    for (found, (_, rows)) in loaded.iter().zip(&wanted) {
+        assert_eq!(found.as_ref().unwrap().as_ref(), &of(rows));
+    }
+    let calls = table.storage.calls();
+    assert_eq!(calls.len(), 3);
+    assert!(
+        calls
+            .iter()
+            .all(|call| call.operation == Operation::ReadRanges && call.ranges.len() == 1)
+    );
+}
+
+#[test]
+fn far_vectors_are_read_without_what_lies_between() {
+    let table = Table::new();
+    let big: Vec<u64> = (0..40_000).map(|row| row * 40).collect();
+    let descriptors = table.write(1, "", &[vec![1], big.clone(), vec![2], big, vec![3]]);
+    let some = [4, 0].map(|index| descriptors[index].clone());
+
+    let loaded = table.load(&some);
+
+    assert_eq!(loaded[0].as_ref().unwrap().max(), Some(3));
+    assert_eq!(loaded[1].as_ref().unwrap().max(), Some(1));
+    assert!(
+        loaded
+            .iter()
+            .all(|one| one.as_ref().unwrap().memory() < 200)
+    );
+    let [call] = &table.storage.calls()[..] else {
+        panic!("one call");
+    };
+    assert_eq!(call.ranges.len(), 2);
+    assert!(
+        call.ranges
+            .iter()
+            .all(|range| range.end - range.start < 100)
+    );
+}
+
+#[test]
+fn an_absolute_path_is_decoded_and_judged() {
+    let table = Table::new();
+    let descriptor = table.write(1, "a b", &[vec![4]]).remove(0);
+    let root = table.dir.path().to_str().unwrap();
+    let name = "deletion_vector_01010101-0101-0101-0101-010101010101.bin";
+    let absolute = |path: String| {
+        let size = i32::try_from(descriptor.size_in_bytes()).unwrap();
+        DeletionVectorDescriptor::new("p", path, Some(1), size, 1).unwrap()
+    };
+    let loaded = table.load(&[
+        absolute(format!("file:{root}/a%20b/{name}")),
+        absolute(format!("file://{root}/../{name}")),
+        absolute("s3://elsewhere/x.bin".into()),
+        DeletionVectorDescriptor::new(
+            "u",
+            "../".to_owned() + descriptor.path_or_inline(),
+            Some(1),
+            1,
+            1,
+        )
+        .unwrap(),
+    ]);
+    assert_eq!(loaded[0].as_ref().unwrap().max(), Some(4));
+    for (index, code) in [
+        (1, "path.escapes_root"),
+        (2, "path.foreign"),
+        (3, "path.escapes_root"),
+    ] {
+        assert_eq!(loaded[index].as_ref().unwrap_err().code(), code);
+    }
+}
+
+#[test]
+fn what_is_wrong_names_file_and_offset_and_leaves_the_others() {
+    let table = Table::new();
+    let good = table.write(1, "", &[vec![1, 2], vec![3], vec![4]]);
+    let name = "deletion_vector_01010101-0101-0101-0101-010101010101.bin";
+    let size = i32::try_from(good[0].size_in_bytes()).unwrap();
+    let second = i32::try_from(good[1].position()).unwrap();
+    let missing =
+        DeletionVectorDescriptor::new("u", "00000000000000000000", Some(1), 9, 1).unwrap();
+    let cases = [
+        (with(&good[0], 1, size, 3), "dv.cardinality", 1),
+        (with(&good[0], 1, size - 1, 2), "dv.size", 1),
+        (
+            with(&good[0], second, size, 2),
+            "dv.size",
+            good[1].position(),
+        ),
+        (with(&good[0], 5000, size, 2), "storage.truncated", 136),
+        (with(&good[0], 1, i32::MAX, 2), "storage.truncated", 0),
+        (with(&good[0], 3, size, 2), "dv.size", 3),
+    ];
+    let mut descriptors: Vec<_> = cases.iter().map(|(one, ..)| one.clone()).collect();
+    descriptors.extend(good);
+    descriptors.extend([missing.clone(), missing]);
+
+    let loaded = table.load(&descriptors);
+
+    for ((found, (_, code, offset)), index) in loaded.iter().zip(&cases).zip(0..) {
+        let error = found.as_ref().unwrap_err();
+        assert_eq!(error.code(), *code, "{index}");
+        assert_eq!(error.path(), Some(name));
+        assert!(
+            error
+                .offset()
+                .is_some_and(|found| found == *offset || *code == "storage.truncated"),
+            "{index} {error}"
+        );
+    }
+    let lasts: Vec<_> = loaded[6..9]
+        .iter()
+        .map(|one| one.as_ref().unwrap().max())
+        .collect();
+    assert_eq!(lasts, [Some(2), Some(3), Some(4)]);
+    for found in &loaded[9..] {
+        let error = found.as_ref().unwrap_err();
+        assert_eq!(error.code(), "storage.not_found");
+        assert!(error.path().unwrap().ends_with(".bin"));
+    }
+}
+
+#[test]
+fn a_damaged_file_is_named() {
+    let table = Table::new();
+    let descriptors = table.write(1, "", &[vec![1, 2], vec![3]]);
+    let path = table
+        .dir
+        .path()
+        .join("deletion_vector_01010101-0101-0101-0101-010101010101.bin");
+    let good = fs::read(&path).unwrap();
+    for (at, value, codes) in [
+        (0, 7, ["dv.version", "dv.version"]),
+        (12, 9, ["dv.checksum", "ok"]),
+        (60, 9, ["ok", "dv.checksum"]),
+    ] {
+        let mut bad = good.clone();
+        bad[at] = value;
+        fs::write(&path, bad).unwrap();
+        let loaded = table.load(&descriptors);
+        let found = loaded
+            .iter()
+            .map(|one| one.as_ref().map_or_else(Error::code, |_| "ok"));
+        assert!(found.eq(codes), "{at}: {loaded:?}");
+        for error in loaded.iter().filter_map(|one| one.as_ref().err()) {
+            assert!(
+                error.path().is_some() && error.offset().is_some(),
+                "{error}"
+            );
+        }
+    }
+}
+
+#[test]
+fn one_alone_is_loaded_too() {
+    let table = Table::new();
+    let descriptor = table.write(9, "", &[vec![1, 2]]).remove(0);
+    let vector = load_one(&table.storage, &table.resolver, &descriptor).unwrap();
+    assert_eq!(vector.len(), 2);
+}

@@ -1,0 +1,263 @@
+//! The descriptor of a deletion vector, as `add` and `remove` have it: where the vector is stored, how
+//! many bytes it takes, how many rows it deletes.
+//!
+//! Protocol: "Deletion Vectors", "Deletion Vector Descriptor Schema".
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Where a deletion vector is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DeletionVectorStorage {
+    /// `i`: the bytes themselves, in base 85.
+    Inline,
+    /// `u`: in a file below the table root that is named by a UUID.
+    Relative,
+    /// `p`: in a file that is named by an absolute URI.
+    Absolute,
+}
+
+impl DeletionVectorStorage {
+    /// The protocol's letter.
+    pub fn letter(self) -> &'static str {
+        match self {
+            Self::Inline => "i",
+            Self::Relative => "u",
+            Self::Absolute => "p",
+        }
+    }
+}
+
+/// A valid descriptor. What it points to may still turn out to be anything.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Fields", into = "Fields")]
+pub struct DeletionVectorDescriptor {
+    storage: DeletionVectorStorage,
+    path_or_inline: String,
+    offset: Option<i32>,
+    size_in_bytes: u32,
+    cardinality: u64,
+}
+
+/// The descriptor as JSON has it.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Fields {
+    storage_type: String,
+    path_or_inline_dv: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    offset: Option<i32>,
+    size_in_bytes: i32,
+    cardinality: i64,
+}
+
+impl DeletionVectorDescriptor {
+    /// From the fields of the protocol: `storageType`, `pathOrInlineDv`, `offset`, `sizeInBytes`,
+    /// `cardinality`.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `dv.storage_type` (another letter than `i`, `u`, `p`), `dv.path` (empty, or too short for
+    /// a UUID), `dv.offset`, `dv.size`, `dv.cardinality` (negative numbers).
+    pub fn new(
+        storage_type: &str,
+        path_or_inline: impl Into<String>,
+        offset: Option<i32>,
+        size_in_bytes: i32,
+        cardinality: i64,
+    ) -> Result<Self> {
+        let path_or_inline = path_or_inline.into();
+        let storage = match storage_type {
+            "i" => DeletionVectorStorage::Inline,
+            "u" => DeletionVectorStorage::Relative,
+            "p" => DeletionVectorStorage::Absolute,
+            other => {
+                let known = "known are i (inline), u (file named by a UUID) and p (absolute path)";
+                let other: String = other.chars().take(20).collect();
+                return Err(Error::corrupt(
+                    "dv.storage_type",
+                    format!("a deletion vector has the storage type {other:?}; {known}"),
+                ));
+            }
+        };
+        let shortest = match storage {
+            DeletionVectorStorage::Inline => 0,
+            DeletionVectorStorage::Relative => 20,
+            DeletionVectorStorage::Absolute => 1,
+        };
+        if path_or_inline.len() < shortest {
+            return Err(Error::corrupt(
+                "dv.path",
+                format!(
+                    "a deletion vector of storage type {storage_type} has a path of {} characters; \
+                     it takes {shortest} at least",
+                    path_or_inline.len()
+                ),
+            ));
+        }
+        if offset.is_some_and(i32::is_negative) {
+            return Err(negative(
+                "dv.offset",
+                "offset",
+                i64::from(offset.unwrap_or_default()),
+            ));
+        }
+        Ok(Self {
+            storage,
+            path_or_inline,
+            offset,
+            size_in_bytes: u32::try_from(size_in_bytes)
+                .map_err(|_| negative("dv.size", "sizeInBytes", i64::from(size_in_bytes)))?,
+            cardinality: u64::try_from(cardinality)
+                .map_err(|_| negative("dv.cardinality", "cardinality", cardinality))?,
+        })
+    }
+
+    /// Where the vector is stored.
+    pub fn storage(&self) -> DeletionVectorStorage {
+        self.storage
+    }
+
+    /// `pathOrInlineDv`, exactly as the log has it.
+    pub fn path_or_inline(&self) -> &str {
+        &self.path_or_inline
+    }
+
+    /// `offset` as the log has it; absent means the beginning of the file.
+    pub fn offset(&self) -> Option<i32> {
+        self.offset
+    }
+
+    /// The byte of the file at which the vector's own size stands.
+    pub fn position(&self) -> u64 {
+        self.offset
+            .and_then(|offset| u64::try_from(offset).ok())
+            .unwrap_or(0)
+    }
+
+    /// The length of the bitmap, without its size word and its checksum.
+    pub fn size_in_bytes(&self) -> u32 {
+        self.size_in_bytes
+    }
+
+    /// How many rows the vector deletes.
+    pub fn cardinality(&self) -> u64 {
+        self.cardinality
+    }
+
+    /// Nothing is deleted, and there is nothing to decode: what an empty inline vector says.
+    pub fn is_empty(&self) -> bool {
+        self.storage == DeletionVectorStorage::Inline
+            && self.size_in_bytes == 0
+            && self.cardinality == 0
+    }
+
+    /// What tells vectors of one data file apart: storage type, path or content, and `@offset` where the
+    /// log has one. Offset 0 and no offset are two ids.
+    pub fn unique_id(&self) -> String {
+        let mut id = format!("{}{}", self.storage.letter(), self.path_or_inline);
+        if let Some(offset) = self.offset {
+            id.push_str(&format!("@{offset}"));
+        }
+        id
+    }
+}
+
+fn negative(code: &'static str, name: &str, value: i64) -> Error {
+    Error::corrupt(
+        code,
+        format!("a deletion vector's {name} is {value}; it cannot be negative"),
+    )
+}
+
+impl fmt::Display for DeletionVectorDescriptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.unique_id())
+    }
+}
+
+impl TryFrom<Fields> for DeletionVectorDescriptor {
+    type Error = Error;
+
+    fn try_from(fields: Fields) -> Result<Self> {
+        Self::new(
+            &fields.storage_type,
+            fields.path_or_inline_dv,
+            fields.offset,
+            fields.size_in_bytes,
+            fields.cardinality,
+        )
+    }
+}
+
+impl From<DeletionVectorDescriptor> for Fields {
+    fn from(descriptor: DeletionVectorDescriptor) -> Self {
+        Self {
+            storage_type: descriptor.storage.letter().to_owned(),
+            path_or_inline_dv: descriptor.path_or_inline,
+            offset: descriptor.offset,
+            size_in_bytes: i32::try_from(descriptor.size_in_bytes).unwrap_or(i32::MAX),
+            cardinality: i64::try_from(descriptor.cardinality).unwrap_or(i64::MAX),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_the_protocols() {
+        let path = "ab^-aqEH.-t@S}K{vb[*k^";
+        for (storage, offset, id) in [
+            ("u", Some(4), "uab^-aqEH.-t@S}K{vb[*k^@4"),
+            ("u", Some(0), "uab^-aqEH.-t@S}K{vb[*k^@0"),
+            ("u", None, "uab^-aqEH.-t@S}K{vb[*k^"),
+            ("i", None, "iab^-aqEH.-t@S}K{vb[*k^"),
+        ] {
+            let descriptor = DeletionVectorDescriptor::new(storage, path, offset, 40, 6).unwrap();
+            assert_eq!(descriptor.unique_id(), id);
+            assert_eq!(descriptor.to_string(), id);
+        }
+    }
+
+    #[test]
+    fn refuses_what_cannot_be() {
+        let uuid = "^-aqEH.-t@S}K{vb[*k^";
+        for (storage, path, offset, size, cardinality, code) in [
+            ("r", uuid, None, 1, 1, "dv.storage_type"),
+            ("", uuid, None, 1, 1, "dv.storage_type"),
+            ("U", uuid, None, 1, 1, "dv.storage_type"),
+            ("u", "^-aqEH.-t@S}K{vb[*k", None, 1, 1, "dv.path"),
+            ("p", "", None, 1, 1, "dv.path"),
+            ("u", uuid, Some(-1), 1, 1, "dv.offset"),
+            ("u", uuid, None, -1, 1, "dv.size"),
+            ("u", uuid, None, 1, -1, "dv.cardinality"),
+        ] {
+            let refused = DeletionVectorDescriptor::new(storage, path, offset, size, cardinality);
+            assert_eq!(refused.unwrap_err().code(), code, "{storage} {path}");
+        }
+    }
+
+    #[test]
+    fn json_is_the_protocols_and_is_checked() {
+        let json = r#"{"storageType":"p","pathOrInlineDv":"s3://b/x.bin","offset":4,"sizeInBytes":40,"cardinality":6}"#;
+        let descriptor: DeletionVectorDescriptor = serde_json::from_str(json).unwrap();
+        assert_eq!(serde_json::to_string(&descriptor).unwrap(), json);
+        assert_eq!((descriptor.position(), descriptor.size_in_bytes()), (4, 40));
+        let bad = json.replace("\"p\"", "\"x\"");
+        assert!(serde_json::from_str::<DeletionVectorDescriptor>(&bad).is_err());
+    }
+
+    #[test]
+    fn the_empty_inline_vector_is_empty() {
+        let empty = DeletionVectorDescriptor::new("i", "", None, 0, 0).unwrap();
+        assert!(empty.is_empty());
+        let lies = DeletionVectorDescriptor::new("i", "", None, 0, 1).unwrap();
+        assert!(!lies.is_empty());
+    }
+}
