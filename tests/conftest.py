@@ -26,3 +26,9 @@ def events(tmp_path: Path) -> logs.LogBuilder:
 def table(events: logs.LogBuilder) -> dr.Table:
     """The sample table."""
     return dr.Table(events.uri)
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> dr.Table:
+    """The sample table that has a data file, with a deleted row."""
+    return dr.Table(samples.rows(tmp_path / "rows").uri)

@@ -11,8 +11,8 @@ __all__ = [
     "ArrowSchema",
     "ArrowTable",
     "BatchIterator",
-    "Scan",
     "DeletionVector",
+    "Scan",
     "Snapshot",
     "Split",
     "Table",
@@ -122,6 +122,7 @@ class Split:
     def rows(self, table: Table) -> BatchIterator: ...
     def skipped(self) -> list[tuple[str, str, str]]: ...
 
+@final
 class DeletionVector:
     @staticmethod
     def decode(

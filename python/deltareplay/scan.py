@@ -21,23 +21,34 @@ TARGET_SIZE = 128 << 20
 
 @dataclass(frozen=True)
 class SkippedFile:
-    """A data file that was passed over, since it could not be read."""
+    """A data file that was passed over, since it could not be read.
+
+    Attributes:
+        path: The path as the log has it.
+        code: The code of the error, as in ``DeltaReplayError.code``.
+        message: The error in words.
+
+    >>> scan = rows.snapshot().scan(on_error="skip")
+    >>> scan.to_arrow().num_rows, [file.path for file in scan.skipped]
+    (2, [])
+    """
 
     path: str
-    """The path as the log has it."""
     code: str
-    """The code of the error, as in ``DeltaReplayError.code``."""
     message: str
-    """The error in words."""
 
 
 class Scan:
-    """The rows of a snapshot; ``Snapshot.scan`` makes it, and nothing is read before it is asked for.
+    """The rows of a snapshot, made by ``Snapshot.scan``; nothing is read before it is asked for.
 
     Deleted rows are left out, columns have their logical names and types, partition values are
     columns like others. pyarrow, pandas, Polars, DuckDB and DataFusion take a scan as it is.
 
     Rows come in the order of the files in the log, and within a file in its order.
+
+    >>> scan = rows.snapshot().scan(columns=["name", "id"])
+    >>> scan.to_arrow().to_pylist()
+    [{'name': 'one', 'id': 1}, {'name': 'three', 'id': 3}]
     """
 
     __slots__ = ("_keywords", "_native", "_snapshot")

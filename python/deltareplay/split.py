@@ -19,6 +19,11 @@ class Split:
     A split pickles, and what it needs travels with it: paths, partition values, descriptors of
     deletion vectors, the schema, and the storage options of its table. Reading it does not open the
     log.
+
+    >>> import pickle
+    >>> sent = [pickle.dumps(split) for split in rows.snapshot().scan(columns=["id"]).splits()]
+    >>> pickle.loads(sent[0]).to_arrow().to_pylist()
+    [{'id': 1}, {'id': 3}]
     """
 
     __slots__ = ("_native", "_table")

@@ -12,6 +12,7 @@ from support import logs
 
 import deltareplay as dr
 
+ROWS = [{"id": 1, "name": "one"}, {"id": 3, "name": "three"}]
 PATHS = ["day=2026-01-02/b.parquet", "day=2026-01-03/c.parquet"]
 
 
@@ -20,29 +21,44 @@ def snapshot(table: dr.Table) -> dr.Snapshot:
     return table.snapshot()
 
 
-def test_pyarrow_takes_a_snapshot(snapshot: dr.Snapshot) -> None:
-    assert pa.table(snapshot).sort_by("path").equals(snapshot.files().sort_by("path"))
-    reader = pa.RecordBatchReader.from_stream(snapshot)
-    assert sorted(reader.read_all()["path"].to_pylist()) == PATHS
+def test_pyarrow_takes_the_rows_of_a_snapshot(rows: dr.Table) -> None:
+    snapshot = rows.snapshot()
+    for taken in (snapshot, snapshot.scan(), snapshot.scan().splits()[0]):
+        assert pa.table(taken).to_pylist() == ROWS
+        assert pa.RecordBatchReader.from_stream(taken).read_all().to_pylist() == ROWS
 
 
-def test_a_snapshot_is_taken_as_often_as_one_likes(snapshot: dr.Snapshot) -> None:
+def test_a_snapshot_is_taken_as_often_as_one_likes(rows: dr.Table) -> None:
+    snapshot = rows.snapshot()
     assert pa.table(snapshot).equals(pa.table(snapshot))
 
 
-def test_the_schema_is_that_of_the_stream(events: logs.LogBuilder) -> None:
-    snapshot = dr.Table(events.uri).snapshot()
-    (logs.log_dir(events.table) / logs.commit_name(2)).unlink()
+def test_the_schema_is_that_of_the_stream(rows: dr.Table) -> None:
+    snapshot = rows.snapshot()
+    assert pa.schema(snapshot) == pa.table(snapshot).schema == snapshot.schema
+    scan = snapshot.scan(columns=["name"], with_file_path=True)
+    assert pa.schema(scan) == pa.table(scan).schema == scan.schema
+    split = scan.splits()[0]
+    assert pa.schema(split) == pa.table(split).schema == scan.schema
 
-    assert pa.schema(snapshot) == dr.Table(events.uri).snapshot().files().schema
+
+def test_the_schema_is_known_without_a_data_file(rows: dr.Table, tmp_path: Path) -> None:
+    (tmp_path / "rows" / "part-0.parquet").unlink()
+    assert pa.schema(rows.snapshot().scan(columns=["id"])).names == ["id"]
 
 
 def test_polars(snapshot: dr.Snapshot) -> None:
     polars = pytest.importorskip("polars")
-    for taken in (snapshot, snapshot.files(), snapshot.file_batches()):
+    for taken in (snapshot.files(), snapshot.file_batches()):
         frame = polars.DataFrame(taken)
         assert sorted(frame["path"].to_list()) == PATHS
         assert frame["size"].sum() == 500
+
+
+def test_polars_takes_rows(rows: dr.Table) -> None:
+    polars = pytest.importorskip("polars")
+    for taken in (rows.snapshot(), rows.snapshot().scan(columns=["id", "name"])):
+        assert polars.DataFrame(taken).to_dicts() == ROWS
 
 
 def test_duckdb(snapshot: dr.Snapshot) -> None:
@@ -50,12 +66,33 @@ def test_duckdb(snapshot: dr.Snapshot) -> None:
     files, batches = snapshot.files(), snapshot.file_batches()
     assert files.num_rows  # the names are used by the queries
     assert batches.schema
-    for name in ("snapshot", "files", "batches"):
+    for name in ("files", "batches"):
         query = f"SELECT path, partitionValues['day'], size FROM {name} ORDER BY path"
         assert duckdb.sql(query).fetchall() == [
             (PATHS[0], "2026-01-02", 200),
             (PATHS[1], "2026-01-03", 300),
         ]
+
+
+def test_duckdb_takes_rows(rows: dr.Table) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    snapshot = rows.snapshot()
+    scan = snapshot.scan(columns=["name", "id"])
+    assert scan.schema  # the names are used by the queries
+    for name in ("snapshot", "scan"):
+        assert duckdb.sql(f"SELECT id, name FROM {name} ORDER BY id").fetchall() == [
+            (1, "one"),
+            (3, "three"),
+        ]
+        assert duckdb.sql(f"SELECT count(*) FROM {name}").fetchone() == (2,)
+        assert duckdb.sql(f"SELECT name FROM {name} WHERE id > 1").fetchall() == [("three",)]
+
+
+def test_pandas_takes_rows(rows: dr.Table) -> None:
+    pytest.importorskip("pandas")
+    frame = rows.snapshot().scan().to_arrow().to_pandas()
+    assert frame["id"].tolist() == [1, 3]
+    assert frame["name"].tolist() == ["one", "three"]
 
 
 def test_pandas(snapshot: dr.Snapshot) -> None:

@@ -48,7 +48,12 @@ def row_tracking(path: str, version: int | None = None) -> pa.Table:
     """All rows of one version with their ids."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)
-        return dr.Table(path, allowed_roots=["/"]).snapshot(version=version).scan(with_row_id=True).to_arrow()
+        return (
+            dr.Table(path, allowed_roots=["/"])
+            .snapshot(version=version)
+            .scan(with_row_id=True)
+            .to_arrow()
+        )
 
 
 def state(found: dr.Snapshot) -> dict[str, Any]:

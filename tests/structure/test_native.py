@@ -41,11 +41,13 @@ def test_classes_are_final(cls: type) -> None:
         type("Sub", (cls,), {})
 
 
-def test_classes_are_frozen(table: dr.Table) -> None:
+def test_classes_are_frozen(table: dr.Table, rows: dr.Table) -> None:
     snapshot = table._native.snapshot()
     batches = snapshot.file_batches()
     one_of_each = [table._native, snapshot, batches, batches.schema, batches.next_batch()]
     one_of_each.append(snapshot.files())
+    scan = rows._native.snapshot().scan()
+    one_of_each += [scan, scan.splits(1)[0]]
     one_of_each.append(_native.DeletionVector.decode(b"\xd1\xd3\x39\x64" + bytes(8)))
     assert {type(one) for one in one_of_each} == set(CLASSES)
     for one in one_of_each:

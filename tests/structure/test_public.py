@@ -94,8 +94,8 @@ def test_tells_every_argument(name: str) -> None:
 
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: module.__name__)
-def test_examples_run(module: ModuleType, table: dr.Table) -> None:
-    names = {**vars(module), "table": table, "dr": dr}
+def test_examples_run(module: ModuleType, table: dr.Table, rows: dr.Table) -> None:
+    names = {**vars(module), "table": table, "rows": rows, "dr": dr}
     finder = doctest.DocTestFinder(exclude_empty=True)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for example in finder.find(module, globs=names):
@@ -105,7 +105,7 @@ def test_examples_run(module: ModuleType, table: dr.Table) -> None:
 
 def test_dataclasses_are_frozen() -> None:
     found = [value for value in PUBLIC.values() if dataclasses.is_dataclass(value)]
-    assert len(found) == 4
+    assert len(found) == 5
     for value in found:
         assert value.__dataclass_params__.frozen  # type: ignore[attr-defined]
 

@@ -6,7 +6,10 @@ import datetime
 import os
 from pathlib import Path
 
-from support import logs
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from support import logs, vectors
 
 JANUARY = int(datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc).timestamp() * 1000)
 DAY = 86_400_000
@@ -75,4 +78,27 @@ def many_files(
             for number in range(files)
         ]
         log.commit(logs.commit_info(), *adds)
+    return log
+
+
+def rows(root: str | os.PathLike[str]) -> logs.LogBuilder:
+    """Version 0 writes one file of ids 1 to 3 with names, version 1 deletes the second row."""
+    log = logs.LogBuilder(Path(root))
+    data = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "name": ["one", "two", "three"]})
+    pq.write_table(data, log.table / "part-0.parquet")
+    size = (log.table / "part-0.parquet").stat().st_size
+    statistics = logs.stats(3, id=(1, 3, 0), name=("one", "two", 0))
+    log.create(
+        logs.schema(id="long", name="string"),
+        logs.add("part-0.parquet", size=size, stats=statistics),
+        protocol_action=logs.features("deletionVectors"),
+        modified=JANUARY,
+    )
+    log.commit(
+        logs.remove("part-0.parquet", size=size),
+        logs.add(
+            "part-0.parquet", size=size, stats=statistics, deletion_vector=vectors.inline([1])
+        ),
+        modified=JANUARY + DAY,
+    )
     return log
