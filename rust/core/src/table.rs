@@ -5,9 +5,11 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::expr::Predicate;
 use crate::log::LogListing;
 use crate::log::history::{InCommitTimestamps, history_batch, read_history, version_at};
-use crate::replay::Source;
+use crate::replay::{FileFilter, Source};
+use crate::scan::file_filter::PredicateFilter;
 use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::columns::FileColumns;
 use crate::snapshot::load::load;
@@ -139,9 +141,16 @@ impl Table {
         ActionBatches::new(Arc::clone(&self.source.storage), start, end)
     }
 
-    /// The live files of a snapshot of this table.
-    pub fn files(&self, snapshot: &Snapshot, columns: Option<&[String]>) -> Result<FileTable> {
-        snapshot.files(&self.source, &FileColumns::new(columns, snapshot)?, None)
+    /// The live files of a snapshot of this table; without those in which no row can satisfy `filter`.
+    pub fn files(
+        &self,
+        snapshot: &Snapshot,
+        columns: Option<&[String]>,
+        filter: Option<&Predicate>,
+    ) -> Result<FileTable> {
+        let filter = file_filter(snapshot, filter)?;
+        let columns = FileColumns::new(columns, snapshot)?;
+        snapshot.files(&self.source, &columns, filter.as_ref())
     }
 
     /// The same, streamed; memory is bounded by the log's tail.
@@ -149,8 +158,11 @@ impl Table {
         &self,
         snapshot: &Snapshot,
         columns: Option<&[String]>,
+        filter: Option<&Predicate>,
     ) -> Result<FileBatches> {
-        snapshot.file_batches(&self.source, FileColumns::new(columns, snapshot)?, None)
+        let filter = file_filter(snapshot, filter)?;
+        let columns = FileColumns::new(columns, snapshot)?;
+        snapshot.file_batches(&self.source, columns, filter.as_ref())
     }
 
     /// The rows of a snapshot of this table, or some of them.
@@ -187,6 +199,17 @@ impl Table {
     pub fn size_in_bytes(&self, snapshot: &Snapshot) -> Result<u64> {
         snapshot.size_in_bytes(&self.source)
     }
+}
+
+fn file_filter(
+    snapshot: &Snapshot,
+    filter: Option<&Predicate>,
+) -> Result<Option<Arc<dyn FileFilter>>> {
+    let Some(filter) = filter else {
+        return Ok(None);
+    };
+    let bound = filter.bind(snapshot.schema())?;
+    Ok(Some(Arc::new(PredicateFilter::new(bound, snapshot)?)))
 }
 
 /// From which version on the commits of this table carry their own timestamp.

@@ -116,11 +116,7 @@ impl Matcher {
             Some(Piece::Text(text)) => text,
             _ => &[],
         };
-        let all = match self.first.as_slice() {
-            [] => true,
-            [Piece::Text(_)] => true,
-            _ => false,
-        };
+        let all = matches!(self.first.as_slice(), [] | [Piece::Text(_)]);
         match &self.last {
             None if all => Shape::Exactly(start),
             Some(last) if all && last.is_empty() && self.middle.is_empty() => {

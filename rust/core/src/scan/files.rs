@@ -248,6 +248,16 @@ impl Rows {
     }
 }
 
+impl Rows {
+    pub(super) fn count_rows(self) -> Result<u64> {
+        let mut total = 0_u64;
+        for batch in self {
+            total = total.saturating_add(batch?.num_rows() as u64);
+        }
+        Ok(total)
+    }
+}
+
 impl Iterator for Rows {
     type Item = Result<RecordBatch>;
 

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
+use crate::codec::file_actions::FileField;
 use crate::error::{Error, Result};
+use crate::expr::Predicate;
 use crate::replay::{FileFilter, Source};
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
@@ -16,17 +18,21 @@ use crate::snapshot::files::FileTable;
 use crate::snapshot::row_count::live_rows;
 
 pub mod data_file;
+mod explain;
 pub mod deletion_vectors;
+pub(crate) mod file_filter;
 mod files;
 pub mod rows;
 pub mod scan_file;
 pub mod split;
 
+pub use explain::{Explanation, FilesAndBytes};
 pub use files::{Rows, SkippedFile};
 pub use scan_file::ScanFile;
 pub use split::Split;
 
 use data_file::{Extras, ReadPlan};
+use file_filter::PredicateFilter;
 use files::{Files, Part, Skipped};
 use rows::Look;
 use scan_file::SCAN_FIELDS;
@@ -37,6 +43,8 @@ use split::{Definition, cut};
 pub struct ScanOptions {
     /// Logical names in the order wanted; `None` for all columns of the schema.
     pub columns: Option<Vec<String>>,
+    /// Which rows; `None` for all.
+    pub filter: Option<Predicate>,
     /// Columns beside those of the schema.
     pub extras: Extras,
     /// Pass over files that cannot be read, and list them, rather than fail.
@@ -52,7 +60,7 @@ pub struct Scan {
     snapshot: Snapshot,
     definition: Definition,
     plan: ReadPlan,
-    filter: Option<Arc<dyn FileFilter>>,
+    filter: Option<Arc<PredicateFilter>>,
     skipped: Option<Skipped>,
     look: Look,
 }
@@ -71,8 +79,17 @@ impl Scan {
                 "this table does not track rows: `delta.enableRowTracking` is not set, so rows have no ids",
             ));
         }
-        let definition = Definition::new(snapshot, options.columns, options.extras);
-        let plan = definition.plan_with(snapshot.schema().clone())?;
+        let bound = options
+            .filter
+            .as_ref()
+            .map(|filter| filter.bind(snapshot.schema()));
+        let bound = bound.transpose()?;
+        let text = options.filter.as_ref().map(ToString::to_string);
+        let definition = Definition::new(snapshot, options.columns, options.extras, text);
+        let plan = definition.plan_with(snapshot.schema().clone(), bound.clone())?;
+        let filter = bound
+            .map(|bound| PredicateFilter::new(bound, snapshot))
+            .transpose()?;
         let mut look = Look::default();
         look.bytes = options.look_ahead.unwrap_or(look.bytes);
         Ok(Self {
@@ -80,7 +97,7 @@ impl Scan {
             snapshot: snapshot.clone(),
             definition,
             plan,
-            filter: None,
+            filter: filter.map(Arc::new),
             skipped: options.skip_errors.then(Skipped::default),
             look,
         })
@@ -95,14 +112,19 @@ impl Scan {
     pub fn files(&self, columns: Option<&[String]>) -> Result<FileTable> {
         let columns = FileColumns::new(columns, &self.snapshot)?;
         self.snapshot
-            .files(&self.source, &columns, self.filter.as_ref())
+            .files(&self.source, &columns, self.file_filter().as_ref())
+    }
+
+    fn file_filter(&self) -> Option<Arc<dyn FileFilter>> {
+        let filter = self.filter.as_ref()?;
+        Some(Arc::clone(filter) as Arc<dyn FileFilter>)
     }
 
     fn scan_files(&self) -> Result<Vec<ScanFile>> {
         let columns = FileColumns::fields_only(&SCAN_FIELDS);
         let found = self
             .snapshot
-            .files(&self.source, &columns, self.filter.as_ref())?;
+            .files(&self.source, &columns, self.file_filter().as_ref())?;
         let mut files = Vec::new();
         for rows in &found.batches {
             files.extend(ScanFile::of(rows)?);
@@ -154,6 +176,9 @@ impl Scan {
 
     /// How many rows there are: told by the log of each file where it knows, else counted in the file.
     pub fn count(&self) -> Result<u64> {
+        if self.filter.is_some() {
+            return self.count_matches();
+        }
         let names = SCAN_FIELDS.iter().map(|field| field.name());
         let names: Vec<String> = names.chain(["numRecords"]).map(str::to_owned).collect();
         let mut total = 0_u64;
@@ -170,9 +195,44 @@ impl Scan {
         let (storage, resolver) = (&self.source.storage, &self.source.resolver);
         let plan = self.definition.counting()?;
         let files = Files::new(plan, storage, resolver, unknown, self.skipped.clone());
-        for batch in Rows::new(files, self.look) {
-            total = total.saturating_add(batch?.num_rows() as u64);
+        Ok(total.saturating_add(Rows::new(files, self.look).count_rows()?))
+    }
+
+    /// Reads what the filter looks at.
+    fn count_matches(&self) -> Result<u64> {
+        let (storage, resolver) = (&self.source.storage, &self.source.resolver);
+        let parts = self.scan_files()?.into_iter().map(Part::whole).collect();
+        let plan = self.definition.counting()?;
+        let files = Files::new(plan, storage, resolver, parts, self.skipped.clone());
+        Rows::new(files, self.look).count_rows()
+    }
+
+    /// What the filter leaves, step by step, without reading data files.
+    pub fn explain(&self) -> Result<Explanation> {
+        let mut found = Explanation::default();
+        let mut fields = vec![FileField::Size];
+        if let Some(filter) = &self.filter {
+            fields.extend(filter.columns().fields());
         }
-        Ok(total)
+        let steps = self
+            .filter
+            .as_ref()
+            .map(|filter| (filter.on_partitions(), filter));
+        let columns = FileColumns::fields_only(&fields);
+        for rows in self.snapshot.file_batches(&self.source, columns, None)? {
+            let rows = rows?;
+            found.all.add(&rows, None);
+            let Some((partitions, all)) = &steps else {
+                found.partitions.add(&rows, None);
+                found.statistics.add(&rows, None);
+                continue;
+            };
+            let judged = all.columns().of(&rows)?;
+            found
+                .partitions
+                .add(&rows, Some(&partitions.may_match(&judged)?));
+            found.statistics.add(&rows, Some(&all.may_match(&judged)?));
+        }
+        Ok(found)
     }
 }

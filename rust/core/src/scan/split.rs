@@ -8,6 +8,7 @@ use super::files::{Files, Part, Rows, Skipped, SkippedFile};
 use super::rows::Look;
 use super::scan_file::ScanFile;
 use crate::error::{Error, Result};
+use crate::expr::{BoundPredicate, Predicate};
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::spec::properties::ColumnMappingMode;
@@ -25,10 +26,17 @@ pub(super) struct Definition {
     file_path: bool,
     row_index: bool,
     row_id: bool,
+    /// The predicate as SQL.
+    filter: Option<String>,
 }
 
 impl Definition {
-    pub(super) fn new(snapshot: &Snapshot, columns: Option<Vec<String>>, extras: Extras) -> Self {
+    pub(super) fn new(
+        snapshot: &Snapshot,
+        columns: Option<Vec<String>>,
+        extras: Extras,
+        filter: Option<String>,
+    ) -> Self {
         let properties = snapshot.properties();
         let mode = match properties.column_mapping_mode {
             ColumnMappingMode::None => "none",
@@ -46,6 +54,7 @@ impl Definition {
             file_path: extras.file_path,
             row_index: extras.row_index,
             row_id: extras.row_id,
+            filter,
         }
     }
 
@@ -71,18 +80,42 @@ impl Definition {
         }
     }
 
-    pub(super) fn plan_with(&self, schema: StructType) -> Result<ReadPlan> {
-        ReadPlan::new(self.layout(schema), self.columns.as_deref(), self.extras())
+    pub(super) fn plan_with(
+        &self,
+        schema: StructType,
+        filter: Option<BoundPredicate>,
+    ) -> Result<ReadPlan> {
+        let plan = ReadPlan::new(self.layout(schema), self.columns.as_deref(), self.extras())?;
+        match filter {
+            Some(filter) => plan.with_filter(filter),
+            None => Ok(plan),
+        }
+    }
+
+    fn schema_and_filter(&self) -> Result<(StructType, Option<BoundPredicate>)> {
+        let schema = StructType::parse(&self.schema)?;
+        let filter = match &self.filter {
+            Some(text) => Some(Predicate::parse_sql(text)?.bind(&schema)?),
+            None => None,
+        };
+        Ok((schema, filter))
     }
 
     fn plan(&self) -> Result<ReadPlan> {
-        self.plan_with(StructType::parse(&self.schema)?)
+        let (schema, filter) = self.schema_and_filter()?;
+        self.plan_with(schema, filter)
     }
 
     /// The plan that decodes least.
     pub(super) fn counting(&self) -> Result<ReadPlan> {
-        let layout = self.layout(StructType::parse(&self.schema)?);
-        ReadPlan::new(layout, Some(&[]), Extras::default())
+        let counting = Self {
+            columns: Some(Vec::new()),
+            file_path: false,
+            row_index: false,
+            row_id: false,
+            ..self.clone()
+        };
+        counting.plan()
     }
 }
 

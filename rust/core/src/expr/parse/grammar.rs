@@ -320,8 +320,8 @@ impl<'a> Parser<'a> {
         ];
         let mut names = Vec::new();
         loop {
-            let reserved = |word: &&str| is_word(self.tokens.peek(), word);
-            if names.is_empty() && NO_NAMES.iter().any(|word| reserved(&word)) {
+            let reserved = |word: &str| is_word(self.tokens.peek(), word);
+            if names.is_empty() && NO_NAMES.iter().any(|word| reserved(word)) {
                 return Err(self.tokens.unexpected("a column or a value"));
             }
             for (word, what) in [
@@ -329,7 +329,7 @@ impl<'a> Parser<'a> {
                 ("SELECT", "subqueries"),
                 ("EXISTS", "EXISTS"),
             ] {
-                if names.is_empty() && reserved(&word) {
+                if names.is_empty() && reserved(word) {
                     return Err(self.tokens.unsupported(self.tokens.place(), what));
                 }
             }

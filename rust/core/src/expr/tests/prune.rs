@@ -204,7 +204,8 @@ fn texts_with_cut_bounds() {
         ("s NOT LIKE 'abc'", "-kkkk"),
         ("startswith(s, 'd')", "---k-"),
         ("s LIKE 'a_c'", "k-kkk"),
-        ("s > 'cc'", "---k-"),
+        ("s > 'cc'", "-k-k-"),
+        ("s > 'd'", "---k-"),
         ("s >= 'c' AND s < 'd'", "-k-k-"),
     ] {
         assert_eq!(kept(text, &[("s", "string")], &bounds), expected, "{text}");

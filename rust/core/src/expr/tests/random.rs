@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Int64Array};
+use arrow_array::{ArrayRef, Int64Array};
 use arrow_buffer::BooleanBuffer;
 use proptest::prelude::*;
 
@@ -43,7 +43,8 @@ proptest! {
         let whole = satisfied(bound.evaluate(&batch).unwrap());
         let mut joined = vec![true; rows.len()];
         for part in bound.conjuncts() {
-            prop_assert_eq!(part.predicate().bind(&table_schema()).unwrap().columns(), part.columns());
+            let again = part.predicate().bind(&table_schema()).unwrap();
+            prop_assert_eq!(again.columns(), part.columns());
             for (all, one) in joined.iter_mut().zip(satisfied(part.evaluate(&batch).unwrap())) {
                 *all &= one;
             }
@@ -73,7 +74,7 @@ proptest! {
     #[test]
     fn bounds_that_are_values_decide((rows, predicate) in (rows(1..12), predicates())) {
         // One row a file, as partition values are: what is skipped is what does not match.
-        let files: Vec<_> = rows.iter().map(|row| (vec![row.clone()], [255; 16])).collect();
+        let files: Vec<_> = rows.iter().map(|row| (vec![row.clone()], [EXACT; 16])).collect();
         let mut bounds = Files::new(&files);
         bounds.columns.values_mut().for_each(|bounds| bounds.covers_nan = true);
         let kept = predicate.bind(&table_schema()).unwrap().may_match(&bounds).unwrap();
@@ -90,6 +91,9 @@ proptest! {
 fn loses_track(text: &str) -> bool {
     text.contains("LIKE")
 }
+
+/// The choice that leaves bounds as they are.
+const EXACT: u8 = 255;
 
 /// True bounds of random files, some of them widened, cut or left out.
 struct Files {
@@ -110,24 +114,27 @@ impl Files {
                     .map(|row| &row[name])
                     .filter(|value| **value != Value::Null)
                     .collect();
-                nulls.push((choice % 7 != 0).then_some((rows.len() - values.len()) as i64));
-                if choice != 255 {
+                nulls.push(
+                    (choice == EXACT || choice % 7 != 0)
+                        .then_some((rows.len() - values.len()) as i64),
+                );
+                if choice != EXACT {
                     values.retain(|value| !is_nan(value));
                 }
                 values.sort_by(|left, right| model::order(left, right).unwrap());
                 let (low, high) = (values.first(), values.last());
                 min.push(
-                    low.filter(|_| choice % 5 != 0)
+                    low.filter(|_| choice == EXACT || choice % 5 != 0)
                         .map_or(Value::Null, |value| lower(value, choice)),
                 );
                 max.push(
-                    high.filter(|_| choice % 11 != 0)
+                    high.filter(|_| choice == EXACT || choice % 11 != 0)
                         .map_or(Value::Null, |value| higher(value, choice)),
                 );
             }
-            let counts = files
-                .iter()
-                .map(|(rows, choices)| (choices[14] % 6 != 0).then_some(rows.len() as i64));
+            let counts = files.iter().map(|(rows, choices)| {
+                (choices[14] == EXACT || choices[14] % 6 != 0).then_some(rows.len() as i64)
+            });
             let bounds = Bounds {
                 min: Some(array(of, &min)),
                 max: Some(array(of, &max)),
@@ -165,11 +172,13 @@ fn is_nan(value: &Value) -> bool {
 /// A minimum as statistics have it.
 fn lower(value: &Value, choice: u8) -> Value {
     match value {
-        _ if choice == 255 => value.clone(),
+        _ if choice == EXACT => value.clone(),
         Value::Text(text) => Value::Text(text.chars().take(usize::from(choice % 3)).collect()),
         Value::Instant(micros) => Value::Instant(micros.div_euclid(1000) * 1000),
-        Value::Exact(value, 2) if choice % 2 == 0 => Value::Exact((value - 7).max(-999_999), 2),
-        Value::Day(day) if choice % 2 == 0 => Value::Day(day - 1),
+        Value::Exact(value, 2) if choice.is_multiple_of(2) => {
+            Value::Exact((value - 7).max(-999_999), 2)
+        }
+        Value::Day(day) if choice.is_multiple_of(2) => Value::Day(day - 1),
         other => other.clone(),
     }
 }
@@ -177,13 +186,15 @@ fn lower(value: &Value, choice: u8) -> Value {
 /// A maximum as statistics have it, timestamps with the millisecond that readers add.
 fn higher(value: &Value, choice: u8) -> Value {
     match value {
-        _ if choice == 255 => value.clone(),
+        _ if choice == EXACT => value.clone(),
         Value::Text(text) => {
             cut_above(text, usize::from(choice % 3)).map_or(Value::Null, Value::Text)
         }
         Value::Instant(micros) => Value::Instant(micros.div_euclid(1000) * 1000 + 1000),
-        Value::Exact(value, 2) if choice % 2 == 0 => Value::Exact((value + 7).min(999_999), 2),
-        Value::Day(day) if choice % 2 == 0 => Value::Day(day + 1),
+        Value::Exact(value, 2) if choice.is_multiple_of(2) => {
+            Value::Exact((value + 7).min(999_999), 2)
+        }
+        Value::Day(day) if choice.is_multiple_of(2) => Value::Day(day + 1),
         other => other.clone(),
     }
 }

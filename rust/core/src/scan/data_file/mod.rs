@@ -19,6 +19,7 @@ mod file_schema;
 mod matching;
 mod open;
 mod plan;
+mod prune;
 mod reader;
 mod shape;
 

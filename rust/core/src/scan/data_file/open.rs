@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::StructArray;
+use arrow_buffer::BooleanBuffer;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
@@ -15,11 +16,13 @@ use super::columns::partition_values;
 use super::file_schema::{FileSchema, int96_in_micros};
 use super::matching::{Matcher, settle};
 use super::plan::{Column, ReadPlan};
+use super::prune::{Known, RowGroupBounds};
 use super::reader::UnitReader;
 use super::shape::Part;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::codec::parquet_file::{FooterRules, read_footer};
 use crate::error::{Error, ErrorKind, Result};
+use crate::expr::{BoundColumn, BoundPredicate};
 use crate::spec::schema::PrimitiveType;
 use crate::storage::Storage;
 
@@ -53,6 +56,8 @@ pub struct OpenFile {
     pub(super) default_row_commit_version: Option<i64>,
     pub(super) batch_rows: usize,
     row_groups: Range<usize>,
+    /// Which of these the filter may find something in.
+    wanted: BooleanBuffer,
     /// The position of the first row of each row group.
     first_rows: Vec<u64>,
 }
@@ -119,6 +124,7 @@ impl OpenFile {
             });
         }
         let selected = matcher.selected();
+        let known = known(plan, &parts, &schema);
         for part in &mut parts {
             settle(part, &schema.roots, &selected);
         }
@@ -144,7 +150,19 @@ impl OpenFile {
         if let Some(vector) = &file.deletion_vector {
             vector.check_within(all_rows)?;
         }
+        let partition_values = partition_values(&file.partition_values, &keys)?;
+        let wanted = match plan.filter() {
+            None => BooleanBuffer::new_set(row_groups.len()),
+            Some(filter) => RowGroupBounds {
+                metadata,
+                groups: row_groups.clone(),
+                partition_values: &partition_values,
+                known: &known,
+            }
+            .may_match(filter)?,
+        };
         Ok(Self {
+            wanted,
             batch_rows: plan
                 .batch_rows()
                 .unwrap_or_else(|| batch_rows(metadata, &leaves)),
@@ -154,7 +172,7 @@ impl OpenFile {
             length,
             leaves,
             parts,
-            partition_values: partition_values(&file.partition_values, &keys)?,
+            partition_values,
             deletion_vector: file.deletion_vector.clone(),
             base_row_id: file.base_row_id,
             default_row_commit_version: file.default_row_commit_version,
@@ -186,10 +204,18 @@ impl OpenFile {
             .collect()
     }
 
+    /// Row groups that are not read since their statistics contradict the filter.
+    pub fn pruned_row_groups(&self) -> usize {
+        self.wanted.len() - self.wanted.count_set_bits()
+    }
+
     /// What there is to read, in the order of the file. Units may be read in any order, at any time.
     pub fn units(&self) -> Vec<Unit> {
         let groups = self.row_groups.clone();
-        let units = groups.filter_map(|row_group| {
+        let wanted = groups
+            .zip(self.wanted.iter())
+            .filter_map(|(group, wanted)| wanted.then_some(group));
+        let units = wanted.filter_map(|row_group| {
             let rows = self.rows_of(row_group).filter(|rows| !rows.is_empty())?;
             Some(Unit {
                 row_group,
@@ -248,6 +274,30 @@ impl OpenFile {
         });
         sizes.unwrap_or_default()
     }
+}
+
+/// What is known of the filter's columns before anything is read; `parts` are not settled yet.
+fn known(plan: &ReadPlan, parts: &[Part], schema: &FileSchema) -> Vec<(BoundColumn, Known)> {
+    let wanted = plan.filter().map_or(&[][..], BoundPredicate::columns);
+    let fields = plan.decoded().fields();
+    let find = |column: &BoundColumn| {
+        let (name, rest) = column.path.split_first()?;
+        let at = fields.iter().position(|field| field.name() == name)?;
+        let known = match plan.columns().get(at)? {
+            Column::Partition(..) => {
+                let before = plan.columns().iter().take(at);
+                Known::Partition(
+                    before
+                        .filter(|column| matches!(column, Column::Partition(..)))
+                        .count(),
+                )
+            }
+            Column::Data(_) => Known::below(parts.get(at)?, &schema.roots, rest)?,
+            _ => return None,
+        };
+        Some((column.clone(), known))
+    };
+    wanted.iter().filter_map(find).collect()
 }
 
 impl fmt::Debug for OpenFile {

@@ -7,6 +7,7 @@ use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, Schem
 use super::open::OpenFile;
 use super::{DataFile, FileReader};
 use crate::error::{Error, Result};
+use crate::expr::BoundPredicate;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{StructField, StructType};
 use crate::storage::Storage;
@@ -54,10 +55,13 @@ pub(super) enum Column {
 #[derive(Clone, Debug)]
 pub struct ReadPlan(Arc<Inner>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inner {
     columns: Vec<Column>,
     schema: SchemaRef,
+    /// With the columns behind those of `schema` that only the filter needs.
+    decoded: SchemaRef,
+    filter: Option<BoundPredicate>,
     layout: TableLayout,
     batch_rows: Option<usize>,
 }
@@ -92,14 +96,8 @@ impl ReadPlan {
         let mut planned = Vec::with_capacity(wanted.len() + 4);
         let mut fields: Vec<FieldRef> = Vec::with_capacity(wanted.len() + 4);
         for field in wanted {
-            // a file may lack any column, so that each may be null
-            let output = Arc::new(field.arrow_field().with_nullable(true));
-            planned.push(if layout.partitions_by(field) {
-                let key = field.name_in_files(layout.column_mapping)?;
-                Column::Partition(key.to_owned(), Arc::clone(&output))
-            } else {
-                Column::Data(field.clone())
-            });
+            let (column, output) = layout.column(field)?;
+            planned.push(column);
             fields.push(output);
         }
         let extras = [
@@ -138,9 +136,12 @@ impl ReadPlan {
             fields.push(Arc::new(Field::new(name, data_type, nullable)));
             planned.push(column);
         }
+        let schema = Arc::new(Schema::new(Fields::from(fields)));
         Ok(Self(Arc::new(Inner {
             columns: planned,
-            schema: Arc::new(Schema::new(Fields::from(fields))),
+            decoded: Arc::clone(&schema),
+            schema,
+            filter: None,
             layout,
             batch_rows: None,
         })))
@@ -149,13 +150,36 @@ impl ReadPlan {
     /// The same with batches of at most this many rows; without it their size follows that of the rows.
     #[must_use]
     pub fn with_batch_rows(self, rows: usize) -> Self {
-        let inner = &*self.0;
-        Self(Arc::new(Inner {
-            columns: inner.columns.clone(),
-            schema: Arc::clone(&inner.schema),
-            layout: inner.layout.clone(),
-            batch_rows: Some(rows.max(1)),
-        }))
+        let mut inner = Inner::clone(&self.0);
+        inner.batch_rows = Some(rows.max(1));
+        Self(Arc::new(inner))
+    }
+
+    /// The same, giving only the rows that satisfy the predicate, which was bound to the layout's
+    /// schema. Columns that it needs are read, and given only where they were asked for.
+    ///
+    /// # Errors
+    ///
+    /// - Invalid argument: `columns.unknown` when it was bound to another schema.
+    /// - Corrupt: `schema.physical_name`.
+    pub fn with_filter(self, filter: BoundPredicate) -> Result<Self> {
+        let mut inner = Inner::clone(&self.0);
+        let mut fields: Vec<FieldRef> = inner.schema.fields().iter().cloned().collect();
+        inner.columns.truncate(fields.len());
+        for column in filter.columns() {
+            let name = column.path.first().map_or("", String::as_str);
+            let field = inner.layout.schema.field(name);
+            let field = field.ok_or_else(|| unknown(name, &inner.layout.schema))?;
+            if fields.iter().any(|known| *known.name() == field.name) {
+                continue;
+            }
+            let (column, output) = inner.layout.column(field)?;
+            inner.columns.push(column);
+            fields.push(output);
+        }
+        inner.decoded = Arc::new(Schema::new(Fields::from(fields)));
+        inner.filter = Some(filter);
+        Ok(Self(Arc::new(inner)))
     }
 
     /// The schema of every batch.
@@ -191,12 +215,34 @@ impl ReadPlan {
         &self.0.layout
     }
 
+    /// The schema of what is decoded: the output, and behind it what only the filter needs.
+    pub(super) fn decoded(&self) -> &SchemaRef {
+        &self.0.decoded
+    }
+
+    pub(super) fn filter(&self) -> Option<&BoundPredicate> {
+        self.0.filter.as_ref()
+    }
+
     pub(super) fn batch_rows(&self) -> Option<usize> {
         self.0.batch_rows
     }
 }
 
 impl TableLayout {
+    /// Where a column of the schema comes from, and what it is in the output.
+    fn column(&self, field: &StructField) -> Result<(Column, FieldRef)> {
+        // a file may lack any column, so that each may be null
+        let output = Arc::new(field.arrow_field().with_nullable(true));
+        let column = if self.partitions_by(field) {
+            let key = field.name_in_files(self.column_mapping)?;
+            Column::Partition(key.to_owned(), Arc::clone(&output))
+        } else {
+            Column::Data(field.clone())
+        };
+        Ok((column, output))
+    }
+
     fn partitions_by(&self, field: &StructField) -> bool {
         let mut names = self.partition_columns.iter();
         names.any(|name| *name == field.name || name.to_lowercase() == field.name.to_lowercase())

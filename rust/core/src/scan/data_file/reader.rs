@@ -8,6 +8,7 @@ use arrow_array::{
     ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray, new_null_array,
 };
 use arrow_schema::{ArrowError, DataType as ArrowType};
+use arrow_select::filter::filter_record_batch;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
@@ -19,6 +20,7 @@ use super::plan::Column;
 use super::shape::Part;
 use crate::codec::parquet_file::{Chunks, chunk_ranges};
 use crate::error::{Error, Result};
+use crate::expr::BoundPredicate;
 use crate::storage::Storage;
 
 /// Batches of one unit.
@@ -100,7 +102,7 @@ impl UnitReader {
         } else {
             Vec::new()
         };
-        let schema = file.plan.schema();
+        let schema = Arc::clone(file.plan.decoded());
         let mut arrays = Vec::with_capacity(columns.len());
         for (number, (column, part)) in columns.iter().zip(&file.parts).enumerate() {
             let constant = self.constants.get_mut(number).and_then(Option::as_mut);
@@ -116,7 +118,11 @@ impl UnitReader {
             })?);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(schema, arrays, &options).map_err(pages)
+        let batch = RecordBatch::try_new_with_options(schema, arrays, &options).map_err(pages)?;
+        match file.plan.filter() {
+            None => Ok(batch),
+            Some(filter) => matching(&batch, filter, file.plan.schema().fields().len()),
+        }
     }
 
     fn column(
@@ -160,7 +166,14 @@ impl Iterator for UnitReader {
         if self.left == 0 && self.decoder.is_none() {
             return None;
         }
-        let batch = catch_unwind(AssertUnwindSafe(|| self.advance()));
+        let batch = catch_unwind(AssertUnwindSafe(|| {
+            loop {
+                match self.advance() {
+                    Ok(Some(batch)) if batch.num_rows() == 0 => {} // the filter left none
+                    other => return other,
+                }
+            }
+        }));
         let batch = batch.unwrap_or_else(|_| Err(gave_up()));
         match batch {
             Ok(Some(batch)) => Some(Ok(batch)),
@@ -220,6 +233,17 @@ fn decoder(
     builder.build().map_err(|cause| {
         Error::corrupt("data.pages", "the data file does not decode").because(cause)
     })
+}
+
+/// The first so many columns of the rows that satisfy the predicate.
+fn matching(batch: &RecordBatch, filter: &BoundPredicate, given: usize) -> Result<RecordBatch> {
+    let answers = filter.evaluate(batch)?;
+    let columns: Vec<usize> = (0..given).collect();
+    let batch = batch.project(&columns).map_err(pages)?;
+    if answers.true_count() == batch.num_rows() {
+        return Ok(batch);
+    }
+    filter_record_batch(&batch, &answers).map_err(pages)
 }
 
 fn constants(file: &OpenFile) -> Vec<Option<Constant>> {

@@ -16,6 +16,7 @@ use crate::spec::schema::StructType;
 use crate::storage::{CountingStorage, Storage};
 
 mod faults;
+mod filter;
 mod mapping;
 mod rows;
 mod types;
