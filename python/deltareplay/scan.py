@@ -101,6 +101,26 @@ class Scan:
         self._snapshot._tell()
         return found
 
+    def explain(self) -> pa.Table:
+        """Tell how many files and bytes each step of the scan leaves, without reading data files.
+
+        Returns:
+            Three rows: ``step`` (string: ``all files``, ``after partition pruning``, ``after data
+            skipping``), ``files`` (int64), ``bytes`` (int64, sizes as the log tells them).
+
+        >>> rows.snapshot().scan(filter="id > 7").explain().column("files").to_pylist()
+        [1, 1, 0]
+        """
+        found = self._native.explain()
+        self._snapshot._tell()
+        steps = ["all files", "after partition pruning", "after data skipping"]
+        columns = [
+            pa.array(steps),
+            pa.array([files for files, _ in found], pa.int64()),
+            pa.array([size for _, size in found], pa.int64()),
+        ]
+        return pa.table(columns, names=["step", "files", "bytes"])
+
     def count(self) -> int:
         """Count the rows, without reading more of the files than that needs.
 

@@ -21,6 +21,7 @@ from deltareplay.protocol import Protocol
 from deltareplay.scan import Scan
 
 if TYPE_CHECKING:
+    from deltareplay._filters import Filter
     from deltareplay._native import Snapshot as NativeSnapshot
     from deltareplay.table import Table
 
@@ -229,7 +230,9 @@ class Snapshot:
         """
         return [LogWarning(*facts) for facts in self._native.warnings(0)]
 
-    def files(self, columns: Sequence[str] | None = None) -> pa.Table:
+    def files(
+        self, columns: Sequence[str] | None = None, *, filter: Filter | None = None
+    ) -> pa.Table:
         """List the live files: the ``add`` actions that are left after replay.
 
         Args:
@@ -237,6 +240,9 @@ class Snapshot:
                 all of the protocol's. On demand only: ``stats_parsed`` and
                 ``partitionValues_parsed`` (structs typed by the table's schema) and ``numRecords``
                 (int64).
+            filter: Which rows, as SQL text (``"day >= '2026-01-01' AND v IS NOT NULL"``) or as tuples
+                (``[("day", ">=", "2026-01-01")]``; a list of such lists is an OR of ANDs). Files
+                in which no row can match are left out, by partition values and statistics.
 
         Returns:
             One row a file, in no particular order: ``path`` (string, URI-encoded as in the log),
@@ -247,24 +253,29 @@ class Snapshot:
             ``defaultRowCommitVersion`` (int64), ``clusteringProvider`` (string).
 
         Raises:
-            InvalidArgumentError: A column that does not exist.
+            InvalidArgumentError: A column that does not exist, a filter that does not parse.
             CorruptTableError: A file of the log does not decode, and there is no way around it.
 
-        Source: Delta protocol, "Action Reconciliation".
+        Source: Delta protocol, "Action Reconciliation", "Per-file Statistics".
 
         >>> files = table.snapshot().files(columns=["path", "numRecords"])
         >>> sorted(files.column("path").to_pylist())
         ['day=2026-01-02/b.parquet', 'day=2026-01-03/c.parquet']
+        >>> table.snapshot().files(["path"], filter="day = '2026-01-03'").to_pylist()
+        [{'path': 'day=2026-01-03/c.parquet'}]
         """
-        found = to_table(self._native.files(columns))
+        found = to_table(self._native.files(columns, filter))
         self._tell()
         return found
 
-    def file_batches(self, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+    def file_batches(
+        self, columns: Sequence[str] | None = None, *, filter: Filter | None = None
+    ) -> pa.RecordBatchReader:
         """Stream the live files: as ``files()``, with memory bounded by the log's tail.
 
         Args:
             columns: As in ``files()``.
+            filter: As in ``files()``.
 
         Returns:
             Batches of the rows that ``files()`` gives, read as they are pulled.
@@ -277,13 +288,14 @@ class Snapshot:
         >>> sum(batch.num_rows for batch in table.snapshot().file_batches(columns=["path"]))
         2
         """
-        found = self._native.file_batches(columns)
+        found = self._native.file_batches(columns, filter)
         self._tell()
         return reader(found, after_each=self._tell)
 
     def scan(
         self,
         columns: Sequence[str] | None = None,
+        filter: Filter | None = None,
         *,
         with_row_id: bool = False,
         with_file_path: bool = False,
@@ -296,6 +308,8 @@ class Snapshot:
         Args:
             columns: Logical names of top-level columns, in this order, case ignored as Spark does;
                 what is not named is not decoded. None gives all of the schema.
+            filter: As in ``files()``; here it also filters the rows, exactly: a row is given when
+                the filter is true for it, not when it is unknown.
             with_row_id: Adds ``_row_id`` and ``_row_commit_version`` (int64), which stay the same
                 when a row is moved to another file; for tables with row tracking.
             with_file_path: Adds ``_file_path`` (string): the file as the log has it.
@@ -306,12 +320,15 @@ class Snapshot:
                 more threads busy, less saves memory.
 
         Raises:
-            InvalidArgumentError: A column that does not exist; row ids of a table without them.
+            InvalidArgumentError: A column that does not exist, a filter that does not parse, row ids
+                of a table without them.
 
         Source: Delta protocol, "Reader Requirements" of each feature.
 
         >>> rows.snapshot().scan(columns=["id"], with_row_index=True).to_arrow().to_pylist()
         [{'id': 1, '_row_index': 0}, {'id': 3, '_row_index': 2}]
+        >>> rows.snapshot().scan(["id"], filter="id > 2").to_arrow().to_pylist()
+        [{'id': 3}]
         """
         if on_error not in ("raise", "skip"):
             raise InvalidArgumentError(
@@ -319,6 +336,7 @@ class Snapshot:
             )
         keywords: dict[str, Any] = {
             "columns": columns,
+            "filter": filter,
             "with_row_id": with_row_id,
             "with_file_path": with_file_path,
             "with_row_index": with_row_index,
@@ -326,7 +344,13 @@ class Snapshot:
             "look_ahead": look_ahead,
         }
         native = self._native.scan(
-            columns, with_row_id, with_file_path, with_row_index, on_error == "skip", look_ahead
+            columns,
+            filter,
+            with_row_id,
+            with_file_path,
+            with_row_index,
+            on_error == "skip",
+            look_ahead,
         )
         return Scan._made(self, native, keywords)
 

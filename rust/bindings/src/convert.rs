@@ -9,8 +9,6 @@ use pyo3::types::{PyDateTime, PyDict, PyString};
 
 use crate::exceptions::invalid;
 
-const MS_PER_DAY: i64 = 86_400_000;
-
 /// `storage_options`: text to text, sorted by key.
 pub(crate) fn storage_options(
     options: Option<&Bound<'_, PyDict>>,
@@ -99,10 +97,10 @@ fn milliseconds(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
                 ),
             )
         })?;
-        return since_epoch(&parsed);
+        return Ok(microseconds(&parsed)?.div_euclid(1000));
     }
     if moment.is_instance_of::<PyDateTime>() {
-        return since_epoch(moment);
+        return Ok(microseconds(moment)?.div_euclid(1000));
     }
     Err(PyTypeError::new_err(format!(
         "timestamp takes a datetime or ISO 8601 text, not {}",
@@ -110,7 +108,8 @@ fn milliseconds(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
     )))
 }
 
-fn since_epoch(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
+/// Microseconds since the epoch: of an aware moment in UTC, of a naive one on its own clock.
+pub(crate) fn microseconds(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
     let py = moment.py();
     let utc = py.import("datetime")?.getattr("timezone")?.getattr("utc")?;
     let class = py.get_type::<PyDateTime>();
@@ -126,5 +125,5 @@ fn since_epoch(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
     let days: i64 = span.getattr("days")?.extract()?;
     let seconds: i64 = span.getattr("seconds")?.extract()?;
     let microseconds: i64 = span.getattr("microseconds")?.extract()?;
-    Ok(days * MS_PER_DAY + seconds * 1000 + microseconds / 1000)
+    Ok((days * 86_400 + seconds) * 1_000_000 + microseconds)
 }

@@ -8,6 +8,7 @@ mod batches;
 mod convert;
 mod deletion_vector;
 mod exceptions;
+mod filter;
 mod gate;
 mod protocol;
 mod scan;

@@ -1,9 +1,6 @@
 //! `Scan` and `Split`: rows of a snapshot.
 
-use deltareplay_core::scan::data_file::Extras;
-use deltareplay_core::scan::{self, ScanOptions};
-use deltareplay_core::snapshot::Snapshot;
-use deltareplay_core::table::Table;
+use deltareplay_core::scan;
 use pyo3::prelude::*;
 
 use crate::batches::{ArrowSchema, ArrowTable, BatchIterator};
@@ -23,28 +20,7 @@ fn listed(skipped: Vec<scan::SkippedFile>) -> Vec<Skipped> {
 
 /// What of a snapshot is to be read.
 #[pyclass(module = "deltareplay._native", frozen)]
-pub(crate) struct Scan(scan::Scan);
-
-impl Scan {
-    #[allow(clippy::too_many_arguments)] // they are the keywords of `Snapshot.scan`
-    pub(crate) fn new(
-        py: Python<'_>,
-        table: &Table,
-        snapshot: &Snapshot,
-        columns: Option<&Bound<'_, PyAny>>,
-        extras: Extras,
-        skip_errors: bool,
-        look_ahead: Option<usize>,
-    ) -> PyResult<Self> {
-        let options = ScanOptions {
-            columns: convert::texts("columns", columns)?,
-            extras,
-            skip_errors,
-            look_ahead,
-        };
-        detached(py, || table.scan(snapshot, options)).map(Self)
-    }
-}
+pub(crate) struct Scan(pub(crate) scan::Scan);
 
 #[pymethods]
 impl Scan {
@@ -70,6 +46,12 @@ impl Scan {
     /// How many rows there are.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, || self.0.count())
+    }
+
+    /// Files and bytes of all, after pruning by partition values, after skipping by statistics.
+    fn explain(&self, py: Python<'_>) -> PyResult<[(u64, u64); 3]> {
+        let found = detached(py, || self.0.explain())?;
+        Ok([found.all, found.partitions, found.statistics].map(|left| (left.files, left.bytes)))
     }
 
     /// Pieces of about so many bytes.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use deltareplay_core::scan::ScanOptions;
 use deltareplay_core::scan::data_file::Extras;
 use deltareplay_core::snapshot::{self, columns::FileColumns};
 use deltareplay_core::table::{FileTable, Table};
@@ -10,6 +11,7 @@ use pyo3::types::PyDict;
 
 use crate::batches::{ArrowSchema, ArrowTable, BatchIterator};
 use crate::convert;
+use crate::filter;
 use crate::gate::detached;
 use crate::scan::Scan;
 
@@ -116,34 +118,47 @@ impl Snapshot {
     }
 
     /// The live files, all in memory.
-    #[pyo3(signature = (columns=None))]
-    fn files(&self, py: Python<'_>, columns: Option<&Bound<'_, PyAny>>) -> PyResult<ArrowTable> {
+    #[pyo3(signature = (columns=None, filter=None))]
+    fn files(
+        &self,
+        py: Python<'_>,
+        columns: Option<&Bound<'_, PyAny>>,
+        filter: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<ArrowTable> {
         let columns = convert::texts("columns", columns)?;
-        let found = detached(py, || self.table.files(&self.state, columns.as_deref()))?;
+        let filter = filter::predicate(py, filter)?;
+        let found = detached(py, || {
+            self.table
+                .files(&self.state, columns.as_deref(), filter.as_ref())
+        })?;
         Ok(arrow_table(found))
     }
 
     /// The live files, read as they are pulled.
-    #[pyo3(signature = (columns=None))]
+    #[pyo3(signature = (columns=None, filter=None))]
     fn file_batches(
         &self,
         py: Python<'_>,
         columns: Option<&Bound<'_, PyAny>>,
+        filter: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<BatchIterator> {
         let columns = convert::texts("columns", columns)?;
+        let filter = filter::predicate(py, filter)?;
         let found = detached(py, || {
-            self.table.file_batches(&self.state, columns.as_deref())
+            self.table
+                .file_batches(&self.state, columns.as_deref(), filter.as_ref())
         })?;
         Ok(BatchIterator::new(found.schema(), Box::new(found)))
     }
 
     /// Rows of this version, or some of them.
-    #[pyo3(signature = (columns=None, with_row_id=false, with_file_path=false, with_row_index=false, skip_errors=false, look_ahead=None))]
+    #[pyo3(signature = (columns=None, filter=None, with_row_id=false, with_file_path=false, with_row_index=false, skip_errors=false, look_ahead=None))]
     #[allow(clippy::too_many_arguments)] // they are the keywords of `Snapshot.scan`
     fn scan(
         &self,
         py: Python<'_>,
         columns: Option<&Bound<'_, PyAny>>,
+        filter: Option<&Bound<'_, PyAny>>,
         with_row_id: bool,
         with_file_path: bool,
         with_row_index: bool,
@@ -155,15 +170,14 @@ impl Snapshot {
             row_index: with_row_index,
             row_id: with_row_id,
         };
-        Scan::new(
-            py,
-            &self.table,
-            &self.state,
-            columns,
+        let options = ScanOptions {
+            columns: convert::texts("columns", columns)?,
+            filter: filter::predicate(py, filter)?,
             extras,
             skip_errors,
             look_ahead,
-        )
+        };
+        detached(py, || self.table.scan(&self.state, options)).map(Scan)
     }
 
     /// The removed files whose retention has not passed.

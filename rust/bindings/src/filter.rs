@@ -1,0 +1,124 @@
+//! Filters as Python writes them: SQL text, or tuples.
+
+use deltareplay_core::expr::{Literal, Predicate};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyBool, PyBytes, PyDate, PyDateTime, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString,
+    PyTuple,
+};
+
+use crate::convert;
+use crate::exceptions::to_exception;
+use crate::gate::detached;
+
+/// `filter`: SQL text, `[(column, op, value), ...]`, or a list of such lists.
+pub(crate) fn predicate(
+    py: Python<'_>,
+    value: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Option<Predicate>> {
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    if let Ok(text) = value.cast::<PyString>() {
+        let text: String = text.extract()?;
+        return detached(py, || Predicate::parse_sql(&text)).map(Some);
+    }
+    let Ok(list) = value.cast::<PyList>() else {
+        return Err(wrong(value)?);
+    };
+    let nested = list.iter().all(|part| part.is_instance_of::<PyList>());
+    let dnf = if nested {
+        list.iter()
+            .map(|part| match part.cast::<PyList>() {
+                Ok(tuples) => conjunction(tuples),
+                Err(_) => Err(wrong(&part)?),
+            })
+            .collect::<PyResult<Vec<_>>>()?
+    } else {
+        vec![conjunction(list)?]
+    };
+    detached(py, || Predicate::from_dnf(dnf)).map(Some)
+}
+
+fn wrong(value: &Bound<'_, PyAny>) -> PyResult<PyErr> {
+    Ok(PyTypeError::new_err(format!(
+        "filter takes SQL text, a list of (column, operator, value) tuples, or a list of such lists, \
+         not {}",
+        value.get_type().name()?
+    )))
+}
+
+fn conjunction(tuples: &Bound<'_, PyList>) -> PyResult<Vec<(String, String, Literal)>> {
+    tuples
+        .iter()
+        .map(|tuple| {
+            let Ok(parts) = tuple.cast::<PyTuple>() else {
+                return Err(wrong(&tuple)?);
+            };
+            let (column, op, value): (String, String, Bound<'_, PyAny>) =
+                parts.extract().map_err(|_| {
+                    PyTypeError::new_err(
+                        "each tuple of a filter is (column, operator, value), the first two are str",
+                    )
+                })?;
+            Ok((column, op, literal(&value, 0)?))
+        })
+        .collect()
+}
+
+fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
+    if value.is_none() {
+        return Ok(Literal::Null);
+    }
+    if let Ok(value) = value.cast::<PyBool>() {
+        return Ok(Literal::Boolean(value.is_true()));
+    }
+    if value.is_instance_of::<PyInt>() {
+        let text = value.str()?.to_string();
+        return Literal::number(&text).map_err(|error| to_exception(value.py(), &error));
+    }
+    if let Ok(value) = value.cast::<PyFloat>() {
+        return Ok(Literal::Double(value.extract()?));
+    }
+    if let Ok(value) = value.cast::<PyString>() {
+        return Ok(Literal::String(value.extract()?));
+    }
+    if let Ok(value) = value.cast::<PyBytes>() {
+        return Ok(Literal::Binary(value.as_bytes().to_vec()));
+    }
+    // a datetime is a date, too: it comes first
+    if value.is_instance_of::<PyDateTime>() {
+        let micros = convert::microseconds(value)?;
+        return Ok(if value.call_method0("utcoffset")?.is_none() {
+            Literal::TimestampNtz(micros)
+        } else {
+            Literal::Timestamp(micros)
+        });
+    }
+    if value.is_instance_of::<PyDate>() {
+        let ordinal: i32 = value.call_method0("toordinal")?.extract()?;
+        return Ok(Literal::Date(ordinal - 719_163)); // that of 1970-01-01
+    }
+    let class = value.get_type();
+    if class.name()? == "Decimal" && class.module()? == "decimal" {
+        let text = value.str()?.to_string();
+        return Literal::decimal(&text).map_err(|error| to_exception(value.py(), &error));
+    }
+    let many = value.is_instance_of::<PyList>()
+        || value.is_instance_of::<PyTuple>()
+        || value.is_instance_of::<PySet>()
+        || value.is_instance_of::<PyFrozenSet>();
+    if many && depth == 0 {
+        let values = value.try_iter()?.map(|value| literal(&value?, depth + 1));
+        return Ok(Literal::List(values.collect::<PyResult<_>>()?));
+    }
+    if class.module()? == "numpy" && depth < 2 {
+        return literal(&value.call_method0("item")?, 2); // a scalar of numpy's
+    }
+    Err(PyTypeError::new_err(format!(
+        "a filter compares with None, bool, int, float, Decimal, str, bytes, date, datetime or a list \
+         of those, not with {}",
+        class.name()?
+    )))
+}
