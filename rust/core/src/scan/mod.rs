@@ -16,6 +16,7 @@ use crate::snapshot::files::FileTable;
 
 pub mod data_file;
 pub mod deletion_vectors;
+pub mod file_bounds;
 mod files;
 pub mod rows;
 pub mod scan_file;
