@@ -24,7 +24,9 @@ from deltareplay.exceptions import (
 from deltareplay.log_warning import LogWarning
 from deltareplay.metadata import Metadata
 from deltareplay.protocol import Obstacle, Protocol
+from deltareplay.scan import Scan, SkippedFile
 from deltareplay.snapshot import Snapshot
+from deltareplay.split import Split
 from deltareplay.table import Table, is_table
 
 __all__ = [
@@ -38,7 +40,10 @@ __all__ = [
     "Metadata",
     "Obstacle",
     "Protocol",
+    "Scan",
+    "SkippedFile",
     "Snapshot",
+    "Split",
     "StorageError",
     "Table",
     "TableNotFoundError",

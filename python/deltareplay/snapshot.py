@@ -5,15 +5,20 @@ from __future__ import annotations
 import datetime
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from deltareplay._readers import reader, to_schema, to_table
-from deltareplay.exceptions import CorruptTableError, DeltaReplayWarning
+from deltareplay.exceptions import (
+    CorruptTableError,
+    DeltaReplayWarning,
+    InvalidArgumentError,
+)
 from deltareplay.log_warning import LogWarning
 from deltareplay.metadata import Metadata
 from deltareplay.protocol import Protocol
+from deltareplay.scan import Scan
 
 if TYPE_CHECKING:
     from deltareplay._native import Snapshot as NativeSnapshot
@@ -27,10 +32,10 @@ class Snapshot:
 
     A snapshot never changes. Version, protocol and metadata are there at once; everything else is
     read when it is asked for. pyarrow, pandas, Polars, DuckDB and DataFusion take a snapshot as it
-    is, as the table of its live files.
+    is, as the table of its rows.
 
     >>> import pyarrow as pa
-    >>> pa.table(table.snapshot()).num_rows
+    >>> pa.table(rows.snapshot()).num_rows
     2
     """
 
@@ -200,6 +205,22 @@ class Snapshot:
         return found
 
     @property
+    def num_rows(self) -> int | None:
+        """How many rows there are, told by the log alone; None when a file does not tell.
+
+        The sum of ``numRecords`` in the statistics of all files, without the rows that deletion
+        vectors delete. Where it is None, ``warnings`` names the file and ``scan().count()`` counts.
+
+        Source: Delta protocol, "Per-file Statistics".
+
+        >>> rows.snapshot().num_rows
+        2
+        """
+        found = self._native.num_rows()
+        self._tell()
+        return found
+
+    @property
     def warnings(self) -> list[LogWarning]:
         """What was passed over in the log so far; grows when more of the log is read.
 
@@ -260,6 +281,55 @@ class Snapshot:
         self._tell()
         return reader(found, after_each=self._tell)
 
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        with_row_id: bool = False,
+        with_file_path: bool = False,
+        with_row_index: bool = False,
+        on_error: Literal["raise", "skip"] = "raise",
+        look_ahead: int | None = None,
+    ) -> Scan:
+        """Choose rows to read: deleted rows out, logical names and types, partition values in.
+
+        Args:
+            columns: Logical names of top-level columns, in this order, case ignored as Spark does;
+                what is not named is not decoded. None gives all of the schema.
+            with_row_id: Adds ``_row_id`` and ``_row_commit_version`` (int64), which stay the same
+                when a row is moved to another file; for tables with row tracking.
+            with_file_path: Adds ``_file_path`` (string): the file as the log has it.
+            with_row_index: Adds ``_row_index`` (int64): the position in the file, before deletion.
+            on_error: ``"skip"`` passes over files that are missing or damaged, and lists them in
+                ``Scan.skipped``; rows that came before the damage have been given.
+            look_ahead: Decoded bytes that may wait to be taken while reading (64 MiB): more keeps
+                more threads busy, less saves memory.
+
+        Raises:
+            InvalidArgumentError: A column that does not exist; row ids of a table without them.
+
+        Source: Delta protocol, "Reader Requirements" of each feature.
+
+        >>> rows.snapshot().scan(columns=["id"], with_row_index=True).to_arrow().to_pylist()
+        [{'id': 1, '_row_index': 0}, {'id': 3, '_row_index': 2}]
+        """
+        if on_error not in ("raise", "skip"):
+            raise InvalidArgumentError(
+                f'on_error is {on_error!r}: pass "raise" or "skip"', code="argument.on_error"
+            )
+        keywords: dict[str, Any] = {
+            "columns": columns,
+            "with_row_id": with_row_id,
+            "with_file_path": with_file_path,
+            "with_row_index": with_row_index,
+            "on_error": on_error,
+            "look_ahead": look_ahead,
+        }
+        native = self._native.scan(
+            columns, with_row_id, with_file_path, with_row_index, on_error == "skip", look_ahead
+        )
+        return Scan._made(self, native, keywords)
+
     def tombstones(self) -> pa.Table:
         """List the removed files whose retention has not passed: the live ``remove`` actions.
 
@@ -297,12 +367,12 @@ class Snapshot:
         return Snapshot._opened(self._table, native, self._strict, told)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The live files as an Arrow C stream; the consumer pulls it without Python."""
-        return self._native.file_batches(None).__arrow_c_stream__(requested_schema)
+        """The rows as an Arrow C stream; the consumer pulls it without Python."""
+        return self.scan().__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
         """The schema of ``__arrow_c_stream__``: DuckDB asks for it before it pulls the stream."""
-        return self._native.files_schema.__arrow_c_schema__()
+        return self._native.schema.__arrow_c_schema__()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (self._table, self.version, self._strict)

@@ -11,17 +11,10 @@ import warnings
 from typing import Any
 
 import deltareplay as dr
+import pyarrow as pa
 
 # Checks of abilities that deltareplay does not have yet; a snapshot's state is checked in full.
-SKIP = {
-    "rows",
-    "row_count",
-    "error_rows",
-    "changes",
-    "error_changes",
-    "stream",
-    "row_tracking",
-}
+SKIP = {"changes", "error_changes", "stream"}
 
 COLUMNS = [
     "path",
@@ -41,7 +34,21 @@ def snapshot(path: str, version: int | None = None) -> dict[str, Any]:
     """The state of one version in the runner's own words."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)
-        return state(dr.Table(path).snapshot(version=version))
+        return state(dr.Table(path, allowed_roots=["/"]).snapshot(version=version))
+
+
+def rows(path: str, version: int | None = None) -> pa.Table:
+    """All rows of one version."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dr.DeltaReplayWarning)
+        return dr.Table(path, allowed_roots=["/"]).snapshot(version=version).scan().to_arrow()
+
+
+def row_tracking(path: str, version: int | None = None) -> pa.Table:
+    """All rows of one version with their ids."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dr.DeltaReplayWarning)
+        return dr.Table(path, allowed_roots=["/"]).snapshot(version=version).scan(with_row_id=True).to_arrow()
 
 
 def state(found: dr.Snapshot) -> dict[str, Any]:

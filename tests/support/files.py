@@ -298,13 +298,15 @@ def write_v2(
     others = [a for a in actions if not ("add" in a or "remove" in a)]
     typed = {"stats_type": stats_type, "partition_type": partition_type}
     rows = [checkpoint_metadata(version), *others]
+    name = name or v2_name(version, suffix)
     if sidecars:
         sidecar_schema = checkpoint_schema(SIDECAR_COLUMNS, **typed)
         for number in range(sidecars):
             rows.append(
                 write_sidecar(
                     table,
-                    f"{uuid.UUID(int=(version << 32) + number)}.parquet",
+                    # checkpoints of one version share no sidecar
+                    f"{uuid.uuid5(uuid.NAMESPACE_OID, f'{name}/{number}')}.parquet",
                     files[number::sidecars],
                     schema=sidecar_schema,
                     **parquet,
@@ -312,7 +314,6 @@ def write_v2(
             )
     else:
         rows += files
-    name = name or v2_name(version, suffix)
     if suffix == "json":
         return write_file(table, name, json_lines(rows))
     schema = checkpoint_schema(V2_COLUMNS, **typed)

@@ -10,6 +10,7 @@ mod deletion_vector;
 mod exceptions;
 mod gate;
 mod protocol;
+mod scan;
 mod snapshot;
 mod table;
 
@@ -27,6 +28,8 @@ mod _native {
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
     #[pymodule_export]
     use super::protocol::{why_not_readable, why_not_writable};
+    #[pymodule_export]
+    use super::scan::{Scan, Split};
     #[pymodule_export]
     use super::snapshot::Snapshot;
     #[pymodule_export]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use deltareplay_core::scan::data_file::Extras;
 use deltareplay_core::snapshot::{self, columns::FileColumns};
 use deltareplay_core::table::{FileTable, Table};
 use pyo3::prelude::*;
@@ -10,6 +11,7 @@ use pyo3::types::PyDict;
 use crate::batches::{ArrowSchema, ArrowTable, BatchIterator};
 use crate::convert;
 use crate::gate::detached;
+use crate::scan::Scan;
 
 /// One version of a table. What is asked for is read when it is asked for.
 #[pyclass(module = "deltareplay._native", frozen)]
@@ -103,6 +105,11 @@ impl Snapshot {
         detached(py, || self.table.num_files(&self.state))
     }
 
+    /// How many rows there are, where the log tells.
+    fn num_rows(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        detached(py, || self.table.num_rows(&self.state))
+    }
+
     /// The bytes of the live files together.
     fn size_in_bytes(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, || self.table.size_in_bytes(&self.state))
@@ -130,6 +137,35 @@ impl Snapshot {
         Ok(BatchIterator::new(found.schema(), Box::new(found)))
     }
 
+    /// Rows of this version, or some of them.
+    #[pyo3(signature = (columns=None, with_row_id=false, with_file_path=false, with_row_index=false, skip_errors=false, look_ahead=None))]
+    #[allow(clippy::too_many_arguments)] // they are the keywords of `Snapshot.scan`
+    fn scan(
+        &self,
+        py: Python<'_>,
+        columns: Option<&Bound<'_, PyAny>>,
+        with_row_id: bool,
+        with_file_path: bool,
+        with_row_index: bool,
+        skip_errors: bool,
+        look_ahead: Option<usize>,
+    ) -> PyResult<Scan> {
+        let extras = Extras {
+            file_path: with_file_path,
+            row_index: with_row_index,
+            row_id: with_row_id,
+        };
+        Scan::new(
+            py,
+            &self.table,
+            &self.state,
+            columns,
+            extras,
+            skip_errors,
+            look_ahead,
+        )
+    }
+
     /// The removed files whose retention has not passed.
     fn tombstones(&self, py: Python<'_>) -> PyResult<ArrowTable> {
         detached(py, || self.table.tombstones(&self.state)).map(arrow_table)
@@ -150,7 +186,7 @@ impl Snapshot {
     }
 }
 
-fn arrow_table(found: FileTable) -> ArrowTable {
+pub(crate) fn arrow_table(found: FileTable) -> ArrowTable {
     ArrowTable {
         schema: Arc::clone(&found.schema),
         batches: found.batches,

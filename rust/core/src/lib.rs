@@ -4,6 +4,7 @@
 
 pub mod error;
 pub mod spec;
+pub mod expr;
 pub mod codec;
 pub mod storage;
 pub mod log;

@@ -5,16 +5,20 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::expr::Predicate;
 use crate::log::LogListing;
 use crate::log::history::{InCommitTimestamps, history_batch, read_history, version_at};
-use crate::replay::Source;
+use crate::replay::{FileFilter, Source};
+use crate::scan::file_filter::PredicateFilter;
+use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::columns::FileColumns;
 use crate::snapshot::load::load;
 use crate::spec::actions::{DomainMetadata, SetTransaction};
 
 pub use crate::log::actions::ActionBatches;
 pub use crate::snapshot::Snapshot;
-pub use crate::snapshot::files::{FileBatches, FileTable};
+pub use crate::snapshot::file_batches::FileBatches;
+pub use crate::snapshot::files::FileTable;
 
 /// How a table is reached and read.
 #[derive(Clone, Debug, Default)]
@@ -137,9 +141,16 @@ impl Table {
         ActionBatches::new(Arc::clone(&self.source.storage), start, end)
     }
 
-    /// The live files of a snapshot of this table.
-    pub fn files(&self, snapshot: &Snapshot, columns: Option<&[String]>) -> Result<FileTable> {
-        snapshot.files(&self.source, &FileColumns::new(columns, snapshot)?)
+    /// The live files of a snapshot of this table; without those in which no row can satisfy `filter`.
+    pub fn files(
+        &self,
+        snapshot: &Snapshot,
+        columns: Option<&[String]>,
+        filter: Option<&Predicate>,
+    ) -> Result<FileTable> {
+        let filter = file_filter(snapshot, filter)?;
+        let columns = FileColumns::new(columns, snapshot)?;
+        snapshot.files(&self.source, &columns, filter.as_ref())
     }
 
     /// The same, streamed; memory is bounded by the log's tail.
@@ -147,8 +158,16 @@ impl Table {
         &self,
         snapshot: &Snapshot,
         columns: Option<&[String]>,
+        filter: Option<&Predicate>,
     ) -> Result<FileBatches> {
-        snapshot.file_batches(&self.source, FileColumns::new(columns, snapshot)?)
+        let filter = file_filter(snapshot, filter)?;
+        let columns = FileColumns::new(columns, snapshot)?;
+        snapshot.file_batches(&self.source, columns, filter.as_ref())
+    }
+
+    /// The rows of a snapshot of this table, or some of them.
+    pub fn scan(&self, snapshot: &Snapshot, options: ScanOptions) -> Result<Scan> {
+        Scan::new(&self.source, snapshot, options)
     }
 
     /// The live tombstones of a snapshot of this table.
@@ -171,10 +190,26 @@ impl Table {
         snapshot.num_files(&self.source)
     }
 
+    /// The number of rows, where the log tells it.
+    pub fn num_rows(&self, snapshot: &Snapshot) -> Result<Option<u64>> {
+        snapshot.num_rows(&self.source)
+    }
+
     /// The total size of the live files in bytes.
     pub fn size_in_bytes(&self, snapshot: &Snapshot) -> Result<u64> {
         snapshot.size_in_bytes(&self.source)
     }
+}
+
+fn file_filter(
+    snapshot: &Snapshot,
+    filter: Option<&Predicate>,
+) -> Result<Option<Arc<dyn FileFilter>>> {
+    let Some(filter) = filter else {
+        return Ok(None);
+    };
+    let bound = filter.bind(snapshot.schema())?;
+    Ok(Some(Arc::new(PredicateFilter::new(bound, snapshot)?)))
 }
 
 /// From which version on the commits of this table carry their own timestamp.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
 
+use super::RowColumns;
 use super::key::{FileActionKey, KeySet, low};
-use crate::codec::file_actions::{FileField, schema_of};
 use crate::error::{Error, Result};
 
 /// A chunk with more pieces than this is written anew.
@@ -23,7 +23,7 @@ const SMALL_ROWS: usize = 8 * 1024;
 /// Live `add` rows.
 #[derive(Clone, Debug)]
 pub struct ActiveFiles {
-    fields: Vec<FileField>,
+    columns: RowColumns,
     chunks: Vec<Chunk>,
 }
 
@@ -57,9 +57,9 @@ impl Chunk {
     }
 
     /// The live rows of these chunks as one.
-    fn join(chunks: &[Self], fields: &[FileField]) -> Result<Self> {
+    fn join(chunks: &[Self], columns: &RowColumns) -> Result<Self> {
         let pieces: Vec<RecordBatch> = chunks.iter().flat_map(Chunk::pieces).collect();
-        let rows = concat_batches(&schema_of(fields), &pieces).map_err(|cause| {
+        let rows = concat_batches(&columns.schema(), &pieces).map_err(|cause| {
             Error::corrupt("log.columns", "the file actions cannot be joined").because(cause)
         })?;
         let keys = chunks.iter().flat_map(|chunk| {
@@ -73,17 +73,17 @@ impl Chunk {
 }
 
 impl ActiveFiles {
-    /// No files, with these fields.
-    pub fn new(fields: Vec<FileField>) -> Self {
+    /// No files, with these columns.
+    pub fn new(columns: RowColumns) -> Self {
         Self {
-            fields,
+            columns,
             chunks: Vec::new(),
         }
     }
 
-    /// The fields of each row.
-    pub fn fields(&self) -> &[FileField] {
-        &self.fields
+    /// The columns of each row.
+    pub fn columns(&self) -> &RowColumns {
+        &self.columns
     }
 
     /// The number of live files.
@@ -117,7 +117,7 @@ impl ActiveFiles {
         added: Vec<(RecordBatch, Vec<FileActionKey>)>,
     ) -> Result<Self> {
         let filter = Filter::new(seen);
-        let mut next = Self::new(self.fields.clone());
+        let mut next = Self::new(self.columns.clone());
         for chunk in &self.chunks {
             let live = filter.mask(chunk);
             match live {
@@ -130,7 +130,7 @@ impl ActiveFiles {
                         ..chunk.clone()
                     };
                     let chunk = if frayed {
-                        Chunk::join(&[chunk], &self.fields)?
+                        Chunk::join(&[chunk], &self.columns)?
                     } else {
                         chunk
                     };
@@ -154,7 +154,7 @@ impl ActiveFiles {
                 break;
             }
             let pair = self.chunks.split_off(self.chunks.len() - 2);
-            self.chunks.push(Chunk::join(&pair, &self.fields)?);
+            self.chunks.push(Chunk::join(&pair, &self.columns)?);
         }
         Ok(())
     }

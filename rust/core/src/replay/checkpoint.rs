@@ -10,13 +10,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_buffer::BooleanBufferBuilder;
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+use arrow_schema::Fields;
 use bytes::Bytes;
 
+use super::filter::FileFilter;
 use super::key::{FileActionKey, KeySet, Keys};
+use super::row_columns::RowColumns;
 use super::scatter::{Scatter, scatter};
 use super::source::Source;
-use crate::codec::checkpoint::{CheckpointFile, Control, FileAction, FileRows, Unit};
+use crate::codec::checkpoint::{CheckpointFile, Control, Fetch, FileAction, FileRows, Unit};
 use crate::codec::commit::{ActionDecoder, Wanted};
 use crate::codec::file_actions::FileField;
 use crate::codec::gather::Keep;
@@ -60,14 +63,18 @@ pub struct KeyedRows {
 pub struct Selection {
     /// `add` or `remove`.
     pub action: FileAction,
-    /// The fields of each row.
-    pub fields: Vec<FileField>,
+    /// The columns of each row.
+    pub columns: RowColumns,
     /// What the tail speaks of.
     pub hidden: Arc<KeySet>,
     /// Whether the keys of the rows are wanted.
     pub with_keys: bool,
+    /// The type of `stats_parsed`, for statistics that have to be made into text.
+    pub stats_shape: Fields,
     /// In what pieces.
     pub grain: Grain,
+    /// Which rows may be left out by their statistics and partition values.
+    pub filter: Option<Arc<dyn FileFilter>>,
 }
 
 /// How finely the rows of a checkpoint are cut.
@@ -149,8 +156,15 @@ impl Checkpoint {
             return Ok(None);
         };
         let located = |error: Error| error.at_path(path.clone()).at_version(self.version);
-        let mut fields = selection.fields.clone();
-        for needed in [FileField::Path, FileField::DeletionVector] {
+        let mut fields = selection.columns.decoded();
+        let judged = selection
+            .filter
+            .as_ref()
+            .map(|filter| filter.columns().fields());
+        for needed in [FileField::Path, FileField::DeletionVector]
+            .into_iter()
+            .chain(judged.unwrap_or_default())
+        {
             if !fields.contains(&needed) {
                 fields.push(needed);
             }
@@ -172,32 +186,35 @@ impl Checkpoint {
             return Ok(None);
         };
         let mut keys = self.source.keys.of_batch(&actions.rows)?;
-        let live: Vec<bool> = keys
+        let mut live: Vec<bool> = keys
             .iter()
             .map(|key| !selection.hidden.contains(key))
             .collect();
-        keys.retain(|key| !selection.hidden.contains(key));
-        let columns: Vec<usize> = (0..selection.fields.len()).collect();
-        let rows = arrow_select::filter::filter_record_batch(&actions.rows, &live.into())
-            .and_then(|rows| rows.project(&columns))
-            .map_err(|cause| {
-                Error::corrupt("log.columns", "the actions cannot be filtered").because(cause)
-            })?;
+        if let Some(filter) = &selection.filter {
+            let judged = filter.columns().of(&actions.rows).map_err(located)?;
+            let passed = filter.may_match(&judged).map_err(located)?;
+            live.iter_mut()
+                .zip(&passed)
+                .for_each(|(live, passed)| *live &= passed);
+        }
+        let mut chosen = live.iter();
+        keys.retain(|_| chosen.next().is_some_and(|live| *live));
+        let rows = arrow_select::filter::filter_record_batch(&actions.rows, &live.into()).map_err(
+            |cause| Error::corrupt("log.columns", "the actions cannot be filtered").because(cause),
+        )?;
+        let rows = selection.columns.of(&rows).map_err(located)?;
         Ok(Some(KeyedRows { rows, keys }))
     }
 
     /// Streams the file actions of all Parquet files, in no order; each result has the number of its
     /// unit, which ascend with the files and their rows.
     pub fn rows(&self, selection: &Selection) -> Result<Scatter<KeyedRows>> {
+        let fields = selection.columns.decoded();
         let mut units: Vec<(usize, Unit)> = Vec::new();
         for (number, open) in self.files.iter().enumerate() {
             units.extend(
                 open.file
-                    .units(
-                        selection.action,
-                        &selection.fields,
-                        selection.grain.unit_bytes,
-                    )
+                    .units(selection.action, &fields, selection.grain.unit_bytes)
                     .into_iter()
                     .map(|unit| (number, unit)),
             );
@@ -215,9 +232,21 @@ impl Checkpoint {
                 };
                 let located = |error: Error| error.at_path(open.path.clone()).at_version(version);
                 let fetch = |ranges: &[Range<u64>]| source.storage.read_ranges(&open.path, ranges);
+                let judged = match &selection.filter {
+                    Some(filter) => {
+                        Some(judge(&open.file, unit, &**filter, &fetch).map_err(located)?)
+                    }
+                    None => None,
+                };
+                if judged
+                    .as_ref()
+                    .is_some_and(|bits| bits.count_set_bits() == 0)
+                {
+                    return Ok(());
+                }
                 let reader = open
                     .file
-                    .read(unit, selection.action, &selection.fields, &fetch)
+                    .read(unit, selection.action, &fields, judged.as_ref(), &fetch)
                     .map_err(located)?;
                 let mut held = Held::default();
                 for rows in reader {
@@ -273,12 +302,27 @@ impl Held {
     fn finish(&mut self, selection: &Selection) -> Result<KeyedRows> {
         self.rows = 0;
         let parts = std::mem::take(&mut self.parts);
-        let rows = FileRows::take(&parts, &selection.fields)?;
+        let fields = selection.columns.decoded();
+        let rows = FileRows::take(&parts, &fields, &selection.stats_shape)?;
         Ok(KeyedRows {
-            rows,
+            rows: selection.columns.of(&rows)?,
             keys: std::mem::take(&mut self.keys),
         })
     }
+}
+
+/// The rows of a unit that may pass the filter, by its own columns alone.
+fn judge(
+    file: &CheckpointFile,
+    unit: &Unit,
+    filter: &dyn FileFilter,
+    fetch: &Fetch<'_>,
+) -> Result<BooleanBuffer> {
+    let mut bits = BooleanBufferBuilder::new(unit.rows());
+    for rows in file.judged(unit, filter.columns(), fetch)? {
+        bits.append_buffer(&filter.may_match(&rows?)?);
+    }
+    Ok(bits.finish())
 }
 
 /// The control actions of a JSON manifest.

@@ -2,8 +2,10 @@
 
 pub mod active_files;
 pub mod checkpoint;
+pub mod filter;
 pub mod key;
 pub mod reconciler;
+pub mod row_columns;
 pub mod scatter;
 pub mod source;
 pub mod state;
@@ -11,8 +13,10 @@ pub mod tail;
 
 pub use active_files::ActiveFiles;
 pub use checkpoint::{Checkpoint, Grain, KeyedRows, Selection};
+pub use filter::FileFilter;
 pub use key::{FileActionKey, KeySet, Keys};
 pub use reconciler::{LiveActions, Reconciler};
+pub use row_columns::RowColumns;
 pub use source::Source;
 pub use state::LogState;
 pub use tail::decode_tail;

@@ -1,3 +1,238 @@
 //! From the live files of a snapshot to their rows.
+//!
+//! A [`Scan`] holds what is to be read. Its files come from the snapshot; its rows from the files, in
+//! their order, each file opened once; its splits are plain values that another process reads without
+//! the log.
 
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+
+use crate::codec::file_actions::FileField;
+use crate::error::{Error, Result};
+use crate::expr::Predicate;
+use crate::replay::{FileFilter, Source};
+use crate::snapshot::Snapshot;
+use crate::snapshot::columns::FileColumns;
+use crate::snapshot::files::FileTable;
+use crate::snapshot::row_count::live_rows;
+
+pub mod data_file;
+mod explain;
 pub mod deletion_vectors;
+pub(crate) mod file_filter;
+mod files;
+pub mod rows;
+pub mod scan_file;
+pub mod split;
+
+pub use explain::{Explanation, FilesAndBytes};
+pub use files::{Rows, SkippedFile};
+pub use scan_file::ScanFile;
+pub use split::Split;
+
+use data_file::{Extras, ReadPlan};
+use file_filter::PredicateFilter;
+use files::{Files, Part, Skipped};
+use rows::Look;
+use scan_file::SCAN_FIELDS;
+use split::{Definition, cut};
+
+/// What is to be read.
+#[derive(Clone, Debug, Default)]
+pub struct ScanOptions {
+    /// Logical names in the order wanted; `None` for all columns of the schema.
+    pub columns: Option<Vec<String>>,
+    /// Which rows; `None` for all.
+    pub filter: Option<Predicate>,
+    /// Columns beside those of the schema.
+    pub extras: Extras,
+    /// Pass over files that cannot be read, and list them, rather than fail.
+    pub skip_errors: bool,
+    /// Decoded bytes that may wait to be taken; `None` for 64 MiB.
+    pub look_ahead: Option<usize>,
+}
+
+/// The rows of a snapshot, or some of them; nothing is read yet. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    source: Source,
+    snapshot: Snapshot,
+    definition: Definition,
+    plan: ReadPlan,
+    filter: Option<Arc<PredicateFilter>>,
+    skipped: Option<Skipped>,
+    look: Look,
+}
+
+impl Scan {
+    /// A scan of `snapshot`.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `columns.unknown`, `columns.twice`, `columns.reserved`.
+    pub fn new(source: &Source, snapshot: &Snapshot, options: ScanOptions) -> Result<Self> {
+        let properties = snapshot.properties();
+        if options.extras.row_id && !properties.row_tracking {
+            return Err(Error::invalid(
+                "columns.row_tracking",
+                "this table does not track rows: `delta.enableRowTracking` is not set, so rows have no ids",
+            ));
+        }
+        let bound = options
+            .filter
+            .as_ref()
+            .map(|filter| filter.bind(snapshot.schema()));
+        let bound = bound.transpose()?;
+        let text = options.filter.as_ref().map(ToString::to_string);
+        let definition = Definition::new(snapshot, options.columns, options.extras, text);
+        let plan = definition.plan_with(snapshot.schema().clone(), bound.clone())?;
+        let filter = bound
+            .map(|bound| PredicateFilter::new(bound, snapshot))
+            .transpose()?;
+        let mut look = Look::default();
+        look.bytes = options.look_ahead.unwrap_or(look.bytes);
+        Ok(Self {
+            source: source.clone(),
+            snapshot: snapshot.clone(),
+            definition,
+            plan,
+            filter: filter.map(Arc::new),
+            skipped: options.skip_errors.then(Skipped::default),
+            look,
+        })
+    }
+
+    /// The schema of the rows.
+    pub fn schema(&self) -> SchemaRef {
+        self.plan.schema()
+    }
+
+    /// The files that are left to read, as `snapshot.files()` shows them.
+    pub fn files(&self, columns: Option<&[String]>) -> Result<FileTable> {
+        let columns = FileColumns::new(columns, &self.snapshot)?;
+        self.snapshot
+            .files(&self.source, &columns, self.file_filter().as_ref())
+    }
+
+    fn file_filter(&self) -> Option<Arc<dyn FileFilter>> {
+        let filter = self.filter.as_ref()?;
+        Some(Arc::clone(filter) as Arc<dyn FileFilter>)
+    }
+
+    fn scan_files(&self) -> Result<Vec<ScanFile>> {
+        let columns = FileColumns::fields_only(&SCAN_FIELDS);
+        let found = self
+            .snapshot
+            .files(&self.source, &columns, self.file_filter().as_ref())?;
+        let mut files = Vec::new();
+        for rows in &found.batches {
+            files.extend(ScanFile::of(rows)?);
+        }
+        Ok(files)
+    }
+
+    /// The rows: files in the order of the log, rows in the order of their file.
+    pub fn rows(&self) -> Result<Rows> {
+        let parts = self.scan_files()?.into_iter().map(Part::whole).collect();
+        Ok(Rows::new(self.work(parts), self.look))
+    }
+
+    fn work(&self, parts: Vec<Part>) -> Files {
+        let (storage, resolver) = (&self.source.storage, &self.source.resolver);
+        Files::new(
+            self.plan.clone(),
+            storage,
+            resolver,
+            parts,
+            self.skipped.clone(),
+        )
+    }
+
+    /// The scan in pieces of about `target_size` bytes of data files; together they are the scan, in
+    /// its order.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `split.size` when the size is 0.
+    pub fn splits(&self, target_size: u64) -> Result<Vec<Split>> {
+        if target_size == 0 {
+            return Err(Error::invalid(
+                "split.size",
+                "splits need a target size of at least 1 byte",
+            ));
+        }
+        let runs = cut(self.scan_files()?, target_size);
+        Ok(runs
+            .into_iter()
+            .map(|parts| Split::new(self.definition.clone(), parts, self.skipped.is_some()))
+            .collect())
+    }
+
+    /// The files that were passed over so far; none unless [`ScanOptions::skip_errors`] is set.
+    pub fn skipped(&self) -> Vec<SkippedFile> {
+        self.skipped.as_ref().map(Skipped::list).unwrap_or_default()
+    }
+
+    /// How many rows there are: told by the log of each file where it knows, else counted in the file.
+    pub fn count(&self) -> Result<u64> {
+        if self.filter.is_some() {
+            return self.count_matches();
+        }
+        let names = SCAN_FIELDS.iter().map(|field| field.name());
+        let names: Vec<String> = names.chain(["numRecords"]).map(str::to_owned).collect();
+        let mut total = 0_u64;
+        let mut unknown = Vec::new();
+        for batch in self.files(Some(&names))?.batches {
+            let told = live_rows(&batch)?;
+            for (file, told) in ScanFile::of(&batch)?.into_iter().zip(told) {
+                match told {
+                    Some(rows) => total = total.saturating_add(rows),
+                    None => unknown.push(Part::whole(file)),
+                }
+            }
+        }
+        let (storage, resolver) = (&self.source.storage, &self.source.resolver);
+        let plan = self.definition.counting()?;
+        let files = Files::new(plan, storage, resolver, unknown, self.skipped.clone());
+        Ok(total.saturating_add(Rows::new(files, self.look).count_rows()?))
+    }
+
+    /// Reads what the filter looks at.
+    fn count_matches(&self) -> Result<u64> {
+        let (storage, resolver) = (&self.source.storage, &self.source.resolver);
+        let parts = self.scan_files()?.into_iter().map(Part::whole).collect();
+        let plan = self.definition.counting()?;
+        let files = Files::new(plan, storage, resolver, parts, self.skipped.clone());
+        Rows::new(files, self.look).count_rows()
+    }
+
+    /// What the filter leaves, step by step, without reading data files.
+    pub fn explain(&self) -> Result<Explanation> {
+        let mut found = Explanation::default();
+        let mut fields = vec![FileField::Size];
+        if let Some(filter) = &self.filter {
+            fields.extend(filter.columns().fields());
+        }
+        let steps = self
+            .filter
+            .as_ref()
+            .map(|filter| (filter.on_partitions(), filter));
+        let columns = FileColumns::fields_only(&fields);
+        for rows in self.snapshot.file_batches(&self.source, columns, None)? {
+            let rows = rows?;
+            found.all.add(&rows, None);
+            let Some((partitions, all)) = &steps else {
+                found.partitions.add(&rows, None);
+                found.statistics.add(&rows, None);
+                continue;
+            };
+            let judged = all.columns().of(&rows)?;
+            found
+                .partitions
+                .add(&rows, Some(&partitions.may_match(&judged)?));
+            found.statistics.add(&rows, Some(&all.may_match(&judged)?));
+        }
+        Ok(found)
+    }
+}

@@ -5,8 +5,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::files::{keyed, project, settled};
 use super::load::{empty_commits, load, read_checksum};
+use super::replayed::{keyed, settled};
 use super::{Definition, Inner, Snapshot, lock, refused};
 use crate::codec::commit::{ActionBatch, Wanted};
 use crate::codec::file_actions::{ADD_FIELDS, FileField};
@@ -61,7 +61,7 @@ impl Snapshot {
         let newer = |warning: &crate::log::LogWarning| warning.version > Some(self.version());
         warnings.extend(empty_commits(&segment).into_iter().filter(newer));
         let kept = lock(&self.0.files).clone();
-        let fields = kept.as_ref().map(|kept| kept.fields().to_vec());
+        let fields = kept.as_ref().map(|kept| kept.columns().decoded());
         let wanted = Wanted {
             adds: fields.as_ref().map(|fields| keyed(fields, &ADD_FIELDS)),
             removes: fields
@@ -88,7 +88,10 @@ impl Snapshot {
             let metadata = metadata.unwrap_or(self.metadata()).clone();
             Arc::new(Definition::new(protocol, metadata, &mut warnings).map_err(located)?)
         };
-        let files = match &kept {
+        // typed columns are those of the old schema
+        let outlived =
+            |kept: &&Arc<ActiveFiles>| metadata.is_some() && kept.columns().judged.is_some();
+        let files = match kept.as_ref().filter(|kept| !outlived(kept)) {
             Some(kept) => Some(Arc::new(advance_files(source, kept, &batches)?)),
             None => None,
         };
@@ -198,7 +201,7 @@ fn advance_files(
     for batch in batches.iter().rev() {
         let live = reconciler.older(batch)?;
         if let Some(rows) = live.adds {
-            added.push((settled(project(&rows, kept.fields())?)?, live.add_keys));
+            added.push((settled(kept.columns().of(&rows)?)?, live.add_keys));
         }
     }
     added.reverse();

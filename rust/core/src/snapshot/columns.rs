@@ -8,6 +8,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use super::Snapshot;
 use crate::codec::file_actions::{ADD_FIELDS, FileField};
+use crate::codec::judged::{PARTITION_VALUES, STATS};
 use crate::codec::partition_values::{Unparsable, parse_partition_values};
 use crate::codec::statistics::{num_records, parse_stats, stats_schema};
 use crate::error::{Error, Result};
@@ -27,7 +28,7 @@ enum Column {
 }
 
 /// Columns made from others.
-const MADE: [&str; 3] = ["stats_parsed", "partitionValues_parsed", "numRecords"];
+const MADE: [&str; 3] = [STATS, PARTITION_VALUES, "numRecords"];
 
 /// Columns of the live files, in the order asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,15 +78,8 @@ impl FileColumns {
         let columns = snapshot.schema().fields().iter();
         match name {
             "numRecords" => Ok(Column::NumRecords),
-            "stats_parsed" => {
-                let data = columns
-                    .filter(|field| !partitioned(field))
-                    .map(|field| physical(field, mode));
-                Ok(Column::StatsParsed(stats_schema(
-                    &data.collect::<Result<Fields>>()?,
-                )))
-            }
-            "partitionValues_parsed" => {
+            STATS => Ok(Column::StatsParsed(stats_shape(snapshot)?)),
+            PARTITION_VALUES => {
                 let typed =
                     |field| physical(field, mode).map(|field| (field.name().clone(), field));
                 Ok(Column::PartitionValuesParsed(
@@ -143,12 +137,12 @@ impl FileColumns {
             match column {
                 Column::Field(field) => field.arrow(),
                 Column::NumRecords => made("numRecords", DataType::Int64),
-                Column::StatsParsed(shape) => made("stats_parsed", DataType::Struct(shape.clone())),
+                Column::StatsParsed(shape) => made(STATS, DataType::Struct(shape.clone())),
                 Column::PartitionValuesParsed(columns) => {
                     let fields = columns
                         .iter()
                         .map(|(_, field)| field.as_ref().clone().with_nullable(true));
-                    made("partitionValues_parsed", DataType::Struct(fields.collect()))
+                    made(PARTITION_VALUES, DataType::Struct(fields.collect()))
                 }
             }
         };
@@ -202,6 +196,17 @@ impl Column {
             }
         }
     }
+}
+
+/// The type of the table's parsed statistics, under the names that the log uses.
+pub(super) fn stats_shape(snapshot: &Snapshot) -> Result<Fields> {
+    let mode = snapshot.properties().column_mapping_mode;
+    let partitioned = &snapshot.metadata().partition_columns;
+    let fields = snapshot.schema().fields().iter();
+    let data = fields
+        .filter(|field| !partitioned.contains(&field.name))
+        .map(|field| physical(field, mode));
+    Ok(stats_schema(&data.collect::<Result<Fields>>()?))
 }
 
 /// The field in Arrow's types under the names that the log uses, down through structs.

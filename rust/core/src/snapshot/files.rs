@@ -3,28 +3,22 @@
 //! The tail is decoded into keys and columns, newest first; the checkpoint's rows then need one look
 //! each. Nothing here is as large as the table but the rows that the caller asked to keep.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{BooleanArray, RecordBatch};
-use arrow_buffer::BooleanBuffer;
 use arrow_schema::SchemaRef;
 
 use super::columns::FileColumns;
+use super::replayed::{Live, Replay, chosen, total_size};
 use super::{Snapshot, lock};
 use crate::codec::checkpoint::FileAction;
-use crate::codec::commit::Wanted;
-use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS, schema_of};
+use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
 use crate::error::{Error, Result};
 use crate::log::LogSegment;
-use crate::replay::scatter::Scatter;
-use crate::replay::{
-    ActiveFiles, Checkpoint, FileActionKey, Grain, KeyedRows, LogState, Reconciler, Selection,
-    Source, decode_tail,
-};
+use crate::replay::{ActiveFiles, FileFilter, LogState, RowColumns, Source};
 use crate::spec::actions::{DomainMetadata, SetTransaction};
 
 /// Columns of many files.
@@ -36,171 +30,97 @@ pub struct FileTable {
     pub batches: Vec<RecordBatch>,
 }
 
-/// Fields with what a key needs.
-pub(super) fn keyed(fields: &[FileField], order: &[FileField]) -> Vec<FileField> {
-    let needed = |field: &FileField| {
-        fields.contains(field) || matches!(field, FileField::Path | FileField::DeletionVector)
-    };
-    order.iter().copied().filter(needed).collect()
-}
-
-pub(super) fn project(rows: &RecordBatch, fields: &[FileField]) -> Result<RecordBatch> {
-    let index = |field: &FileField| rows.schema().index_of(field.name());
-    let columns = fields.iter().map(index).collect::<Result<Vec<_>, _>>();
-    columns
-        .and_then(|columns| rows.project(&columns))
-        .map_err(|cause| {
-            Error::corrupt("log.columns", "a file action lacks a column").because(cause)
-        })
-}
-
-/// Live rows as a snapshot has them: that an `add` changed data is news of its commit, not of the
-/// state, so `dataChange` is false throughout, as in the reference's snapshots and checkpoints.
-pub(super) fn settled(rows: RecordBatch) -> Result<RecordBatch> {
-    let Ok(column) = rows.schema_ref().index_of(FileField::DataChange.name()) else {
-        return Ok(rows);
-    };
-    let mut columns = rows.columns().to_vec();
-    if let Some(column) = columns.get_mut(column) {
-        *column = Arc::new(BooleanArray::new(
-            BooleanBuffer::new_unset(rows.num_rows()),
-            None,
-        ));
-    }
-    RecordBatch::try_new(rows.schema(), columns).map_err(|cause| {
-        Error::corrupt("log.columns", "a file action lacks a column").because(cause)
-    })
-}
-
-/// A segment replayed down to its checkpoint, whose rows are still to come.
-struct Replay {
-    /// Live adds of the tail, newest batch first.
-    adds: Vec<(RecordBatch, Vec<FileActionKey>)>,
-    /// Tombstones of the tail.
-    removes: Vec<RecordBatch>,
-    checkpoint: Option<Checkpoint>,
-    hidden: Arc<crate::replay::KeySet>,
-    state: LogState,
-}
-
-impl Replay {
-    fn new(
-        source: &Source,
-        segment: &LogSegment,
-        adds: &[FileField],
-        removes: &[FileField],
-    ) -> Result<Self> {
-        let checkpoint = segment
-            .checkpoint
-            .as_ref()
-            .map(|checkpoint| Checkpoint::open(source, checkpoint))
-            .transpose()?;
-        let wanted = Wanted {
-            adds: Some(keyed(adds, &ADD_FIELDS)),
-            removes: Some(keyed(removes, &REMOVE_FIELDS)),
-            control: true,
-            ..Wanted::default()
-        };
-        let batches = decode_tail(&source.storage, &segment.tail, &wanted)?;
-        let mut state = checkpoint
-            .as_ref()
-            .map(|checkpoint| LogState::of_checkpoint(checkpoint.control()))
-            .unwrap_or_default();
-        batches.iter().for_each(|batch| state.newer(batch));
-        let mut reconciler = Reconciler::new(source.keys.clone());
-        let mut replay = Self {
-            adds: Vec::new(),
-            removes: Vec::new(),
-            checkpoint,
-            hidden: Arc::default(),
-            state,
-        };
-        for batch in batches.into_iter().rev() {
-            let live = reconciler.older(&batch)?;
-            if let Some(rows) = live.adds {
-                replay
-                    .adds
-                    .push((settled(project(&rows, adds)?)?, live.add_keys));
-            }
-            if let Some(rows) = live.removes {
-                replay.removes.push(project(&rows, removes)?);
-            }
-        }
-        replay.hidden = Arc::new(reconciler.into_seen());
-        Ok(replay)
-    }
-
-    /// `kept`: the rows stay in memory, with their keys, in few large batches.
-    fn selection(&self, action: FileAction, fields: &[FileField], kept: bool) -> Selection {
-        Selection {
-            action,
-            fields: fields.to_vec(),
-            hidden: Arc::clone(&self.hidden),
-            with_keys: kept,
-            grain: if kept { Grain::KEPT } else { Grain::STREAMED },
-        }
-    }
-}
-
-/// The sum of a column of sizes; `None` when the column is not there.
-fn total_size(rows: &RecordBatch) -> Option<u64> {
-    let sizes = rows
-        .column_by_name("size")?
-        .as_primitive_opt::<Int64Type>()?;
-    Some(
-        sizes
-            .iter()
-            .flatten()
-            .map(|size| u64::try_from(size).unwrap_or_default())
-            .sum(),
-    )
-}
-
 impl Snapshot {
-    /// The live files with these columns; kept, so that asking again costs nothing.
-    pub fn files(&self, source: &Source, columns: &FileColumns) -> Result<FileTable> {
-        let files = self.active_files(source, &columns.fields())?;
-        if columns.are(files.fields()) {
-            return Ok(FileTable {
-                schema: columns.schema(),
-                batches: files.batches(),
-            });
-        }
+    /// The live files with these columns. Those that `filter` leaves out are not among them; without
+    /// one all are kept, so that asking again costs nothing.
+    pub fn files(
+        &self,
+        source: &Source,
+        columns: &FileColumns,
+        filter: Option<&Arc<dyn FileFilter>>,
+    ) -> Result<FileTable> {
+        let schema = columns.schema();
+        let Some(filter) = filter else {
+            let files = self.active_files(source, &RowColumns::fields(&columns.fields()))?;
+            let plain = files.columns().judged.is_none() && columns.are(&files.columns().fields);
+            let batches = files.batches();
+            let batches = if plain {
+                batches
+            } else {
+                batches
+                    .iter()
+                    .map(|rows| columns.of(rows))
+                    .collect::<Result<_>>()?
+            };
+            return Ok(FileTable { schema, batches });
+        };
+        let wanted = Live {
+            columns: RowColumns::fields(&columns.fields()),
+            filter: Some(Arc::clone(filter)),
+        };
+        let batches = match self.kept_and_judged(source, &wanted)? {
+            Some(batches) => batches,
+            None => self.recovering(source, |segment| {
+                let replay = Replay::new(self, source, segment, &wanted, &[])?;
+                self.verify_state(&replay.state)?;
+                let rows = replay.rows(&wanted, false)?;
+                lock(&self.0.state).get_or_insert_with(|| Arc::new(replay.state));
+                Ok(rows.into_iter().map(|(rows, _)| rows).collect())
+            })?,
+        };
+        let batches = batches
+            .iter()
+            .map(|rows| columns.of(rows))
+            .collect::<Result<_>>()?;
+        Ok(FileTable { schema, batches })
+    }
+
+    /// What is kept, judged; `None` when nothing is kept. Columns to judge by are added to what is
+    /// kept, so that the next filter on them decodes nothing.
+    pub(super) fn kept_and_judged(
+        &self,
+        source: &Source,
+        wanted: &Live,
+    ) -> Result<Option<Vec<RecordBatch>>> {
+        let Some(filter) = wanted
+            .filter
+            .as_ref()
+            .filter(|_| self.kept_files(&RowColumns::default()).is_some())
+        else {
+            return Ok(None);
+        };
+        let columns = RowColumns {
+            judged: Some(filter.columns().clone()),
+            ..wanted.columns.clone()
+        };
+        let files = self.active_files(source, &columns)?;
+        let judged = |rows: &RecordBatch| chosen(rows, filter.may_match(rows)?);
         let batches = files
             .batches()
             .iter()
-            .map(|rows| columns.of(rows))
+            .map(judged)
             .collect::<Result<Vec<_>>>()?;
-        Ok(FileTable {
-            schema: columns.schema(),
-            batches,
-        })
+        Ok(Some(batches))
     }
 
-    /// The kept files, if they have these fields.
-    fn kept_files(&self, fields: &[FileField]) -> Option<Arc<ActiveFiles>> {
-        let kept = lock(&self.0.files).clone()?;
-        fields
-            .iter()
-            .all(|field| kept.fields().contains(field))
-            .then_some(kept)
+    /// The kept files, if they have these columns.
+    pub(super) fn kept_files(&self, columns: &RowColumns) -> Option<Arc<ActiveFiles>> {
+        lock(&self.0.files)
+            .clone()
+            .filter(|kept| kept.columns().covers(columns))
     }
 
-    fn active_files(&self, source: &Source, fields: &[FileField]) -> Result<Arc<ActiveFiles>> {
-        if let Some(kept) = self.kept_files(fields) {
+    fn active_files(&self, source: &Source, columns: &RowColumns) -> Result<Arc<ActiveFiles>> {
+        if let Some(kept) = self.kept_files(columns) {
             return Ok(kept);
         }
         let before = lock(&self.0.files).clone();
-        let before = before
-            .as_ref()
-            .map(|kept| kept.fields())
-            .unwrap_or_default();
-        let fields: Vec<FileField> = ADD_FIELDS
-            .into_iter()
-            .filter(|field| fields.contains(field) || before.contains(field))
-            .collect();
+        let columns = match &before {
+            Some(kept) => kept.columns().merged(columns),
+            None => columns.clone(),
+        };
         let files = Arc::new(self.recovering(source, |segment| {
-            self.replay_files(source, segment, &fields)
+            self.replay_files(source, segment, &columns)
         })?);
         *lock(&self.0.files) = Some(Arc::clone(&files));
         Ok(files)
@@ -210,23 +130,13 @@ impl Snapshot {
         &self,
         source: &Source,
         segment: &LogSegment,
-        fields: &[FileField],
+        columns: &RowColumns,
     ) -> Result<ActiveFiles> {
-        let mut replay = Replay::new(source, segment, fields, &[])?;
+        let wanted = Live::all(columns.clone());
+        let replay = Replay::new(self, source, segment, &wanted, &[])?;
         self.verify_state(&replay.state)?;
-        let mut files = ActiveFiles::new(fields.to_vec());
-        if let Some(checkpoint) = &replay.checkpoint {
-            let selection = replay.selection(FileAction::Add, fields, true);
-            let mut chunks = checkpoint.rows(&selection)?.collect::<Result<Vec<_>>>()?;
-            chunks.sort_by_key(|(unit, _)| *unit); // stable: rows of a unit come in order
-            for (_, KeyedRows { rows, keys }) in chunks {
-                files.push(settled(rows)?, keys)?;
-            }
-            if let Some(KeyedRows { rows, keys }) = checkpoint.inline_rows(&selection)? {
-                files.push(settled(rows)?, keys)?;
-            }
-        }
-        for (rows, keys) in std::mem::take(&mut replay.adds).into_iter().rev() {
+        let mut files = ActiveFiles::new(columns.clone());
+        for (rows, keys) in replay.rows(&wanted, true)? {
             files.push(rows, keys)?;
         }
         self.verify_files(&files)?;
@@ -236,58 +146,14 @@ impl Snapshot {
 
     pub(super) fn verify_files(&self, files: &ActiveFiles) -> Result<()> {
         let sizes = files.batches().iter().map(total_size).sum::<Option<u64>>();
-        let sizes = sizes.filter(|_| files.fields().contains(&FileField::Size));
+        let sizes = sizes.filter(|_| files.columns().fields.contains(&FileField::Size));
         self.verify_totals(files.num_rows() as u64, sizes)
             .map_err(|error| self.located(error))
     }
 
-    /// The live files with these columns, batch by batch, nothing kept. The order is not defined.
-    pub fn file_batches(&self, source: &Source, columns: FileColumns) -> Result<FileBatches> {
-        let fields = columns.fields();
-        let mut batches = FileBatches {
-            schema: columns.schema(),
-            columns,
-            snapshot: self.clone(),
-            ready: VecDeque::new(),
-            stream: None,
-            num_files: 0,
-            size_in_bytes: fields.contains(&FileField::Size).then_some(0),
-            done: false,
-        };
-        if let Some(kept) = self.kept_files(&fields) {
-            batches.ready = kept.batches().into();
-            return Ok(batches);
-        }
-        let (replay, inline, stream) = self.recovering(source, |segment| {
-            let replay = Replay::new(source, segment, &fields, &[])?;
-            self.verify_state(&replay.state)?;
-            let selection = replay.selection(FileAction::Add, &fields, false);
-            let inline = replay
-                .checkpoint
-                .as_ref()
-                .map(|checkpoint| checkpoint.inline_rows(&selection))
-                .transpose()?;
-            let stream = replay
-                .checkpoint
-                .as_ref()
-                .map(|checkpoint| checkpoint.rows(&selection))
-                .transpose()?;
-            Ok((replay, inline.flatten(), stream))
-        })?;
-        batches
-            .ready
-            .extend(replay.adds.into_iter().map(|(rows, _)| rows));
-        batches
-            .ready
-            .extend(inline.map(|inline| settled(inline.rows)).transpose()?);
-        batches.stream = stream;
-        lock(&self.0.state).get_or_insert_with(|| Arc::new(replay.state));
-        Ok(batches)
-    }
-
     /// The number of live files: from the checksum, from what is kept, or by replay.
     pub fn num_files(&self, source: &Source) -> Result<u64> {
-        if let Some(kept) = self.kept_files(&[]) {
+        if let Some(kept) = self.kept_files(&RowColumns::default()) {
             return Ok(kept.num_rows() as u64);
         }
         match self.checksum_answers(|values| values.num_files) {
@@ -298,7 +164,7 @@ impl Snapshot {
 
     /// The total size of the live files in bytes, likewise.
     pub fn size_in_bytes(&self, source: &Source) -> Result<u64> {
-        if let Some(kept) = self.kept_files(&[FileField::Size]) {
+        if let Some(kept) = self.kept_files(&RowColumns::fields(&[FileField::Size])) {
             return Ok(kept.batches().iter().filter_map(total_size).sum());
         }
         match self.checksum_answers(|values| values.table_size_bytes) {
@@ -321,7 +187,7 @@ impl Snapshot {
     fn totals(&self, source: &Source) -> Result<(u64, u64)> {
         let columns = FileColumns::fields_only(&[FileField::Size]);
         let mut totals = (0, 0);
-        for batch in self.file_batches(source, columns)? {
+        for batch in self.file_batches(source, columns, None)? {
             let batch = batch?;
             totals.0 += batch.num_rows() as u64;
             totals.1 += total_size(&batch).unwrap_or_default();
@@ -333,10 +199,11 @@ impl Snapshot {
     pub fn tombstones(&self, source: &Source) -> Result<FileTable> {
         let cutoff = now().saturating_sub(self.properties().deleted_file_retention);
         let batches = self.recovering(source, |segment| {
-            let replay = Replay::new(source, segment, &[], &REMOVE_FIELDS)?;
+            let replay = Replay::new(self, source, segment, &Live::default(), &REMOVE_FIELDS)?;
             let mut batches = Vec::new();
             if let Some(checkpoint) = &replay.checkpoint {
-                let selection = replay.selection(FileAction::Remove, &REMOVE_FIELDS, false);
+                let wanted = Live::all(RowColumns::fields(&REMOVE_FIELDS));
+                let selection = replay.selection(FileAction::Remove, &wanted, false);
                 let mut chunks = checkpoint.rows(&selection)?.collect::<Result<Vec<_>>>()?;
                 chunks.sort_by_key(|(unit, _)| *unit);
                 batches.extend(chunks.into_iter().map(|(_, chunk)| chunk.rows));
@@ -423,57 +290,4 @@ fn unexpired(rows: &RecordBatch, cutoff: i64) -> Result<RecordBatch> {
     arrow_select::filter::filter_record_batch(rows, &mask).map_err(|cause| {
         Error::corrupt("log.columns", "the tombstones cannot be filtered").because(cause)
     })
-}
-
-/// Live files, batch by batch.
-pub struct FileBatches {
-    schema: SchemaRef,
-    columns: FileColumns,
-    snapshot: Snapshot,
-    ready: VecDeque<RecordBatch>,
-    stream: Option<Scatter<KeyedRows>>,
-    num_files: u64,
-    size_in_bytes: Option<u64>,
-    done: bool,
-}
-
-impl FileBatches {
-    /// The schema of every batch.
-    pub fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn pull(&mut self) -> Option<Result<RecordBatch>> {
-        let streamed = self.stream.as_mut().and_then(Iterator::next);
-        let next = streamed
-            .map(|next| next.and_then(|(_, keyed)| settled(keyed.rows)))
-            .or_else(|| self.ready.pop_front().map(Ok));
-        let Some(next) = next else {
-            let total = self
-                .snapshot
-                .verify_totals(self.num_files, self.size_in_bytes);
-            return total.err().map(|error| Err(self.snapshot.located(error)));
-        };
-        Some(next.and_then(|rows| {
-            self.num_files += rows.num_rows() as u64;
-            self.size_in_bytes = self
-                .size_in_bytes
-                .zip(total_size(&rows))
-                .map(|(sum, size)| sum + size);
-            self.columns.of(&rows)
-        }))
-    }
-}
-
-impl Iterator for FileBatches {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.done {
-            return None;
-        }
-        let next = self.pull();
-        self.done = !matches!(next, Some(Ok(_)));
-        next
-    }
 }

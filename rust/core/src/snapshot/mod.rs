@@ -17,9 +17,12 @@ use crate::spec::schema::StructType;
 
 pub mod advance;
 pub mod columns;
+pub mod file_batches;
 pub mod files;
 pub mod load;
 mod recover;
+mod replayed;
+pub(crate) mod row_count;
 mod verify;
 
 /// One version of a table. Cheap to clone.

@@ -12,6 +12,7 @@ pub(crate) mod json;
 pub mod properties;
 pub mod protocol;
 pub mod schema;
+pub(crate) mod values;
 
 pub use actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
 pub use deletion_vector::{DeletionVectorDescriptor, DeletionVectorStorage};

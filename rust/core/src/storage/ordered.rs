@@ -172,7 +172,7 @@ fn lost() -> Error {
 }
 
 /// The error for a panic that was caught: always a bug here, never the caller's.
-pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Error {
+pub fn panicked(panic: &(dyn Any + Send)) -> Error {
     let text = panic
         .downcast_ref::<&str>()
         .copied()

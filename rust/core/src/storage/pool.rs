@@ -12,7 +12,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use super::per_process::PerProcess;
 use crate::error::{Error, Result};
 
-pub use super::ordered::{Ordered, ordered};
+pub use super::ordered::{Ordered, ordered, panicked};
 
 /// The largest pool that is started without being asked for by `DELTAREPLAY_THREADS`.
 pub const MOST_THREADS: usize = 32;

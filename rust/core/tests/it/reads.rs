@@ -44,7 +44,7 @@ fn files_are_replayed_once() {
     let snapshot = load(&source, None, false).unwrap();
     let rows = |snapshot: &deltareplay_core::table::Snapshot| -> usize {
         snapshot
-            .files(&source, &FileColumns::all())
+            .files(&source, &FileColumns::all(), None)
             .unwrap()
             .batches
             .iter()
@@ -67,7 +67,7 @@ fn an_update_reads_the_new_commits_only() {
     (1..10).for_each(|version| log.commit(version, &[add(&format!("f{version}"))]));
     let (source, counting) = counted(&log);
     let snapshot = load(&source, None, false).unwrap();
-    snapshot.files(&source, &FileColumns::all()).unwrap();
+    snapshot.files(&source, &FileColumns::all(), None).unwrap();
     log.commit(10, &[remove("a"), add("new")]);
     counting.take();
 

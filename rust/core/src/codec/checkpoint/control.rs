@@ -12,9 +12,9 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use super::chunks::Chunks;
 use super::units::{Unit, all_null};
 use super::{CheckpointFile, Fetch, arrow_error, parquet_error};
+use crate::codec::parquet_file::Chunks;
 use crate::error::{Error, Result};
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
 
@@ -81,7 +81,7 @@ impl CheckpointFile {
                     ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.arrow.clone())
                         .with_projection(mask)
                         .with_row_groups(vec![row_group]);
-                if let Some(selection) = unit.selection() {
+                if let Some(selection) = unit.selection(None) {
                     builder = builder.with_row_selection(selection);
                 }
                 let mut decoded = 0;

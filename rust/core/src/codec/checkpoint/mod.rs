@@ -6,38 +6,35 @@
 //!
 //! Protocol: "Checkpoints", "Checkpoint Schema".
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use parquet::DecodeResult;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder};
+use parquet::file::metadata::ParquetMetaData;
 
-use super::gather::viewed;
+use crate::codec::parquet_file::{FooterRules, read_footer};
 use crate::error::{Error, Result};
 
-mod chunks;
 mod control;
+mod judged;
 mod rows;
+mod types;
 mod units;
 
+pub use crate::codec::parquet_file::Fetch;
 pub use control::Control;
+pub use judged::JudgedReader;
 pub use rows::{FileRows, UnitReader};
 pub use units::Unit;
 
-/// Gives byte ranges of the file, in the order asked.
-pub type Fetch<'a> = dyn Fn(&[Range<u64>]) -> Result<Vec<Bytes>> + 'a;
+use types::reading_schema;
 
-/// The footer and what lies before it are read in one piece of this size.
-const FOOTER_PREFETCH: u64 = 64 * 1024;
-
-/// A footer longer than this is refused: those of real checkpoints have some ten kilobytes.
-const MAX_FOOTER: u64 = 64 << 20;
-
-/// Rows are at least some bits long: what claims to be denser is refused.
-const MAX_ROWS_PER_BYTE: u64 = 200;
+/// Rows of a checkpoint are at least some bits long.
+const RULES: FooterRules = FooterRules {
+    code: "checkpoint.parquet",
+    most_rows_per_byte: 200,
+    page_index: true,
+};
 
 /// Which file action of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,33 +69,12 @@ impl CheckpointFile {
     ///
     /// Corrupt: `checkpoint.parquet` when the footer does not decode or contradicts the file's length.
     pub fn open(length: u64, fetch: &Fetch<'_>) -> Result<Self> {
-        let metadata = Arc::new(footer(length, fetch)?);
-        check(&metadata, length)?;
+        let metadata = Arc::new(read_footer(length, fetch, &RULES)?);
         let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options())
             .map_err(parquet_error)?;
-        let fields = plain.schema().fields().iter().map(|root| {
-            let arrow_schema::DataType::Struct(children) = root.data_type() else {
-                return Arc::clone(root);
-            };
-            let children = children.iter().map(|child| {
-                // typed structs are handed on as they are
-                if child.name().ends_with("_parsed") {
-                    return Arc::clone(child);
-                }
-                Arc::new(
-                    child
-                        .as_ref()
-                        .clone()
-                        .with_data_type(viewed(child.data_type())),
-                )
-            });
-            let children = arrow_schema::DataType::Struct(children.collect());
-            Arc::new(root.as_ref().clone().with_data_type(children))
-        });
-        let schema = Arc::new(arrow_schema::Schema::new(
-            fields.collect::<arrow_schema::Fields>(),
-        ));
+        let leaves = metadata.file_metadata().schema_descr();
+        let schema = Arc::new(reading_schema(plain.schema(), leaves));
         let arrow = ArrowReaderMetadata::try_new(metadata, options().with_schema(schema))
             .map_err(parquet_error)?;
         Ok(Self { arrow, length })
@@ -122,87 +98,6 @@ impl CheckpointFile {
             .first()
             .copied()
     }
-}
-
-fn footer(length: u64, fetch: &Fetch<'_>) -> Result<ParquetMetaData> {
-    let mut decoder = ParquetMetaDataPushDecoder::try_new(length)
-        .map_err(parquet_error)?
-        .with_offset_index_policy(PageIndexPolicy::Optional)
-        .with_column_index_policy(PageIndexPolicy::Optional);
-    let tail = length.saturating_sub(FOOTER_PREFETCH)..length;
-    let mut wanted = vec![tail];
-    loop {
-        if wanted
-            .iter()
-            .any(|range| range.end > length || range.end.saturating_sub(range.start) > MAX_FOOTER)
-        {
-            return Err(Error::corrupt(
-                "checkpoint.parquet",
-                "the Parquet footer points outside of the file",
-            ));
-        }
-        let bytes = fetch(&wanted)?;
-        decoder.push_ranges(wanted, bytes).map_err(parquet_error)?;
-        match decoder.try_decode().map_err(parquet_error)? {
-            DecodeResult::NeedsData(ranges) => wanted = ranges,
-            DecodeResult::Data(metadata) => return Ok(metadata),
-            DecodeResult::Finished => {
-                return Err(Error::corrupt(
-                    "checkpoint.parquet",
-                    "the Parquet footer is not complete",
-                ));
-            }
-        }
-    }
-}
-
-/// Claims of the footer against the length of the file.
-fn check(metadata: &ParquetMetaData, length: u64) -> Result<()> {
-    let lie = |what: &str| {
-        let message = format!(
-            "the Parquet footer contradicts the file, which is {length} bytes long: {what}"
-        );
-        Err(Error::corrupt("checkpoint.parquet", message))
-    };
-    let most = length.saturating_mul(MAX_ROWS_PER_BYTE);
-    let mut total = 0_u64;
-    for group in metadata.row_groups() {
-        match u64::try_from(group.num_rows()) {
-            Ok(rows) if rows <= most => total = total.saturating_add(rows),
-            _ => return lie(&format!("a row group claims {} rows", group.num_rows())),
-        }
-        if group.num_rows() == 0 {
-            // Some writers leave an empty group behind, with offsets that mean nothing.
-            if group
-                .columns()
-                .iter()
-                .any(|column| column.num_values() != 0)
-            {
-                return lie("a row group claims no rows, and its columns have values");
-            }
-            continue;
-        }
-        for column in group.columns() {
-            let start = column
-                .dictionary_page_offset()
-                .unwrap_or_else(|| column.data_page_offset());
-            let range = (
-                u64::try_from(start),
-                u64::try_from(column.compressed_size()),
-            );
-            let inside = matches!(range, (Ok(start), Ok(size)) if start.checked_add(size).is_some_and(|end| end <= length));
-            if !inside || column.data_page_offset() < start {
-                return lie(&format!(
-                    "the column chunk of {} lies outside of it",
-                    column.column_path()
-                ));
-            }
-        }
-    }
-    if total > most {
-        return lie(&format!("it claims {total} rows"));
-    }
-    Ok(())
 }
 
 fn parquet_error(cause: ParquetError) -> Error {

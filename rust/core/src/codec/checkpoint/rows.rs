@@ -7,16 +7,16 @@ use arrow_array::{
     Array, ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, StructArray, new_null_array,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Fields};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
-use super::chunks::Chunks;
 use super::units::all_null;
 use super::{CheckpointFile, Fetch, FileAction, Unit, arrow_error, parquet_error};
 use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField, schema_of};
 use crate::codec::gather::{Keep, gather, nulls};
-use crate::codec::statistics::render_stats;
+use crate::codec::parquet_file::Chunks;
+use crate::codec::statistics::render_stats_as;
 use crate::error::{Error, Result};
 
 /// Rows a batch: small enough for the caches, large enough for the columns' fixed costs.
@@ -29,15 +29,31 @@ impl CheckpointFile {
         self.units_of(action, &self.file_leaves(action, fields), unit_bytes)
     }
 
-    /// Fetches one unit and begins to decode it: path and deletion vector always, and `fields`.
+    /// Fetches one unit and begins to decode it: path and deletion vector always, and `fields`. Of
+    /// its rows only those in `judged`, when there is one.
     pub fn read(
         &self,
         unit: &Unit,
         action: FileAction,
         fields: &[FileField],
+        judged: Option<&BooleanBuffer>,
         fetch: &Fetch<'_>,
     ) -> Result<UnitReader> {
         let leaves = self.file_leaves(action, fields);
+        Ok(UnitReader {
+            reader: self.reader(unit, leaves, judged, fetch)?,
+            action,
+            missing: judged.map_or(unit.rows(), BooleanBuffer::count_set_bits),
+        })
+    }
+
+    pub(super) fn reader(
+        &self,
+        unit: &Unit,
+        leaves: Vec<usize>,
+        judged: Option<&BooleanBuffer>,
+        fetch: &Fetch<'_>,
+    ) -> Result<ParquetRecordBatchReader> {
         let ranges = self.ranges(unit, &leaves);
         let chunks = Chunks::new(&ranges, fetch(&ranges)?, self.length);
         let mask = ProjectionMask::leaves(self.metadata().file_metadata().schema_descr(), leaves);
@@ -46,15 +62,10 @@ impl CheckpointFile {
                 .with_projection(mask)
                 .with_batch_size(BATCH_ROWS)
                 .with_row_groups(vec![unit.row_group]);
-        if let Some(selection) = unit.selection() {
+        if let Some(selection) = unit.selection(judged) {
             builder = builder.with_row_selection(selection);
         }
-        let reader = builder.build().map_err(parquet_error)?;
-        Ok(UnitReader {
-            reader,
-            action,
-            missing: unit.rows(),
-        })
+        builder.build().map_err(parquet_error)
     }
 
     fn file_leaves(&self, action: FileAction, fields: &[FileField]) -> Vec<usize> {
@@ -184,15 +195,26 @@ impl FileRows {
     }
 
     /// The kept rows of all of `parts` with these fields, in plain types; what the file lacks is null.
-    pub fn take(parts: &[(Self, Keep)], fields: &[FileField]) -> Result<RecordBatch> {
+    /// Statistics that are there as a struct only become text; `stats_shape`, the table's type of
+    /// them, tells instants from local times.
+    pub fn take(
+        parts: &[(Self, Keep)],
+        fields: &[FileField],
+        stats_shape: &Fields,
+    ) -> Result<RecordBatch> {
         let rows = parts.iter().map(|(_, keep)| keep.rows()).sum();
-        let column = |field: &FileField| Self::column(parts, *field, rows);
+        let column = |field: &FileField| Self::column(parts, *field, stats_shape, rows);
         let columns = fields.iter().map(column).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(schema_of(fields), columns, &options).map_err(arrow_error)
     }
 
-    fn column(parts: &[(Self, Keep)], field: FileField, rows: usize) -> Result<ArrayRef> {
+    fn column(
+        parts: &[(Self, Keep)],
+        field: FileField,
+        stats_shape: &Fields,
+        rows: usize,
+    ) -> Result<ArrayRef> {
         let wanted = field.data_type();
         let kept = |column: &dyn Fn(&Self) -> Option<ArrayRef>| {
             let columns: Option<Vec<(ArrayRef, &Keep)>> = parts
@@ -217,7 +239,9 @@ impl FileRows {
             && let Some(parsed) = kept(&parsed)?
         {
             return match parsed.as_struct_opt() {
-                Some(parsed) => render_stats(parsed).map(|text| Arc::new(text) as ArrayRef),
+                Some(parsed) => {
+                    render_stats_as(parsed, stats_shape).map(|text| Arc::new(text) as ArrayRef)
+                }
                 None => Ok(nulls(&wanted, rows)),
             };
         }

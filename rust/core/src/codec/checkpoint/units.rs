@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
+use arrow_buffer::BooleanBuffer;
+use parquet::arrow::arrow_reader::RowSelection;
 use parquet::file::metadata::RowGroupMetaData;
 
 use super::{CheckpointFile, FileAction};
@@ -21,23 +22,18 @@ impl Unit {
         self.rows.len()
     }
 
-    /// `None` for a whole row group.
-    pub(super) fn selection(&self) -> Option<RowSelection> {
-        if self.rows.len() == self.of {
-            return None;
-        }
-        let selectors = [
-            RowSelector::skip(self.rows.start),
-            RowSelector::select(self.rows.len()),
-            RowSelector::skip(self.of - self.rows.end),
-        ];
-        Some(
-            selectors
-                .into_iter()
-                .filter(|selector| selector.row_count > 0)
-                .collect::<Vec<_>>()
-                .into(),
-        )
+    /// The unit's rows within its row group, or those of them in `judged`; `None` for a whole group.
+    pub(super) fn selection(&self, judged: Option<&BooleanBuffer>) -> Option<RowSelection> {
+        let ranges: Box<dyn Iterator<Item = Range<usize>>> = match judged {
+            None if self.rows.len() == self.of => return None,
+            None => Box::new(std::iter::once(self.rows.clone())),
+            Some(judged) => Box::new(
+                judged
+                    .set_slices()
+                    .map(|(start, end)| self.rows.start + start..self.rows.start + end),
+            ),
+        };
+        Some(RowSelection::from_consecutive_ranges(ranges, self.of))
     }
 }
 

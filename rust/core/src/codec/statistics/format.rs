@@ -228,6 +228,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    use crate::spec::values::{self, Excess};
+
     fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
         let mut out = Vec::new();
         write(&mut out);
@@ -359,6 +361,18 @@ mod tests {
         #[test]
         fn integers_as_std(value: i64) {
             prop_assert_eq!(text(|out| integer(out, value)), value.to_string());
+        }
+
+        #[test]
+        fn decimals_come_back(value in -(10i128.pow(30))..10i128.pow(30), scale in 0i8..20) {
+            let written = text(|out| decimal(out, value, scale));
+            prop_assert_eq!(values::decimal(&written, 38, scale, Excess::Refuse), Some(value));
+        }
+
+        #[test]
+        fn dates_come_back(days in -3_000_000i32..3_000_000) {
+            let written = text(|out| date(out, days.into()));
+            prop_assert_eq!(values::date(&written), Some(days));
         }
 
         #[test]

@@ -10,8 +10,8 @@ mod parse;
 mod render;
 mod scan;
 mod schema;
-pub(crate) mod values;
 
+pub(crate) use crate::spec::values;
 pub use num_records::num_records;
 pub use parse::parse_stats;
 pub use render::{render_stats, render_stats_as};

@@ -373,22 +373,6 @@ mod tests {
 
     proptest! {
         #[test]
-        fn decimals_come_back(value in -(10i128.pow(30))..10i128.pow(30), scale in 0i8..20) {
-            let mut text = Vec::new();
-            super::super::format::decimal(&mut text, value, scale);
-            let text = String::from_utf8(text).unwrap();
-            prop_assert_eq!(decimal(&text, 38, scale, Excess::Refuse), Some(value));
-        }
-
-        #[test]
-        fn dates_come_back(days in -3_000_000i32..3_000_000) {
-            let mut text = Vec::new();
-            super::super::format::date(&mut text, days.into());
-            let text = String::from_utf8(text).unwrap();
-            prop_assert_eq!(date(&text), Some(days));
-        }
-
-        #[test]
         fn timestamps_as_chrono(seconds in -62_135_596_800i64..253_402_300_799, micros in 0u32..1_000_000, east in -1000i32..1000) {
             let zone = chrono::FixedOffset::east_opt(east * 60).unwrap();
             let time = chrono::DateTime::from_timestamp(seconds, micros * 1000).unwrap();

@@ -9,13 +9,13 @@ use parquet::file::reader::{ChunkReader, Length};
 
 /// Pieces of a file, by the offset at which each begins.
 #[derive(Clone)]
-pub(super) struct Chunks {
+pub(crate) struct Chunks {
     pieces: Arc<Vec<(u64, Bytes)>>,
     length: u64,
 }
 
 impl Chunks {
-    pub(super) fn new(ranges: &[Range<u64>], bytes: Vec<Bytes>, length: u64) -> Self {
+    pub(crate) fn new(ranges: &[Range<u64>], bytes: Vec<Bytes>, length: u64) -> Self {
         let pieces = ranges.iter().map(|range| range.start).zip(bytes).collect();
         Self {
             pieces: Arc::new(pieces),

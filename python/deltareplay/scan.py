@@ -1,0 +1,170 @@
+"""``Scan``: the rows of a snapshot, or some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay._readers import reader, to_schema, to_table
+from deltareplay.split import Split
+
+if TYPE_CHECKING:
+    from deltareplay._native import Scan as NativeScan
+    from deltareplay.snapshot import Snapshot
+
+#: The size of splits where none is asked for: that of Spark's own (128 MiB).
+TARGET_SIZE = 128 << 20
+
+
+@dataclass(frozen=True)
+class SkippedFile:
+    """A data file that was passed over, since it could not be read."""
+
+    path: str
+    """The path as the log has it."""
+    code: str
+    """The code of the error, as in ``DeltaReplayError.code``."""
+    message: str
+    """The error in words."""
+
+
+class Scan:
+    """The rows of a snapshot; ``Snapshot.scan`` makes it, and nothing is read before it is asked for.
+
+    Deleted rows are left out, columns have their logical names and types, partition values are
+    columns like others. pyarrow, pandas, Polars, DuckDB and DataFusion take a scan as it is.
+
+    Rows come in the order of the files in the log, and within a file in its order.
+    """
+
+    __slots__ = ("_keywords", "_native", "_snapshot")
+
+    _native: NativeScan
+    _snapshot: Snapshot
+    _keywords: dict[str, Any]
+
+    def __init__(self) -> None:
+        raise TypeError("a scan is made by Snapshot.scan()")
+
+    @classmethod
+    def _made(cls, snapshot: Snapshot, native: NativeScan, keywords: dict[str, Any]) -> Scan:
+        self = cls.__new__(cls)
+        self._snapshot = snapshot
+        self._native = native
+        self._keywords = keywords
+        return self
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the rows.
+
+        >>> rows.snapshot().scan(columns=["id"]).schema
+        id: int64
+        """
+        return to_schema(self._native.schema)
+
+    def to_arrow(self) -> pa.Table:
+        """Read all rows.
+
+        Raises:
+            CorruptTableError: A data file or a deletion vector is missing or damaged.
+            StorageError: The storage failed.
+
+        >>> rows.snapshot().scan(columns=["id"]).to_arrow().column("id").to_pylist()
+        [1, 3]
+        """
+        return self.to_batches().read_all()
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """Stream the rows, with bounded memory.
+
+        Files and row groups are decoded side by side; what waits to be taken is bounded by the
+        ``look_ahead`` of ``Snapshot.scan``.
+
+        Raises:
+            CorruptTableError: A data file or a deletion vector is missing or damaged; raised while
+                reading, too.
+            StorageError: The storage failed.
+
+        >>> sum(batch.num_rows for batch in rows.snapshot().scan().to_batches())
+        2
+        """
+        found = self._native.rows()
+        self._snapshot._tell()
+        return reader(found)
+
+    def files(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """List the files that are left to read, as ``Snapshot.files`` lists them.
+
+        Args:
+            columns: As in ``Snapshot.files``.
+
+        >>> rows.snapshot().scan().files(columns=["path"]).num_rows
+        1
+        """
+        found = to_table(self._native.files(columns))
+        self._snapshot._tell()
+        return found
+
+    def count(self) -> int:
+        """Count the rows, without reading more of the files than that needs.
+
+        Raises:
+            CorruptTableError: A data file or a deletion vector is missing or damaged.
+
+        >>> rows.snapshot().scan().count()
+        2
+        """
+        found = self._native.count()
+        self._snapshot._tell()
+        return found
+
+    def splits(self, target_size: int = TARGET_SIZE) -> list[Split]:
+        """Cut the scan into pieces that other processes read without the log.
+
+        Args:
+            target_size: Bytes of data files in a split, about: small files are put together, large
+                ones are cut between row groups.
+
+        Returns:
+            Splits that pickle; their rows one after another are the rows of the scan.
+
+        Raises:
+            InvalidArgumentError: The size is not at least 1.
+
+        >>> [split.to_arrow().num_rows for split in rows.snapshot().scan().splits()]
+        [2]
+        """
+        found = self._native.splits(target_size)
+        self._snapshot._tell()
+        return [Split._made(self._snapshot._table, split) for split in found]
+
+    @property
+    def skipped(self) -> list[SkippedFile]:
+        """The files that were passed over while reading so far, with ``on_error="skip"``.
+
+        >>> rows.snapshot().scan().skipped
+        []
+        """
+        return [SkippedFile(*facts) for facts in self._native.skipped()]
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as an Arrow C stream; the consumer pulls it without Python."""
+        return self._native.rows().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of ``__arrow_c_stream__``: DuckDB asks for it before it pulls the stream."""
+        return self._native.schema.__arrow_c_schema__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_again, (self._snapshot, self._keywords)
+
+    def __repr__(self) -> str:
+        return f"<Scan of {self._snapshot!r}: {', '.join(self.schema.names) or 'no columns'}>"
+
+
+def _made_again(snapshot: Snapshot, keywords: dict[str, Any]) -> Scan:
+    return snapshot.scan(**keywords)

@@ -1,0 +1,116 @@
+"""``Split``: a piece of a scan that any process can read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay import _native
+from deltareplay._readers import reader, to_schema
+
+if TYPE_CHECKING:
+    from deltareplay.table import Table
+
+
+class Split:
+    """Some files of a scan, or some row groups of one; ``Scan.splits`` makes it.
+
+    A split pickles, and what it needs travels with it: paths, partition values, descriptors of
+    deletion vectors, the schema, and the storage options of its table. Reading it does not open the
+    log.
+    """
+
+    __slots__ = ("_native", "_table")
+
+    _native: _native.Split
+    _table: Table
+
+    def __init__(self) -> None:
+        raise TypeError("splits are made by Scan.splits()")
+
+    @classmethod
+    def _made(cls, table: Table, native: _native.Split) -> Split:
+        self = cls.__new__(cls)
+        self._table = table
+        self._native = native
+        return self
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the rows.
+
+        >>> rows.snapshot().scan(columns=["id"]).splits()[0].schema
+        id: int64
+        """
+        return to_schema(self._native.schema())
+
+    @property
+    def paths(self) -> list[str]:
+        """The files as the log has them.
+
+        >>> rows.snapshot().scan().splits()[0].paths
+        ['part-0.parquet']
+        """
+        return self._native.paths()
+
+    @property
+    def size_in_bytes(self) -> int:
+        """About how many bytes of data files the split covers.
+
+        >>> rows.snapshot().scan().splits()[0].size_in_bytes > 0
+        True
+        """
+        return self._native.size_in_bytes
+
+    def to_arrow(self) -> pa.Table:
+        """Read all rows of the split.
+
+        Raises:
+            CorruptTableError: A data file or a deletion vector is missing or damaged.
+            StorageError: The storage failed.
+
+        >>> rows.snapshot().scan(columns=["id"]).splits()[0].to_arrow().to_pylist()
+        [{'id': 1}, {'id': 3}]
+        """
+        return self.to_batches().read_all()
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """Stream the rows of the split.
+
+        Raises:
+            CorruptTableError: A data file or a deletion vector is missing or damaged; raised while
+                reading, too.
+            StorageError: The storage failed.
+
+        >>> next(iter(rows.snapshot().scan().splits()[0].to_batches())).num_rows
+        2
+        """
+        return reader(self._native.rows(self._table._native))
+
+    @property
+    def skipped(self) -> list[tuple[str, str, str]]:
+        """Path, code and message of each file passed over so far, with ``on_error="skip"``.
+
+        >>> rows.snapshot().scan().splits()[0].skipped
+        []
+        """
+        return self._native.skipped()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as an Arrow C stream; the consumer pulls it without Python."""
+        return self._native.rows(self._table._native).__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of ``__arrow_c_stream__``."""
+        return self._native.schema().__arrow_c_schema__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._table, self._native.to_json())
+
+    def __repr__(self) -> str:
+        return f"<Split of {self._table!r}: {len(self.paths)} files, {self.size_in_bytes} bytes>"
+
+
+def _restored(table: Table, json: str) -> Split:
+    return Split._made(table, _native.Split(json))

@@ -1,0 +1,145 @@
+//! The judged columns of a unit, decoded without any other.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, Fields};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+
+use super::{CheckpointFile, Fetch, FileAction, Unit, arrow_error};
+use crate::codec::file_actions::FileField;
+use crate::codec::judged::{JudgedColumns, STATS};
+use crate::error::{Error, Result};
+
+/// Where a file has the statistics that are asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stats {
+    Nowhere,
+    Text,
+    Struct,
+}
+
+impl CheckpointFile {
+    /// Fetches the judged columns of one unit of `add` and begins to decode them.
+    pub fn judged<'a>(
+        &self,
+        unit: &Unit,
+        columns: &'a JudgedColumns,
+        fetch: &Fetch<'_>,
+    ) -> Result<JudgedReader<'a>> {
+        let stats = self.where_stats_are(&columns.stats);
+        let leaves = self.leaves(|parts| match parts {
+            [root, field, rest @ ..] if root == FileAction::Add.name() => match field.as_str() {
+                "partitionValues" => !columns.partition_values.is_empty(),
+                "stats" => stats == Stats::Text,
+                STATS => stats == Stats::Struct && asks_for(&columns.stats, rest),
+                _ => false,
+            },
+            _ => false,
+        });
+        let reader = if leaves.is_empty() {
+            None
+        } else {
+            Some(self.reader(unit, leaves, None, fetch)?)
+        };
+        Ok(JudgedReader {
+            reader,
+            columns,
+            stats,
+            missing: unit.rows(),
+        })
+    }
+
+    /// The struct, when it has a leaf for all that is asked for; else the text.
+    fn where_stats_are(&self, shape: &Fields) -> Stats {
+        if shape.is_empty() {
+            return Stats::Nowhere;
+        }
+        let found = self.leaves(|parts| match parts {
+            [root, field, rest @ ..] => {
+                root == FileAction::Add.name() && field == STATS && asks_for(shape, rest)
+            }
+            _ => false,
+        });
+        let text = self.leaf(&[FileAction::Add.name(), FileField::Stats.name()]);
+        // `tightBounds` is not in every writer's struct
+        let wanted = leaves_of(shape) - usize::from(shape.find("tightBounds").is_some());
+        match text {
+            _ if found.len() >= wanted.max(1) => Stats::Struct,
+            Some(_) => Stats::Text,
+            None if found.is_empty() => Stats::Nowhere,
+            None => Stats::Struct,
+        }
+    }
+}
+
+/// Whether the shape has a leaf of this path. Recurses along the shape, which has a bounded depth.
+fn asks_for(shape: &Fields, path: &[String]) -> bool {
+    let Some((name, rest)) = path.split_first() else {
+        return false;
+    };
+    let Some((_, field)) = shape.find(name) else {
+        return false;
+    };
+    match field.data_type() {
+        DataType::Struct(fields) => asks_for(fields, rest),
+        _ => rest.is_empty(),
+    }
+}
+
+fn leaves_of(shape: &Fields) -> usize {
+    let leaves = shape.iter().map(|field| match field.data_type() {
+        DataType::Struct(fields) => leaves_of(fields),
+        _ => 1,
+    });
+    leaves.sum()
+}
+
+/// Decodes the judged columns of one unit: all of its rows, in their order, also those that hold other
+/// actions, which are null.
+pub struct JudgedReader<'a> {
+    /// None where the file has none of the columns.
+    reader: Option<ParquetRecordBatchReader>,
+    columns: &'a JudgedColumns,
+    stats: Stats,
+    missing: usize,
+}
+
+impl JudgedReader<'_> {
+    fn typed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let rows = batch
+            .column_by_name(FileAction::Add.name())
+            .and_then(|column| column.as_struct_opt())
+            .ok_or_else(|| Error::corrupt("checkpoint.columns", "add is not a struct"))?;
+        let stats = match self.stats {
+            Stats::Nowhere => None,
+            Stats::Text => rows.column_by_name(FileField::Stats.name()),
+            Stats::Struct => rows.column_by_name(STATS),
+        };
+        let partition_values = rows.column_by_name(FileField::PartitionValues.name());
+        self.columns.typed(rows.len(), partition_values, stats)
+    }
+}
+
+impl Iterator for JudgedReader<'_> {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Some(reader) = &mut self.reader else {
+            let rows = std::mem::take(&mut self.missing);
+            return (rows > 0).then(|| self.columns.typed(rows, None, None));
+        };
+        match reader.next() {
+            Some(Ok(batch)) => {
+                self.missing = self.missing.saturating_sub(batch.num_rows());
+                Some(self.typed(&batch))
+            }
+            Some(Err(cause)) => Some(Err(arrow_error(cause))),
+            None if self.missing == 0 => None,
+            None => {
+                let message = format!("the pages end {} rows before the footer says", self.missing);
+                self.missing = 0;
+                Some(Err(Error::corrupt("checkpoint.rows", message)))
+            }
+        }
+    }
+}

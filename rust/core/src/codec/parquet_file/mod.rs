@@ -1,0 +1,152 @@
+//! What every reader of a Parquet file begins with: its footer, read in few pieces and checked.
+//!
+//! Takes bytes by way of a `fetch` function that the caller gives. What the footer claims is checked
+//! against the length of the file before anything is allocated for it.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use parquet::DecodeResult;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder};
+
+use crate::error::{Error, Result};
+
+mod chunks;
+mod ranges;
+
+pub(crate) use chunks::Chunks;
+pub(crate) use ranges::chunk_ranges;
+
+/// Gives byte ranges of the file, in the order asked.
+pub type Fetch<'a> = dyn Fn(&[Range<u64>]) -> Result<Vec<Bytes>> + 'a;
+
+/// The footer and what lies before it are read in one piece of this size.
+const FOOTER_PREFETCH: u64 = 64 * 1024;
+
+/// A footer longer than this is refused: those of real files have some kilobytes, rarely megabytes.
+const MAX_FOOTER: u64 = 64 << 20;
+
+/// How a footer is read and judged.
+pub(crate) struct FooterRules {
+    /// The code of errors.
+    pub(crate) code: &'static str,
+    /// What claims to be denser is refused.
+    pub(crate) most_rows_per_byte: u64,
+    /// Whether the page index comes along.
+    pub(crate) page_index: bool,
+}
+
+/// Reads and checks the footer of a file of `length` bytes.
+///
+/// # Errors
+///
+/// Corrupt, with the rules' code: it does not decode, or contradicts the file's length.
+pub(crate) fn read_footer(
+    length: u64,
+    fetch: &Fetch<'_>,
+    rules: &FooterRules,
+) -> Result<ParquetMetaData> {
+    let broken = |cause: ParquetError| {
+        Error::corrupt(rules.code, "the Parquet file does not decode").because(cause)
+    };
+    let policy = if rules.page_index {
+        PageIndexPolicy::Optional
+    } else {
+        PageIndexPolicy::Skip
+    };
+    let decoder = ParquetMetaDataPushDecoder::try_new(length)
+        .map_err(broken)?
+        .with_offset_index_policy(policy)
+        .with_column_index_policy(policy);
+    let tail = length.saturating_sub(FOOTER_PREFETCH)..length;
+    let metadata = decode(decoder, vec![tail], length, fetch, rules)?;
+    check(&metadata, length, rules)?;
+    Ok(metadata)
+}
+
+fn decode(
+    mut decoder: ParquetMetaDataPushDecoder,
+    mut wanted: Vec<Range<u64>>,
+    length: u64,
+    fetch: &Fetch<'_>,
+    rules: &FooterRules,
+) -> Result<ParquetMetaData> {
+    let broken = |cause: ParquetError| {
+        Error::corrupt(rules.code, "the Parquet file does not decode").because(cause)
+    };
+    loop {
+        if wanted
+            .iter()
+            .any(|range| range.end > length || range.end.saturating_sub(range.start) > MAX_FOOTER)
+        {
+            return Err(Error::corrupt(
+                rules.code,
+                "the Parquet footer points outside of the file",
+            ));
+        }
+        if !wanted.is_empty() {
+            let bytes = fetch(&wanted)?;
+            decoder.push_ranges(wanted, bytes).map_err(broken)?;
+        }
+        match decoder.try_decode().map_err(broken)? {
+            DecodeResult::NeedsData(ranges) => wanted = ranges,
+            DecodeResult::Data(metadata) => return Ok(metadata),
+            DecodeResult::Finished => {
+                return Err(Error::corrupt(
+                    rules.code,
+                    "the Parquet footer is not complete",
+                ));
+            }
+        }
+    }
+}
+
+/// Claims of the footer against the length of the file.
+fn check(metadata: &ParquetMetaData, length: u64, rules: &FooterRules) -> Result<()> {
+    let lie = |what: &str| {
+        let message = format!(
+            "the Parquet footer contradicts the file, which is {length} bytes long: {what}"
+        );
+        Err(Error::corrupt(rules.code, message))
+    };
+    let most = length.saturating_mul(rules.most_rows_per_byte);
+    let mut total = 0_u64;
+    for group in metadata.row_groups() {
+        match u64::try_from(group.num_rows()) {
+            Ok(rows) if rows <= most => total = total.saturating_add(rows),
+            _ => return lie(&format!("a row group claims {} rows", group.num_rows())),
+        }
+        if group.num_rows() == 0 {
+            // Some writers leave an empty group behind, with offsets that mean nothing.
+            if group
+                .columns()
+                .iter()
+                .any(|column| column.num_values() != 0)
+            {
+                return lie("a row group claims no rows, and its columns have values");
+            }
+            continue;
+        }
+        for column in group.columns() {
+            let start = column
+                .dictionary_page_offset()
+                .unwrap_or_else(|| column.data_page_offset());
+            let range = (
+                u64::try_from(start),
+                u64::try_from(column.compressed_size()),
+            );
+            let inside = matches!(range, (Ok(start), Ok(size)) if start.checked_add(size).is_some_and(|end| end <= length));
+            if !inside || column.data_page_offset() < start {
+                return lie(&format!(
+                    "the column chunk of {} lies outside of it",
+                    column.column_path()
+                ));
+            }
+        }
+    }
+    if total > most {
+        return lie(&format!("it claims {total} rows"));
+    }
+    Ok(())
+}

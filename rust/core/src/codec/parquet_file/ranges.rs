@@ -1,0 +1,64 @@
+//! Which bytes of a row group are fetched for some of its rows and columns.
+
+use std::ops::Range;
+
+use parquet::arrow::arrow_reader::RowSelection;
+use parquet::file::metadata::ParquetMetaData;
+
+/// The byte ranges of these leaves' chunks in one row group whose footer was checked: of each chunk
+/// the pages that hold selected rows, where the page index tells, else the whole.
+pub(crate) fn chunk_ranges(
+    metadata: &ParquetMetaData,
+    row_group: usize,
+    leaves: &[usize],
+    selection: Option<&RowSelection>,
+) -> Vec<Range<u64>> {
+    let index = metadata.page_index_for_row_group(row_group);
+    let Some(group) = metadata.row_groups().get(row_group) else {
+        return Vec::new();
+    };
+    let mut ranges = Vec::with_capacity(leaves.len());
+    for leaf in leaves {
+        let Some(column) = group.columns().get(*leaf) else {
+            continue;
+        };
+        let start = column
+            .dictionary_page_offset()
+            .unwrap_or_else(|| column.data_page_offset());
+        // both were checked against the file's length when it was opened
+        let start = u64::try_from(start).unwrap_or_default();
+        let end = start + u64::try_from(column.compressed_size()).unwrap_or_default();
+        let whole = start..end;
+        let pages = index
+            .offset_index(*leaf)
+            .map(|index| index.page_locations())
+            .filter(|pages| !pages.is_empty());
+        let (Some(selection), Some(pages)) = (selection, pages) else {
+            ranges.push(whole);
+            continue;
+        };
+        let first = pages
+            .first()
+            .and_then(|page| u64::try_from(page.offset).ok());
+        let sane = pages.iter().all(|page| {
+            let from = u64::try_from(page.offset).unwrap_or(u64::MAX);
+            let size = u64::try_from(page.compressed_page_size).unwrap_or(u64::MAX);
+            from >= start && from.checked_add(size).is_some_and(|to| to <= end)
+        });
+        let Some(first) = first.filter(|_| sane) else {
+            ranges.push(whole);
+            continue;
+        };
+        if first > start {
+            ranges.push(start..first); // the dictionary
+        }
+        // neighbours as one
+        for page in selection.scan_ranges(pages) {
+            match ranges.last_mut() {
+                Some(last) if last.end == page.start && last.start >= start => last.end = page.end,
+                _ => ranges.push(page),
+            }
+        }
+    }
+    ranges
+}

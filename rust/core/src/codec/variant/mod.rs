@@ -1,0 +1,92 @@
+//! Shredded variants into plain ones: typed columns folded back into the one binary value.
+//!
+//! Takes a struct of `metadata`, and of `value` or `typed_value` or both; gives one of `metadata` and
+//! `value`. Values that were not shredded are copied as they are: both refer to the same dictionary.
+//!
+//! Parquet: "Variant Binary Encoding", "Variant Shredding".
+
+use std::sync::Arc;
+
+use arrow_array::builder::BinaryBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray, StructArray};
+use arrow_schema::{DataType, Field, Fields};
+
+use crate::error::{Error, Result};
+
+mod dictionary;
+mod shredded;
+mod write;
+
+use dictionary::Dictionary;
+use shredded::Shredded;
+
+/// What a row holds where neither column has a value, against the rules: a variant null.
+const NULL: u8 = 0;
+
+/// The same variants as `metadata` and `value`.
+///
+/// # Errors
+///
+/// Corrupt: `variant.columns` (not the columns of a variant), `variant.metadata`, `variant.value`,
+/// `variant.conflict` (a value that is both typed and not), `variant.size` (beyond 2 GiB in all).
+pub fn unshred(rows: &StructArray) -> Result<StructArray> {
+    let metadata = rows
+        .column_by_name("metadata")
+        .and_then(|column| column.as_binary_opt::<i32>())
+        .ok_or_else(|| columns("a variant has no binary column `metadata`"))?;
+    let shredded = Shredded::new(rows)?;
+    let values = values(rows, metadata, &shredded)?;
+    let fields = Fields::from(vec![
+        Field::new("metadata", DataType::Binary, false),
+        Field::new("value", DataType::Binary, false),
+    ]);
+    let parts: Vec<ArrayRef> = vec![Arc::new(metadata.clone()), Arc::new(values)];
+    StructArray::try_new_with_length(fields, parts, rows.nulls().cloned(), rows.len())
+        .map_err(|cause| columns("a variant has no metadata in some rows").because(cause))
+}
+
+fn values(
+    rows: &StructArray,
+    metadata: &BinaryArray,
+    shredded: &Shredded<'_>,
+) -> Result<BinaryArray> {
+    let mut values = BinaryBuilder::with_capacity(rows.len(), rows.len().saturating_mul(16));
+    let mut known: Option<Dictionary> = None;
+    let mut bytes = Vec::new();
+    let mut total = 0_usize;
+    for row in 0..rows.len() {
+        if rows.is_null(row) || metadata.is_null(row) {
+            values.append_null();
+            continue;
+        }
+        // rows of one file mostly share their dictionary
+        let same = known
+            .take()
+            .filter(|known| known.is_of(metadata.value(row)));
+        let dictionary = match same {
+            Some(dictionary) => dictionary,
+            None => Dictionary::new(metadata.value(row))?,
+        };
+        let dictionary = known.insert(dictionary);
+        bytes.clear();
+        if !shredded.write(row, dictionary, &mut bytes)? {
+            bytes.push(NULL);
+        }
+        total = total.saturating_add(bytes.len());
+        if i32::try_from(total).is_err() {
+            let message = "the variants of one batch take more than 2 GiB: read fewer rows at once";
+            return Err(Error::corrupt("variant.size", message));
+        }
+        values.append_value(&bytes);
+    }
+    Ok(values.finish())
+}
+
+fn columns(message: &str) -> Error {
+    Error::corrupt("variant.columns", message)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+mod tests;

@@ -1,0 +1,135 @@
+//! Columns by name, and names that were perhaps meant.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Found;
+use super::values::Family;
+use crate::error::{Error, Result};
+use crate::expr::node::BoundColumn;
+use crate::expr::predicate::Path;
+use crate::spec::schema::{DataType, StructField, StructType};
+
+/// The columns of one schema, each found once.
+pub(super) struct Columns<'a> {
+    schema: &'a StructType,
+    found: HashMap<Path, Found>,
+}
+
+impl<'a> Columns<'a> {
+    pub(super) fn new(schema: &'a StructType) -> Self {
+        Self {
+            schema,
+            found: HashMap::new(),
+        }
+    }
+
+    /// The column that the names lead to.
+    pub(super) fn find(&mut self, path: &Path) -> Result<Found> {
+        if let Some(found) = self.found.get(path) {
+            return Ok(found.clone());
+        }
+        let found = self.look_up(path)?;
+        self.found.insert(path.clone(), found.clone());
+        Ok(found)
+    }
+
+    fn look_up(&self, path: &Path) -> Result<Found> {
+        let mut fields = Some(self.schema);
+        let mut field: Option<&StructField> = None;
+        let mut spelled = Vec::with_capacity(path.0.len());
+        for name in &path.0 {
+            let Some(inside) = fields else {
+                let message = format!(
+                    "the filter looks for {path}, but {} is no struct: filters do not look into \
+                     arrays, maps and variants",
+                    Path(spelled)
+                );
+                return Err(Error::invalid("filter.column", message));
+            };
+            let Some(next) = inside.field(name) else {
+                return Err(self.unknown(path));
+            };
+            spelled.push(next.name.clone());
+            fields = match &next.data_type {
+                DataType::Struct(inner) => Some(inner),
+                _ => None,
+            };
+            field = Some(next);
+        }
+        let field = field.ok_or_else(|| self.unknown(path))?;
+        let column = BoundColumn {
+            path: spelled,
+            data_type: field.data_type.arrow_type(),
+        };
+        Ok((Arc::new(column), Family::of(&field.data_type)))
+    }
+
+    fn unknown(&self, path: &Path) -> Error {
+        let names = closest(&path.to_string(), self.schema);
+        let offer = if names.is_empty() {
+            "the table has no columns".to_owned()
+        } else {
+            format!("did you mean {}?", names.join(", "))
+        };
+        let message = format!("the filter has an unknown column {path}: {offer}");
+        Error::invalid("filter.column", message)
+    }
+}
+
+/// Up to three names that differ least from the one wanted.
+fn closest(wanted: &str, schema: &StructType) -> Vec<String> {
+    const OFFERED: usize = 3;
+    const CONSIDERED: usize = 2_000;
+    let wanted = wanted.to_lowercase();
+    let mut names = Vec::new();
+    // Breadth first: columns come before what is inside of them.
+    let mut level: Vec<(Vec<String>, &StructType)> = vec![(Vec::new(), schema)];
+    while !level.is_empty() && names.len() < CONSIDERED {
+        let mut next = Vec::new();
+        for (above, fields) in level {
+            for field in fields.fields().iter().take(CONSIDERED) {
+                let mut path = above.clone();
+                path.push(field.name.clone());
+                if let DataType::Struct(inner) = &field.data_type {
+                    next.push((path.clone(), inner.as_ref()));
+                }
+                names.push(Path(path).to_string());
+            }
+        }
+        level = next;
+    }
+    names.truncate(CONSIDERED);
+    let mut ranked: Vec<(usize, String)> = names
+        .into_iter()
+        .map(|name| (distance(&wanted, &name.to_lowercase()), name))
+        .collect();
+    ranked.sort_by_key(|(distance, _)| *distance);
+    ranked
+        .into_iter()
+        .take(OFFERED)
+        .map(|(_, name)| name)
+        .collect()
+}
+
+/// How many letters have to be added, left out or exchanged to make one text from the other; of long
+/// texts only the start counts.
+fn distance(left: &str, right: &str) -> usize {
+    const LETTERS: usize = 64;
+    let right: Vec<char> = right.chars().take(LETTERS).collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (number, letter) in left.chars().take(LETTERS).enumerate() {
+        let mut diagonal = number;
+        let mut before = number + 1;
+        for (cell, other) in row.iter_mut().skip(1).zip(&right) {
+            let exchanged = diagonal + usize::from(letter != *other);
+            diagonal = *cell;
+            *cell = exchanged.min(before + 1).min(diagonal + 1);
+            before = *cell;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = number + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}

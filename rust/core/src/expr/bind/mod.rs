@@ -1,0 +1,281 @@
+//! From names to columns, and from literals to values of the columns' types.
+//!
+//! Comparisons are put in few terms here: the column stands left, the literal is a value of the
+//! column's own form, and what no value of the type can equal or exceed is an answer already.
+
+mod columns;
+mod values;
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::expr::like::Matcher;
+use crate::expr::literal::Literal;
+use crate::expr::node::{BoundColumn, BoundPredicate, Node, Order};
+use crate::expr::normal::Form;
+use crate::expr::predicate::{Expr, Op, Operand, Path, Predicate};
+use crate::spec::schema::StructType;
+use columns::Columns;
+use values::{Family, Place, Value};
+
+impl Predicate {
+    /// Finds the columns in `schema` and makes the types agree, as Spark does.
+    ///
+    /// Names are found case-insensitively. A text compared with a column of another type is cast to
+    /// that type: `'2026-01-31'` to a date, a timestamp without zone to one in UTC. Numbers are
+    /// compared exactly, unless one of the two is a floating-point number: then both are. A number
+    /// out of the column's range compares as what it is. For floating-point numbers `-0.0` is
+    /// `0.0`, `NaN` equals itself and is greater than everything else. Texts are compared by their
+    /// bytes. Dates and timestamps compare as instants, a date as its midnight.
+    ///
+    /// # Errors
+    ///
+    /// Invalid: `filter.column` for an unknown column, with the closest names; `filter.literal` for
+    /// a literal that cannot become a value of the column's type; `filter.type` for types that do
+    /// not compare, or are no condition.
+    pub fn bind(&self, schema: &StructType) -> Result<BoundPredicate> {
+        let mut binder = Binder {
+            columns: Columns::new(schema),
+        };
+        let root = binder.node(&self.root)?;
+        Ok(BoundPredicate::new(self.clone(), root))
+    }
+}
+
+struct Binder<'a> {
+    columns: Columns<'a>,
+}
+
+/// A column and what its values are.
+type Found = (Arc<BoundColumn>, Family);
+
+impl Binder<'_> {
+    fn node(&mut self, expr: &Expr) -> Result<Node> {
+        Ok(match expr {
+            Expr::And(parts) => Node::And(self.nodes(parts)?),
+            Expr::Or(parts) => Node::Or(self.nodes(parts)?),
+            Expr::Not(inner) => self.node(inner)?.negated(),
+            Expr::Value(operand) => self.value(operand)?,
+            Expr::IsNull(inner) => match inner.as_ref() {
+                Expr::Value(Operand::Column(path)) => {
+                    Node::ColumnIsNull(self.columns.find(path)?.0)
+                }
+                Expr::Value(Operand::Literal(literal)) => {
+                    Node::Constant(Some(*literal == Literal::Null))
+                }
+                inner => Node::IsNull(Box::new(self.node(inner)?)),
+            },
+            Expr::Is(inner, true) => Node::IsTrue(Box::new(self.node(inner)?)),
+            Expr::Is(inner, false) => Node::IsTrue(Box::new(self.node(inner)?.negated())),
+            Expr::Compare(left, op, right) => self.comparison(left, *op, right)?,
+            Expr::In(path, list) => self.membership(path, list)?,
+            Expr::Like {
+                column,
+                pattern,
+                escape,
+            } => {
+                let (column, family) = self.columns.find(column)?;
+                if family == Family::Void {
+                    return Ok(Node::Constant(None));
+                }
+                if family != Family::String {
+                    return Err(kind_error(&column, &family, "LIKE takes a column of texts"));
+                }
+                let matcher = Matcher::new(pattern, *escape)
+                    .map_err(|what| Error::invalid("filter.literal", what))?;
+                Node::Like {
+                    column,
+                    matcher: Arc::new(matcher),
+                }
+            }
+        })
+    }
+
+    fn nodes(&mut self, parts: &[Expr]) -> Result<Vec<Node>> {
+        parts.iter().map(|part| self.node(part)).collect()
+    }
+
+    /// A column or a literal as a condition.
+    fn value(&mut self, operand: &Operand) -> Result<Node> {
+        match operand {
+            Operand::Literal(Literal::Null) => Ok(Node::Constant(None)),
+            Operand::Literal(Literal::Boolean(value)) => Ok(Node::Constant(Some(*value))),
+            Operand::Literal(literal) => Err(Error::invalid(
+                "filter.type",
+                format!("{literal} is {}, not a condition", literal.kind()),
+            )),
+            Operand::Column(path) => match self.columns.find(path)? {
+                (column, Family::Boolean) => Ok(Node::Column(column)),
+                (_, Family::Void) => Ok(Node::Constant(None)),
+                (column, family) => Err(kind_error(
+                    &column,
+                    &family,
+                    "only a boolean column is a condition by itself",
+                )),
+            },
+        }
+    }
+
+    fn comparison(&mut self, left: &Operand, op: Op, right: &Operand) -> Result<Node> {
+        match (left, right) {
+            (Operand::Column(column), Operand::Literal(literal)) => {
+                let found = self.columns.find(column)?;
+                with_literal(&found, op, literal)
+            }
+            (Operand::Literal(literal), Operand::Column(column)) => {
+                let found = self.columns.find(column)?;
+                with_literal(&found, op.flipped(), literal)
+            }
+            (Operand::Column(left), Operand::Column(right)) => {
+                let (left, right) = (self.columns.find(left)?, self.columns.find(right)?);
+                between_columns(left, op, right)
+            }
+            (Operand::Literal(left), Operand::Literal(right)) => {
+                values::compare_literals(left, op, right).map(Node::Constant)
+            }
+        }
+    }
+
+    fn membership(&mut self, path: &Path, list: &[Literal]) -> Result<Node> {
+        let (column, family) = self.columns.find(path)?;
+        if family == Family::Void {
+            let known = if list.is_empty() { Some(false) } else { None };
+            return Ok(Node::Constant(known));
+        }
+        let mut or_null = false;
+        let mut forms: Vec<(Form, Vec<Value>)> = Vec::new();
+        for literal in list {
+            match values::place(&column, &family, literal)? {
+                Place::Null => or_null = true,
+                Place::At(form, value) => {
+                    match forms.iter_mut().find(|(known, _)| *known == form) {
+                        Some((_, values)) => values.push(value),
+                        None => forms.push((form, vec![value])),
+                    }
+                }
+                Place::Behind(..) | Place::Below | Place::Above => {}
+            }
+        }
+        if forms.is_empty() {
+            return Ok(match (list.is_empty(), or_null) {
+                (true, _) => Node::Constant(Some(false)),
+                (false, true) => Node::Constant(None),
+                (false, false) => Node::IfPresent(column, false),
+            });
+        }
+        let node = |(form, values)| -> Result<Node> {
+            Ok(Node::In {
+                column: Arc::clone(&column),
+                form,
+                list: Arc::new(values::in_list(values)),
+                or_null,
+            })
+        };
+        // Floating-point numbers among exact ones are compared in their own way.
+        let mut nodes = forms.into_iter().map(node).collect::<Result<Vec<_>>>()?;
+        match (nodes.len(), nodes.pop()) {
+            (1, Some(only)) => Ok(only),
+            (_, last) => {
+                nodes.extend(last);
+                Ok(Node::Or(nodes))
+            }
+        }
+    }
+}
+
+/// A column against a literal.
+fn with_literal((column, family): &Found, op: Op, literal: &Literal) -> Result<Node> {
+    let place = values::place(column, family, literal)?;
+    if op == Op::NullSafeEq {
+        return Ok(match place {
+            _ if *literal == Literal::Null => Node::ColumnIsNull(Arc::clone(column)),
+            Place::Null => Node::Constant(Some(false)),
+            place => Node::IsTrue(Box::new(placed(column, Order::Eq, place))),
+        });
+    }
+    let order = match op {
+        Op::Lt => Order::Lt,
+        Op::LtEq => Order::LtEq,
+        Op::Gt => Order::Gt,
+        Op::GtEq => Order::GtEq,
+        Op::NotEq => return Ok(placed(column, Order::Eq, place).negated()),
+        Op::Eq | Op::NullSafeEq => Order::Eq,
+    };
+    Ok(placed(column, order, place))
+}
+
+fn placed(column: &Arc<BoundColumn>, order: Order, place: Place) -> Node {
+    let column = Arc::clone(column);
+    let (form, order, value) = match (place, order) {
+        (Place::Null, _) => return Node::Constant(None),
+        (Place::Below, order) => {
+            return Node::IfPresent(column, matches!(order, Order::Gt | Order::GtEq));
+        }
+        (Place::Above, order) => {
+            return Node::IfPresent(column, matches!(order, Order::Lt | Order::LtEq));
+        }
+        (Place::At(form, value), order) => (form, order, value),
+        // between two neighbours: not above the lower one is below the literal
+        (Place::Behind(form, value), Order::Lt | Order::LtEq) => (form, Order::LtEq, value),
+        (Place::Behind(form, value), Order::Gt | Order::GtEq) => (form, Order::Gt, value),
+        (Place::Behind(..), Order::Eq) => return Node::IfPresent(column, false),
+    };
+    let value = value.scalar(&column.data_type);
+    Node::Compare {
+        column,
+        form,
+        order,
+        value,
+    }
+}
+
+/// A column against another.
+fn between_columns(left: Found, op: Op, right: Found) -> Result<Node> {
+    let both_null = || {
+        Node::And(vec![
+            Node::ColumnIsNull(Arc::clone(&left.0)),
+            Node::ColumnIsNull(Arc::clone(&right.0)),
+        ])
+    };
+    let compare = |order| -> Result<Node> {
+        if left.1 == Family::Void || right.1 == Family::Void {
+            return Ok(Node::Constant(None));
+        }
+        let Some(form) = values::common(&left.1, &right.1) else {
+            let message = format!(
+                "the columns {} ({}) and {} ({}) do not compare",
+                left.0.path.join("."),
+                left.1,
+                right.0.path.join("."),
+                right.1
+            );
+            return Err(Error::invalid("filter.type", message));
+        };
+        Ok(Node::CompareColumns {
+            left: Arc::clone(&left.0),
+            right: Arc::clone(&right.0),
+            form,
+            order,
+        })
+    };
+    Ok(match op {
+        Op::Eq => compare(Order::Eq)?,
+        Op::NotEq => compare(Order::Eq)?.negated(),
+        Op::Lt => compare(Order::Lt)?,
+        Op::LtEq => compare(Order::LtEq)?,
+        Op::Gt => compare(Order::Gt)?,
+        Op::GtEq => compare(Order::GtEq)?,
+        Op::NullSafeEq => Node::Or(vec![
+            Node::IsTrue(Box::new(compare(Order::Eq)?)),
+            both_null(),
+        ]),
+    })
+}
+
+fn kind_error(column: &BoundColumn, family: &Family, what: &str) -> Error {
+    let message = format!(
+        "the column {} has the type {family}: {what}",
+        column.path.join(".")
+    );
+    Error::invalid("filter.type", message)
+}

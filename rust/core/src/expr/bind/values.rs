@@ -1,0 +1,353 @@
+//! Literals as values of a column's type, or as a place between such values.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Int64Array, Scalar};
+use arrow_schema::{DataType as ArrowType, TimeUnit};
+
+use crate::error::{Error, Result};
+use crate::expr::in_list::{InList, Values};
+use crate::expr::literal::{Decimal, Literal, power_of_ten};
+use crate::expr::node::BoundColumn;
+use crate::expr::normal::{Form, key};
+use crate::expr::parse::{boolean, double};
+use crate::expr::predicate::Op;
+use crate::spec::schema::{DataType, PrimitiveType};
+use crate::spec::values;
+
+const DAY: i64 = 86_400_000_000;
+
+/// Types that compare alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    Integer,
+    Decimal {
+        scale: u8,
+    },
+    Float,
+    Double,
+    String,
+    Binary,
+    Boolean,
+    Date,
+    Timestamp,
+    TimestampNtz,
+    /// Nothing but nulls.
+    Void,
+    /// No order, by the name of the type.
+    Other(&'static str),
+}
+
+impl Family {
+    pub(super) fn of(data_type: &DataType) -> Self {
+        let primitive = match data_type {
+            DataType::Primitive(primitive) => primitive,
+            DataType::Array(_) => return Self::Other("array"),
+            DataType::Map(_) => return Self::Other("map"),
+            DataType::Struct(_) => return Self::Other("struct"),
+        };
+        match primitive {
+            PrimitiveType::Byte
+            | PrimitiveType::Short
+            | PrimitiveType::Integer
+            | PrimitiveType::Long => Self::Integer,
+            PrimitiveType::Decimal { scale, .. } => Self::Decimal { scale: *scale },
+            PrimitiveType::Float => Self::Float,
+            PrimitiveType::Double => Self::Double,
+            PrimitiveType::String => Self::String,
+            PrimitiveType::Binary => Self::Binary,
+            PrimitiveType::Boolean => Self::Boolean,
+            PrimitiveType::Date => Self::Date,
+            PrimitiveType::Timestamp => Self::Timestamp,
+            PrimitiveType::TimestampNtz => Self::TimestampNtz,
+            PrimitiveType::Void => Self::Void,
+            PrimitiveType::Variant => Self::Other("variant"),
+            PrimitiveType::IntervalYearMonth | PrimitiveType::IntervalDayTime => {
+                Self::Other("interval")
+            }
+            PrimitiveType::Geometry { .. } => Self::Other("geometry"),
+            PrimitiveType::Geography { .. } => Self::Other("geography"),
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Integer => "integer",
+            Self::Decimal { .. } => "decimal",
+            Self::Float => "float",
+            Self::Double => "double",
+            Self::String => "string",
+            Self::Binary => "binary",
+            Self::Boolean => "boolean",
+            Self::Date => "date",
+            Self::Timestamp => "timestamp",
+            Self::TimestampNtz => "timestamp_ntz",
+            Self::Void => "void",
+            Self::Other(name) => name,
+        })
+    }
+}
+
+/// A value in one of the forms.
+pub(super) enum Value {
+    Integer(i64),
+    Decimal(i128),
+    Bytes(Vec<u8>),
+}
+
+impl Value {
+    /// The value as kernels take it, for a column of this type.
+    pub(super) fn scalar(self, data_type: &ArrowType) -> Scalar<ArrayRef> {
+        let array: ArrayRef = match self {
+            Self::Integer(value) => Arc::new(Int64Array::from(vec![value])),
+            Self::Decimal(value) => {
+                let array = Decimal128Array::from(vec![value]);
+                Arc::new(match data_type {
+                    ArrowType::Decimal128(..) => array.with_data_type(data_type.clone()),
+                    _ => array,
+                })
+            }
+            Self::Bytes(value) => Arc::new(BinaryArray::from(vec![value.as_slice()])),
+        };
+        Scalar::new(array)
+    }
+}
+
+/// The values of an `IN`, all of one form.
+pub(super) fn in_list(values: Vec<Value>) -> InList {
+    let (mut integers, mut decimals, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+    for value in values {
+        match value {
+            Value::Integer(value) => integers.push(value),
+            Value::Decimal(value) => decimals.push(value),
+            Value::Bytes(value) => bytes.push(value),
+        }
+    }
+    if !decimals.is_empty() {
+        InList::Decimals(Values::new::<i128>(decimals))
+    } else if !bytes.is_empty() {
+        InList::Bytes(Values::new::<[u8]>(bytes))
+    } else {
+        InList::Integers(Values::new::<i64>(integers))
+    }
+}
+
+/// Where a literal stands among the values that a column can have.
+pub(super) enum Place {
+    Null,
+    At(Form, Value),
+    /// Above this value, below the next one.
+    Behind(Form, Value),
+    /// Below all.
+    Below,
+    /// Above all.
+    Above,
+}
+
+/// Places a literal among the values of a column.
+pub(super) fn place(column: &BoundColumn, family: &Family, literal: &Literal) -> Result<Place> {
+    if let Family::Other(name) = family {
+        let message = format!(
+            "the column {} is of type {name}, which does not compare: use IS NULL, or a part of it",
+            column.path.join(".")
+        );
+        return Err(Error::invalid("filter.type", message));
+    }
+    if *literal == Literal::Null || *family == Family::Void {
+        return Ok(Place::Null);
+    }
+    try_place(family, literal).ok_or_else(|| {
+        let name = column.path.join(".");
+        let hint = match (family, literal) {
+            (Family::String, Literal::Integer(_) | Literal::Decimal(_) | Literal::Double(_)) => {
+                format!(": write '{literal}' to compare texts")
+            }
+            _ => String::new(),
+        };
+        let message = format!(
+            "the filter compares {name} ({family}) with {literal}, which is no such value{hint}"
+        );
+        Error::invalid("filter.literal", message)
+    })
+}
+
+fn try_place(family: &Family, literal: &Literal) -> Option<Place> {
+    let at = |form, value| Some(Place::At(form, Value::Integer(value)));
+    let float = |value| at(Form::Float, key(value));
+    match (family, literal) {
+        (Family::Integer | Family::Decimal { .. }, Literal::Double(value)) => float(*value),
+        (Family::Integer, Literal::Integer(value)) => at(Form::Integer, *value),
+        (Family::Integer, Literal::Decimal(value)) => Some(among_integers(*value)),
+        (Family::Integer, Literal::String(text)) => Decimal::parse(text.trim()).map(among_integers),
+        (Family::Decimal { scale }, literal) => {
+            let value = match literal {
+                Literal::Integer(value) => (i128::from(*value), 0),
+                Literal::Decimal(value) => (value.unscaled(), value.scale()),
+                Literal::String(text) => {
+                    let value = Decimal::parse(text.trim())?;
+                    (value.unscaled(), value.scale())
+                }
+                _ => return None,
+            };
+            Some(among_decimals(value, *scale))
+        }
+        (Family::Float | Family::Double, Literal::Integer(value)) => float(*value as f64),
+        (Family::Float | Family::Double, Literal::Decimal(value)) => float(value.to_f64()),
+        (Family::Float | Family::Double, Literal::Double(value)) => float(*value),
+        (Family::Double, Literal::String(text)) => float(double(text)?),
+        // as a value of the column's type, not as a wider one
+        (Family::Float, Literal::String(text)) => {
+            float(f64::from(text.trim().parse::<f32>().ok()?))
+        }
+        (Family::Boolean, Literal::Boolean(value)) => at(Form::Integer, i64::from(*value)),
+        (Family::Boolean, Literal::String(text)) => at(Form::Integer, i64::from(boolean(text)?)),
+        (Family::Date, Literal::Date(days)) => at(Form::Integer, i64::from(*days)),
+        (Family::Date, Literal::String(text)) => {
+            at(Form::Integer, i64::from(values::date(text.trim())?))
+        }
+        (Family::Date, Literal::Timestamp(micros) | Literal::TimestampNtz(micros)) => {
+            let day = Value::Integer(micros.div_euclid(DAY));
+            Some(if micros.rem_euclid(DAY) == 0 {
+                Place::At(Form::Integer, day)
+            } else {
+                Place::Behind(Form::Integer, day)
+            })
+        }
+        (Family::Timestamp | Family::TimestampNtz, literal) => {
+            let utc = *family == Family::Timestamp;
+            let micros = match literal {
+                Literal::Timestamp(micros) | Literal::TimestampNtz(micros) => *micros,
+                Literal::String(text) => {
+                    values::timestamp(text.trim(), TimeUnit::Microsecond, utc)?
+                }
+                Literal::Date(days) => match i64::from(*days).checked_mul(DAY) {
+                    Some(micros) => micros,
+                    None if *days < 0 => return Some(Place::Below),
+                    None => return Some(Place::Above),
+                },
+                _ => return None,
+            };
+            at(Form::Integer, micros)
+        }
+        (Family::String | Family::Binary, Literal::String(text)) => Some(Place::At(
+            Form::Bytes,
+            Value::Bytes(text.clone().into_bytes()),
+        )),
+        (Family::String | Family::Binary, Literal::Binary(bytes)) => {
+            Some(Place::At(Form::Bytes, Value::Bytes(bytes.clone())))
+        }
+        _ => None,
+    }
+}
+
+fn among_integers(value: Decimal) -> Place {
+    let unit = power_of_ten(value.scale());
+    let floor = value.unscaled().div_euclid(unit);
+    match i64::try_from(floor) {
+        Err(_) if floor < 0 => Place::Below,
+        Err(_) => Place::Above,
+        Ok(floor) if value.unscaled().rem_euclid(unit) == 0 => {
+            Place::At(Form::Integer, Value::Integer(floor))
+        }
+        Ok(floor) => Place::Behind(Form::Integer, Value::Integer(floor)),
+    }
+}
+
+fn among_decimals((value, scale): (i128, u8), column: u8) -> Place {
+    if scale <= column {
+        return match value.checked_mul(power_of_ten(column - scale)) {
+            Some(value) => Place::At(Form::Decimal, Value::Decimal(value)),
+            None if value < 0 => Place::Below,
+            None => Place::Above,
+        };
+    }
+    let unit = power_of_ten(scale - column);
+    let floor = Value::Decimal(value.div_euclid(unit));
+    if value.rem_euclid(unit) == 0 {
+        Place::At(Form::Decimal, floor)
+    } else {
+        Place::Behind(Form::Decimal, floor)
+    }
+}
+
+/// The form in which columns of two families compare.
+pub(super) fn common(left: &Family, right: &Family) -> Option<Form> {
+    use Family::{
+        Binary, Boolean, Date, Decimal, Double, Float, Integer, String, Timestamp, TimestampNtz,
+    };
+    Some(match (left, right) {
+        (Integer, Integer) | (Boolean, Boolean) | (Date, Date) => Form::Integer,
+        (Integer, Decimal { scale }) | (Decimal { scale }, Integer) => Form::Wide(*scale),
+        (Decimal { scale: left }, Decimal { scale: right }) => Form::Wide(*left.max(right)),
+        (Integer | Decimal { .. } | Float | Double, Float | Double)
+        | (Float | Double, Integer | Decimal { .. }) => Form::Float,
+        (Date | Timestamp | TimestampNtz, Date | Timestamp | TimestampNtz) => Form::Micros,
+        (String | Binary, String | Binary) => Form::Bytes,
+        _ => return None,
+    })
+}
+
+/// One literal against another: as the one row of a column that has the first one's type.
+pub(super) fn compare_literals(left: &Literal, op: Op, right: &Literal) -> Result<Option<bool>> {
+    let (family, values): (Family, ArrayRef) = match left {
+        Literal::Null if *right == Literal::Null => {
+            return Ok((op == Op::NullSafeEq).then_some(true));
+        }
+        Literal::Null => return compare_literals(right, op.flipped(), left),
+        // a text takes the other's type
+        Literal::String(_) if !matches!(right, Literal::String(_) | Literal::Null) => {
+            return compare_literals(right, op.flipped(), left);
+        }
+        Literal::Boolean(value) => (Family::Boolean, Arc::new(BooleanArray::from(vec![*value]))),
+        Literal::Integer(value) => (Family::Integer, Arc::new(Int64Array::from(vec![*value]))),
+        Literal::Decimal(value) => {
+            let data_type = decimal_type(*value);
+            let array = Decimal128Array::from(vec![value.unscaled()]).with_data_type(data_type);
+            let scale = value.scale();
+            (Family::Decimal { scale }, Arc::new(array))
+        }
+        Literal::Double(value) => {
+            let array = arrow_array::Float64Array::from(vec![*value]);
+            (Family::Double, Arc::new(array))
+        }
+        Literal::String(value) => {
+            let array = BinaryArray::from(vec![value.as_bytes()]);
+            (Family::String, Arc::new(array))
+        }
+        Literal::Binary(value) => {
+            let array = BinaryArray::from(vec![value.as_slice()]);
+            (Family::Binary, Arc::new(array))
+        }
+        Literal::Date(days) => {
+            let array = Int64Array::from(vec![i64::from(*days)]);
+            (Family::Date, Arc::new(array))
+        }
+        Literal::Timestamp(micros) => {
+            (Family::Timestamp, Arc::new(Int64Array::from(vec![*micros])))
+        }
+        Literal::TimestampNtz(micros) => (
+            Family::TimestampNtz,
+            Arc::new(Int64Array::from(vec![*micros])),
+        ),
+        Literal::List(_) => {
+            return Err(Error::invalid(
+                "filter.literal",
+                "a list compares with nothing",
+            ));
+        }
+    };
+    let column = BoundColumn {
+        path: vec![left.to_string()],
+        data_type: values.data_type().clone(),
+    };
+    let node = super::with_literal(&(Arc::new(column), family), op, right)?;
+    crate::expr::evaluate::of_one_value(&node, &values)
+}
+
+fn decimal_type(value: Decimal) -> ArrowType {
+    let scale = i8::try_from(value.scale()).unwrap_or(i8::MAX);
+    ArrowType::Decimal128(Decimal::DIGITS, scale)
+}

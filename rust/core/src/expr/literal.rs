@@ -1,0 +1,178 @@
+//! Values written in a predicate.
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+use crate::spec::json::clipped;
+use crate::spec::values::{self, Excess};
+
+/// A value in a predicate, as it was written: it takes the column's type when it is bound.
+#[derive(Clone, Debug)]
+pub enum Literal {
+    /// SQL's `NULL`, Python's `None`.
+    Null,
+    /// True or false.
+    Boolean(bool),
+    /// A whole number.
+    Integer(i64),
+    /// An exact number; whole numbers beyond 64 bits too.
+    Decimal(Decimal),
+    /// A binary floating-point number.
+    Double(f64),
+    /// Text.
+    String(String),
+    /// Bytes.
+    Binary(Vec<u8>),
+    /// Days since 1970-01-01.
+    Date(i32),
+    /// Microseconds since 1970-01-01T00:00:00 UTC.
+    Timestamp(i64),
+    /// Microseconds since 1970-01-01T00:00:00 on a clock without zone.
+    TimestampNtz(i64),
+    /// Several values, for `in` and `not in`.
+    List(Vec<Literal>),
+}
+
+/// An exact number of at most 38 digits, with the scale that it was written with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decimal {
+    value: i128,
+    scale: u8,
+}
+
+impl Decimal {
+    /// Digits of the largest decimal.
+    pub(super) const DIGITS: u8 = 38;
+
+    /// Reads `-12.50`, `1E+3` and the like; `None` where it is no number, or has too many digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+            None => (text, 0),
+        };
+        let fraction = mantissa
+            .split_once('.')
+            .map_or(0, |(_, fraction)| fraction.len());
+        let scale = i64::try_from(fraction).ok()? - i64::from(exponent);
+        let scale = u8::try_from(scale.max(0)).ok()?;
+        Self::with_scale(text, scale, Excess::Refuse)
+    }
+
+    /// Reads a number to a scale.
+    pub(super) fn with_scale(text: &str, scale: u8, excess: Excess) -> Option<Self> {
+        if scale > Self::DIGITS {
+            return None;
+        }
+        let value = values::decimal(text, Self::DIGITS, i8::try_from(scale).ok()?, excess)?;
+        Some(Self { value, scale })
+    }
+
+    /// The digits without the point: `1250` for `12.50`.
+    pub fn unscaled(self) -> i128 {
+        self.value
+    }
+
+    /// Digits after the point.
+    pub fn scale(self) -> u8 {
+        self.scale
+    }
+
+    /// The number without its fraction.
+    pub(super) fn truncated(self) -> i128 {
+        self.value / power_of_ten(self.scale)
+    }
+
+    /// The nearest floating-point number.
+    pub(super) fn to_f64(self) -> f64 {
+        self.to_string().parse().unwrap_or(f64::NAN)
+    }
+}
+
+/// Ten to a power of at most 38.
+pub(super) fn power_of_ten(exponent: u8) -> i128 {
+    10i128.checked_pow(u32::from(exponent)).unwrap_or(i128::MAX)
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.value < 0 { "-" } else { "" };
+        let digits = self.value.unsigned_abs();
+        if self.scale == 0 {
+            return write!(f, "{sign}{digits}");
+        }
+        let unit = power_of_ten(self.scale).unsigned_abs();
+        let width = usize::from(self.scale);
+        write!(f, "{sign}{}.{:0width$}", digits / unit, digits % unit)
+    }
+}
+
+impl Literal {
+    /// A whole number of any length that a decimal can hold, or an exact one with a fraction.
+    ///
+    /// # Errors
+    ///
+    /// `filter.literal` where the text is no number, or has more than 38 digits.
+    pub fn number(text: &str) -> Result<Self> {
+        let text = text.trim();
+        if let Ok(value) = text.parse() {
+            return Ok(Self::Integer(value));
+        }
+        Self::decimal(text)
+    }
+
+    /// An exact number.
+    ///
+    /// # Errors
+    ///
+    /// `filter.literal` where the text is no number, or has more than 38 digits.
+    pub fn decimal(text: &str) -> Result<Self> {
+        Decimal::parse(text.trim())
+            .map(Self::Decimal)
+            .ok_or_else(|| {
+                let shown = clipped(text);
+                let message = format!(
+                    "{shown} is no decimal number of at most 38 digits: write fewer digits, or a \
+                 floating-point number"
+                );
+                Error::invalid("filter.literal", message)
+            })
+    }
+
+    /// What kind of value this is, for messages.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Boolean(_) => "a boolean",
+            Self::Integer(_) | Self::Decimal(_) | Self::Double(_) => "a number",
+            Self::String(_) => "a text",
+            Self::Binary(_) => "bytes",
+            Self::Date(_) => "a date",
+            Self::Timestamp(_) | Self::TimestampNtz(_) => "a timestamp",
+            Self::List(_) => "a list",
+        }
+    }
+}
+
+/// Floating-point numbers are equal where their bits are, so that equal predicates do the same.
+impl PartialEq for Literal {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Boolean(left), Self::Boolean(right)) => left == right,
+            (Self::Integer(left), Self::Integer(right))
+            | (Self::Timestamp(left), Self::Timestamp(right))
+            | (Self::TimestampNtz(left), Self::TimestampNtz(right)) => left == right,
+            (Self::Decimal(left), Self::Decimal(right)) => left == right,
+            (Self::Double(left), Self::Double(right)) => {
+                left.to_bits() == right.to_bits() || (left.is_nan() && right.is_nan())
+            }
+            (Self::String(left), Self::String(right)) => left == right,
+            (Self::Binary(left), Self::Binary(right)) => left == right,
+            (Self::Date(left), Self::Date(right)) => left == right,
+            (Self::List(left), Self::List(right)) => left == right,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Literal {}

@@ -1,0 +1,37 @@
+//! Predicates over columns: parsed, bound to a schema, evaluated on rows and on bounds of rows.
+//!
+//! A [`Predicate`] comes from SQL text or from tuples and knows no types. [`Predicate::bind`] finds
+//! its columns in a schema and makes the types agree, as Spark does. A [`BoundPredicate`] then says of
+//! each row whether it is true, false or unknown, and of each file, row group or page whether any of
+//! its rows can be true. Nothing here knows where rows or bounds come from.
+//!
+//! Texts may come from anywhere: length and nesting are bounded, so that predicates may be walked,
+//! printed and dropped by plain recursion.
+
+mod bind;
+mod bounds;
+mod evaluate;
+mod in_list;
+mod like;
+mod literal;
+mod node;
+mod normal;
+mod parse;
+mod possible;
+mod predicate;
+mod print;
+mod tuples;
+
+pub use bounds::{Bounds, ColumnBounds};
+pub use literal::{Decimal, Literal};
+pub use node::{BoundColumn, BoundPredicate};
+pub use predicate::Predicate;
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice
+)]
+mod tests;

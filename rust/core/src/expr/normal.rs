@@ -1,0 +1,143 @@
+//! Columns brought into one of few forms, whose natural order is Spark's.
+//!
+//! Whole numbers, dates, timestamps and booleans become 64-bit integers; floating-point numbers
+//! become integers of the same order, with one zero and one `NaN`, greater than all else; texts
+//! become their bytes. Every form keeps the order of the values, so that bounds may take it too.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+};
+use arrow_array::{Array, ArrayRef, BinaryArray, Decimal128Array, Int64Array};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType, TimeUnit};
+
+use crate::error::{Error, Result};
+use crate::expr::node::BoundColumn;
+
+/// A form that values are compared in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// 64-bit integers.
+    Integer,
+    /// Any number, as a floating-point number, as the integer of [`key`].
+    Float,
+    /// Decimals as they are.
+    Decimal,
+    /// Any exact number, as a decimal of 76 digits with this scale.
+    Wide(u8),
+    /// Dates and timestamps in microseconds.
+    Micros,
+    /// Texts and bytes.
+    Bytes,
+}
+
+/// The key of `NaN`: greater than all others.
+pub(super) const NAN_KEY: i64 = key(f64::NAN);
+
+/// An integer for each number, in Spark's order: `-0.0` is `0.0`, `NaN` is one and the greatest.
+pub(super) const fn key(value: f64) -> i64 {
+    let value = if value.is_nan() {
+        f64::NAN.abs()
+    } else if value == 0.0 {
+        0.0
+    } else {
+        value
+    };
+    let bits = value.to_bits() as i64;
+    // Below zero the larger number has the smaller bits.
+    bits ^ (((bits >> 63) as u64) >> 1) as i64
+}
+
+impl Form {
+    /// The values of a column in this form.
+    pub(super) fn of(self, values: &ArrayRef, column: &BoundColumn) -> Result<ArrayRef> {
+        self.convert(values, &column.data_type).map_err(|cause| {
+            let message = format!(
+                "the column {} has values of type {} where the schema has {}: the filter cannot be \
+                 applied",
+                column.path.join("."),
+                values.data_type(),
+                column.data_type
+            );
+            Error::invalid("filter.values", message).because(cause)
+        })
+    }
+
+    fn convert(self, values: &ArrayRef, expected: &DataType) -> Result<ArrayRef, ArrowError> {
+        let values = if values.data_type() == expected {
+            Arc::clone(values)
+        } else {
+            cast(values, expected)?
+        };
+        Ok(match self {
+            Self::Integer => integers(&values)?,
+            Self::Float => {
+                let values = cast(&values, &DataType::Float64)?;
+                Arc::new(
+                    values
+                        .as_primitive::<Float64Type>()
+                        .unary::<_, Int64Type>(key),
+                )
+            }
+            Self::Decimal => values,
+            Self::Wide(scale) => {
+                let scale = i8::try_from(scale).unwrap_or(i8::MAX);
+                cast(&values, &DataType::Decimal256(76, scale))?
+            }
+            Self::Micros => match values.data_type() {
+                DataType::Date32 => {
+                    let micros = |days| i64::from(days).saturating_mul(86_400_000_000);
+                    let days = values.as_primitive::<Date32Type>();
+                    Arc::new(days.unary::<_, Int64Type>(micros))
+                }
+                _ => integers(&values)?,
+            },
+            Self::Bytes => cast(&values, &DataType::Binary)?,
+        })
+    }
+}
+
+fn integers(values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let wide: Int64Array = match values.data_type() {
+        DataType::Int64 => return Ok(Arc::clone(values)),
+        DataType::Int32 => values.as_primitive::<Int32Type>().unary(i64::from),
+        DataType::Int16 => values.as_primitive::<Int16Type>().unary(i64::from),
+        DataType::Int8 => values.as_primitive::<Int8Type>().unary(i64::from),
+        DataType::Date32 => values.as_primitive::<Date32Type>().unary(i64::from),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            use arrow_array::types::TimestampMicrosecondType;
+            values
+                .as_primitive::<TimestampMicrosecondType>()
+                .reinterpret_cast::<Int64Type>()
+        }
+        _ => return cast(values, &DataType::Int64),
+    };
+    Ok(Arc::new(wide))
+}
+
+fn odd(values: &ArrayRef) -> Error {
+    let message = format!("values of type {} have no order here", values.data_type());
+    Error::invalid("filter.values", message)
+}
+
+/// Values that are 64-bit integers in their form.
+pub(super) fn as_integers(values: &ArrayRef) -> Result<&Int64Array> {
+    values
+        .as_primitive_opt::<Int64Type>()
+        .ok_or_else(|| odd(values))
+}
+
+/// Values that are decimals in their form.
+pub(super) fn as_decimals(values: &ArrayRef) -> Result<&Decimal128Array> {
+    values
+        .as_primitive_opt::<Decimal128Type>()
+        .ok_or_else(|| odd(values))
+}
+
+/// Values that are bytes in their form.
+pub(super) fn as_bytes(values: &ArrayRef) -> Result<&BinaryArray> {
+    values.as_binary_opt::<i32>().ok_or_else(|| odd(values))
+}

@@ -1,0 +1,163 @@
+//! A predicate as it was written: names and values without types.
+
+use crate::error::{Error, Result};
+use crate::expr::literal::Literal;
+use crate::expr::parse;
+use crate::expr::print::text_length;
+
+/// Bytes that a predicate's text may have.
+pub(super) const MAX_TEXT: usize = 4 << 20;
+/// Levels of parentheses and `NOT` inside each other.
+pub(super) const MAX_DEPTH: usize = 100;
+
+/// A condition on rows, not yet bound to a schema.
+///
+/// It prints as SQL text that parses to an equal predicate: that text is also how it travels between
+/// processes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Predicate {
+    pub(super) root: Expr,
+}
+
+/// A condition. Nests at most a little deeper than [`MAX_DEPTH`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Expr {
+    /// A boolean column, or a literal.
+    Value(Operand),
+    Compare(Operand, Op, Operand),
+    /// All of two or more; none of them is an `And` itself.
+    And(Vec<Expr>),
+    /// One of two or more; none of them is an `Or` itself.
+    Or(Vec<Expr>),
+    Not(Box<Expr>),
+    IsNull(Box<Expr>),
+    /// `IS TRUE`, `IS FALSE`: never null.
+    Is(Box<Expr>, bool),
+    In(Path, Vec<Literal>),
+    Like {
+        column: Path,
+        pattern: String,
+        escape: char,
+    },
+}
+
+/// One side of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Operand {
+    Column(Path),
+    Literal(Literal),
+}
+
+/// A column by the names that lead to it, outermost first.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Path(pub(super) Vec<String>);
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Op {
+    Eq,
+    NotEq,
+    Lt,
+    LtEq,
+    Gt,
+    GtEq,
+    /// `<=>`: null equals null, and the answer is never null.
+    NullSafeEq,
+}
+
+impl Op {
+    /// The operator with its sides exchanged.
+    pub(super) fn flipped(self) -> Self {
+        match self {
+            Self::Lt => Self::Gt,
+            Self::LtEq => Self::GtEq,
+            Self::Gt => Self::Lt,
+            Self::GtEq => Self::LtEq,
+            other => other,
+        }
+    }
+}
+
+impl Expr {
+    /// All of these; conjunctions among them are opened.
+    pub(super) fn all(parts: Vec<Self>) -> Self {
+        Self::join(parts, Self::And, |part| match part {
+            Self::And(inner) => Ok(inner),
+            other => Err(other),
+        })
+    }
+
+    /// One of these; disjunctions among them are opened.
+    pub(super) fn any(parts: Vec<Self>) -> Self {
+        Self::join(parts, Self::Or, |part| match part {
+            Self::Or(inner) => Ok(inner),
+            other => Err(other),
+        })
+    }
+
+    fn join(
+        parts: Vec<Self>,
+        make: fn(Vec<Self>) -> Self,
+        open: fn(Self) -> Result<Vec<Self>, Self>,
+    ) -> Self {
+        let mut flat = Vec::with_capacity(parts.len());
+        for part in parts {
+            match open(part) {
+                Ok(inner) => flat.extend(inner),
+                Err(part) => flat.push(part),
+            }
+        }
+        match <[Self; 1]>::try_from(flat) {
+            Ok([only]) => only,
+            Err(flat) => make(flat),
+        }
+    }
+
+    pub(super) fn negated(self) -> Self {
+        Self::Not(Box::new(self))
+    }
+}
+
+impl Predicate {
+    /// Parses a condition as it stands behind SQL's `WHERE`.
+    ///
+    /// Names may be quoted by backticks and lead into structs by dots; texts are quoted by `'`, with
+    /// `''` for the quote itself and no other escape. Comparisons (`=`, `==`, `<>`, `!=`, `<`, `<=`,
+    /// `>`, `>=`, `<=>`), `AND`, `OR`, `NOT`, `IS [NOT] NULL`, `TRUE`, `FALSE` and `DISTINCT FROM`,
+    /// `IN`, `BETWEEN`, `LIKE` with `ESCAPE`, `isnull`, `isnotnull`, `isnan`, `startswith`, literals
+    /// with a type (`DATE '2026-01-31'`, `X'00ff'`, `1.5D`) and `CAST` of a literal.
+    ///
+    /// # Errors
+    ///
+    /// Invalid: `filter.syntax` with the place marked, `filter.unsupported` with the name of what is
+    /// not supported, `filter.literal` for an impossible value, `filter.too_long`, `filter.too_deep`.
+    pub fn parse_sql(text: &str) -> Result<Self> {
+        parse::parse(text).map(|root| Self { root })
+    }
+
+    /// Both conditions.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            root: Expr::all(vec![self.root, other.root]),
+        }
+    }
+
+    /// Refuses what would not parse from its own text.
+    pub(super) fn checked(self) -> Result<Self> {
+        if text_length(&self) > MAX_TEXT {
+            return Err(too_long());
+        }
+        Ok(self)
+    }
+}
+
+pub(super) fn too_long() -> Error {
+    Error::invalid(
+        "filter.too_long",
+        format!(
+            "the filter is longer than {} MiB as text: filter by fewer values at once",
+            MAX_TEXT >> 20
+        ),
+    )
+}

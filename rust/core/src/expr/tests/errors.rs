@@ -1,0 +1,350 @@
+//! What is refused, and how.
+
+use proptest::prelude::*;
+
+use super::{schema, sql, tuple};
+use crate::expr::{Literal, Predicate};
+
+fn refused(text: &str) -> (&'static str, String) {
+    let error = match Predicate::parse_sql(text) {
+        Ok(predicate) => panic!("{text} became {predicate}"),
+        Err(error) => error,
+    };
+    assert_eq!(error.kind(), crate::error::ErrorKind::InvalidArgument);
+    (error.code(), error.to_string())
+}
+
+#[test]
+fn a_caret_marks_the_place() {
+    for (text, expected) in [
+        (
+            "price > )",
+            "the filter does not parse: expected a column or a value, found \")\"\n  price > )\n          ^",
+        ),
+        (
+            "a = 1 AND\n  b = ",
+            "the filter does not parse: expected a column or a value, found the end\n    b = \n        ^",
+        ),
+        (
+            "a = 1 b",
+            "the filter does not parse: expected AND, OR or the end of the filter, found \"b\"\n  a = 1 b\n        ^",
+        ),
+        (
+            "größe IS 5",
+            "the filter does not parse: expected NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM, found \"5\"\n  größe IS 5\n           ^",
+        ),
+    ] {
+        assert_eq!(refused(text), ("filter.syntax", expected.to_owned()));
+    }
+    let (_, message) = refused(&format!("{} AND ) AND x", vec!["a = 1"; 100].join(" AND ")));
+    let lines: Vec<&str> = message.lines().collect();
+    let caret = lines[2].chars().position(|letter| letter == '^').unwrap();
+    assert_eq!(lines[1].chars().nth(caret), Some(')'), "{message}");
+    assert!(lines[1].len() < 120);
+}
+
+#[test]
+fn what_does_not_parse() {
+    for text in [
+        "",
+        " ",
+        "a =",
+        "= 1",
+        "a = 1 AND",
+        "AND a",
+        "(a = 1",
+        "a = 1)",
+        "a IN (1",
+        "a IN (1 2)",
+        "a BETWEEN 1",
+        "a BETWEEN 1 OR 2",
+        "a IS",
+        "a IS NOT",
+        "NOT",
+        "a NOT 1",
+        "a = 'x",
+        "a = `x",
+        "a LIKE 'x' ESCAPE 'xy'",
+        "a LIKE 'x' ESCAPE 1",
+        "a = 1; DROP TABLE t",
+        "a..b = 1",
+        ".a = 1",
+        "a. = 1",
+        "a = b = c",
+        "\"a\" = 1",
+        "a = \"x\"",
+        "a = 1x",
+        "a ? 1",
+        "CAST('1' AS) = a",
+        "isnull(a",
+        "isnull()",
+        "a = {1}",
+        "a = 1 /* x",
+    ] {
+        assert_eq!(refused(text).0, "filter.syntax", "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_supported_is_named() {
+    for (text, named) in [
+        ("a + 1 > 2", "arithmetic (`+`)"),
+        ("2 < a * 3", "arithmetic (`*`)"),
+        ("a || 'x' = 'y'", "arithmetic (`||`)"),
+        ("- a > 2", "`-`|-"),
+        ("upper(s) = 'X'", "upper"),
+        ("a IN (SELECT b FROM t)", "subqueries|SELECT"),
+        ("(SELECT 1) = 1", "subqueries"),
+        ("EXISTS (SELECT 1)", "EXISTS"),
+        ("CASE WHEN a THEN b END", "CASE"),
+        ("s RLIKE 'x'", "RLIKE"),
+        ("s NOT ILIKE 'x'", "ILIKE"),
+        ("a::int = 1", "::"),
+        ("l[0] = 1", "elements"),
+        ("CAST(a AS INT) = 1", "CAST"),
+        ("CAST(1 AS INTERVAL) = a", "INTERVAL"),
+        ("t > INTERVAL '1' DAY", "intervals"),
+        ("(a > 1) = (b > 2)", "comparison of a condition"),
+        ("(a > 1) IN (TRUE)", "IN on anything but a column"),
+        ("s LIKE t", "LIKE with anything but a text"),
+        ("startswith(s, t)", "startswith with"),
+        ("a = 0x10", "0x"),
+        ("a = b'10'", "B'"),
+    ] {
+        let (code, message) = refused(text);
+        assert_eq!(code, "filter.unsupported", "{text}: {message}");
+        assert!(
+            named.split('|').any(|part| message.contains(part)),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn impossible_literals_in_the_text() {
+    for text in [
+        "a = X'123'",
+        "d = DATE '2026-02-30'",
+        "t = TIMESTAMP 'noon'",
+        "a = 1e400",
+        "a = CAST(300 AS TINYINT)",
+        "a = CAST('x' AS INT)",
+        "a = CAST(123.4 AS DECIMAL(3,1))",
+        "s LIKE 'x\\'",
+        "s LIKE 'a!b' ESCAPE '!'",
+        "a = 1234567890123456789012345678901234567890",
+    ] {
+        assert_eq!(refused(text).0, "filter.literal", "{text}");
+    }
+}
+
+#[test]
+fn length_and_depth_are_bounded() {
+    let deep = |levels: usize| format!("{}a = 1{}", "(".repeat(levels), ")".repeat(levels));
+    assert_eq!(sql(&deep(100)), sql("a = 1"));
+    assert_eq!(refused(&deep(101)).0, "filter.too_deep");
+    for text in [
+        deep(200_000),
+        "NOT ".repeat(200_000) + "a",
+        "!".repeat(1_000_000),
+        "(".repeat(1_000_000),
+        "isnull(".repeat(100_000),
+        "a IN (".repeat(100_000),
+        "a = 1 AND (b OR ".repeat(100_000),
+    ] {
+        assert!(matches!(
+            refused(&text).0,
+            "filter.too_deep" | "filter.syntax"
+        ));
+    }
+    assert_eq!(refused(&"a".repeat((4 << 20) + 1)).0, "filter.too_long");
+
+    // Long is not deep.
+    let long = vec!["a = 1 OR NOT b"; 20_000].join(" AND ");
+    let predicate = sql(&long);
+    assert_eq!(sql(&predicate.to_string()), predicate);
+    let bound = predicate
+        .bind(&schema(&[("a", "long"), ("b", "boolean")]))
+        .unwrap();
+    assert_eq!(bound.conjuncts().len(), 1);
+
+    let many = vec![Literal::String("x".repeat(1 << 20)); 5];
+    let error = Predicate::from_dnf(vec![vec![tuple("a", "in", Literal::List(many))]]).unwrap_err();
+    assert_eq!(error.code(), "filter.too_long");
+}
+
+#[test]
+fn odd_tuples() {
+    for (dnf, code) in [
+        (vec![], "filter.empty"),
+        (vec![vec![]], "filter.empty"),
+        (
+            vec![vec![tuple("a", "~", Literal::Integer(1))]],
+            "filter.operator",
+        ),
+        (vec![vec![tuple("a", "<", Literal::Null)]], "filter.literal"),
+        (
+            vec![vec![tuple("a", "=", Literal::List(vec![]))]],
+            "filter.literal",
+        ),
+        (
+            vec![vec![tuple("a", "in", Literal::Integer(1))]],
+            "filter.literal",
+        ),
+        (
+            vec![vec![tuple(
+                "a",
+                "in",
+                Literal::List(vec![Literal::List(vec![])]),
+            )]],
+            "filter.literal",
+        ),
+        (
+            vec![vec![tuple("a.", "=", Literal::Integer(1))]],
+            "filter.syntax",
+        ),
+    ] {
+        assert_eq!(Predicate::from_dnf(dnf).unwrap_err().code(), code);
+    }
+}
+
+const TYPES: [(&str, &str); 12] = [
+    ("id", "long"),
+    ("price", "decimal(10,2)"),
+    ("name", "string"),
+    ("ok", "boolean"),
+    ("day", "date"),
+    ("at", "timestamp"),
+    ("raw", "binary"),
+    ("ratio", "double"),
+    ("nothing", "void"),
+    ("v", "variant"),
+    (
+        "info",
+        r#"{"type":"struct","fields":[{"name":"City","type":"string"}]}"#,
+    ),
+    (
+        "tags",
+        r#"{"type":"array","elementType":"string","containsNull":true}"#,
+    ),
+];
+
+#[test]
+fn columns_and_types_are_checked() {
+    let schema = schema(&TYPES);
+    for (text, code, said) in [
+        ("nmae = 'x'", "filter.column", "did you mean name"),
+        ("info.citi = 'x'", "filter.column", "info.City"),
+        ("info.city.x = 1", "filter.column", "info.City is no struct"),
+        ("tags.element = 1", "filter.column", "tags is no struct"),
+        ("name = 5", "filter.literal", "write '5'"),
+        ("id = 'five'", "filter.literal", "id (integer)"),
+        ("id = TRUE", "filter.literal", "boolean|TRUE"),
+        ("price = 'x'", "filter.literal", "price (decimal)"),
+        ("day = 'tomorrow'", "filter.literal", "day (date)"),
+        ("day = 5", "filter.literal", "day"),
+        ("at = '2026-13-01'", "filter.literal", "at (timestamp)"),
+        ("ok = 'maybe'", "filter.literal", "ok (boolean)"),
+        ("ok = 1", "filter.literal", "ok (boolean)"),
+        ("ratio = 'half'", "filter.literal", "ratio"),
+        ("id IN (1, 'x')", "filter.literal", "'x'"),
+        ("raw = 1", "filter.literal", "raw"),
+        ("name", "filter.type", "only a boolean column"),
+        ("5 OR ok", "filter.type", "not a condition"),
+        ("v = 1", "filter.type", "variant"),
+        ("info = 'x'", "filter.type", "struct"),
+        ("tags = 'x'", "filter.type", "array"),
+        ("id = name", "filter.type", "do not compare"),
+        ("ok = id", "filter.type", "do not compare"),
+        ("id LIKE '1%'", "filter.type", "LIKE takes"),
+    ] {
+        let error = match sql(text).bind(&schema) {
+            Ok(bound) => panic!("{text} became {bound:?}"),
+            Err(error) => error,
+        };
+        assert_eq!(error.code(), code, "{text}: {error}");
+        assert!(
+            said.split('|').any(|part| error.message().contains(part)),
+            "{text}: {error}"
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in ".{0,60}") {
+        let _ = Predicate::parse_sql(&text);
+    }
+
+    #[test]
+    fn no_pieces_of_sql_panic(pieces in proptest::collection::vec(0..PIECES.len(), 0..25)) {
+        let text: Vec<&str> = pieces.iter().map(|piece| PIECES[*piece]).collect();
+        for text in [text.join(" "), text.concat()] {
+            if let Ok(predicate) = Predicate::parse_sql(&text) {
+                prop_assert_eq!(&sql(&predicate.to_string()), &predicate);
+                let _ = predicate.bind(&schema(&TYPES));
+            }
+        }
+    }
+}
+
+const PIECES: [&str; 58] = [
+    "a",
+    "id",
+    "name",
+    "`a b`",
+    ".",
+    "=",
+    "==",
+    "<",
+    "<=",
+    ">=",
+    "<>",
+    "!=",
+    "<=>",
+    "!",
+    "AND",
+    "OR",
+    "NOT",
+    "IS",
+    "NULL",
+    "TRUE",
+    "FALSE",
+    "IN",
+    "(",
+    ")",
+    ",",
+    "BETWEEN",
+    "LIKE",
+    "ESCAPE",
+    "'x'",
+    "'%'",
+    "''",
+    "'",
+    "`",
+    "\"",
+    "1",
+    "-1",
+    "1.5",
+    "1e5",
+    "D",
+    "BD",
+    "L",
+    "DATE",
+    "'2020-01-01'",
+    "TIMESTAMP",
+    "X'00'",
+    "CAST",
+    "AS",
+    "INT",
+    "DECIMAL(3,1)",
+    "isnan",
+    "isnull",
+    "startswith",
+    "DISTINCT",
+    "FROM",
+    "+",
+    "--",
+    "/*",
+    "\u{10FFFF}",
+];

@@ -1,0 +1,272 @@
+//! Predicates on bounds, case by case: what is kept, and that no more than that is.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
+
+use super::{bound, schema};
+use crate::error::Result;
+use crate::expr::{BoundColumn, Bounds, ColumnBounds};
+
+struct Known(usize, HashMap<&'static str, Bounds>);
+
+impl ColumnBounds for Known {
+    fn len(&self) -> usize {
+        self.0
+    }
+
+    fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
+        Ok(self.1.get(column.path.join(".").as_str()).cloned())
+    }
+}
+
+/// Which units are kept, as letters: kept or skipped.
+fn kept(text: &str, types: &[(&str, &str)], bounds: &Known) -> String {
+    let kept = bound(text, &schema(types)).may_match(bounds).unwrap();
+    let letter = |keep| if keep { 'k' } else { '-' };
+    kept.iter().map(letter).collect()
+}
+
+fn counts(values: &[Option<i64>]) -> Option<Int64Array> {
+    Some(Int64Array::from(values.to_vec()))
+}
+
+#[test]
+fn numbers() {
+    // 0..9, 10..19, only 5, unknown above, unknown below, all null, some nulls, crossed
+    let column = Bounds {
+        min: Some(Arc::new(Int64Array::from(vec![
+            Some(0),
+            Some(10),
+            Some(5),
+            Some(0),
+            None,
+            None,
+            Some(0),
+            Some(9),
+        ]))),
+        max: Some(Arc::new(Int64Array::from(vec![
+            Some(9),
+            Some(19),
+            Some(5),
+            None,
+            Some(9),
+            None,
+            Some(9),
+            Some(0),
+        ]))),
+        null_count: counts(&[
+            Some(0),
+            Some(0),
+            Some(0),
+            Some(0),
+            Some(0),
+            Some(7),
+            Some(3),
+            None,
+        ]),
+        num_rows: counts(&[Some(7); 8]),
+        covers_nan: false,
+    };
+    let bounds = Known(8, [("v", column)].into());
+    for (text, expected) in [
+        ("v = 5", "k-kkk-kk"),
+        ("v <> 5", "kk-kk-kk"),
+        ("NOT v = 5", "kk-kk-kk"),
+        ("v < 10", "k-kkk-kk"),
+        ("v <= 10", "kkkkk-kk"),
+        ("v > 9", "-k-k---k"),
+        ("v >= 9", "kk-kk-kk"),
+        ("9 <= v", "kk-kk-kk"),
+        ("NOT v >= 9", "k-kkk-kk"),
+        ("v < 0", "----k--k"),
+        ("v IS NULL", "-----kkk"),
+        ("v IS NOT NULL", "kkkkk-kk"),
+        ("v <=> NULL", "-----kkk"),
+        ("v <=> 5", "k-kkk-kk"),
+        ("NOT v <=> 5", "kk-kkkkk"),
+        ("(v = 5) IS NULL", "-----kkk"),
+        ("v = NULL", "--------"),
+        ("v IN (5, 25)", "k-kkk-kk"),
+        ("v IN (-1, 12)", "-k-kk--k"),
+        ("v NOT IN (5, 25)", "kk-kk-kk"),
+        ("v NOT IN (5, NULL)", "--------"),
+        ("v IN (5, NULL)", "k-kkk-kk"),
+        ("v = 5.5", "--------"),
+        ("v <> 5.5", "kkkkk-kk"),
+        ("v > 9.5", "-k-k---k"),
+        ("v > 9.5D", "-k-k---k"),
+        ("v < 1000000000000000000000", "kkkkk-kk"),
+        ("v > 1000000000000000000000", "--------"),
+        ("v = 5 AND v IS NULL", "------kk"),
+        ("v = 5 OR v IS NULL", "k-kkkkkk"),
+        ("v > 9 OR w = 3", "kkkkkkkk"),
+        ("v > 9 AND w = 3", "-k-k---k"),
+        ("NOT (v > 9 OR w = 3)", "k-kkk-kk"),
+        ("NOT (v > 9 AND w = 3)", "kkkkkkkk"),
+        ("TRUE", "kkkkkkkk"),
+        ("FALSE OR NULL", "--------"),
+        ("v < w", "kkkkk-kk"),
+        ("v <> v", "kk-kk-kk"),
+    ] {
+        assert_eq!(
+            kept(text, &[("v", "long"), ("w", "long")], &bounds),
+            expected,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn counts_that_are_missing_or_odd() {
+    let column = Bounds {
+        null_count: counts(&[None, Some(0), Some(5), Some(5), Some(9), Some(-1), Some(0)]),
+        num_rows: counts(&[Some(5), None, None, Some(5), Some(5), Some(5), Some(0)]),
+        ..Bounds::default()
+    };
+    let bounds = Known(7, [("v", column)].into());
+    for (text, expected) in [
+        ("v IS NULL", "k-kkkk-"),
+        ("v IS NOT NULL", "kkk-kk-"),
+        ("v = 1", "kkk-kk-"),
+    ] {
+        assert_eq!(kept(text, &[("v", "long")], &bounds), expected, "{text}");
+    }
+}
+
+/// Writers differ in what they do with NaN, and NaN is greater than all else.
+#[test]
+fn nan_may_be_there() {
+    let column = |covers_nan| {
+        // 1..3, 3 alone, NaN in the bounds
+        let min = Float64Array::from(vec![1.0, 3.0, 1.0]);
+        let max = Float64Array::from(vec![3.0, 3.0, f64::NAN]);
+        let bounds = Bounds {
+            min: Some(Arc::new(min)),
+            max: Some(Arc::new(max)),
+            null_count: counts(&[Some(0); 3]),
+            num_rows: counts(&[Some(2); 3]),
+            covers_nan,
+        };
+        Known(3, [("x", bounds)].into())
+    };
+    for (text, unsure, sure) in [
+        ("x > 5", "kkk", "--k"),
+        ("x >= 3", "kkk", "kkk"),
+        ("x < 1", "---", "---"),
+        ("x < 2", "k-k", "k-k"),
+        ("x = 5", "--k", "--k"),
+        ("x <> 3", "kkk", "k-k"),
+        ("isnan(x)", "kkk", "--k"),
+        ("NOT isnan(x)", "kkk", "kkk"),
+        ("x IN (0, 5)", "--k", "--k"),
+        ("x NOT IN (3)", "kkk", "k-k"),
+        ("x IN (CAST('NaN' AS DOUBLE))", "kkk", "--k"),
+        ("x > y", "kkk", "kkk"),
+        ("x < -0.0D", "---", "---"),
+    ] {
+        let types = [("x", "double"), ("y", "double")];
+        assert_eq!(kept(text, &types, &column(false)), unsure, "{text}");
+        assert_eq!(kept(text, &types, &column(true)), sure, "{text}");
+    }
+}
+
+#[test]
+fn texts_with_cut_bounds() {
+    let min = vec![Some("abc"), Some("b"), Some("ab"), Some(""), None];
+    let max = vec![
+        Some("abc"),
+        Some("c\u{7F}"),
+        Some("ab\u{10FFFF}"),
+        Some("zz"),
+        Some("b"),
+    ];
+    let column = Bounds {
+        min: Some(Arc::new(StringArray::from(min))),
+        max: Some(Arc::new(StringArray::from(max))),
+        null_count: counts(&[Some(0); 5]),
+        num_rows: counts(&[Some(2); 5]),
+        covers_nan: false,
+    };
+    let bounds = Known(5, [("s", column)].into());
+    for (text, expected) in [
+        ("s = 'abc'", "k-kkk"),
+        ("s LIKE 'abc'", "k-kkk"),
+        ("s LIKE 'ab%'", "k-kkk"),
+        ("s NOT LIKE 'ab%'", "-k-kk"),
+        ("s LIKE 'c%'", "-k-k-"),
+        ("s LIKE 'b%'", "-k-kk"),
+        ("s LIKE '%c'", "kkkkk"),
+        ("s LIKE 'x%y'", "---k-"),
+        ("s LIKE '%'", "kkkkk"),
+        ("s NOT LIKE '%'", "-----"),
+        ("s NOT LIKE 'abc'", "-kkkk"),
+        ("startswith(s, 'd')", "---k-"),
+        ("s LIKE 'a_c'", "k-kkk"),
+        ("s > 'cc'", "-k-k-"),
+        ("s > 'd'", "---k-"),
+        ("s >= 'c' AND s < 'd'", "-k-k-"),
+    ] {
+        assert_eq!(kept(text, &[("s", "string")], &bounds), expected, "{text}");
+    }
+}
+
+#[test]
+fn partition_columns_decide() {
+    let values: ArrayRef = Arc::new(BooleanArray::from(vec![Some(true), Some(false), None]));
+    let flag = Bounds {
+        min: Some(Arc::clone(&values)),
+        max: Some(values),
+        null_count: counts(&[Some(0), Some(0), Some(1)]),
+        num_rows: counts(&[Some(1); 3]),
+        covers_nan: true,
+    };
+    let bounds = Known(3, [("b", flag)].into());
+    for (text, expected) in [
+        ("b", "k--"),
+        ("NOT b", "-k-"),
+        ("b IS NULL", "--k"),
+        ("b = FALSE", "-k-"),
+        ("b IS NOT TRUE", "-kk"),
+        ("b IS FALSE OR b", "kk-"),
+        ("b <> TRUE", "-k-"),
+    ] {
+        assert_eq!(kept(text, &[("b", "boolean")], &bounds), expected, "{text}");
+    }
+}
+
+#[test]
+fn columns_against_columns() {
+    let bounds_of = |values: [(i64, i64); 3]| Bounds {
+        min: Some(Arc::new(Int64Array::from_iter_values(
+            values.map(|(min, _)| min),
+        ))),
+        max: Some(Arc::new(Int64Array::from_iter_values(
+            values.map(|(_, max)| max),
+        ))),
+        null_count: counts(&[Some(0), Some(0), Some(1)]),
+        num_rows: counts(&[Some(4); 3]),
+        covers_nan: false,
+    };
+    let left = bounds_of([(0, 5), (7, 7), (9, 12)]);
+    let right = bounds_of([(5, 9), (7, 7), (1, 3)]);
+    let bounds = Known(3, [("v", left), ("w", right)].into());
+    for (text, expected) in [
+        ("v = w", "kk-"),
+        ("v <> w", "k-k"),
+        ("v < w", "k--"),
+        ("v <= w", "kk-"),
+        ("v > w", "--k"),
+        ("v >= w", "kkk"),
+        ("NOT v >= w", "k--"),
+        ("v <=> w", "kkk"),
+        ("(v < w) IS NULL", "--k"),
+    ] {
+        assert_eq!(
+            kept(text, &[("v", "long"), ("w", "long")], &bounds),
+            expected,
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,134 @@
+//! How values of one physical type become values of a logical type without loss.
+//!
+//! Which pairs there are is known from the types alone, so that a file of the wrong type is refused
+//! when it is opened; that one value does not fit (an overflow) shows when it is read.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, new_null_array};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{ArrowError, DataType as ArrowType, TimeUnit};
+
+use crate::spec::schema::PrimitiveType;
+
+/// How one leaf becomes logical.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Cast {
+    /// As it is.
+    Keep,
+    /// Arrow's own cast to this type; a value that does not fit is an error.
+    Arrow(ArrowType),
+    /// From this unit to microseconds, rounded down, in this type.
+    Micros(TimeUnit, ArrowType),
+    /// Midnight of each day.
+    Midnight(ArrowType),
+    /// Nothing but nulls.
+    Nulls(ArrowType),
+}
+
+impl Cast {
+    /// The way from `physical` to `logical`; `None` when there is none.
+    pub(super) fn new(physical: &ArrowType, logical: &PrimitiveType) -> Option<Self> {
+        use ArrowType as A;
+        use PrimitiveType as L;
+        let target = logical.arrow_type();
+        // the logical type is unknown, or the physical one
+        if target == A::Null || *physical == A::Null {
+            return Some(Self::Nulls(target));
+        }
+        if *physical == target {
+            return Some(Self::Keep);
+        }
+        let possible = match (logical, physical) {
+            // Parquet has no integers below 32 bits: some writers leave the width out
+            (L::Byte | L::Short, A::Int8 | A::Int16 | A::Int32 | A::UInt8 | A::UInt16) => true,
+            (L::Integer, A::Int8 | A::Int16 | A::UInt8 | A::UInt16 | A::UInt32) => true,
+            (L::Long, A::Int8 | A::Int16 | A::Int32 | A::UInt8 | A::UInt16 | A::UInt32) => true,
+            (L::Long, A::UInt64) => true,
+            (L::Float, A::Float16) => true,
+            (L::Double, A::Float16 | A::Float32) => true,
+            (L::Double, A::Int8 | A::Int16 | A::Int32 | A::UInt8 | A::UInt16 | A::UInt32) => true,
+            (L::Decimal { precision, scale }, A::Decimal128(from, digits))
+            | (L::Decimal { precision, scale }, A::Decimal256(from, digits)) => {
+                let whole = i16::from(*precision) - i16::from(*scale);
+                let digits = i16::from(*digits);
+                i16::from(*scale) >= digits && whole >= i16::from(*from) - digits
+            }
+            (L::Decimal { precision, scale }, integer) => {
+                let whole = precision.saturating_sub(*scale);
+                match integer {
+                    A::Int8 | A::UInt8 => whole >= 3,
+                    A::Int16 | A::UInt16 => whole >= 5,
+                    A::Int32 | A::UInt32 => whole >= 10,
+                    A::Int64 | A::UInt64 => whole >= 20,
+                    _ => false,
+                }
+            }
+            (L::String, A::Binary) => true,
+            (L::Binary | L::Geometry { .. } | L::Geography { .. }, A::Utf8) => true,
+            (L::Binary | L::Geometry { .. } | L::Geography { .. }, A::FixedSizeBinary(_)) => true,
+            (L::Date, A::Int32) => true,
+            (L::IntervalYearMonth, A::Int32) | (L::IntervalDayTime, A::Int64) => true,
+            (L::Timestamp | L::TimestampNtz, A::Timestamp(unit, _)) => {
+                return Some(Self::Micros(*unit, target));
+            }
+            (L::TimestampNtz, A::Date32) => return Some(Self::Midnight(target)),
+            _ => false,
+        };
+        possible.then_some(Self::Arrow(target))
+    }
+
+    /// These values in the logical type.
+    pub(super) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        match self {
+            Self::Keep => Ok(Arc::clone(array)),
+            Self::Nulls(target) => Ok(new_null_array(target, array.len())),
+            Self::Arrow(target) => {
+                let options = CastOptions {
+                    safe: false,
+                    ..CastOptions::default()
+                };
+                cast_with_options(array, target, &options)
+            }
+            Self::Micros(unit, target) => micros(array, *unit, target),
+            Self::Midnight(target) => {
+                const DAY: i64 = 86_400_000_000;
+                let days = array.as_primitive_opt::<Date32Type>().ok_or_else(odd)?;
+                let micros: PrimitiveArray<TimestampMicrosecondType> =
+                    days.try_unary(|day| times(i64::from(day), DAY))?;
+                Ok(Arc::new(micros.with_data_type(target.clone())))
+            }
+        }
+    }
+}
+
+fn micros(array: &ArrayRef, unit: TimeUnit, target: &ArrowType) -> Result<ArrayRef, ArrowError> {
+    let micros: PrimitiveArray<TimestampMicrosecondType> = match unit {
+        TimeUnit::Microsecond => array.as_primitive_opt().ok_or_else(odd)?.clone(),
+        TimeUnit::Millisecond => array
+            .as_primitive_opt::<TimestampMillisecondType>()
+            .ok_or_else(odd)?
+            .try_unary(|millis| times(millis, 1000))?,
+        TimeUnit::Nanosecond => array
+            .as_primitive_opt::<TimestampNanosecondType>()
+            .ok_or_else(odd)?
+            .unary(|nanos| nanos.div_euclid(1000)),
+        TimeUnit::Second => return Err(odd()), // Parquet has no such unit
+    };
+    Ok(Arc::new(micros.with_data_type(target.clone())))
+}
+
+fn times(value: i64, factor: i64) -> Result<i64, ArrowError> {
+    value.checked_mul(factor).ok_or_else(|| {
+        let message = format!("{value} times {factor} does not fit into 64 bits");
+        ArrowError::ArithmeticOverflow(message)
+    })
+}
+
+fn odd() -> ArrowError {
+    ArrowError::SchemaError("the Parquet reader gave another type than it said".to_owned())
+}

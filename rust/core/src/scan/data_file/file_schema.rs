@@ -1,0 +1,187 @@
+//! The columns of one Parquet file as a tree, with the numbers of their leaves.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
+use parquet::basic::Type as PhysicalType;
+use parquet::schema::types::SchemaDescriptor;
+
+use crate::error::{Error, Result};
+use crate::spec::schema::MAX_TYPE_DEPTH;
+
+/// One physical column or a part of one.
+#[derive(Debug)]
+pub(super) struct FileNode {
+    pub(super) name: String,
+    pub(super) id: Option<i64>,
+    /// What the reader gives for it when all of it is read.
+    pub(super) data_type: ArrowType,
+    /// Of the whole subtree, counted in file order.
+    pub(super) leaves: Range<usize>,
+    /// Parts of a struct; the element of a list; key and value of a map.
+    pub(super) children: Vec<FileNode>,
+}
+
+/// All columns of a file.
+#[derive(Debug)]
+pub(super) struct FileSchema {
+    pub(super) roots: Vec<FileNode>,
+    pub(super) has_ids: bool,
+}
+
+impl FileSchema {
+    pub(super) fn new(schema: &Schema, parquet: &SchemaDescriptor) -> Result<Self> {
+        let mut walk = Walk {
+            leaves: 0,
+            has_ids: false,
+        };
+        let fields = schema.fields().iter();
+        let roots: Vec<_> = fields
+            .map(|field| walk.node(field, 0))
+            .collect::<Result<_>>()?;
+        if walk.leaves != parquet.num_columns() {
+            let message = "the Parquet schema has columns that have no type in Arrow";
+            return Err(Error::corrupt("data.footer", message));
+        }
+        Ok(Self {
+            roots,
+            has_ids: walk.has_ids,
+        })
+    }
+}
+
+struct Walk {
+    leaves: usize,
+    has_ids: bool,
+}
+
+impl Walk {
+    fn node(&mut self, field: &Field, depth: usize) -> Result<FileNode> {
+        if depth > MAX_TYPE_DEPTH {
+            let message = format!("the Parquet schema nests deeper than {MAX_TYPE_DEPTH} levels");
+            return Err(Error::corrupt("data.footer", message));
+        }
+        let first = self.leaves;
+        let children = match parts(field.data_type()) {
+            Some(parts) => {
+                let parts = parts.iter().map(|part| self.node(part, depth + 1));
+                parts.collect::<Result<Vec<_>>>()?
+            }
+            None => {
+                self.leaves += 1;
+                Vec::new()
+            }
+        };
+        let id = field.metadata().get(PARQUET_FIELD_ID_META_KEY);
+        let id = id.and_then(|id| id.parse().ok());
+        self.has_ids |= id.is_some();
+        Ok(FileNode {
+            name: field.name().clone(),
+            id,
+            data_type: field.data_type().clone(),
+            leaves: first..self.leaves,
+            children,
+        })
+    }
+}
+
+/// What a nested type consists of.
+fn parts(data_type: &ArrowType) -> Option<Vec<FieldRef>> {
+    match data_type {
+        ArrowType::Struct(fields) => Some(fields.iter().cloned().collect()),
+        ArrowType::List(element)
+        | ArrowType::LargeList(element)
+        | ArrowType::FixedSizeList(element, _) => Some(vec![Arc::clone(element)]),
+        ArrowType::Map(entries, _) => parts(entries.data_type()),
+        _ => None,
+    }
+}
+
+/// The same schema with 96-bit timestamps in microseconds, which hold every date that they can;
+/// `None` when there are none. Arrow's default, nanoseconds, ends in the year 2262.
+pub(super) fn int96_in_micros(schema: &Schema, parquet: &SchemaDescriptor) -> Option<SchemaRef> {
+    let is_int96 = |leaf: usize| {
+        leaf < parquet.num_columns() && parquet.column(leaf).physical_type() == PhysicalType::INT96
+    };
+    if !(0..parquet.num_columns()).any(is_int96) {
+        return None;
+    }
+    let mut leaf = 0;
+    let fields = schema.fields().iter();
+    let fields: Fields = fields
+        .map(|field| hinted(field, &mut leaf, &is_int96))
+        .collect();
+    Some(Arc::new(Schema::new_with_metadata(
+        fields,
+        schema.metadata().clone(),
+    )))
+}
+
+fn hinted(field: &FieldRef, leaf: &mut usize, is_int96: &dyn Fn(usize) -> bool) -> FieldRef {
+    let data_type = match field.data_type() {
+        ArrowType::Struct(parts) => ArrowType::Struct(
+            parts
+                .iter()
+                .map(|part| hinted(part, leaf, is_int96))
+                .collect(),
+        ),
+        ArrowType::List(element) => ArrowType::List(hinted(element, leaf, is_int96)),
+        ArrowType::LargeList(element) => ArrowType::LargeList(hinted(element, leaf, is_int96)),
+        ArrowType::FixedSizeList(element, size) => {
+            ArrowType::FixedSizeList(hinted(element, leaf, is_int96), *size)
+        }
+        ArrowType::Map(entries, sorted) => ArrowType::Map(hinted(entries, leaf, is_int96), *sorted),
+        other => {
+            *leaf += 1;
+            if is_int96(*leaf - 1) {
+                ArrowType::Timestamp(TimeUnit::Microsecond, None)
+            } else {
+                other.clone()
+            }
+        }
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
+}
+
+/// Finds columns among siblings by name.
+pub(super) struct Names<'a> {
+    exact: HashMap<&'a str, Found>,
+    lower: HashMap<String, Found>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    One(usize),
+    Many,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(nodes: &'a [FileNode]) -> Self {
+        let mut names = Self {
+            exact: HashMap::with_capacity(nodes.len()),
+            lower: HashMap::with_capacity(nodes.len()),
+        };
+        for (at, node) in nodes.iter().enumerate() {
+            let found = Found::One(at);
+            names
+                .exact
+                .entry(&node.name)
+                .and_modify(|found| *found = Found::Many)
+                .or_insert(found);
+            let lower = names.lower.entry(node.name.to_lowercase());
+            lower
+                .and_modify(|found| *found = Found::Many)
+                .or_insert(found);
+        }
+        names
+    }
+
+    /// Exactly this name, else the one that differs in upper and lower case only.
+    pub(super) fn find(&self, name: &str) -> Option<Found> {
+        let exact = self.exact.get(name).copied();
+        exact.or_else(|| self.lower.get(&name.to_lowercase()).copied())
+    }
+}

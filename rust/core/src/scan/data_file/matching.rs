@@ -1,0 +1,308 @@
+//! Which physical column each logical column is, down through structs, lists and maps.
+
+use arrow_schema::DataType as ArrowType;
+use parquet::schema::types::SchemaDescriptor;
+
+use super::cast::Cast;
+use super::file_schema::{FileNode, FileSchema, Found, Names};
+use super::shape::{Part, Shape};
+use crate::error::{Error, Result};
+use crate::spec::properties::ColumnMappingMode;
+use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
+
+/// Finds columns, and gathers the leaves that they need.
+pub(super) struct Matcher<'a> {
+    mode: ColumnMappingMode,
+    by_id: bool,
+    parquet: &'a SchemaDescriptor,
+    roots: &'a [FileNode],
+    names: Names<'a>,
+    selected: Vec<bool>,
+    /// Where in the logical schema this is, for messages.
+    place: Vec<String>,
+}
+
+impl<'a> Matcher<'a> {
+    pub(super) fn new(
+        schema: &'a FileSchema,
+        parquet: &'a SchemaDescriptor,
+        mode: ColumnMappingMode,
+    ) -> Self {
+        Self {
+            mode,
+            // Spark's rule for files that were written before the table had ids
+            by_id: mode == ColumnMappingMode::Id && schema.has_ids,
+            parquet,
+            roots: &schema.roots,
+            names: Names::new(&schema.roots),
+            selected: vec![false; parquet.num_columns()],
+            place: Vec::new(),
+        }
+    }
+
+    /// A column of the table; the part is settled once all columns were found.
+    pub(super) fn column(&mut self, field: &StructField) -> Result<Part> {
+        let roots = self.roots;
+        let found = self.find(field, roots, None)?;
+        self.part(field, roots, found)
+    }
+
+    /// A column of exactly this name and type that no schema has.
+    pub(super) fn hidden(&mut self, name: &str, logical: &PrimitiveType) -> Result<Part> {
+        let at = self.roots.iter().position(|node| node.name == name);
+        let Some((at, node)) = at.and_then(|at| Some((at, self.roots.get(at)?))) else {
+            return Ok(Part::Missing(logical.arrow_type()));
+        };
+        self.place.push(name.to_owned());
+        let shape = self.leaf(logical, node)?;
+        self.place.pop();
+        Ok(Part::File { at, shape })
+    }
+
+    /// Which leaves are needed.
+    pub(super) fn selected(self) -> Vec<bool> {
+        self.selected
+    }
+
+    fn find(
+        &self,
+        field: &StructField,
+        siblings: &[FileNode],
+        names: Option<&Names<'_>>,
+    ) -> Result<Option<usize>> {
+        let found = match field.column_id().filter(|_| self.by_id) {
+            Some(id) => {
+                let mut same = siblings
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, node)| node.id == Some(id));
+                let first = same.next().map(|(at, _)| at);
+                if same.next().is_some() {
+                    Some(Found::Many)
+                } else {
+                    first.map(Found::One)
+                }
+            }
+            None => {
+                let name = field.name_in_files(self.mode)?;
+                names.unwrap_or(&self.names).find(name)
+            }
+        };
+        match found {
+            None => Ok(None),
+            Some(Found::One(at)) => Ok(Some(at)),
+            Some(Found::Many) => {
+                let message = format!(
+                    "more than one column of the file could be the column {}: \
+                     rewrite the file with one of them",
+                    self.named(&field.name)
+                );
+                Err(Error::corrupt("data.ambiguous", message))
+            }
+        }
+    }
+
+    fn part(
+        &mut self,
+        field: &StructField,
+        siblings: &[FileNode],
+        found: Option<usize>,
+    ) -> Result<Part> {
+        let Some((at, node)) = found.and_then(|at| Some((at, siblings.get(at)?))) else {
+            return Ok(Part::Missing(field.data_type.arrow_type()));
+        };
+        if field.data_type == DataType::Primitive(PrimitiveType::Void) {
+            return Ok(Part::Missing(ArrowType::Null));
+        }
+        self.place.push(field.name.clone());
+        let shape = self.shape(&field.data_type, node)?;
+        self.place.pop();
+        Ok(Part::File { at, shape })
+    }
+
+    fn shape(&mut self, logical: &DataType, node: &FileNode) -> Result<Shape> {
+        let arrow = logical.arrow_type();
+        match (logical, &node.data_type) {
+            (DataType::Primitive(PrimitiveType::Variant), ArrowType::Struct(_)) => {
+                self.variant(node, &arrow)
+            }
+            (DataType::Primitive(logical), _) => self.leaf(logical, node),
+            (_, ArrowType::Null) => self.nulls(node, arrow),
+            (DataType::Struct(logical), ArrowType::Struct(_)) => self.structure(logical, node),
+            (DataType::Array(array), ArrowType::List(_)) => match (node.children.first(), arrow) {
+                (Some(element), ArrowType::List(field)) => {
+                    self.place.push("element".to_owned());
+                    let element = self.shape(&array.element_type, element)?;
+                    self.place.pop();
+                    Ok(Shape::List(field, Box::new(element)))
+                }
+                (_, arrow) => Err(self.refuse(node, &arrow)),
+            },
+            (DataType::Map(map), ArrowType::Map(..)) => match (node.children.as_slice(), arrow) {
+                ([key, value], ArrowType::Map(entries, _)) => {
+                    self.place.push("key".to_owned());
+                    let key = self.shape(&map.key_type, key)?;
+                    self.place.pop();
+                    self.place.push("value".to_owned());
+                    let value = self.shape(&map.value_type, value)?;
+                    self.place.pop();
+                    Ok(Shape::Map(entries, Box::new([key, value])))
+                }
+                (_, arrow) => Err(self.refuse(node, &arrow)),
+            },
+            _ => Err(self.refuse(node, &arrow)),
+        }
+    }
+
+    fn leaf(&mut self, logical: &PrimitiveType, node: &FileNode) -> Result<Shape> {
+        let arrow = logical.arrow_type();
+        if arrow == ArrowType::Null {
+            return self.nulls(node, arrow);
+        }
+        let cast = Cast::new(&node.data_type, logical).filter(|_| node.children.is_empty());
+        let Some(cast) = cast else {
+            return Err(self.refuse(node, &arrow));
+        };
+        self.select(node.leaves.start);
+        Ok(Shape::Leaf(cast))
+    }
+
+    /// Nulls of this type, as many as the file has values.
+    fn nulls(&mut self, node: &FileNode, arrow: ArrowType) -> Result<Shape> {
+        self.select_one(node);
+        Ok(Shape::Leaf(Cast::Nulls(arrow)))
+    }
+
+    fn structure(&mut self, logical: &StructType, node: &FileNode) -> Result<Shape> {
+        let names = Names::new(&node.children);
+        let mut parts = Vec::with_capacity(logical.fields().len());
+        for field in logical.fields() {
+            let found = self.find(field, &node.children, Some(&names))?;
+            parts.push(self.part(field, &node.children, found)?);
+        }
+        if !parts.iter().any(|part| matches!(part, Part::File { .. })) {
+            // nothing of it is wanted but whether it is null
+            self.select_one(node);
+        }
+        Ok(Shape::Struct(logical.arrow_fields(), parts))
+    }
+
+    fn variant(&mut self, node: &FileNode, arrow: &ArrowType) -> Result<Shape> {
+        let mut known = 0;
+        for child in &node.children {
+            match (child.name.as_str(), &child.data_type) {
+                ("metadata" | "value", ArrowType::Binary) => known += 1,
+                ("metadata" | "value", _) => return Err(self.refuse(node, arrow)),
+                ("typed_value", _) => known += 2,
+                _ => continue,
+            }
+            for leaf in child.leaves.clone() {
+                self.select(leaf);
+            }
+        }
+        match known {
+            2 if node
+                .children
+                .iter()
+                .all(|child| child.name != "typed_value") =>
+            {
+                self.plain_variant(node, arrow)
+            }
+            2.. if node.children.iter().any(|child| child.name == "metadata") => Ok(Shape::Variant),
+            _ => Err(self.refuse(node, arrow)),
+        }
+    }
+
+    fn plain_variant(&self, node: &FileNode, arrow: &ArrowType) -> Result<Shape> {
+        let ArrowType::Struct(fields) = arrow else {
+            return Err(self.refuse(node, arrow));
+        };
+        let mut parts = Vec::with_capacity(fields.len());
+        for field in fields {
+            let at = node
+                .children
+                .iter()
+                .position(|child| child.name == *field.name());
+            parts.push(Part::File {
+                at: at.ok_or_else(|| self.refuse(node, arrow))?,
+                shape: Shape::Leaf(Cast::Keep),
+            });
+        }
+        Ok(Shape::Struct(fields.clone(), parts))
+    }
+
+    fn select(&mut self, leaf: usize) {
+        if let Some(selected) = self.selected.get_mut(leaf) {
+            *selected = true;
+        }
+    }
+
+    /// Selects the leaf of a subtree that is cheapest to read: the least repeated one.
+    fn select_one(&mut self, node: &FileNode) {
+        let repeated = |leaf: &usize| self.parquet.column(*leaf).max_rep_level();
+        let leaves = node
+            .leaves
+            .clone()
+            .filter(|leaf| *leaf < self.selected.len());
+        if let Some(leaf) = leaves.min_by_key(repeated) {
+            self.select(leaf);
+        }
+    }
+
+    fn named(&self, last: &str) -> String {
+        let mut place = self.place.clone();
+        place.push(last.to_owned());
+        place.join(".")
+    }
+
+    fn refuse(&self, node: &FileNode, logical: &ArrowType) -> Error {
+        let message = format!(
+            "the column {} is {logical} in the table, but {} in the file, which cannot become that: \
+             rewrite the file, or look for who wrote it without regard to the table's schema",
+            self.place.join("."),
+            node.data_type,
+        );
+        Error::corrupt("data.type", message)
+    }
+}
+
+/// Numbers parts by their place in what the reader gives: it leaves out what is not selected.
+pub(super) fn settle(part: &mut Part, siblings: &[FileNode], selected: &[bool]) {
+    let Part::File { at, shape } = part else {
+        return;
+    };
+    let is_read = |node: &FileNode| {
+        let leaves = selected.get(node.leaves.clone());
+        leaves.is_some_and(|leaves| leaves.contains(&true))
+    };
+    let Some(node) = siblings.get(*at) else {
+        return;
+    };
+    *at = siblings
+        .iter()
+        .take(*at)
+        .filter(|node| is_read(node))
+        .count();
+    settle_shape(shape, node, selected);
+}
+
+fn settle_shape(shape: &mut Shape, node: &FileNode, selected: &[bool]) {
+    match shape {
+        Shape::Leaf(_) | Shape::Variant => {}
+        Shape::Struct(_, parts) => {
+            for part in parts {
+                settle(part, &node.children, selected);
+            }
+        }
+        Shape::List(_, element) => {
+            if let Some(child) = node.children.first() {
+                settle_shape(element, child, selected);
+            }
+        }
+        Shape::Map(_, parts) => {
+            for (part, child) in parts.iter_mut().zip(&node.children) {
+                settle_shape(part, child, selected);
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! One Parquet data file into logical rows.
+//!
+//! A [`ReadPlan`] says what is read, the same for all files of a snapshot. It opens a [`DataFile`]:
+//! one look at the footer finds the physical columns of the logical ones; then each [`Unit`] is read
+//! on its own, only the wanted columns, without the deleted rows, as batches of the plan's schema.
+//! No log is read here, and nothing is kept of a file that has been read.
+//!
+//! Protocol: "Reader Requirements for Column Mapping", "Type Widening", "Row Tracking",
+//! "Partition Value Serialization", "Deletion Vectors".
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::codec::deletion_vector::DeletionVector;
+
+mod cast;
+mod columns;
+mod file_schema;
+mod matching;
+mod open;
+mod plan;
+mod prune;
+mod reader;
+mod shape;
+
+pub use open::{OpenFile, RowGroup, Unit};
+pub use plan::{Extras, ReadPlan, TableLayout};
+pub use reader::{FileReader, UnitReader};
+
+/// A data file as the log has it.
+#[derive(Clone, Debug, Default)]
+pub struct DataFile {
+    /// The path that the storage takes.
+    pub path: String,
+    /// The path as the log has it, for messages and for `_file_path`.
+    pub log_path: String,
+    /// Its length in bytes; without it the storage is asked.
+    pub size: Option<u64>,
+    /// Values of the partition columns, by their names in the log.
+    pub partition_values: Vec<(String, Option<String>)>,
+    /// The rows that are deleted.
+    pub deletion_vector: Option<Arc<DeletionVector>>,
+    /// The row id of its first row.
+    pub base_row_id: Option<i64>,
+    /// The version that gave its rows their values, where the file does not say otherwise.
+    pub default_row_commit_version: Option<i64>,
+    /// Only these row groups; `None` for all.
+    pub row_groups: Option<Range<usize>>,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+mod tests;

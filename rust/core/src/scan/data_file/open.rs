@@ -1,0 +1,403 @@
+//! A data file whose footer was read: which columns it has for the plan, and where its rows are.
+
+use std::fmt;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow_array::StructArray;
+use arrow_buffer::BooleanBuffer;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+
+use super::DataFile;
+use super::columns::partition_values;
+use super::file_schema::{FileSchema, int96_in_micros};
+use super::matching::{Matcher, settle};
+use super::plan::{Column, ReadPlan};
+use super::prune::{Known, RowGroupBounds};
+use super::reader::UnitReader;
+use super::shape::Part;
+use crate::codec::deletion_vector::DeletionVector;
+use crate::codec::parquet_file::{FooterRules, read_footer};
+use crate::error::{Error, ErrorKind, Result};
+use crate::expr::{BoundColumn, BoundPredicate};
+use crate::spec::schema::PrimitiveType;
+use crate::storage::Storage;
+
+/// Constants take next to no room in Parquet: a million rows may be some dozen bytes.
+const RULES: FooterRules = FooterRules {
+    code: "data.footer",
+    most_rows_per_byte: 1 << 20,
+    page_index: false,
+};
+
+/// A batch is about this large, decoded.
+const BATCH_BYTES: u64 = 8 << 20;
+const FEWEST_BATCH_ROWS: u64 = 1024;
+const MOST_BATCH_ROWS: u64 = 64 * 1024;
+
+/// A data file ready to be read, unit by unit, from any thread.
+pub struct OpenFile {
+    pub(super) plan: ReadPlan,
+    pub(super) path: String,
+    pub(super) log_path: String,
+    pub(super) length: u64,
+    pub(super) arrow: ArrowReaderMetadata,
+    /// The leaves that are decoded.
+    pub(super) leaves: Vec<usize>,
+    /// Where each column of the plan comes from; those that are not in a file are `Missing`.
+    pub(super) parts: Vec<Part>,
+    /// One row.
+    pub(super) partition_values: StructArray,
+    pub(super) deletion_vector: Option<Arc<DeletionVector>>,
+    pub(super) base_row_id: Option<i64>,
+    pub(super) default_row_commit_version: Option<i64>,
+    pub(super) batch_rows: usize,
+    row_groups: Range<usize>,
+    /// Which of these the filter may find something in.
+    wanted: BooleanBuffer,
+    /// The position of the first row of each row group.
+    first_rows: Vec<u64>,
+}
+
+/// Size of one row group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowGroup {
+    /// Its number in the file.
+    pub number: usize,
+    /// Its rows, deleted ones among them.
+    pub rows: u64,
+    /// The compressed bytes of the wanted columns.
+    pub bytes: u64,
+}
+
+/// Rows that are read as one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// The row group that they are in.
+    pub row_group: usize,
+    /// Their positions in the file, deleted rows among them.
+    pub rows: Range<u64>,
+    /// The compressed bytes of the wanted columns.
+    pub bytes: u64,
+}
+
+impl OpenFile {
+    pub(super) fn new(plan: &ReadPlan, storage: &dyn Storage, file: &DataFile) -> Result<Self> {
+        let opened = catch_unwind(AssertUnwindSafe(|| Self::open(plan, storage, file)));
+        let opened = opened.unwrap_or_else(|_| {
+            let message = "the Parquet footer makes the decoder give up";
+            Err(Error::corrupt("data.footer", message))
+        });
+        opened.map_err(|error| blame(error, &file.log_path))
+    }
+
+    fn open(plan: &ReadPlan, storage: &dyn Storage, file: &DataFile) -> Result<Self> {
+        let (metadata, length) = footer(storage, file)?;
+        let arrow = arrow_metadata(Arc::new(metadata)).map_err(|cause| {
+            let message = "the Parquet schema has no counterpart in Arrow";
+            Error::corrupt("data.footer", message).because(cause)
+        })?;
+        let metadata = arrow.metadata();
+        let parquet = metadata.file_metadata().schema_descr();
+        let schema = FileSchema::new(arrow.schema(), parquet)?;
+        let layout = plan.layout();
+        let mut matcher = Matcher::new(&schema, parquet, layout.column_mapping);
+        let mut keys = Vec::new();
+        let mut parts = Vec::with_capacity(plan.columns().len());
+        for column in plan.columns() {
+            let hidden = match column {
+                Column::RowId => layout.row_id_column.as_deref(),
+                Column::RowCommitVersion => layout.row_commit_version_column.as_deref(),
+                _ => None,
+            };
+            parts.push(match (column, hidden) {
+                (Column::Data(field), _) => matcher.column(field)?,
+                (_, Some(name)) => matcher.hidden(name, &PrimitiveType::Long)?,
+                (Column::Partition(key, field), _) => {
+                    keys.push((key.clone(), Arc::clone(field)));
+                    Part::Missing(field.data_type().clone())
+                }
+                _ => Part::Missing(PrimitiveType::Long.arrow_type()),
+            });
+        }
+        let selected = matcher.selected();
+        let known = known(plan, &parts, &schema);
+        for part in &mut parts {
+            settle(part, &schema.roots, &selected);
+        }
+        let leaves: Vec<usize> = selected
+            .iter()
+            .enumerate()
+            .filter_map(|(leaf, selected)| selected.then_some(leaf))
+            .collect();
+        let first_rows = first_rows(metadata);
+        let row_groups = match &file.row_groups {
+            None => 0..metadata.num_row_groups(),
+            Some(wanted) if wanted.end <= metadata.num_row_groups() => wanted.clone(),
+            Some(wanted) => {
+                let message = format!(
+                    "row groups {wanted:?} were asked for, the file has {}: \
+                     it was replaced since the splits were made",
+                    metadata.num_row_groups()
+                );
+                return Err(Error::corrupt("data.row_groups", message));
+            }
+        };
+        let all_rows = first_rows.last().copied().unwrap_or_default();
+        if let Some(vector) = &file.deletion_vector {
+            vector.check_within(all_rows)?;
+        }
+        let partition_values = partition_values(&file.partition_values, &keys)?;
+        let wanted = match plan.filter() {
+            None => BooleanBuffer::new_set(row_groups.len()),
+            Some(filter) => RowGroupBounds {
+                metadata,
+                groups: row_groups.clone(),
+                partition_values: &partition_values,
+                known: &known,
+            }
+            .may_match(filter)?,
+        };
+        Ok(Self {
+            wanted,
+            batch_rows: plan
+                .batch_rows()
+                .unwrap_or_else(|| batch_rows(metadata, &leaves)),
+            plan: plan.clone(),
+            path: file.path.clone(),
+            log_path: file.log_path.clone(),
+            length,
+            leaves,
+            parts,
+            partition_values,
+            deletion_vector: file.deletion_vector.clone(),
+            base_row_id: file.base_row_id,
+            default_row_commit_version: file.default_row_commit_version,
+            row_groups,
+            first_rows,
+            arrow,
+        })
+    }
+
+    /// The plan that it was opened with.
+    pub fn plan(&self) -> &ReadPlan {
+        &self.plan
+    }
+
+    /// Its rows, deleted ones among them, in all row groups.
+    pub fn num_rows(&self) -> u64 {
+        self.first_rows.last().copied().unwrap_or_default()
+    }
+
+    /// All row groups of the file.
+    pub fn row_groups(&self) -> Vec<RowGroup> {
+        let groups = 0..self.arrow.metadata().num_row_groups();
+        groups
+            .map(|number| RowGroup {
+                number,
+                rows: self.rows_of(number).map_or(0, |rows| rows.end - rows.start),
+                bytes: self.bytes_of(number),
+            })
+            .collect()
+    }
+
+    /// Row groups that are not read since their statistics contradict the filter.
+    pub fn pruned_row_groups(&self) -> usize {
+        self.wanted.len() - self.wanted.count_set_bits()
+    }
+
+    /// What there is to read, in the order of the file. Units may be read in any order, at any time.
+    pub fn units(&self) -> Vec<Unit> {
+        let groups = self.row_groups.clone();
+        let wanted = groups
+            .zip(self.wanted.iter())
+            .filter_map(|(group, wanted)| wanted.then_some(group));
+        let units = wanted.filter_map(|row_group| {
+            let rows = self.rows_of(row_group).filter(|rows| !rows.is_empty())?;
+            Some(Unit {
+                row_group,
+                rows,
+                bytes: self.bytes_of(row_group),
+            })
+        });
+        units.collect()
+    }
+
+    /// Fetches one unit, and begins to decode it.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.pages`; and
+    /// so do its batches, also `data.value` and `data.null`. Storage errors.
+    pub fn read(self: &Arc<Self>, storage: &dyn Storage, unit: &Unit) -> Result<UnitReader> {
+        let reader = catch_unwind(AssertUnwindSafe(|| UnitReader::new(self, storage, unit)));
+        let reader = reader.unwrap_or_else(|_| Err(gave_up()));
+        reader.map_err(|error| self.blame(error))
+    }
+
+    pub(super) fn blame(&self, error: Error) -> Error {
+        blame(error, &self.log_path)
+    }
+
+    /// The byte in the middle of a row group: what a range of bytes is held against, so that each row
+    /// group lies in one of the ranges that a file is cut into.
+    pub fn middle(&self, row_group: usize) -> Option<u64> {
+        let group = self.arrow.metadata().row_groups().get(row_group)?;
+        let starts = group.columns().iter().map(|chunk| {
+            chunk
+                .dictionary_page_offset()
+                .unwrap_or_else(|| chunk.data_page_offset())
+        });
+        let start = u64::try_from(starts.min()?).ok()?;
+        let bytes = u64::try_from(group.compressed_size()).ok()?;
+        start.checked_add(bytes / 2)
+    }
+
+    fn rows_of(&self, row_group: usize) -> Option<Range<u64>> {
+        let first = self.first_rows.get(row_group)?;
+        Some(*first..*self.first_rows.get(row_group + 1)?)
+    }
+
+    fn bytes_of(&self, row_group: usize) -> u64 {
+        let groups = self.arrow.metadata().row_groups();
+        let sizes = groups.get(row_group).map(|group| {
+            let chunks = self
+                .leaves
+                .iter()
+                .filter_map(|leaf| group.columns().get(*leaf));
+            chunks
+                .map(|chunk| u64::try_from(chunk.compressed_size()).unwrap_or_default())
+                .fold(0, u64::saturating_add)
+        });
+        sizes.unwrap_or_default()
+    }
+}
+
+/// What is known of the filter's columns before anything is read; `parts` are not settled yet.
+fn known(plan: &ReadPlan, parts: &[Part], schema: &FileSchema) -> Vec<(BoundColumn, Known)> {
+    let wanted = plan.filter().map_or(&[][..], BoundPredicate::columns);
+    let fields = plan.decoded().fields();
+    let find = |column: &BoundColumn| {
+        let (name, rest) = column.path.split_first()?;
+        let at = fields.iter().position(|field| field.name() == name)?;
+        let known = match plan.columns().get(at)? {
+            Column::Partition(..) => {
+                let before = plan.columns().iter().take(at);
+                Known::Partition(
+                    before
+                        .filter(|column| matches!(column, Column::Partition(..)))
+                        .count(),
+                )
+            }
+            Column::Data(_) => Known::below(parts.get(at)?, &schema.roots, rest)?,
+            _ => return None,
+        };
+        Some((column.clone(), known))
+    };
+    wanted.iter().filter_map(find).collect()
+}
+
+impl fmt::Debug for OpenFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenFile")
+            .field("path", &self.log_path)
+            .field("leaves", &self.leaves)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The footer, and the length of the file.
+fn footer(storage: &dyn Storage, file: &DataFile) -> Result<(ParquetMetaData, u64)> {
+    let read = |length: u64| {
+        let fetch = |ranges: &[Range<u64>]| storage.read_ranges(&file.path, ranges);
+        read_footer(length, &fetch, &RULES).map(|metadata| (metadata, length))
+    };
+    let Some(size) = file.size else {
+        return read(storage.head(&file.path)?.size);
+    };
+    read(size).or_else(|error| {
+        if error.kind() != ErrorKind::Corrupt {
+            return Err(error);
+        }
+        // what the log says of the length is a hint, what the storage says counts
+        match storage.head(&file.path) {
+            Ok(found) if found.size > size => read(found.size),
+            Ok(found) if found.size < size => {
+                let message = format!(
+                    "the log says that the data file has {size} bytes, but it has {}: \
+                     it is truncated, restore it or remove it from the table",
+                    found.size
+                );
+                Err(Error::corrupt("data.truncated", message))
+            }
+            _ => Err(error),
+        }
+    })
+}
+
+fn arrow_metadata(metadata: Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata, ParquetError> {
+    let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options())?;
+    match int96_in_micros(plain.schema(), plain.parquet_schema()) {
+        None => Ok(plain),
+        Some(schema) => ArrowReaderMetadata::try_new(metadata, options().with_schema(schema)),
+    }
+}
+
+/// Positions at which row groups begin, and the end.
+fn first_rows(metadata: &ParquetMetaData) -> Vec<u64> {
+    let mut rows = 0_u64;
+    let mut first = vec![0];
+    for group in metadata.row_groups() {
+        // neither negative nor too large: the footer was checked
+        rows = rows.saturating_add(u64::try_from(group.num_rows()).unwrap_or_default());
+        first.push(rows);
+    }
+    first
+}
+
+/// So many rows that a batch is neither large nor mostly overhead.
+fn batch_rows(metadata: &ParquetMetaData, leaves: &[usize]) -> usize {
+    let mut rows = 0_u64;
+    let mut bytes = 0_u64;
+    for group in metadata.row_groups() {
+        rows = rows.saturating_add(u64::try_from(group.num_rows()).unwrap_or_default());
+        for chunk in leaves.iter().filter_map(|leaf| group.columns().get(*leaf)) {
+            // a dictionary or a run may be larger once decoded, by an unknown factor
+            let values = u64::try_from(chunk.num_values()).unwrap_or_default();
+            let encoded = u64::try_from(chunk.uncompressed_size()).unwrap_or_default();
+            bytes = bytes.saturating_add(encoded.max(values.saturating_mul(8)));
+        }
+    }
+    let per_row = (bytes / rows.max(1)).max(1);
+    let wanted = (BATCH_BYTES / per_row).clamp(FEWEST_BATCH_ROWS, MOST_BATCH_ROWS);
+    usize::try_from(wanted).unwrap_or(1024)
+}
+
+pub(super) fn gave_up() -> Error {
+    let message = "the pages of the data file make the decoder give up: the file is damaged, \
+                   restore it or remove it from the table";
+    Error::corrupt("data.pages", message)
+}
+
+/// Names the file by its path in the log, and what happened by what it means for the table.
+fn blame(error: Error, log_path: &str) -> Error {
+    let renamed = match error.code() {
+        "storage.not_found" => Error::corrupt(
+            "data.missing",
+            "the table has this data file, but the storage has not: it was removed by hand or by a \
+             VACUUM with too short a retention; restore it, or run FSCK REPAIR TABLE to give it up",
+        )
+        .because(error),
+        "storage.truncated" => Error::corrupt(
+            "data.truncated",
+            "the data file ends before its footer says: restore it or remove it from the table",
+        )
+        .because(error),
+        _ => return error.at_path(log_path),
+    };
+    renamed.at_path(log_path)
+}

@@ -1,0 +1,266 @@
+//! What is read of every data file of a snapshot, and what its batches look like.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef};
+
+use super::open::OpenFile;
+use super::{DataFile, FileReader};
+use crate::error::{Error, Result};
+use crate::expr::BoundPredicate;
+use crate::spec::properties::ColumnMappingMode;
+use crate::spec::schema::{StructField, StructType};
+use crate::storage::Storage;
+
+/// How a table lays out its columns in data files.
+#[derive(Clone, Debug, Default)]
+pub struct TableLayout {
+    /// The logical schema.
+    pub schema: StructType,
+    /// Logical names of the partition columns.
+    pub partition_columns: Vec<String>,
+    /// How physical columns are found.
+    pub column_mapping: ColumnMappingMode,
+    /// The physical column of row ids that were kept through a rewrite.
+    pub row_id_column: Option<String>,
+    /// The physical column of commit versions that were kept through a rewrite.
+    pub row_commit_version_column: Option<String>,
+}
+
+/// Columns that no schema has, at the end of each batch in this order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// `_file_path`: the path as the log has it.
+    pub file_path: bool,
+    /// `_row_index`: the position in the file, before deletion.
+    pub row_index: bool,
+    /// `_row_id` and `_row_commit_version`.
+    pub row_id: bool,
+}
+
+/// One column of the output.
+#[derive(Clone, Debug)]
+pub(super) enum Column {
+    /// From the file.
+    Data(StructField),
+    /// From the log: the name in `partitionValues`, and the field to give.
+    Partition(String, FieldRef),
+    FilePath,
+    RowIndex,
+    RowId,
+    RowCommitVersion,
+}
+
+/// What is read of each data file. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ReadPlan(Arc<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    columns: Vec<Column>,
+    schema: SchemaRef,
+    /// With the columns behind those of `schema` that only the filter needs.
+    decoded: SchemaRef,
+    filter: Option<BoundPredicate>,
+    layout: TableLayout,
+    batch_rows: Option<usize>,
+}
+
+impl ReadPlan {
+    /// Reads the columns of these names in this order (case ignored as Spark does; `None` for all, in
+    /// the schema's order), and the extras.
+    ///
+    /// # Errors
+    ///
+    /// - Invalid argument: `columns.unknown`, `columns.twice`, `columns.reserved` (an extra has the
+    ///   name of a column).
+    /// - Corrupt: `schema.physical_name`.
+    pub fn new(layout: TableLayout, columns: Option<&[String]>, extras: Extras) -> Result<Self> {
+        let mut wanted: Vec<&StructField> = Vec::new();
+        match columns {
+            None => wanted.extend(layout.schema.fields()),
+            Some(names) => {
+                for name in names {
+                    let field = layout
+                        .schema
+                        .field(name)
+                        .ok_or_else(|| unknown(name, &layout.schema))?;
+                    if wanted.iter().any(|before| before.name == field.name) {
+                        let message = format!("the column {name:?} is asked for twice");
+                        return Err(Error::invalid("columns.twice", message));
+                    }
+                    wanted.push(field);
+                }
+            }
+        }
+        let mut planned = Vec::with_capacity(wanted.len() + 4);
+        let mut fields: Vec<FieldRef> = Vec::with_capacity(wanted.len() + 4);
+        for field in wanted {
+            let (column, output) = layout.column(field)?;
+            planned.push(column);
+            fields.push(output);
+        }
+        let extras = [
+            (
+                extras.file_path,
+                Column::FilePath,
+                "_file_path",
+                ArrowType::Utf8,
+            ),
+            (
+                extras.row_index,
+                Column::RowIndex,
+                "_row_index",
+                ArrowType::Int64,
+            ),
+            (extras.row_id, Column::RowId, "_row_id", ArrowType::Int64),
+            (
+                extras.row_id,
+                Column::RowCommitVersion,
+                "_row_commit_version",
+                ArrowType::Int64,
+            ),
+        ];
+        for (_, column, name, data_type) in extras.into_iter().filter(|(wanted, ..)| *wanted) {
+            if fields
+                .iter()
+                .any(|field| field.name().eq_ignore_ascii_case(name))
+            {
+                let message = format!(
+                    "the table has a column named {name}: leave it out, or do not ask for the \
+                     metadata column of this name"
+                );
+                return Err(Error::invalid("columns.reserved", message));
+            }
+            let nullable = matches!(column, Column::RowId | Column::RowCommitVersion);
+            fields.push(Arc::new(Field::new(name, data_type, nullable)));
+            planned.push(column);
+        }
+        let schema = Arc::new(Schema::new(Fields::from(fields)));
+        Ok(Self(Arc::new(Inner {
+            columns: planned,
+            decoded: Arc::clone(&schema),
+            schema,
+            filter: None,
+            layout,
+            batch_rows: None,
+        })))
+    }
+
+    /// The same with batches of at most this many rows; without it their size follows that of the rows.
+    #[must_use]
+    pub fn with_batch_rows(self, rows: usize) -> Self {
+        let mut inner = Inner::clone(&self.0);
+        inner.batch_rows = Some(rows.max(1));
+        Self(Arc::new(inner))
+    }
+
+    /// The same, giving only the rows that satisfy the predicate, which was bound to the layout's
+    /// schema. Columns that it needs are read, and given only where they were asked for.
+    ///
+    /// # Errors
+    ///
+    /// - Invalid argument: `columns.unknown` when it was bound to another schema.
+    /// - Corrupt: `schema.physical_name`.
+    pub fn with_filter(self, filter: BoundPredicate) -> Result<Self> {
+        let mut inner = Inner::clone(&self.0);
+        let mut fields: Vec<FieldRef> = inner.schema.fields().iter().cloned().collect();
+        inner.columns.truncate(fields.len());
+        for column in filter.columns() {
+            let name = column.path.first().map_or("", String::as_str);
+            let field = inner.layout.schema.field(name);
+            let field = field.ok_or_else(|| unknown(name, &inner.layout.schema))?;
+            if fields.iter().any(|known| *known.name() == field.name) {
+                continue;
+            }
+            let (column, output) = inner.layout.column(field)?;
+            inner.columns.push(column);
+            fields.push(output);
+        }
+        inner.decoded = Arc::new(Schema::new(Fields::from(fields)));
+        inner.filter = Some(filter);
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// The schema of every batch.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.0.schema)
+    }
+
+    /// Reads a whole file, or its row groups where it names some.
+    ///
+    /// # Errors
+    ///
+    /// As [`ReadPlan::open_file`].
+    pub fn open(&self, storage: &Arc<dyn Storage>, file: &DataFile) -> Result<FileReader> {
+        let open = Arc::new(self.open_file(&**storage, file)?);
+        Ok(FileReader::new(open, Arc::clone(storage)))
+    }
+
+    /// Reads the file's footer, and finds where its rows are.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.footer`,
+    /// `data.type`, `data.ambiguous`, `dv.beyond_file`, `partition_value.parse`. Storage errors.
+    pub fn open_file(&self, storage: &dyn Storage, file: &DataFile) -> Result<OpenFile> {
+        OpenFile::new(self, storage, file)
+    }
+
+    pub(super) fn columns(&self) -> &[Column] {
+        &self.0.columns
+    }
+
+    pub(super) fn layout(&self) -> &TableLayout {
+        &self.0.layout
+    }
+
+    /// The schema of what is decoded: the output, and behind it what only the filter needs.
+    pub(super) fn decoded(&self) -> &SchemaRef {
+        &self.0.decoded
+    }
+
+    pub(super) fn filter(&self) -> Option<&BoundPredicate> {
+        self.0.filter.as_ref()
+    }
+
+    pub(super) fn batch_rows(&self) -> Option<usize> {
+        self.0.batch_rows
+    }
+}
+
+impl TableLayout {
+    /// Where a column of the schema comes from, and what it is in the output.
+    fn column(&self, field: &StructField) -> Result<(Column, FieldRef)> {
+        // a file may lack any column, so that each may be null
+        let output = Arc::new(field.arrow_field().with_nullable(true));
+        let column = if self.partitions_by(field) {
+            let key = field.name_in_files(self.column_mapping)?;
+            Column::Partition(key.to_owned(), Arc::clone(&output))
+        } else {
+            Column::Data(field.clone())
+        };
+        Ok((column, output))
+    }
+
+    fn partitions_by(&self, field: &StructField) -> bool {
+        let mut names = self.partition_columns.iter();
+        names.any(|name| *name == field.name || name.to_lowercase() == field.name.to_lowercase())
+    }
+}
+
+fn unknown(name: &str, schema: &StructType) -> Error {
+    const SHOWN: usize = 50;
+    let fields = schema.fields();
+    let names: Vec<&str> = fields
+        .iter()
+        .take(SHOWN)
+        .map(|field| field.name.as_str())
+        .collect();
+    let more = if fields.len() > SHOWN { ", ..." } else { "" };
+    let message = format!(
+        "the table has no column {name:?}; it has {}{more}",
+        names.join(", ")
+    );
+    Error::invalid("columns.unknown", message)
+}

@@ -1,0 +1,323 @@
+//! The rows of one unit, and of all units of a file, as batches.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray, new_null_array,
+};
+use arrow_schema::{ArrowError, DataType as ArrowType};
+use arrow_select::filter::filter_record_batch;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
+};
+
+use super::columns::{Constant, Positions, kept_or};
+use super::open::{OpenFile, Unit, gave_up};
+use super::plan::Column;
+use super::shape::Part;
+use crate::codec::parquet_file::{Chunks, chunk_ranges};
+use crate::error::{Error, Result};
+use crate::expr::BoundPredicate;
+use crate::storage::Storage;
+
+/// Batches of one unit.
+pub struct UnitReader {
+    file: Arc<OpenFile>,
+    /// `None` where no column of the file is needed.
+    decoder: Option<ParquetRecordBatchReader>,
+    positions: Positions,
+    /// Rows that are still to come.
+    left: u64,
+    /// For the columns of the plan that have one value all along.
+    constants: Vec<Option<Constant>>,
+}
+
+impl UnitReader {
+    pub(super) fn new(file: &Arc<OpenFile>, storage: &dyn Storage, unit: &Unit) -> Result<Self> {
+        let live = match &file.deletion_vector {
+            Some(vector) => vector.live_ranges(unit.rows.clone()),
+            None => vec![unit.rows.clone()],
+        };
+        let left = live.iter().map(|range| range.end - range.start).sum();
+        let decoder = if file.leaves.is_empty() || left == 0 {
+            None
+        } else {
+            Some(decoder(file, storage, unit, &live, left)?)
+        };
+        Ok(Self {
+            constants: constants(file),
+            file: Arc::clone(file),
+            decoder,
+            positions: Positions::new(live),
+            left,
+        })
+    }
+
+    fn advance(&mut self) -> Result<Option<RecordBatch>> {
+        let rows;
+        let decoded = match &mut self.decoder {
+            None => {
+                let most = u64::try_from(self.file.batch_rows).unwrap_or(1024);
+                rows = usize::try_from(self.left.min(most)).unwrap_or_default();
+                Vec::new()
+            }
+            Some(decoder) => match decoder.next().transpose().map_err(pages)? {
+                Some(batch) => {
+                    rows = batch.num_rows();
+                    batch.columns().to_vec()
+                }
+                None => {
+                    rows = 0;
+                    Vec::new()
+                }
+            },
+        };
+        let taken = u64::try_from(rows).unwrap_or(u64::MAX);
+        let Some(left) = self.left.checked_sub(taken) else {
+            let message = "the pages hold more rows than the footer says";
+            return Err(Error::corrupt("data.pages", message));
+        };
+        if rows == 0 && left > 0 {
+            let message = format!("the pages end {left} rows before the footer says");
+            return Err(Error::corrupt("data.pages", message));
+        }
+        self.left = left;
+        if rows == 0 {
+            return Ok(None);
+        }
+        self.batch(&decoded, rows).map(Some)
+    }
+
+    fn batch(&mut self, decoded: &[ArrayRef], rows: usize) -> Result<RecordBatch> {
+        let file = Arc::clone(&self.file);
+        let columns = file.plan.columns();
+        let numbered = columns
+            .iter()
+            .any(|column| matches!(column, Column::RowIndex | Column::RowId));
+        let positions = if numbered {
+            self.positions.take(rows)
+        } else {
+            Vec::new()
+        };
+        let schema = Arc::clone(file.plan.decoded());
+        let mut arrays = Vec::with_capacity(columns.len());
+        for (number, (column, part)) in columns.iter().zip(&file.parts).enumerate() {
+            let constant = self.constants.get_mut(number).and_then(Option::as_mut);
+            let array = Self::column(&file, column, part, constant, decoded, &positions, rows);
+            arrays.push(array.map_err(|cause| {
+                value(
+                    cause,
+                    schema
+                        .fields()
+                        .get(number)
+                        .map_or("?", |field| field.name()),
+                )
+            })?);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(schema, arrays, &options).map_err(pages)?;
+        match file.plan.filter() {
+            None => Ok(batch),
+            Some(filter) => matching(&batch, filter, file.plan.schema().fields().len()),
+        }
+    }
+
+    fn column(
+        file: &OpenFile,
+        column: &Column,
+        part: &Part,
+        constant: Option<&mut Constant>,
+        decoded: &[ArrayRef],
+        positions: &[i64],
+        rows: usize,
+    ) -> Result<ArrayRef, ArrowError> {
+        let kept = || match part {
+            Part::File { .. } => part.apply(decoded, rows).map(Some),
+            Part::Missing(_) => Ok(None),
+        };
+        let constant = constant.map(|constant| constant.rows(rows)).transpose()?;
+        match (column, constant) {
+            (Column::RowCommitVersion, Some(fresh)) => kept_or(kept()?.as_ref(), fresh),
+            (_, Some(constant)) => Ok(constant),
+            (Column::RowIndex, _) => Ok(Arc::new(Int64Array::from(positions.to_vec()))),
+            (Column::RowId, _) => {
+                let fresh: ArrayRef = match file.base_row_id {
+                    Some(base) => Arc::new(Int64Array::from_iter_values(
+                        positions
+                            .iter()
+                            .map(|position| base.saturating_add(*position)),
+                    )),
+                    None => new_null_array(&ArrowType::Int64, rows),
+                };
+                kept_or(kept()?.as_ref(), fresh)
+            }
+            _ => part.apply(decoded, rows),
+        }
+    }
+}
+
+impl Iterator for UnitReader {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left == 0 && self.decoder.is_none() {
+            return None;
+        }
+        let batch = catch_unwind(AssertUnwindSafe(|| {
+            loop {
+                match self.advance() {
+                    Ok(Some(batch)) if batch.num_rows() == 0 => {} // the filter left none
+                    other => return other,
+                }
+            }
+        }));
+        let batch = batch.unwrap_or_else(|_| Err(gave_up()));
+        match batch {
+            Ok(Some(batch)) => Some(Ok(batch)),
+            Ok(None) => {
+                self.decoder = None;
+                None
+            }
+            Err(error) => {
+                self.decoder = None;
+                self.left = 0;
+                Some(Err(self.file.blame(error)))
+            }
+        }
+    }
+}
+
+/// Fetches what the unit needs.
+fn decoder(
+    file: &OpenFile,
+    storage: &dyn Storage,
+    unit: &Unit,
+    live: &[Range<u64>],
+    left: u64,
+) -> Result<ParquetRecordBatchReader> {
+    let metadata = file.arrow.metadata();
+    let group = metadata.row_groups().get(unit.row_group);
+    let of = group
+        .and_then(|group| usize::try_from(group.num_rows()).ok())
+        .unwrap_or_default();
+    let all = u64::try_from(of).is_ok_and(|of| of == left);
+    let selection = (!all).then(|| {
+        // positions in the file to positions in the row group
+        let first = unit.rows.start;
+        let place = |row: u64| {
+            usize::try_from(row.saturating_sub(first))
+                .unwrap_or(of)
+                .min(of)
+        };
+        let ranges = live
+            .iter()
+            .map(|range| place(range.start)..place(range.end));
+        RowSelection::from_consecutive_ranges(ranges, of)
+    });
+    let ranges = chunk_ranges(metadata, unit.row_group, &file.leaves, selection.as_ref());
+    let bytes = storage.read_ranges(&file.path, &ranges)?;
+    let chunks = Chunks::new(&ranges, bytes, file.length);
+    let parquet = metadata.file_metadata().schema_descr();
+    let mask = ProjectionMask::leaves(parquet, file.leaves.iter().copied());
+    let mut builder =
+        ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, file.arrow.clone())
+            .with_projection(mask)
+            .with_batch_size(file.batch_rows)
+            .with_row_groups(vec![unit.row_group]);
+    if let Some(selection) = selection {
+        builder = builder.with_row_selection(selection);
+    }
+    builder.build().map_err(|cause| {
+        Error::corrupt("data.pages", "the data file does not decode").because(cause)
+    })
+}
+
+/// The first so many columns of the rows that satisfy the predicate.
+fn matching(batch: &RecordBatch, filter: &BoundPredicate, given: usize) -> Result<RecordBatch> {
+    let answers = filter.evaluate(batch)?;
+    let columns: Vec<usize> = (0..given).collect();
+    let batch = batch.project(&columns).map_err(pages)?;
+    if answers.true_count() == batch.num_rows() {
+        return Ok(batch);
+    }
+    filter_record_batch(&batch, &answers).map_err(pages)
+}
+
+fn constants(file: &OpenFile) -> Vec<Option<Constant>> {
+    let mut partition_values = file.partition_values.columns().iter();
+    let columns = file.plan.columns().iter();
+    let constant = |column: &Column| -> Option<ArrayRef> {
+        match column {
+            Column::Partition(..) => partition_values.next().cloned(),
+            Column::FilePath => Some(Arc::new(StringArray::from(vec![file.log_path.clone()]))),
+            Column::RowCommitVersion => Some(Arc::new(Int64Array::from(vec![
+                file.default_row_commit_version,
+            ]))),
+            Column::Data(_) | Column::RowIndex | Column::RowId => None,
+        }
+    };
+    columns
+        .map(constant)
+        .map(|value| value.map(Constant::new))
+        .collect()
+}
+
+fn pages(cause: ArrowError) -> Error {
+    let message = "the pages of the data file do not decode: the file is damaged, restore it or \
+                   remove it from the table";
+    Error::corrupt("data.pages", message).because(cause)
+}
+
+fn value(cause: ArrowError, column: &str) -> Error {
+    let message = format!(
+        "the column {column} holds a value that its type in the table does not: \
+         rewrite the file with values that fit"
+    );
+    Error::corrupt("data.value", message).because(cause)
+}
+
+/// Batches of a whole file, in its order; one unit is in memory at a time.
+pub struct FileReader {
+    file: Arc<OpenFile>,
+    storage: Arc<dyn Storage>,
+    units: std::vec::IntoIter<Unit>,
+    current: Option<UnitReader>,
+}
+
+impl FileReader {
+    pub(super) fn new(file: Arc<OpenFile>, storage: Arc<dyn Storage>) -> Self {
+        Self {
+            units: file.units().into_iter(),
+            file,
+            storage,
+            current: None,
+        }
+    }
+}
+
+impl Iterator for FileReader {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(batch) = self.current.as_mut().and_then(Iterator::next) {
+                if batch.is_err() {
+                    self.units = Vec::new().into_iter();
+                }
+                return Some(batch);
+            }
+            let unit = self.units.next()?;
+            match self.file.read(&*self.storage, &unit) {
+                Ok(reader) => self.current = Some(reader),
+                Err(error) => {
+                    self.current = None;
+                    self.units = Vec::new().into_iter();
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}

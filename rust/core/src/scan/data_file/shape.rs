@@ -1,0 +1,90 @@
+//! Decoded arrays of a file into logical arrays: parts reordered, added as nulls, cast.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, new_null_array};
+use arrow_schema::{ArrowError, DataType as ArrowType, FieldRef, Fields};
+
+use super::cast::Cast;
+use crate::codec::variant::unshred;
+
+/// How one column or a part of it becomes logical.
+#[derive(Debug)]
+pub(super) enum Shape {
+    Leaf(Cast),
+    /// Shredded.
+    Variant,
+    Struct(Fields, Vec<Part>),
+    /// The logical element.
+    List(FieldRef, Box<Shape>),
+    /// The logical entries; the shapes of key and value.
+    Map(FieldRef, Box<[Shape; 2]>),
+}
+
+/// Where one column or field of a struct comes from.
+#[derive(Debug)]
+pub(super) enum Part {
+    /// The file does not have it: nulls of this type.
+    Missing(ArrowType),
+    /// The place among the siblings that are read.
+    File { at: usize, shape: Shape },
+}
+
+impl Part {
+    /// From the siblings that were read, each of `rows` values.
+    pub(super) fn apply(&self, siblings: &[ArrayRef], rows: usize) -> Result<ArrayRef, ArrowError> {
+        match self {
+            Self::Missing(data_type) => Ok(new_null_array(data_type, rows)),
+            Self::File { at, shape } => shape.apply(siblings.get(*at).ok_or_else(odd)?),
+        }
+    }
+}
+
+impl Shape {
+    fn apply(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        match self {
+            Self::Leaf(cast) => cast.apply(array),
+            Self::Variant => {
+                let array = unshred(array.as_struct_opt().ok_or_else(odd)?);
+                let array = array.map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
+                Ok(Arc::new(array))
+            }
+            Self::Struct(fields, parts) => {
+                let array = array.as_struct_opt().ok_or_else(odd)?;
+                let rows = array.len();
+                let parts = parts.iter().map(|part| part.apply(array.columns(), rows));
+                let parts = parts.collect::<Result<Vec<_>, _>>()?;
+                let nulls = array.nulls().cloned();
+                let fields = fields.clone();
+                let array = StructArray::try_new_with_length(fields, parts, nulls, rows)?;
+                Ok(Arc::new(array))
+            }
+            Self::List(field, element) => {
+                let array = array.as_list_opt::<i32>().ok_or_else(odd)?;
+                let values = element.apply(array.values())?;
+                let (offsets, nulls) = (array.offsets().clone(), array.nulls().cloned());
+                let array = ListArray::try_new(Arc::clone(field), offsets, values, nulls)?;
+                Ok(Arc::new(array))
+            }
+            Self::Map(field, parts) => {
+                let array = array.as_map_opt().ok_or_else(odd)?;
+                let ArrowType::Struct(fields) = field.data_type() else {
+                    return Err(odd());
+                };
+                let [key, value] = parts.as_ref();
+                let columns = vec![key.apply(array.keys())?, value.apply(array.values())?];
+                let length = array.entries().len();
+                let entries =
+                    StructArray::try_new_with_length(fields.clone(), columns, None, length)?;
+                let (offsets, nulls) = (array.offsets().clone(), array.nulls().cloned());
+                let array = MapArray::try_new(Arc::clone(field), offsets, entries, nulls, false)?;
+                Ok(Arc::new(array))
+            }
+        }
+    }
+}
+
+fn odd() -> ArrowError {
+    ArrowError::SchemaError("the Parquet reader gave another type than it said".to_owned())
+}

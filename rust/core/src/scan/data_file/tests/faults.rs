@@ -1,0 +1,111 @@
+//! Files that are not there, not whole, or not what they claim.
+
+use arrow_array::{Int64Array, StringArray};
+
+use super::*;
+use crate::error::ErrorKind;
+
+fn whole() -> Vec<u8> {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..2000));
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values(
+        (0..2000).map(|n| (n % 50).to_string()),
+    ));
+    let column = |name, array: ArrayRef| (Field::new(name, array.data_type().clone(), true), array);
+    parquet_of(vec![column("n", numbers), column("s", texts)], 700, 100)
+}
+
+fn both() -> ReadPlan {
+    plan(layout(&[("n", r#""long""#), ("s", r#""string""#)]))
+}
+
+#[test]
+fn a_missing_file_says_what_may_have_happened() {
+    let files = Files::new();
+    for size in [None, Some(1234)] {
+        let file = DataFile {
+            path: "gone".to_owned(),
+            log_path: "log/gone".to_owned(),
+            size,
+            ..DataFile::default()
+        };
+        let error = files.read(&both(), &file).unwrap_err();
+        assert_eq!(
+            (error.code(), error.kind(), error.path()),
+            ("data.missing", ErrorKind::Corrupt, Some("log/gone"))
+        );
+        assert!(error.message().contains("VACUUM"), "{error}");
+    }
+}
+
+#[test]
+fn every_prefix_is_an_error_that_names_the_file() {
+    let files = Files::new();
+    let whole = whole();
+    for end in (0..whole.len())
+        .step_by(97)
+        .chain(whole.len() - 12..whole.len())
+    {
+        for known in [true, false] {
+            let mut file = files.write("a", &whole[..end]);
+            file.size = known.then_some(whole.len() as u64);
+            let error = files.read(&both(), &file).unwrap_err();
+            let code = if known {
+                "data.truncated"
+            } else {
+                "data.footer"
+            };
+            assert_eq!(
+                (error.code(), error.path()),
+                (code, Some("log/a")),
+                "{end} bytes: {error}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_wrong_length_in_the_log_does_not_matter_where_the_file_is_whole() {
+    let files = Files::new();
+    let whole = whole();
+    let mut file = files.write("a", &whole);
+    let rows = files.read(&both(), &file).unwrap();
+    assert_eq!(rows.num_rows(), 2000);
+    for size in [None, Some(0), Some(100), Some(whole.len() as u64 - 1)] {
+        file.size = size;
+        assert_eq!(files.read(&both(), &file).unwrap(), rows);
+    }
+}
+
+/// No bit that flips makes a panic, or rows that break the schema.
+#[test]
+fn flipped_bytes_never_panic() {
+    let files = Files::new();
+    let whole = whole();
+    let extras = Extras {
+        row_index: true,
+        ..Extras::default()
+    };
+    let both = ReadPlan::new(
+        layout(&[("n", r#""long""#), ("s", r#""string""#)]),
+        None,
+        extras,
+    )
+    .unwrap();
+    let mut refused = 0;
+    let footer = whole.len() - 900;
+    for at in (0..footer).step_by(61).chain(footer..whole.len()) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x5a;
+        let mut file = files.write("a", &bytes);
+        file.deletion_vector = deleting(vec![5, 700, 1999]);
+        match files.read(&both, &file) {
+            Ok(rows) => assert_eq!(rows.num_rows(), 1997),
+            Err(error) => {
+                assert_eq!(error.path(), Some("log/a"), "{error:?}");
+                assert_ne!(error.code(), "internal.panic");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 100, "{refused}");
+}

@@ -1,0 +1,339 @@
+//! Rows of many data files as one stream: files and row groups are read side by side, and come in
+//! their order.
+//!
+//! A few threads take the units of work from the front of one queue. The unit that the caller waits
+//! for always goes on; the others wait when what they hold passes [`Look::bytes`]. The threads belong to
+//! the stream and end with it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+
+use crate::error::{Error, Result};
+use crate::storage::{interrupt, pool};
+
+const WAIT: Duration = Duration::from_millis(20);
+
+/// Where a unit stands: its file, then its place in the file.
+type Place = (usize, usize);
+
+/// Gives one batch; fails when nobody wants more.
+pub type Give<'a> = dyn FnMut(RecordBatch) -> Result<()> + 'a;
+
+/// Work that comes in two steps: a file is opened, which shows its units; each unit gives batches.
+pub trait Work: Send + Sync + 'static {
+    /// One unit of an open file.
+    type Unit: Send + 'static;
+
+    /// How many files there are.
+    fn files(&self) -> usize;
+
+    /// Opens a file.
+    fn open(&self, file: usize) -> Result<Vec<Self::Unit>>;
+
+    /// Reads one unit.
+    fn read(&self, unit: Self::Unit, give: &mut Give<'_>) -> Result<()>;
+
+    /// Whether the stream goes on after this file failed. The rows that it has given stay given.
+    fn passes_over(&self, file: usize, error: &Error) -> bool;
+}
+
+/// How far ahead of the caller the threads may read.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// Decoded bytes that may wait to be taken.
+    pub bytes: usize,
+    /// Threads at work.
+    pub threads: usize,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self {
+            bytes: 64 << 20,
+            threads: pool::threads(),
+        }
+    }
+}
+
+enum Task<U> {
+    Open,
+    Read(U),
+}
+
+#[derive(Default)]
+struct Slot {
+    batches: VecDeque<RecordBatch>,
+    done: bool,
+    error: Option<Error>,
+}
+
+struct State<U> {
+    queue: VecDeque<(Place, Task<U>)>,
+    /// Units that are at work or wait to be taken.
+    slots: BTreeMap<Place, Slot>,
+    next_file: usize,
+    waiting_bytes: usize,
+    cancelled: bool,
+}
+
+struct Shared<W: Work> {
+    work: W,
+    look: Look,
+    state: Mutex<State<W::Unit>>,
+    changed: Condvar,
+}
+
+impl<W: Work> Shared<W> {
+    fn lock(&self) -> MutexGuard<'_, State<W::Unit>> {
+        // no step under this lock leaves it half done
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State<W::Unit>>) -> MutexGuard<'a, State<W::Unit>> {
+        let waited = self.changed.wait_timeout(state, WAIT);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// The next task, with its slot made; `None` at the end.
+    fn take(&self) -> Option<(Place, Task<W::Unit>)> {
+        let mut state = self.lock();
+        loop {
+            if state.cancelled {
+                return None;
+            }
+            // what is open already goes first; not far ahead of the caller, but what he waits for
+            // may have been opened late
+            let first = state.slots.first_key_value().map(|(place, _)| *place);
+            let awaited = state.queue.front().map(|(place, _)| *place) == first;
+            if state.waiting_bytes < self.look.bytes || awaited {
+                if let Some((place, task)) = state.queue.pop_front() {
+                    state.slots.entry(place).or_default();
+                    return Some((place, task));
+                }
+                if state.next_file < self.work.files() {
+                    let place = (state.next_file, 0);
+                    state.next_file += 1;
+                    state.slots.entry(place).or_default();
+                    return Some((place, Task::Open));
+                }
+                let opening = state.slots.values().any(|slot| !slot.done);
+                if !opening {
+                    return None;
+                }
+            }
+            state = self.wait(state);
+        }
+    }
+
+    fn run(&self) {
+        while let Some((place, task)) = self.take() {
+            let worked = catch_unwind(AssertUnwindSafe(|| match task {
+                Task::Open => self.opened(place),
+                Task::Read(unit) => self.work.read(unit, &mut |batch| self.give(place, batch)),
+            }));
+            let worked = worked.unwrap_or_else(|panic| Err(pool::panicked(&*panic)));
+            let mut state = self.lock();
+            if let Some(slot) = state.slots.get_mut(&place) {
+                slot.done = true;
+                slot.error = worked.err();
+            }
+            drop(state);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Puts the units of a file to the front of the queue.
+    fn opened(&self, (file, _): Place) -> Result<()> {
+        let units = self.work.open(file)?;
+        let mut state = self.lock();
+        // units of earlier files that still wait come before
+        let at = state
+            .queue
+            .partition_point(|((earlier, _), _)| *earlier < file);
+        for (number, unit) in units.into_iter().enumerate() {
+            let place = (file, number + 1);
+            state.queue.insert(at + number, (place, Task::Read(unit)));
+            state.slots.entry(place).or_default();
+        }
+        Ok(())
+    }
+
+    fn give(&self, place: Place, batch: RecordBatch) -> Result<()> {
+        let bytes = batch.get_array_memory_size();
+        let mut state = self.lock();
+        loop {
+            if state.cancelled {
+                return Err(Error::interrupted());
+            }
+            let wanted = state.slots.first_key_value().map(|(first, _)| *first);
+            if wanted == Some(place) || state.waiting_bytes < self.look.bytes {
+                break;
+            }
+            state = self.wait(state);
+        }
+        let Some(slot) = state.slots.get_mut(&place) else {
+            return Err(Error::interrupted()); // the file failed elsewhere, and is passed over
+        };
+        slot.batches.push_back(batch);
+        state.waiting_bytes = state.waiting_bytes.saturating_add(bytes);
+        drop(state);
+        self.changed.notify_all();
+        Ok(())
+    }
+}
+
+/// The batches of all files, in the order of the files and of their rows.
+pub struct OrderedRows<W: Work> {
+    shared: Arc<Shared<W>>,
+    threads: Vec<JoinHandle<()>>,
+    started: bool,
+    done: bool,
+}
+
+impl<W: Work> OrderedRows<W> {
+    /// Nothing is read before the first batch is asked for.
+    pub fn new(work: W, look: Look) -> Self {
+        let state = State {
+            queue: VecDeque::new(),
+            slots: BTreeMap::new(),
+            next_file: 0,
+            waiting_bytes: 0,
+            cancelled: false,
+        };
+        Self {
+            shared: Arc::new(Shared {
+                work,
+                look,
+                state: Mutex::new(state),
+                changed: Condvar::new(),
+            }),
+            threads: Vec::new(),
+            started: false,
+            done: false,
+        }
+    }
+
+    /// What is read.
+    pub fn work(&self) -> &W {
+        &self.shared.work
+    }
+
+    fn start(&mut self) -> Result<()> {
+        for number in 0..self.shared.look.threads.max(1) {
+            let shared = Arc::clone(&self.shared);
+            let spawned = std::thread::Builder::new()
+                .name(format!("deltareplay-scan-{number}"))
+                .spawn(move || shared.run());
+            match spawned {
+                Ok(thread) => self.threads.push(thread),
+                Err(cause) if number == 0 => {
+                    let message = "no thread could be started";
+                    return Err(Error::storage("storage.threads", message).because(cause));
+                }
+                Err(_) => break, // the threads that did start do all of the work
+            }
+        }
+        Ok(())
+    }
+
+    fn pull(&mut self) -> Option<Result<RecordBatch>> {
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.lock();
+        loop {
+            let Some(mut first) = state.slots.first_entry() else {
+                if state.next_file >= shared.work.files() && state.queue.is_empty() {
+                    return None;
+                }
+                state = shared.wait(state);
+                if let Err(error) = interrupt::check() {
+                    return Some(Err(error));
+                }
+                continue;
+            };
+            let (file, _) = *first.key();
+            let slot = first.get_mut();
+            if let Some(batch) = slot.batches.pop_front() {
+                let bytes = batch.get_array_memory_size();
+                state.waiting_bytes = state.waiting_bytes.saturating_sub(bytes);
+                drop(state);
+                shared.changed.notify_all();
+                return Some(Ok(batch));
+            }
+            if slot.done {
+                let error = slot.error.take();
+                first.remove();
+                if let Some(error) = error {
+                    if !shared.work.passes_over(file, &error) {
+                        return Some(Err(error));
+                    }
+                    drop_rest(&mut state, file);
+                }
+                shared.changed.notify_all();
+                continue;
+            }
+            state = shared.wait(state);
+            if let Err(error) = interrupt::check() {
+                return Some(Err(error));
+            }
+        }
+    }
+}
+
+/// Forgets what is still to come of a file that has failed.
+fn drop_rest<U>(state: &mut State<U>, file: usize) {
+    state.queue.retain(|((other, _), _)| *other != file);
+    let places: Vec<Place> = state
+        .slots
+        .range((file, 0)..(file + 1, 0))
+        .map(|(place, _)| *place)
+        .collect();
+    for place in places {
+        if let Some(slot) = state.slots.remove(&place) {
+            let bytes: usize = slot
+                .batches
+                .iter()
+                .map(RecordBatch::get_array_memory_size)
+                .sum();
+            state.waiting_bytes = state.waiting_bytes.saturating_sub(bytes);
+        }
+    }
+}
+
+impl<W: Work> Iterator for OrderedRows<W> {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        if !self.started {
+            self.started = true;
+            if let Err(error) = self.start() {
+                self.done = true;
+                return Some(Err(error));
+            }
+        }
+        let next = self.pull();
+        if !matches!(next, Some(Ok(_))) {
+            self.done = true;
+            self.shared.lock().cancelled = true;
+            self.shared.changed.notify_all();
+        }
+        next
+    }
+}
+
+impl<W: Work> Drop for OrderedRows<W> {
+    fn drop(&mut self) {
+        self.shared.lock().cancelled = true;
+        self.shared.changed.notify_all();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join(); // a panic of theirs was given as an error
+        }
+    }
+}

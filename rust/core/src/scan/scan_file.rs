@@ -1,0 +1,195 @@
+//! A live data file as plain values: what a task needs to read it, without the log.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, RecordBatch, StringArray, StructArray};
+use serde::{Deserialize, Serialize};
+
+use super::data_file::DataFile;
+use crate::codec::deletion_vector::DeletionVector;
+use crate::codec::file_actions::FileField;
+use crate::error::{Error, Result};
+use crate::spec::DeletionVectorDescriptor;
+use crate::storage::PathResolver;
+
+/// The fields of `add` that a [`ScanFile`] is made from.
+pub const SCAN_FIELDS: [FileField; 6] = [
+    FileField::Path,
+    FileField::PartitionValues,
+    FileField::Size,
+    FileField::DeletionVector,
+    FileField::BaseRowId,
+    FileField::DefaultRowCommitVersion,
+];
+
+/// A live data file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScanFile {
+    /// The path as the log has it.
+    pub path: String,
+    /// Values of the partition columns, by their names in the log.
+    pub partition_values: Vec<(String, Option<String>)>,
+    /// The length in bytes that the log tells.
+    pub size: i64,
+    /// The deletion vector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion_vector: Option<DeletionVectorDescriptor>,
+    /// The row id of the first row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_row_id: Option<i64>,
+    /// The version that gave the rows their values, where the file does not say otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_row_commit_version: Option<i64>,
+}
+
+impl ScanFile {
+    /// The files of rows that have at least [`SCAN_FIELDS`].
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: a deletion vector that is no valid descriptor; the file is named.
+    pub fn of(rows: &RecordBatch) -> Result<Vec<Self>> {
+        let paths = texts(rows, FileField::Path)?;
+        let sizes = longs(rows, FileField::Size)?;
+        let base_row_ids = longs(rows, FileField::BaseRowId)?;
+        let versions = longs(rows, FileField::DefaultRowCommitVersion)?;
+        let partition_values = column(rows, FileField::PartitionValues)?
+            .as_map_opt()
+            .ok_or_else(|| odd(FileField::PartitionValues))?;
+        let keys = partition_values.keys().as_string_opt::<i32>();
+        let values = partition_values.values().as_string_opt::<i32>();
+        let (Some(keys), Some(values)) = (keys, values) else {
+            return Err(odd(FileField::PartitionValues));
+        };
+        let vectors = column(rows, FileField::DeletionVector)?
+            .as_struct_opt()
+            .ok_or_else(|| odd(FileField::DeletionVector))?;
+        let offsets = partition_values.value_offsets();
+        let pairs = |row: usize| {
+            let bounds = offsets.get(row).zip(offsets.get(row + 1));
+            let (start, end) = bounds.map_or((0, 0), |(start, end)| (*start, *end));
+            (start..end)
+                .filter_map(|place| usize::try_from(place).ok())
+                .map(|place| {
+                    let value = values
+                        .is_valid(place)
+                        .then(|| values.value(place).to_owned());
+                    (keys.value(place).to_owned(), value)
+                })
+                .collect()
+        };
+        (0..rows.num_rows())
+            .map(|row| {
+                let path = paths.value(row);
+                let optional = |column: &arrow_array::Int64Array| {
+                    column.is_valid(row).then(|| column.value(row))
+                };
+                Ok(Self {
+                    partition_values: pairs(row),
+                    size: optional(sizes).unwrap_or_default(),
+                    deletion_vector: descriptor(vectors, row)
+                        .map_err(|error| error.at_path(path))?,
+                    base_row_id: optional(base_row_ids),
+                    default_row_commit_version: optional(versions),
+                    path: path.to_owned(),
+                })
+            })
+            .collect()
+    }
+
+    /// The file as the reader of data files takes it.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: a path that leads out of the table and its allowed roots.
+    pub fn data_file(
+        &self,
+        resolver: &PathResolver,
+        vector: Option<Arc<DeletionVector>>,
+    ) -> Result<DataFile> {
+        let path = resolver
+            .resolve("", &self.path)
+            .map_err(|error| error.at_path(self.path.clone()))?;
+        Ok(DataFile {
+            path: path.into_owned(),
+            log_path: self.path.clone(),
+            // sizes in logs are not always true: the footer is found from the storage's own
+            size: None,
+            partition_values: self.partition_values.clone(),
+            deletion_vector: vector.map(|vector| vector as Arc<_>),
+            base_row_id: self.base_row_id,
+            default_row_commit_version: self.default_row_commit_version,
+            row_groups: None,
+        })
+    }
+}
+
+fn descriptor(vectors: &StructArray, row: usize) -> Result<Option<DeletionVectorDescriptor>> {
+    if vectors.is_null(row) {
+        return Ok(None);
+    }
+    let wrong = || odd(FileField::DeletionVector);
+    let column = |name: &str| vectors.column_by_name(name).ok_or_else(wrong);
+    let text = |name: &str| -> Result<Option<&str>> {
+        let column = column(name)?.as_string_opt::<i32>().ok_or_else(wrong)?;
+        Ok(column.is_valid(row).then(|| column.value(row)))
+    };
+    let int = |name: &str| -> Result<Option<i32>> {
+        let column = column(name)?
+            .as_primitive_opt::<Int32Type>()
+            .ok_or_else(wrong)?;
+        Ok(column.is_valid(row).then(|| column.value(row)))
+    };
+    let cardinality = column("cardinality")?
+        .as_primitive_opt::<Int64Type>()
+        .ok_or_else(wrong)?;
+    let Some(storage_type) = text("storageType")? else {
+        return Ok(None);
+    };
+    let lacks = |name: &str| {
+        Error::corrupt(
+            "dv.descriptor",
+            format!("a deletion vector lacks its {name}"),
+        )
+    };
+    DeletionVectorDescriptor::new(
+        storage_type,
+        text("pathOrInlineDv")?.ok_or_else(|| lacks("pathOrInlineDv"))?,
+        int("offset")?,
+        int("sizeInBytes")?.ok_or_else(|| lacks("sizeInBytes"))?,
+        cardinality
+            .is_valid(row)
+            .then(|| cardinality.value(row))
+            .ok_or_else(|| lacks("cardinality"))?,
+    )
+    .map(Some)
+}
+
+fn odd(field: FileField) -> Error {
+    Error::corrupt(
+        "log.columns",
+        format!(
+            "the column {} of the file actions is missing or has another type",
+            field.name()
+        ),
+    )
+}
+
+fn column(rows: &RecordBatch, field: FileField) -> Result<&arrow_array::ArrayRef> {
+    rows.column_by_name(field.name()).ok_or_else(|| odd(field))
+}
+
+fn texts(rows: &RecordBatch, field: FileField) -> Result<&StringArray> {
+    column(rows, field)?
+        .as_string_opt::<i32>()
+        .ok_or_else(|| odd(field))
+}
+
+fn longs(rows: &RecordBatch, field: FileField) -> Result<&arrow_array::Int64Array> {
+    column(rows, field)?
+        .as_primitive_opt::<Int64Type>()
+        .ok_or_else(|| odd(field))
+}

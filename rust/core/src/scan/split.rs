@@ -1,0 +1,238 @@
+//! A piece of a scan as a plain value: another process reads it without the log.
+
+use arrow_schema::SchemaRef;
+use serde::{Deserialize, Serialize};
+
+use super::data_file::{Extras, ReadPlan, TableLayout};
+use super::files::{Files, Part, Rows, Skipped, SkippedFile};
+use super::rows::Look;
+use super::scan_file::ScanFile;
+use crate::error::{Error, Result};
+use crate::expr::{BoundPredicate, Predicate};
+use crate::replay::Source;
+use crate::snapshot::Snapshot;
+use crate::spec::properties::ColumnMappingMode;
+use crate::spec::schema::StructType;
+
+/// How the rows of a table at one version are read, in values that serialise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Definition {
+    schema: String,
+    partition_columns: Vec<String>,
+    column_mapping: String,
+    row_id_column: Option<String>,
+    row_commit_version_column: Option<String>,
+    columns: Option<Vec<String>>,
+    file_path: bool,
+    row_index: bool,
+    row_id: bool,
+    /// The predicate as SQL.
+    filter: Option<String>,
+}
+
+impl Definition {
+    pub(super) fn new(
+        snapshot: &Snapshot,
+        columns: Option<Vec<String>>,
+        extras: Extras,
+        filter: Option<String>,
+    ) -> Self {
+        let properties = snapshot.properties();
+        let mode = match properties.column_mapping_mode {
+            ColumnMappingMode::None => "none",
+            ColumnMappingMode::Name => "name",
+            ColumnMappingMode::Id => "id",
+        };
+        let metadata = snapshot.metadata();
+        Self {
+            schema: metadata.schema_string.clone(),
+            partition_columns: metadata.partition_columns.clone(),
+            column_mapping: mode.to_owned(),
+            row_id_column: properties.materialized_row_id_column.clone(),
+            row_commit_version_column: properties.materialized_row_commit_version_column.clone(),
+            columns,
+            file_path: extras.file_path,
+            row_index: extras.row_index,
+            row_id: extras.row_id,
+            filter,
+        }
+    }
+
+    fn extras(&self) -> Extras {
+        Extras {
+            file_path: self.file_path,
+            row_index: self.row_index,
+            row_id: self.row_id,
+        }
+    }
+
+    fn layout(&self, schema: StructType) -> TableLayout {
+        TableLayout {
+            schema,
+            partition_columns: self.partition_columns.clone(),
+            column_mapping: match self.column_mapping.as_str() {
+                "name" => ColumnMappingMode::Name,
+                "id" => ColumnMappingMode::Id,
+                _ => ColumnMappingMode::None,
+            },
+            row_id_column: self.row_id_column.clone(),
+            row_commit_version_column: self.row_commit_version_column.clone(),
+        }
+    }
+
+    pub(super) fn plan_with(
+        &self,
+        schema: StructType,
+        filter: Option<BoundPredicate>,
+    ) -> Result<ReadPlan> {
+        let plan = ReadPlan::new(self.layout(schema), self.columns.as_deref(), self.extras())?;
+        match filter {
+            Some(filter) => plan.with_filter(filter),
+            None => Ok(plan),
+        }
+    }
+
+    fn schema_and_filter(&self) -> Result<(StructType, Option<BoundPredicate>)> {
+        let schema = StructType::parse(&self.schema)?;
+        let filter = match &self.filter {
+            Some(text) => Some(Predicate::parse_sql(text)?.bind(&schema)?),
+            None => None,
+        };
+        Ok((schema, filter))
+    }
+
+    fn plan(&self) -> Result<ReadPlan> {
+        let (schema, filter) = self.schema_and_filter()?;
+        self.plan_with(schema, filter)
+    }
+
+    /// The plan that decodes least.
+    pub(super) fn counting(&self) -> Result<ReadPlan> {
+        let counting = Self {
+            columns: Some(Vec::new()),
+            file_path: false,
+            row_index: false,
+            row_id: false,
+            ..self.clone()
+        };
+        counting.plan()
+    }
+}
+
+/// Some files of a scan, or row groups of one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Split {
+    definition: Definition,
+    parts: Vec<Part>,
+    skip_errors: bool,
+    #[serde(skip)]
+    skipped: Skipped,
+}
+
+impl Split {
+    pub(super) fn new(definition: Definition, parts: Vec<Part>, skip_errors: bool) -> Self {
+        Self {
+            definition,
+            parts,
+            skip_errors,
+            skipped: Skipped::default(),
+        }
+    }
+
+    /// The files that were passed over so far.
+    pub fn skipped(&self) -> Vec<SkippedFile> {
+        self.skipped.list()
+    }
+
+    /// The split as JSON; [`Split::from_json`] takes it in any process.
+    ///
+    /// # Errors
+    ///
+    /// None that can be brought about from outside.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|cause| {
+            Error::invalid("split.json", "the split does not serialise").because(cause)
+        })
+    }
+
+    /// The split that [`Split::to_json`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `split.json`.
+    pub fn from_json(json: &str) -> Result<Self> {
+        serde_json::from_str(json).map_err(|cause| {
+            let message = "this is no split of this version of the library: make the splits anew";
+            Error::invalid("split.json", message).because(cause)
+        })
+    }
+
+    /// The files as the log has them.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().map(|part| part.file.path.as_str())
+    }
+
+    /// About how many bytes of data files it covers.
+    pub fn size_in_bytes(&self) -> u64 {
+        let size = |part: &Part| {
+            let size = u64::try_from(part.file.size).unwrap_or_default();
+            let bytes = part.bytes.clone().unwrap_or(0..size);
+            bytes.end.min(size).saturating_sub(bytes.start)
+        };
+        self.parts.iter().map(size).sum()
+    }
+
+    /// The schema of its rows.
+    pub fn schema(&self) -> Result<SchemaRef> {
+        self.definition.plan().map(|plan| plan.schema())
+    }
+
+    /// Its rows; `source` is the table's.
+    pub fn rows(&self, source: &Source) -> Result<Rows> {
+        let files = Files::new(
+            self.definition.plan()?,
+            &source.storage,
+            &source.resolver,
+            self.parts.clone(),
+            self.skip_errors.then(|| self.skipped.clone()),
+        );
+        Ok(Rows::new(files, Look::default()))
+    }
+}
+
+/// Runs of files of about `target_size` bytes; larger files are cut by bytes.
+pub(super) fn cut(files: Vec<ScanFile>, target_size: u64) -> Vec<Vec<Part>> {
+    let mut runs: Vec<Vec<Part>> = Vec::new();
+    let mut current = Vec::new();
+    let mut bytes = 0_u64;
+    for file in files {
+        let size = u64::try_from(file.size).unwrap_or_default();
+        if bytes > 0 && bytes.saturating_add(size) > target_size {
+            runs.push(std::mem::take(&mut current));
+            bytes = 0;
+        }
+        if size <= target_size {
+            bytes += size;
+            current.push(Part::whole(file));
+            continue;
+        }
+        let pieces = size.div_ceil(target_size);
+        let piece = size.div_ceil(pieces);
+        for number in 0..pieces {
+            // the log may say less than the file has: the last piece takes what is left
+            let end = if number + 1 == pieces {
+                u64::MAX
+            } else {
+                (number + 1) * piece
+            };
+            runs.push(vec![Part {
+                file: file.clone(),
+                bytes: Some(number * piece..end),
+            }]);
+        }
+    }
+    if !current.is_empty() {
+        runs.push(current);
+    }
+    runs
+}

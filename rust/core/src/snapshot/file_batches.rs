@@ -1,0 +1,127 @@
+//! The live files of a snapshot, streamed: nothing is kept.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use super::columns::FileColumns;
+use super::replayed::{Live, Replay, settled, total_size};
+use super::{Snapshot, lock};
+use crate::codec::checkpoint::FileAction;
+use crate::codec::file_actions::FileField;
+use crate::error::Result;
+use crate::replay::scatter::Scatter;
+use crate::replay::{FileFilter, KeyedRows, RowColumns, Source};
+
+impl Snapshot {
+    /// The live files with these columns, batch by batch, nothing kept; without those that `filter`
+    /// leaves out. The order is not defined.
+    pub fn file_batches(
+        &self,
+        source: &Source,
+        columns: FileColumns,
+        filter: Option<&Arc<dyn FileFilter>>,
+    ) -> Result<FileBatches> {
+        let fields = columns.fields();
+        let sized = fields.contains(&FileField::Size);
+        let mut batches = FileBatches {
+            schema: columns.schema(),
+            columns,
+            snapshot: self.clone(),
+            ready: VecDeque::new(),
+            stream: None,
+            totals: filter.is_none().then_some((0, sized.then_some(0))),
+            done: false,
+        };
+        let wanted = Live {
+            columns: RowColumns::fields(&fields),
+            filter: filter.cloned(),
+        };
+        if let Some(kept) = self.kept_and_judged(source, &wanted)? {
+            batches.ready = kept.into();
+            return Ok(batches);
+        }
+        if let (None, Some(kept)) = (filter, self.kept_files(&wanted.columns)) {
+            batches.ready = kept.batches().into();
+            return Ok(batches);
+        }
+        let (replay, inline, stream) = self.recovering(source, |segment| {
+            let replay = Replay::new(self, source, segment, &wanted, &[])?;
+            self.verify_state(&replay.state)?;
+            let selection = replay.selection(FileAction::Add, &wanted, false);
+            let inline = replay
+                .checkpoint
+                .as_ref()
+                .map(|checkpoint| checkpoint.inline_rows(&selection))
+                .transpose()?;
+            let stream = replay
+                .checkpoint
+                .as_ref()
+                .map(|checkpoint| checkpoint.rows(&selection))
+                .transpose()?;
+            Ok((replay, inline.flatten(), stream))
+        })?;
+        batches
+            .ready
+            .extend(replay.adds.into_iter().map(|(rows, _)| rows));
+        batches
+            .ready
+            .extend(inline.map(|inline| settled(inline.rows)).transpose()?);
+        batches.stream = stream;
+        lock(&self.0.state).get_or_insert_with(|| Arc::new(replay.state));
+        Ok(batches)
+    }
+}
+
+/// Live files, batch by batch.
+pub struct FileBatches {
+    schema: SchemaRef,
+    columns: FileColumns,
+    snapshot: Snapshot,
+    ready: VecDeque<RecordBatch>,
+    stream: Option<Scatter<KeyedRows>>,
+    /// Number and, where it is known, size of all files so far; `None` when a filter leaves some out.
+    totals: Option<(u64, Option<u64>)>,
+    done: bool,
+}
+
+impl FileBatches {
+    /// The schema of every batch.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn pull(&mut self) -> Option<Result<RecordBatch>> {
+        let streamed = self.stream.as_mut().and_then(Iterator::next);
+        let next = streamed
+            .map(|next| next.and_then(|(_, keyed)| settled(keyed.rows)))
+            .or_else(|| self.ready.pop_front().map(Ok));
+        let Some(next) = next else {
+            let (files, size) = self.totals?;
+            let total = self.snapshot.verify_totals(files, size);
+            return total.err().map(|error| Err(self.snapshot.located(error)));
+        };
+        Some(next.and_then(|rows| {
+            if let Some((files, size)) = &mut self.totals {
+                *files += rows.num_rows() as u64;
+                *size = size.zip(total_size(&rows)).map(|(sum, size)| sum + size);
+            }
+            self.columns.of(&rows)
+        }))
+    }
+}
+
+impl Iterator for FileBatches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let next = self.pull();
+        self.done = !matches!(next, Some(Ok(_)));
+        next
+    }
+}

@@ -1,0 +1,216 @@
+//! A segment replayed for one snapshot: the tail's live rows, and what the checkpoint's rows need.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::Fields;
+
+use super::Snapshot;
+use super::columns::stats_shape;
+use crate::codec::checkpoint::FileAction;
+use crate::codec::commit::Wanted;
+use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS};
+use crate::error::{Error, Result};
+use crate::log::LogSegment;
+use crate::replay::{
+    Checkpoint, FileActionKey, FileFilter, Grain, KeySet, KeyedRows, LogState, Reconciler,
+    RowColumns, Selection, Source, decode_tail,
+};
+
+/// Fields with what a key needs.
+pub(super) fn keyed(fields: &[FileField], order: &[FileField]) -> Vec<FileField> {
+    let needed = |field: &FileField| {
+        fields.contains(field) || matches!(field, FileField::Path | FileField::DeletionVector)
+    };
+    order.iter().copied().filter(needed).collect()
+}
+
+fn project(rows: &RecordBatch, fields: &[FileField]) -> Result<RecordBatch> {
+    let index = |field: &FileField| rows.schema().index_of(field.name());
+    let columns = fields.iter().map(index).collect::<Result<Vec<_>, _>>();
+    columns
+        .and_then(|columns| rows.project(&columns))
+        .map_err(|cause| {
+            Error::corrupt("log.columns", "a file action lacks a column").because(cause)
+        })
+}
+
+/// Live rows as a snapshot has them: that an `add` changed data is news of its commit, not of the
+/// state, so `dataChange` is false throughout, as in the reference's snapshots and checkpoints.
+pub(super) fn settled(rows: RecordBatch) -> Result<RecordBatch> {
+    let Ok(column) = rows.schema_ref().index_of(FileField::DataChange.name()) else {
+        return Ok(rows);
+    };
+    let mut columns = rows.columns().to_vec();
+    if let Some(column) = columns.get_mut(column) {
+        *column = Arc::new(BooleanArray::new(
+            BooleanBuffer::new_unset(rows.num_rows()),
+            None,
+        ));
+    }
+    RecordBatch::try_new(rows.schema(), columns).map_err(|cause| {
+        Error::corrupt("log.columns", "a file action lacks a column").because(cause)
+    })
+}
+
+/// Which live files are wanted, and with which columns.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Live {
+    pub(super) columns: RowColumns,
+    pub(super) filter: Option<Arc<dyn FileFilter>>,
+}
+
+impl Live {
+    pub(super) fn all(columns: RowColumns) -> Self {
+        Self {
+            columns,
+            filter: None,
+        }
+    }
+
+    /// The fields to decode in the tail, whose rows are judged after they are decoded.
+    fn decoded(&self) -> Vec<FileField> {
+        let judged = self.filter.as_ref().map(|filter| RowColumns {
+            fields: Vec::new(),
+            judged: Some(filter.columns().clone()),
+        });
+        judged.map_or_else(
+            || self.columns.decoded(),
+            |judged| judged.merged(&self.columns).decoded(),
+        )
+    }
+
+    /// The wanted ones of the tail's live rows.
+    fn of_tail(
+        &self,
+        rows: &RecordBatch,
+        keys: Vec<FileActionKey>,
+    ) -> Result<(RecordBatch, Vec<FileActionKey>)> {
+        let wanted = settled(self.columns.of(rows)?)?;
+        let Some(filter) = &self.filter else {
+            return Ok((wanted, keys));
+        };
+        let passed = filter.may_match(&filter.columns().of(rows)?)?;
+        let keys = keys.into_iter().zip(&passed);
+        let keys = keys.filter_map(|(key, passed)| passed.then_some(key));
+        Ok((chosen(&wanted, passed.clone())?, keys.collect()))
+    }
+}
+
+/// The rows whose bit is set.
+pub(super) fn chosen(rows: &RecordBatch, bits: BooleanBuffer) -> Result<RecordBatch> {
+    arrow_select::filter::filter_record_batch(rows, &BooleanArray::new(bits, None)).map_err(
+        |cause| Error::corrupt("log.columns", "the file actions cannot be filtered").because(cause),
+    )
+}
+
+/// A segment replayed down to its checkpoint, whose rows are still to come.
+pub(super) struct Replay {
+    /// Live adds of the tail, newest batch first.
+    pub(super) adds: Vec<(RecordBatch, Vec<FileActionKey>)>,
+    /// Tombstones of the tail.
+    pub(super) removes: Vec<RecordBatch>,
+    pub(super) checkpoint: Option<Checkpoint>,
+    hidden: Arc<KeySet>,
+    pub(super) state: LogState,
+    stats_shape: Fields,
+}
+
+impl Replay {
+    pub(super) fn new(
+        snapshot: &Snapshot,
+        source: &Source,
+        segment: &LogSegment,
+        wanted: &Live,
+        removes: &[FileField],
+    ) -> Result<Self> {
+        let checkpoint = segment
+            .checkpoint
+            .as_ref()
+            .map(|checkpoint| Checkpoint::open(source, checkpoint))
+            .transpose()?;
+        let decoded = Wanted {
+            adds: Some(keyed(&wanted.decoded(), &ADD_FIELDS)),
+            removes: Some(keyed(removes, &REMOVE_FIELDS)),
+            control: true,
+            ..Wanted::default()
+        };
+        let batches = decode_tail(&source.storage, &segment.tail, &decoded)?;
+        let mut state = checkpoint
+            .as_ref()
+            .map(|checkpoint| LogState::of_checkpoint(checkpoint.control()))
+            .unwrap_or_default();
+        batches.iter().for_each(|batch| state.newer(batch));
+        let mut reconciler = Reconciler::new(source.keys.clone());
+        let mut replay = Self {
+            adds: Vec::new(),
+            removes: Vec::new(),
+            checkpoint,
+            hidden: Arc::default(),
+            state,
+            // a schema that does not say how the log names its columns has no typed statistics
+            stats_shape: stats_shape(snapshot).unwrap_or_default(),
+        };
+        for batch in batches.into_iter().rev() {
+            let live = reconciler.older(&batch)?;
+            if let Some(rows) = live.adds {
+                replay.adds.push(wanted.of_tail(&rows, live.add_keys)?);
+            }
+            if let Some(rows) = live.removes {
+                replay.removes.push(project(&rows, removes)?);
+            }
+        }
+        replay.hidden = Arc::new(reconciler.into_seen());
+        Ok(replay)
+    }
+
+    /// `kept`: the rows stay in memory, with their keys, in few large batches.
+    pub(super) fn selection(&self, action: FileAction, wanted: &Live, kept: bool) -> Selection {
+        Selection {
+            action,
+            columns: wanted.columns.clone(),
+            hidden: Arc::clone(&self.hidden),
+            with_keys: kept,
+            stats_shape: self.stats_shape.clone(),
+            filter: wanted.filter.clone(),
+            grain: if kept { Grain::KEPT } else { Grain::STREAMED },
+        }
+    }
+
+    /// All wanted rows: the checkpoint's in its order, then the tail's, oldest first.
+    pub(super) fn rows(
+        &self,
+        wanted: &Live,
+        kept: bool,
+    ) -> Result<Vec<(RecordBatch, Vec<FileActionKey>)>> {
+        let mut all = Vec::new();
+        if let Some(checkpoint) = &self.checkpoint {
+            let selection = self.selection(FileAction::Add, wanted, kept);
+            let mut chunks = checkpoint.rows(&selection)?.collect::<Result<Vec<_>>>()?;
+            chunks.sort_by_key(|(unit, _)| *unit); // stable: rows of a unit come in order
+            let chunks = chunks.into_iter().map(|(_, chunk)| chunk);
+            for KeyedRows { rows, keys } in chunks.chain(checkpoint.inline_rows(&selection)?) {
+                all.push((settled(rows)?, keys));
+            }
+        }
+        all.extend(self.adds.iter().rev().cloned());
+        Ok(all)
+    }
+}
+
+/// The sum of a column of sizes; `None` when the column is not there.
+pub(super) fn total_size(rows: &RecordBatch) -> Option<u64> {
+    let sizes = rows
+        .column_by_name("size")?
+        .as_primitive_opt::<Int64Type>()?;
+    Some(
+        sizes
+            .iter()
+            .flatten()
+            .map(|size| u64::try_from(size).unwrap_or_default())
+            .sum(),
+    )
+}

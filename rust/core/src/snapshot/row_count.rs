@@ -1,0 +1,87 @@
+//! How many rows there are, told by the log alone.
+//!
+//! Protocol: "Per-file Statistics", "Deletion Vector Descriptor Schema".
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, RecordBatch};
+
+use super::columns::FileColumns;
+use super::{Snapshot, lock};
+use crate::error::{Error, Result};
+use crate::log::LogWarning;
+use crate::replay::Source;
+
+impl Snapshot {
+    /// The number of rows: those that each file has by its statistics, without those that its vector
+    /// deletes. `None` when a file does not tell: a warning then names the first one.
+    pub fn num_rows(&self, source: &Source) -> Result<Option<u64>> {
+        let names = ["path", "numRecords", "deletionVector"].map(str::to_owned);
+        let columns = FileColumns::new(Some(&names), self)?;
+        let mut total = 0_u64;
+        for rows in self.file_batches(source, columns, None)? {
+            let rows = rows?;
+            for (row, known) in live_rows(&rows)?.into_iter().enumerate() {
+                let Some(known) = known else {
+                    self.lacks_rows(&rows, row);
+                    return Ok(None);
+                };
+                total = total.saturating_add(known);
+            }
+        }
+        Ok(Some(total))
+    }
+
+    /// Not an oddity of the log that a strict reader would refuse.
+    fn lacks_rows(&self, rows: &RecordBatch, row: usize) {
+        let path = rows
+            .column_by_name("path")
+            .and_then(|path| path.as_string_opt::<i32>())
+            .map(|path| path.value(row).to_owned());
+        let warning = LogWarning {
+            code: "stats.num_records",
+            path,
+            version: Some(self.version()),
+            message:
+                "this file has no statistics that tell its number of rows, so the log does not \
+                      tell the table's: count them by a scan"
+                    .to_owned(),
+        };
+        let mut warnings = lock(&self.0.warnings);
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+}
+
+/// The live rows of each file, where it tells. The batch has `numRecords` and `deletionVector`.
+pub(crate) fn live_rows(files: &RecordBatch) -> Result<Vec<Option<u64>>> {
+    let odd = || {
+        Error::corrupt(
+            "log.columns",
+            "the file actions lack what counts their rows",
+        )
+    };
+    let records = files
+        .column_by_name("numRecords")
+        .and_then(|records| records.as_primitive_opt::<Int64Type>())
+        .ok_or_else(odd)?;
+    let vectors = files
+        .column_by_name("deletionVector")
+        .and_then(|vectors| vectors.as_struct_opt())
+        .ok_or_else(odd)?;
+    let deleted = vectors
+        .column_by_name("cardinality")
+        .and_then(|deleted| deleted.as_primitive_opt::<Int64Type>())
+        .ok_or_else(odd)?;
+    let live = |row: usize| {
+        let records = records.is_valid(row).then(|| records.value(row))?;
+        let deleted = match (vectors.is_valid(row), deleted.is_valid(row)) {
+            (false, _) => 0,
+            (true, true) => deleted.value(row),
+            (true, false) => return None,
+        };
+        u64::try_from(records.checked_sub(deleted)?).ok()
+    };
+    Ok((0..files.num_rows()).map(live).collect())
+}
