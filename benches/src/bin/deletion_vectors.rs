@@ -176,7 +176,7 @@ fn descriptors(
 ) -> Result<Vec<deltareplay_core::spec::DeletionVectorDescriptor>, Box<dyn Error>> {
     let table = Table::new(table, TableOptions::default())?;
     let snapshot = table.snapshot(At::Latest, None)?;
-    let files = table.files(&snapshot, Some(&["deletionVector".to_owned()]))?;
+    let files = table.files(&snapshot, Some(&["deletionVector".to_owned()]), None)?;
     let mut found = Vec::new();
     for batch in &files.batches {
         let column = batch.column(0).as_any().downcast_ref::<StructArray>();
