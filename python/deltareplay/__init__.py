@@ -24,7 +24,8 @@ from deltareplay.exceptions import (
 from deltareplay.log_warning import LogWarning
 from deltareplay.metadata import Metadata
 from deltareplay.protocol import Obstacle, Protocol
-from deltareplay.scan import Scan, SkippedFile
+from deltareplay.scan import Scan
+from deltareplay.skipped_file import SkippedFile
 from deltareplay.snapshot import Snapshot
 from deltareplay.split import Split
 from deltareplay.table import Table, is_table

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from deltareplay._readers import reader, to_schema, to_table
+from deltareplay.skipped_file import SkippedFile
 from deltareplay.split import Split
 
 if TYPE_CHECKING:
@@ -17,25 +17,6 @@ if TYPE_CHECKING:
 
 #: The size of splits where none is asked for: that of Spark's own (128 MiB).
 TARGET_SIZE = 128 << 20
-
-
-@dataclass(frozen=True)
-class SkippedFile:
-    """A data file that was passed over, since it could not be read.
-
-    Attributes:
-        path: The path as the log has it.
-        code: The code of the error, as in ``DeltaReplayError.code``.
-        message: The error in words.
-
-    >>> scan = rows.snapshot().scan(on_error="skip")
-    >>> scan.to_arrow().num_rows, [file.path for file in scan.skipped]
-    (2, [])
-    """
-
-    path: str
-    code: str
-    message: str
 
 
 class Scan:

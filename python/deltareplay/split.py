@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay._readers import reader, to_schema
+from deltareplay.skipped_file import SkippedFile
 
 if TYPE_CHECKING:
     from deltareplay.table import Table
@@ -94,13 +95,13 @@ class Split:
         return reader(self._native.rows(self._table._native))
 
     @property
-    def skipped(self) -> list[tuple[str, str, str]]:
-        """Path, code and message of each file passed over so far, with ``on_error="skip"``.
+    def skipped(self) -> list[SkippedFile]:
+        """The files that were passed over while reading so far, with ``on_error="skip"``.
 
         >>> rows.snapshot().scan().splits()[0].skipped
         []
         """
-        return self._native.skipped()
+        return [SkippedFile(*facts) for facts in self._native.skipped()]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as an Arrow C stream; the consumer pulls it without Python."""

@@ -56,14 +56,14 @@ def _quiet_libraries() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def tables(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Gives the directory of a table by its name; it is written when it is first asked for."""
-    from spark import written
+    from spark import written_rows
 
     root = tmp_path_factory.mktemp("spark-tables")
     done: dict[str, Path] = {}
 
     def table(name: str) -> Path:
         if name not in done:
-            written.TABLES[name](spark, root / name)
+            written_rows.ROWS[name](spark, root / name)
             done[name] = root / name
         return done[name]
 

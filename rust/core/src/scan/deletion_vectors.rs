@@ -58,7 +58,7 @@ pub fn load(
 /// # Errors
 ///
 /// Corrupt, with the file and the offset: `dv.path`, `dv.version`, `dv.size`, `dv.checksum`,
-/// `dv.magic`, `dv.bitmap`, `dv.truncated`, `dv.cardinality`, `dv.base85`; a path that leaves the table;
+/// `dv.magic`, `dv.bitmap`, `dv.truncated`, `dv.cardinality`, `dv.base85`, `dv.missing`; a path that leaves the table;
 /// storage errors.
 pub fn load_one(
     storage: &dyn Storage,
@@ -259,7 +259,7 @@ fn fetch(storage: &dyn Storage, path: &str, wanted: &[Wanted]) -> Result<Vec<Byt
             _ => ranges.push(range),
         }
     }
-    let fetched = storage.read_ranges(path, &ranges)?;
+    let fetched = storage.read_ranges(path, &ranges).map_err(missing)?;
     check_version(fetched.first().map_or(&[], |bytes| bytes))
         .map_err(|error| error.at_path(path))?;
     let needed: u64 = wanted.iter().map(|one| u64::from(one.size) + FRAME).sum();
@@ -297,6 +297,20 @@ fn fetch(storage: &dyn Storage, path: &str, wanted: &[Wanted]) -> Result<Vec<Byt
             })
         })
         .collect()
+}
+
+/// A file that is not there is the table's fault, not the storage's.
+fn missing(error: Error) -> Error {
+    if error.code() != "storage.not_found" {
+        return error;
+    }
+    let path = error.path().unwrap_or_default().to_owned();
+    let message = "the table has this file of deletion vectors, but the storage has not: it was \
+                   removed by hand or by a VACUUM with too short a retention; without it nobody \
+                   knows which rows are deleted, restore it or the table";
+    Error::corrupt("dv.missing", message)
+        .because(error)
+        .at_path(path)
 }
 
 fn decode(path: &str, wanted: &Wanted, framed: Bytes, give: &mut dyn FnMut(usize, Loaded)) {

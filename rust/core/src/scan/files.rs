@@ -63,11 +63,24 @@ impl Skipped {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, file: SkippedFile) {
-        let mut files = self.lock();
-        if !files.contains(&file) {
-            files.push(file);
+    /// Whether a file with this error may be passed over; if so, it is listed.
+    pub(super) fn takes(&self, path: &str, error: &Error) -> bool {
+        let takes = matches!(
+            error.kind(),
+            ErrorKind::Corrupt | ErrorKind::Storage | ErrorKind::Unsupported
+        );
+        if takes {
+            let file = SkippedFile {
+                path: path.to_owned(),
+                code: error.code(),
+                message: error.to_string(),
+            };
+            let mut files = self.lock();
+            if !files.contains(&file) {
+                files.push(file);
+            }
         }
+        takes
     }
 }
 
@@ -138,15 +151,7 @@ impl Files {
         let vector = self.vector(number)?;
         let mut file = part.file.data_file(&self.resolver, vector)?;
         file.size = u64::try_from(part.file.size).ok();
-        let opened = self.plan.open_file(&*self.storage, &file);
-        match opened {
-            // sizes in logs are not always true: ask the storage before the file is given up
-            Err(error) if file.size.is_some() && error.kind() == ErrorKind::Corrupt => {
-                file.size = None;
-                self.plan.open_file(&*self.storage, &file)
-            }
-            opened => opened,
-        }
+        self.plan.open_file(&*self.storage, &file)
     }
 }
 
@@ -215,18 +220,7 @@ impl Work for Files {
         let (Some(skipped), Some(part)) = (&self.skipped, self.parts.get(number)) else {
             return false;
         };
-        let passes = matches!(
-            error.kind(),
-            ErrorKind::Corrupt | ErrorKind::Storage | ErrorKind::Unsupported
-        );
-        if passes {
-            skipped.add(SkippedFile {
-                path: part.file.path.clone(),
-                code: error.code(),
-                message: error.to_string(),
-            });
-        }
-        passes
+        skipped.takes(&part.file.path, error)
     }
 }
 

@@ -127,9 +127,19 @@ impl Scan {
             .files(&self.source, &columns, self.file_filter().as_ref())?;
         let mut files = Vec::new();
         for rows in &found.batches {
-            files.extend(ScanFile::of(rows)?);
+            for file in ScanFile::of(rows)? {
+                files.extend(self.or_passed_over(file)?);
+            }
         }
         Ok(files)
+    }
+
+    /// `None` for a file whose action is bad, where such are to be passed over.
+    fn or_passed_over(&self, file: Result<ScanFile>) -> Result<Option<ScanFile>> {
+        file.map(Some).or_else(|error| match &self.skipped {
+            Some(skipped) if skipped.takes(error.path().unwrap_or_default(), &error) => Ok(None),
+            _ => Err(error),
+        })
     }
 
     /// The rows: files in the order of the log, rows in the order of their file.
@@ -186,6 +196,9 @@ impl Scan {
         for batch in self.files(Some(&names))?.batches {
             let told = live_rows(&batch)?;
             for (file, told) in ScanFile::of(&batch)?.into_iter().zip(told) {
+                let Some(file) = self.or_passed_over(file)? else {
+                    continue;
+                };
                 match told {
                     Some(rows) => total = total.saturating_add(rows),
                     None => unknown.push(Part::whole(file)),

@@ -46,12 +46,12 @@ pub struct ScanFile {
 }
 
 impl ScanFile {
-    /// The files of rows that have at least [`SCAN_FIELDS`].
+    /// The files of rows that have at least [`SCAN_FIELDS`], one by one.
     ///
     /// # Errors
     ///
-    /// Corrupt: a deletion vector that is no valid descriptor; the file is named.
-    pub fn of(rows: &RecordBatch) -> Result<Vec<Self>> {
+    /// Corrupt, in place of a file: a deletion vector that is no valid descriptor; the file is named.
+    pub fn of(rows: &RecordBatch) -> Result<Vec<Result<Self>>> {
         let paths = texts(rows, FileField::Path)?;
         let sizes = longs(rows, FileField::Size)?;
         let base_row_ids = longs(rows, FileField::BaseRowId)?;
@@ -81,7 +81,7 @@ impl ScanFile {
                 })
                 .collect()
         };
-        (0..rows.num_rows())
+        let files = (0..rows.num_rows())
             .map(|row| {
                 let path = paths.value(row);
                 let optional = |column: &arrow_array::Int64Array| {
@@ -97,7 +97,8 @@ impl ScanFile {
                     path: path.to_owned(),
                 })
             })
-            .collect()
+            .collect();
+        Ok(files)
     }
 
     /// The file as the reader of data files takes it.

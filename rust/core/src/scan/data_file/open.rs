@@ -325,14 +325,17 @@ fn footer(storage: &dyn Storage, file: &DataFile) -> Result<(ParquetMetaData, u6
         // what the log says of the length is a hint, what the storage says counts
         match storage.head(&file.path) {
             Ok(found) if found.size > size => read(found.size),
-            Ok(found) if found.size < size => {
+            Ok(found) if found.size < size => read(found.size).map_err(|error| {
+                if error.kind() != ErrorKind::Corrupt {
+                    return error;
+                }
                 let message = format!(
                     "the log says that the data file has {size} bytes, but it has {}: \
                      it is truncated, restore it or remove it from the table",
                     found.size
                 );
-                Err(Error::corrupt("data.truncated", message))
-            }
+                Error::corrupt("data.truncated", message).because(error)
+            }),
             _ => Err(error),
         }
     })

@@ -196,7 +196,7 @@ fn what_is_wrong_names_file_and_offset_and_leaves_the_others() {
     assert_eq!(lasts, [Some(2), Some(3), Some(4)]);
     for found in &loaded[9..] {
         let error = found.as_ref().unwrap_err();
-        assert_eq!(error.code(), "storage.not_found");
+        assert_eq!(error.code(), "dv.missing");
         assert!(error.path().unwrap().ends_with(".bin"));
     }
 }

@@ -1,0 +1,24 @@
+"""``SkippedFile``: a data file that a scan passed over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SkippedFile:
+    """A data file that was passed over, since it could not be read.
+
+    Attributes:
+        path: The path as the log has it.
+        code: The code of the error, as in ``DeltaReplayError.code``.
+        message: The error in words.
+
+    >>> scan = rows.snapshot().scan(on_error="skip")
+    >>> scan.to_arrow().num_rows, [file.path for file in scan.skipped]
+    (2, [])
+    """
+
+    path: str
+    code: str
+    message: str

@@ -1,0 +1,529 @@
+"""``Snapshot.scan``: columns, extras, order, counts, and what happens when files are bad."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support import data, logs, vectors
+
+import deltareplay as dr
+
+MIXED = logs.schema(id="long", Name="string", day="date")
+
+
+@pytest.fixture
+def mixed(log: logs.LogBuilder) -> logs.LogBuilder:
+    """Three files in two partitions, in row groups of two rows, each with a deleted row."""
+    log.create(MIXED, protocol_action=logs.features("deletionVectors"), partition_columns=["day"])
+    adds = []
+    for number, day in enumerate(["2026-01-01", "2026-01-02", None]):
+        first = number * 5
+        rows = {"id": list(range(first, first + 5)), "Name": [f"n{first + i}" for i in range(5)]}
+        adds.append(
+            data.write(
+                log.table,
+                f"part-{number}.parquet",
+                rows,
+                deleted=[number],
+                row_group_size=2,
+                partition_values={"day": day},
+            )
+        )
+    log.commit(*adds)
+    return log
+
+
+LEFT = [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 13, 14]
+
+
+def ids(taken: Any) -> list[int]:
+    found: list[int] = pa.table(taken)["id"].to_pylist()
+    return found
+
+
+def snapshot_of(log: logs.LogBuilder) -> dr.Snapshot:
+    return dr.Table(log.uri).snapshot()
+
+
+def test_all_columns_are_those_of_the_schema(mixed: logs.LogBuilder) -> None:
+    snapshot = snapshot_of(mixed)
+    found = snapshot.scan().to_arrow()
+
+    assert found.schema == snapshot.schema == snapshot.scan().schema
+    assert found.schema == pa.schema(
+        [("id", pa.int64()), ("Name", pa.string()), ("day", pa.date32())]
+    )
+    assert found["id"].to_pylist() == LEFT
+    assert found["Name"].to_pylist() == [f"n{number}" for number in LEFT]
+    days = [None if day is None else day.isoformat() for day in found["day"].to_pylist()]
+    assert days == ["2026-01-01"] * 4 + ["2026-01-02"] * 4 + [None] * 4
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"),
+    [
+        (["day", "id"], ["day", "id"]),
+        (["NAME", "Id"], ["Name", "id"]),
+        (("Name",), ["Name"]),
+        (["DAY"], ["day"]),
+    ],
+)
+def test_columns_come_in_the_order_asked(
+    mixed: logs.LogBuilder, asked: Any, given: list[str]
+) -> None:
+    snapshot = snapshot_of(mixed)
+    found = snapshot.scan(columns=asked).to_arrow()
+
+    assert found.schema.names == given
+    assert found.equals(snapshot.scan().to_arrow().select(given))
+
+
+def test_no_columns_are_still_rows(mixed: logs.LogBuilder) -> None:
+    scan = snapshot_of(mixed).scan(columns=[])
+    assert scan.schema.names == []
+    assert sum(batch.num_rows for batch in scan.to_batches()) == len(LEFT)
+
+
+@pytest.mark.parametrize(
+    ("columns", "code"),
+    [
+        (["id", "nothing"], "columns.unknown"),
+        (["id", "ID"], "columns.twice"),
+        (["_file_path"], "columns.unknown"),
+    ],
+)
+def test_columns_that_cannot_be_given(
+    mixed: logs.LogBuilder, columns: list[str], code: str
+) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as raised:
+        snapshot_of(mixed).scan(columns=columns)
+    assert raised.value.code == code
+
+
+@pytest.mark.parametrize("columns", ["id", [1], 5, {"id": 1}])
+def test_columns_are_a_list_of_names(mixed: logs.LogBuilder, columns: Any) -> None:
+    with pytest.raises((TypeError, dr.InvalidArgumentError)):
+        snapshot_of(mixed).scan(columns=columns)
+
+
+def test_extras(mixed: logs.LogBuilder) -> None:
+    scan = snapshot_of(mixed).scan(columns=["id"], with_row_index=True, with_file_path=True)
+    found = scan.to_arrow()
+
+    assert found.schema == scan.schema
+    assert found.schema.names == ["id", "_file_path", "_row_index"]
+    for row in found.to_pylist():
+        assert row["_file_path"] == f"part-{row['id'] // 5}.parquet"
+        assert row["_row_index"] == row["id"] % 5
+
+
+def test_an_extra_that_is_a_column_already(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long", _FILE_PATH="string"))
+    log.commit(data.write(log.table, "a.parquet", {"id": [1], "_FILE_PATH": ["mine"]}))
+    snapshot = snapshot_of(log)
+
+    with pytest.raises(dr.InvalidArgumentError) as raised:
+        snapshot.scan(with_file_path=True)
+    assert raised.value.code == "columns.reserved"
+    found = snapshot.scan(columns=["id"], with_file_path=True).to_arrow()
+    assert found.to_pylist() == [{"id": 1, "_file_path": "a.parquet"}]
+    assert snapshot.scan().to_arrow()["_FILE_PATH"].to_pylist() == ["mine"]
+
+
+def test_row_ids_of_a_table_without_them(mixed: logs.LogBuilder) -> None:
+    with pytest.raises(dr.InvalidArgumentError, match="enableRowTracking") as raised:
+        snapshot_of(mixed).scan(with_row_id=True)
+    assert raised.value.code == "columns.row_tracking"
+
+
+def test_row_ids_kept_and_fresh(log: logs.LogBuilder) -> None:
+    log.create(
+        logs.schema(id="long"),
+        protocol_action=logs.features("deletionVectors", writer_only=["rowTracking"]),
+        configuration={
+            "delta.enableRowTracking": "true",
+            "delta.rowTracking.materializedRowIdColumnName": "_rid",
+            "delta.rowTracking.materializedRowCommitVersionColumnName": "_rcv",
+        },
+    )
+    kept = {"id": [7, 8, 9], "_rid": [100, None, 102], "_rcv": pa.array([1, 2, None], pa.int64())}
+    log.commit(
+        data.write(
+            log.table,
+            "a.parquet",
+            {"id": [1, 2, 3]},
+            deleted=[0],
+            base_row_id=10,
+            default_row_commit_version=4,
+        ),
+        data.write(log.table, "b.parquet", kept, base_row_id=20, default_row_commit_version=5),
+    )
+    scan = snapshot_of(log).scan(with_row_id=True)
+
+    assert scan.schema.names == ["id", "_row_id", "_row_commit_version"]
+    rows = [tuple(row.values()) for row in scan.to_arrow().to_pylist()]
+    assert rows == [(2, 11, 4), (3, 12, 4), (7, 100, 1), (8, 21, 2), (9, 102, 5)]
+    assert [row for split in scan.splits(1) for row in split.to_arrow().to_pylist()] == (
+        scan.to_arrow().to_pylist()
+    )
+
+
+@pytest.mark.parametrize("on_error", ["", "RAISE", None, True])
+def test_on_error_is_one_of_two_words(mixed: logs.LogBuilder, on_error: Any) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as raised:
+        snapshot_of(mixed).scan(on_error=on_error)
+    assert raised.value.code == "argument.on_error"
+
+
+@pytest.mark.parametrize("look_ahead", [None, 0, 1, 1 << 40])
+def test_look_ahead_changes_no_row(mixed: logs.LogBuilder, look_ahead: int | None) -> None:
+    scan = snapshot_of(mixed).scan(look_ahead=look_ahead)
+    assert ids(scan) == LEFT
+    assert scan.count() == len(LEFT)
+
+
+@pytest.mark.parametrize("look_ahead", [-1, 1 << 80, "1", 1.5])
+def test_look_ahead_that_is_no_size(mixed: logs.LogBuilder, look_ahead: Any) -> None:
+    with pytest.raises((TypeError, OverflowError, dr.InvalidArgumentError)):
+        snapshot_of(mixed).scan(look_ahead=look_ahead)
+
+
+@pytest.mark.parametrize("stats", [True, False])
+def test_count_is_the_number_of_rows(log: logs.LogBuilder, stats: bool) -> None:
+    log.create(MIXED, protocol_action=logs.features("deletionVectors"))
+    whole = {"id": list(range(9))}
+    log.commit(
+        data.write(log.table, "a.parquet", whole, stats=stats),
+        data.write(log.table, "b.parquet", whole, deleted=[0, 3, 8], stats=stats),
+        data.write(log.table, "c.parquet", whole, deleted=range(9), stats=stats),
+    )
+    scan = snapshot_of(log).scan(columns=["Name"])
+
+    assert scan.count() == 15 == scan.to_arrow().num_rows
+    assert sum(split.to_arrow().num_rows for split in scan.splits(1)) == 15
+
+
+def test_rows_come_in_order_every_time(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"))
+    adds = [
+        data.write(
+            log.table,
+            f"part-{number:02}.parquet",
+            {"id": list(range(number * 100, number * 100 + 100))},
+            row_group_size=7,
+        )
+        for number in range(30)
+    ]
+    log.commit(*adds)
+    for _ in range(5):
+        assert ids(snapshot_of(log).scan()) == list(range(3000))
+        assert ids(snapshot_of(log).scan(look_ahead=1)) == list(range(3000))
+
+
+def test_the_files_are_those_of_the_snapshot(mixed: logs.LogBuilder) -> None:
+    snapshot = snapshot_of(mixed)
+    assert snapshot.scan().files().equals(snapshot.files())
+    assert snapshot.scan().files(columns=["size"]).equals(snapshot.files(columns=["size"]))
+
+
+def test_an_empty_table_has_a_schema_and_no_rows(log: logs.LogBuilder) -> None:
+    log.create(MIXED)
+    scan = snapshot_of(log).scan()
+
+    assert scan.to_arrow().schema == scan.schema
+    assert scan.to_arrow().num_rows == scan.count() == 0
+    assert scan.splits() == []
+    assert list(scan.to_batches()) == []
+
+
+def test_files_without_rows(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"))
+    nothing = pa.table({"id": pa.array([], pa.int64())})
+    log.commit(
+        data.write(log.table, "a.parquet", nothing),
+        data.write(log.table, "b.parquet", {"id": [1]}),
+        data.write(log.table, "c.parquet", nothing),
+    )
+    scan = snapshot_of(log).scan()
+    assert ids(scan) == [1]
+    assert scan.count() == 1
+
+
+def test_partition_columns_alone_have_their_rows(mixed: logs.LogBuilder) -> None:
+    found = snapshot_of(mixed).scan(columns=["day"]).to_arrow()
+    assert found.num_rows == len(LEFT)
+    assert found["day"].null_count == 4
+
+
+def test_a_column_that_no_file_has_is_null(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long", later="double"))
+    log.commit(data.write(log.table, "a.parquet", {"id": [1, 2]}))
+    found = snapshot_of(log).scan().to_arrow()
+    assert found.to_pylist() == [{"id": 1, "later": None}, {"id": 2, "later": None}]
+    assert snapshot_of(log).scan(columns=["later"]).to_arrow().num_rows == 2
+
+
+# --- what cannot be read
+
+SQUASHED: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "data."),
+    "short": (b"PAR1", "data."),
+    "garbage": (b"PAR1" + bytes(range(256)) * 8 + b"\x10\0\0\0PAR1", "data.footer"),
+    "no parquet": (b"a,b,c\n" * 100, "data."),
+}
+
+
+def broken(log: logs.LogBuilder, kind: str) -> tuple[str, list[int]]:
+    """Damages the second file; gives the code to expect, and the ids of the others."""
+    path = log.table / "part-1.parquet"
+    others = [number for number in LEFT if number // 5 != 1]
+    if kind == "missing":
+        path.unlink()
+        return "data.missing", others
+    if kind == "truncated":
+        path.write_bytes(path.read_bytes()[:-20])
+        return "data.truncated", others
+    content, code = SQUASHED[kind]
+    path.write_bytes(content)
+    return code, others
+
+
+@pytest.mark.parametrize("kind", ["missing", "truncated", *SQUASHED])
+def test_a_bad_file_is_named_or_passed_over(mixed: logs.LogBuilder, kind: str) -> None:
+    code, others = broken(mixed, kind)
+    snapshot = snapshot_of(mixed)
+
+    with pytest.raises(dr.CorruptTableError) as raised:
+        snapshot.scan().to_arrow()
+    assert raised.value.code.startswith(code)
+    assert raised.value.path == "part-1.parquet"
+
+    scan = snapshot.scan(on_error="skip")
+    assert scan.skipped == []
+    assert ids(scan.to_arrow()) == others
+    (skipped,) = scan.skipped
+    assert isinstance(skipped, dr.SkippedFile)
+    assert skipped.path == "part-1.parquet"
+    assert skipped.code == raised.value.code
+    assert skipped.message
+    assert ids(scan.to_arrow()) == others
+    assert scan.skipped == [skipped], "each once, however often it is read"
+
+
+def test_rows_before_the_damage_were_given(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"))
+    numbers = pa.table({"id": pa.array(range(1000), pa.int64())})
+    plain = {"compression": "none", "use_dictionary": False}
+    log.commit(
+        data.write(log.table, "a.parquet", numbers, row_group_size=500, options=plain),
+        data.write(log.table, "b.parquet", {"id": [5000]}),
+    )
+    path = log.table / "a.parquet"
+    content = bytearray(path.read_bytes())
+    # the second row group: break its page header
+    import pyarrow.parquet as pq
+
+    at = pq.read_metadata(path).row_group(1).column(0).data_page_offset
+    content[at : at + 12] = b"\xff" * 12
+    path.write_bytes(bytes(content))
+
+    reader = snapshot_of(log).scan().to_batches()
+    with pytest.raises(dr.CorruptTableError) as raised:
+        list(reader)
+    assert raised.value.code == "data.pages"
+    assert raised.value.path == "a.parquet"
+
+    scan = snapshot_of(log).scan(on_error="skip")
+    assert ids(scan.to_arrow()) == [*range(500), 5000]
+    assert [file.code for file in scan.skipped] == ["data.pages"]
+
+
+BAD_VECTORS: dict[str, tuple[dict[str, Any], str]] = {
+    "beyond": (vectors.inline([4, 99]), "dv.beyond_file"),
+    "cardinality": (vectors.inline([1, 2]) | {"cardinality": 3}, "dv.cardinality"),
+    "size": (vectors.inline([1]) | {"sizeInBytes": 20}, "dv.size"),
+    "base85": (vectors.inline([1]) | {"pathOrInlineDv": "~~~~~"}, "dv."),
+    "storage": (vectors.inline([1]) | {"storageType": "z"}, "dv.storage_type"),
+    "no file": (logs.deletion_vector(), "dv."),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_VECTORS)
+def test_a_bad_vector_is_never_rows_that_come_back(log: logs.LogBuilder, kind: str) -> None:
+    vector, code = BAD_VECTORS[kind]
+    log.create(logs.schema(id="long"), protocol_action=logs.features("deletionVectors"))
+    rows = {"id": [1, 2, 3, 4, 5]}
+    log.commit(
+        data.write(log.table, "a.parquet", {"id": [0]}),
+        data.write(log.table, "b.parquet", rows),
+    )
+    bad = data.write(log.table, "c.parquet", rows)
+    bad["add"]["deletionVector"] = vector
+    log.commit(bad)
+    snapshot = snapshot_of(log)
+
+    with pytest.raises(dr.CorruptTableError) as raised:
+        snapshot.scan().to_arrow()
+    assert raised.value.code.startswith(code)
+    assert raised.value.path
+    scan = snapshot.scan(on_error="skip")
+    assert ids(scan.to_arrow()) == [0, 1, 2, 3, 4, 5]
+    assert [(file.path, file.code) for file in scan.skipped] == [("c.parquet", raised.value.code)]
+
+
+def test_variants_are_read_shredded_or_not(log: logs.LogBuilder) -> None:
+    log.create(
+        logs.schema(id="long", v="variant"),
+        protocol_action=logs.features("variantType", "variantShredding-preview"),
+    )
+    no_names = b"\1\0\0"  # version 1, no name of any field
+    five = bytes([6 << 2]) + (5).to_bytes(8, "little")  # an int64
+    names = ["metadata", "value"]
+    whole = pa.StructArray.from_arrays([pa.array([no_names]), pa.array([five])], names)
+    shredded = pa.StructArray.from_arrays(
+        [pa.array([no_names]), pa.array([None], pa.binary()), pa.array([5], pa.int64())],
+        [*names, "typed_value"],
+    )
+    log.commit(
+        data.write(log.table, "a.parquet", {"id": pa.array([1]), "v": whole}),
+        data.write(log.table, "b.parquet", {"id": pa.array([2]), "v": shredded}),
+    )
+
+    found = snapshot_of(log).scan().to_arrow()
+
+    assert found["v"].to_pylist() == [{"metadata": no_names, "value": five}] * 2
+
+
+def test_an_error_comes_through_a_c_stream(mixed: logs.LogBuilder) -> None:
+    broken(mixed, "missing")
+    with pytest.raises(Exception, match=r"part-1\.parquet"):
+        pa.table(snapshot_of(mixed))
+
+
+# --- the object, and the process around it
+
+
+def test_nothing_is_read_before_it_is_asked_for(mixed: logs.LogBuilder) -> None:
+    scan = snapshot_of(mixed).scan()
+    reader = scan.to_batches()
+    for name in ("part-0.parquet", "part-1.parquet", "part-2.parquet"):
+        (mixed.table / name).unlink()
+    assert scan.schema.names == ["id", "Name", "day"]
+    with pytest.raises(dr.CorruptTableError):
+        reader.read_all()
+
+
+def test_a_scan_pickles(mixed: logs.LogBuilder) -> None:
+    scan = snapshot_of(mixed).scan(columns=["Name", "id"], with_row_index=True, on_error="skip")
+    again = pickle.loads(pickle.dumps(scan))
+    assert again.schema == scan.schema
+    assert again.to_arrow().equals(scan.to_arrow())
+    assert "part" not in repr(scan)
+    assert "Name, id, _row_index" in repr(scan)
+
+
+def test_a_scan_is_made_by_a_snapshot_alone() -> None:
+    for cls in (dr.Scan, dr.Split):
+        with pytest.raises(TypeError, match="made by"):
+            cls()
+
+
+def threads() -> int:
+    return len(list(Path("/proc/self/task").iterdir()))
+
+
+@pytest.fixture
+def wide(log: logs.LogBuilder) -> logs.LogBuilder:
+    """Files that take a while to decode, and much more memory than a small look-ahead."""
+    log.create(logs.schema(id="long", text="string"))
+    rows = {"id": list(range(100_000)), "text": ["x" * 50] * 100_000}
+    adds = [
+        data.write(log.table, f"{number}.parquet", rows, row_group_size=20_000)
+        for number in range(4)
+    ]
+    log.commit(*adds)
+    return log
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts threads in /proc")
+def test_an_abandoned_reader_leaves_no_thread(wide: logs.LogBuilder) -> None:
+    snapshot = snapshot_of(wide)
+    assert snapshot.scan(columns=["id"]).count() == 400_000
+    ids(snapshot.scan(columns=["id"]))  # threads that stay are up
+    before = threads()
+    for _ in range(10):
+        reader = snapshot.scan(look_ahead=1).to_batches()
+        assert reader.read_next_batch().num_rows > 0
+        del reader
+        gc.collect()
+    end = time.monotonic() + 10
+    while threads() > before and time.monotonic() < end:
+        time.sleep(0.05)
+    assert threads() <= before
+
+
+def test_readers_side_by_side(wide: logs.LogBuilder) -> None:
+    snapshot = snapshot_of(wide)
+    scan = snapshot.scan(columns=["id"])
+    found: list[int] = []
+
+    def read() -> None:
+        found.append(sum(pa.compute.sum(b["id"]).as_py() for b in scan.to_batches()))
+
+    workers = [threading.Thread(target=read) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert found == [4 * sum(range(100_000))] * 4
+
+
+def test_ctrl_c_stops_a_scan(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long", text="string"))
+    rows = {"id": list(range(50_000)), "text": [f"{n}" * 20 for n in range(50_000)]}
+    first = data.write(log.table, "a.parquet", rows)
+    # one file under many names: long to read, quick to write
+    adds = []
+    for number in range(2_000):
+        (log.table / f"{number}.parquet").hardlink_to(log.table / "a.parquet")
+        adds.append({"add": first["add"] | {"path": f"{number}.parquet", "stats": None}})
+    log.commit(*adds)
+    code = """
+        import os, signal, sys, threading, time
+        import deltareplay
+
+        scan = deltareplay.Table(sys.argv[1]).snapshot().scan()
+        sent = []
+
+        def interrupt():
+            sent.append(time.perf_counter())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Timer(0.5, interrupt).start()
+        try:
+            for _ in scan.to_batches():
+                pass
+        except KeyboardInterrupt:
+            print(time.perf_counter() - sent[0])
+        else:
+            print("it was not stopped")
+    """
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(code), log.uri],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 1.0

@@ -1,0 +1,147 @@
+"""Rows: what delta-spark reads of a table, and what is read here, at every version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from spark import written_rows
+
+import deltareplay as dr
+
+pytestmark = pytest.mark.spark
+
+
+def spelled(type_: pa.DataType) -> str:
+    """A type without what Spark says by chance: names of list items, what may be null."""
+    if pa.types.is_struct(type_):
+        return f"struct<{', '.join(f'{child.name}: {spelled(child.type)}' for child in type_)}>"
+    if pa.types.is_list(type_):
+        return f"list<{spelled(type_.value_type)}>"
+    if pa.types.is_map(type_):
+        return f"map<{spelled(type_.key_type)}, {spelled(type_.item_type)}>"
+    return str(type_)
+
+
+def plain(value: Any) -> Any:
+    """A value that compares as Spark means it: variants by their bytes, entries in any order."""
+    if isinstance(value, dict):
+        return {name: plain(value[name]) for name in sorted(value)}
+    if isinstance(value, list):
+        found = [plain(one) for one in value]
+        entries = bool(value) and all(isinstance(one, tuple) for one in value)
+        return sorted(found, key=repr) if entries else found
+    if isinstance(value, tuple):
+        return tuple(plain(one) for one in value)
+    return value
+
+
+def lines(table: pa.Table) -> list[str]:
+    """The rows as text, sorted; -0.0 and 0.0 differ, NaN is NaN."""
+    columns = {}
+    for number, name in enumerate(table.schema.names):
+        column = table.column(number)
+        if pa.types.is_timestamp(column.type):
+            column = column.cast(pa.int64())
+        columns[name] = _no_timestamps(column).to_pylist()
+    return sorted(
+        repr([plain(value) for value in row]) for row in zip(*columns.values(), strict=True)
+    )
+
+
+def _no_timestamps(column: Any) -> Any:
+    """Timestamps deep inside as numbers: Python's know no year below 1 in other time zones."""
+
+    def numbers(type_: pa.DataType) -> pa.DataType:
+        if pa.types.is_timestamp(type_):
+            return pa.int64()
+        if pa.types.is_struct(type_):
+            return pa.struct([(child.name, numbers(child.type)) for child in type_])
+        if pa.types.is_list(type_):
+            return pa.list_(numbers(type_.value_type))
+        if pa.types.is_map(type_):
+            return pa.map_(numbers(type_.key_type), numbers(type_.item_type))
+        return type_
+
+    return column.cast(numbers(column.type))
+
+
+def read_by_spark(spark: Any, path: Path, version: int, *more: str) -> pa.Table:
+    frame = spark.read.format("delta").option("versionAsOf", version).load(str(path))
+    return (frame.select("*", *more) if more else frame).toArrow()
+
+
+@pytest.mark.parametrize("name", written_rows.ROWS)
+def test_rows_are_those_that_delta_spark_reads(spark: Any, tables: Any, name: str) -> None:
+    path = tables(name)
+    latest = dr.Table(path).snapshot().version
+    assert latest >= 1
+    some = 0
+    for version in range(latest + 1):
+        theirs = read_by_spark(spark, path, version)
+        scan = dr.Table(path).snapshot(version=version).scan()
+        ours = scan.to_arrow()
+
+        assert ours.schema.names == theirs.schema.names
+        assert [spelled(field.type) for field in ours.schema] == [
+            spelled(field.type) for field in theirs.schema
+        ]
+        assert lines(ours) == lines(theirs), f"version {version} of {path}"
+        assert scan.count() == theirs.num_rows
+        splits = [split.to_arrow() for split in scan.splits(2_000)]
+        assert not splits or pa.concat_tables(splits).equals(ours)
+        some += ours.num_rows
+    assert some
+
+
+@pytest.mark.parametrize("name", ["row_tracking", "tracked", "tracked_later"])
+def test_row_ids_are_those_that_delta_spark_reads(spark: Any, tables: Any, name: str) -> None:
+    path = tables(name)
+    some = 0
+    for version in range(dr.Table(path).snapshot().version + 1):
+        snapshot = dr.Table(path).snapshot(version=version)
+        if snapshot.properties.get("delta.enableRowTracking") != "true":
+            continue
+        metadata = ["_metadata.row_id", "_metadata.row_commit_version"]
+        theirs = read_by_spark(spark, path, version, *metadata)
+        ours = snapshot.scan(with_row_id=True).to_arrow()
+        assert ours.schema.names[-2:] == ["_row_id", "_row_commit_version"]
+        assert ours["_row_id"].null_count == 0
+        assert lines(ours) == lines(theirs), f"version {version} of {path}"
+        some += ours.num_rows
+    assert some
+
+
+def test_positions_are_those_that_delta_spark_reads(spark: Any, tables: Any) -> None:
+    path = tables("changed_with_vectors")
+    version = dr.Table(path).snapshot().version - 1
+    metadata = ["_metadata.file_name", "_metadata.row_index"]
+    theirs = read_by_spark(spark, path, version, *metadata)
+    snapshot = dr.Table(path).snapshot(version=version)
+    ours = snapshot.scan(with_file_path=True, with_row_index=True).to_arrow()
+    names = [value.rpartition("/")[2] for value in ours["_file_path"].to_pylist()]
+    ours = ours.set_column(ours.schema.get_field_index("_file_path"), "_file_path", [names])
+    assert lines(ours) == lines(theirs)
+
+
+def test_some_tables_have_what_they_are_there_for(tables: Any) -> None:
+    import pyarrow.parquet as pq
+
+    def files(name: str) -> list[Path]:
+        return [
+            Path(one) for one in tables(name).rglob("*.parquet") if "_delta_log" not in str(one)
+        ]
+
+    def physical(name: str) -> set[str]:
+        return {pq.ParquetFile(one).schema.column(1).physical_type for one in files(name)}
+
+    assert physical("moments_int96") == {"INT96"}
+    assert physical("moments_micros") == physical("moments_millis") == {"INT64"}
+    snapshot = dr.Table(tables("changed_with_vectors")).snapshot(version=3)
+    vectors = snapshot.files(columns=["deletionVector"])["deletionVector"]
+    assert len(vectors) - vectors.null_count > 2
+    assert (
+        dr.Table(tables("nested_by_id")).snapshot().properties["delta.columnMapping.mode"] == "id"
+    )

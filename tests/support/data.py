@@ -1,0 +1,51 @@
+"""Data files, written by pyarrow, and the ``add`` actions that tell of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from support import vectors
+from support.actions import Action, add, dumps
+
+
+def write(
+    root: str | os.PathLike[str],
+    name: str,
+    rows: pa.Table | dict[str, Any],
+    *,
+    deleted: Iterable[int] = (),
+    row_group_size: int | None = None,
+    stats: bool = True,
+    options: dict[str, Any] | None = None,
+    **action: Any,
+) -> Action:
+    """Writes a data file; gives its ``add`` action.
+
+    Args:
+        root: The table directory.
+        name: The file in it; its characters need no encoding.
+        rows: What it holds.
+        deleted: Rows that an inline deletion vector leaves out.
+        row_group_size: Rows in a row group.
+        stats: Whether the log tells the number of rows.
+        options: More for ``pyarrow.parquet.write_table``.
+        action: More for ``add``.
+    """
+    table = rows if isinstance(rows, pa.Table) else pa.table(rows)
+    path = Path(root) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, path, row_group_size=row_group_size, **(options or {}))
+    gone = sorted(set(deleted))
+    return add(
+        name,
+        size=path.stat().st_size,
+        stats=dumps({"numRecords": table.num_rows}) if stats else None,
+        deletion_vector=vectors.inline(gone) if gone else None,
+        **action,
+    )
