@@ -138,7 +138,7 @@ fn agree(found: usize, live: usize) -> Outcome<()> {
 
 fn files(table: &Table, names: &[&str], live: usize) -> Outcome<()> {
     let snapshot = table.snapshot(At::Latest, None)?;
-    let files = table.files(&snapshot, Some(&columns(names)))?;
+    let files = table.files(&snapshot, Some(&columns(names)), None)?;
     agree(
         files.batches.iter().map(|batch| batch.num_rows()).sum(),
         live,
@@ -148,7 +148,7 @@ fn files(table: &Table, names: &[&str], live: usize) -> Outcome<()> {
 fn streamed(table: &Table, names: &[&str], live: usize) -> Outcome<()> {
     let snapshot = table.snapshot(At::Latest, None)?;
     let mut rows = 0;
-    for batch in table.file_batches(&snapshot, Some(&columns(names)))? {
+    for batch in table.file_batches(&snapshot, Some(&columns(names)), None)? {
         rows += batch?.num_rows();
     }
     agree(rows, live)
@@ -168,14 +168,14 @@ fn update(path: &Path, time: &dyn Fn(&str, &mut Work<'_>) -> Outcome<()>) -> Out
     let table = open(copy.path())?;
     let lean = columns(&LEAN);
     let before = table.snapshot(At::Latest, None)?;
-    table.files(&before, Some(&lean))?;
+    table.files(&before, Some(&lean), None)?;
     for entry in fs::read_dir(path.join("_next_commit"))? {
         let entry = entry?;
         fs::copy(entry.path(), log.join(entry.file_name()))?;
     }
     time("1M files: one new commit, then the new list", &mut || {
         let after = table.update(&before)?;
-        drop_all(table.files(&after, Some(&lean))?)?;
+        drop_all(table.files(&after, Some(&lean), None)?)?;
         let one_more = after.version() == before.version() + 1;
         if one_more {
             Ok(())
