@@ -10,8 +10,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import deltareplay as dr
 import pyarrow as pa
+
+import deltareplay as dr
 
 # Checks of abilities that deltareplay does not have yet; a snapshot's state is checked in full.
 SKIP = {"changes", "error_changes", "stream"}

@@ -9,7 +9,7 @@ use crate::expr::Predicate;
 use crate::log::LogListing;
 use crate::log::history::{InCommitTimestamps, history_batch, read_history, version_at};
 use crate::replay::{FileFilter, Source};
-use crate::scan::file_filter::PredicateFilter;
+use crate::scan::file_bounds::FilePredicate;
 use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::columns::FileColumns;
 use crate::snapshot::load::load;
@@ -209,7 +209,7 @@ fn file_filter(
         return Ok(None);
     };
     let bound = filter.bind(snapshot.schema())?;
-    Ok(Some(Arc::new(PredicateFilter::new(bound, snapshot)?)))
+    Ok(Some(Arc::new(FilePredicate::of(bound, snapshot)?)))
 }
 
 /// From which version on the commits of this table carry their own timestamp.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_arith::boolean::{and_kleene, is_null, not, or_kleene};
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, Datum, RecordBatch, StructArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, Datum, RecordBatch};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_ord::cmp;
 use arrow_schema::{ArrowError, DataType};
@@ -206,30 +206,47 @@ impl Rows<'_> {
     }
 }
 
-/// The values of a column that may be inside of structs: null wherever one of these is.
+/// The values of a column that may be inside of structs.
 fn from_batch(batch: &RecordBatch, column: &BoundColumn) -> Result<ArrayRef> {
-    let lacks = || {
+    let found = match column.path.split_first() {
+        Some((first, rest)) => batch
+            .column_by_name(first)
+            .map(|values| nested(values, rest))
+            .transpose()?
+            .flatten(),
+        None => None,
+    };
+    found.ok_or_else(|| {
         let message = format!(
             "the rows lack the column {}, which the filter uses",
             column.path.join(".")
         );
         Error::invalid("filter.values", message)
-    };
-    let mut names = column.path.iter();
-    let first = names.next().ok_or_else(lacks)?;
-    let mut values = batch.column_by_name(first).ok_or_else(lacks)?;
+    })
+}
+
+/// What these names lead to inside of structs: null wherever one of the structs is. `None` where
+/// they lead to nothing.
+pub(crate) fn nested(values: &ArrayRef, names: &[String]) -> Result<Option<ArrayRef>> {
+    let mut values = values;
     let mut nulls: Option<NullBuffer> = None;
     for name in names {
-        let structure: &StructArray = values.as_struct_opt().ok_or_else(lacks)?;
+        let Some(structure) = values.as_struct_opt() else {
+            return Ok(None);
+        };
         nulls = NullBuffer::union(nulls.as_ref(), structure.nulls());
-        values = structure.column_by_name(name).ok_or_else(lacks)?;
+        match structure.column_by_name(name) {
+            Some(inner) => values = inner,
+            None => return Ok(None),
+        }
     }
     if nulls.is_none() || *values.data_type() == DataType::Null {
-        return Ok(Arc::clone(values));
+        return Ok(Some(Arc::clone(values)));
     }
     let nulls = NullBuffer::union(nulls.as_ref(), values.logical_nulls().as_ref());
     let data = values.to_data().into_builder().nulls(nulls);
-    Ok(arrow_array::make_array(data.build().map_err(failed)?))
+    let masked = data.build().map_err(failed)?;
+    Ok(Some(arrow_array::make_array(masked)))
 }
 
 fn wrong(column: &BoundColumn, values: &ArrayRef) -> Error {

@@ -22,6 +22,8 @@ mod predicate;
 mod print;
 mod tuples;
 
+pub(crate) use evaluate::nested;
+
 pub use bounds::{Bounds, ColumnBounds};
 pub use literal::{Decimal, Literal};
 pub use node::{BoundColumn, BoundPredicate};

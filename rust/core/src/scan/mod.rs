@@ -18,9 +18,9 @@ use crate::snapshot::files::FileTable;
 use crate::snapshot::row_count::live_rows;
 
 pub mod data_file;
-mod explain;
 pub mod deletion_vectors;
-pub(crate) mod file_filter;
+mod explain;
+pub mod file_bounds;
 mod files;
 pub mod rows;
 pub mod scan_file;
@@ -32,7 +32,7 @@ pub use scan_file::ScanFile;
 pub use split::Split;
 
 use data_file::{Extras, ReadPlan};
-use file_filter::PredicateFilter;
+use file_bounds::FilePredicate;
 use files::{Files, Part, Skipped};
 use rows::Look;
 use scan_file::SCAN_FIELDS;
@@ -60,7 +60,7 @@ pub struct Scan {
     snapshot: Snapshot,
     definition: Definition,
     plan: ReadPlan,
-    filter: Option<Arc<PredicateFilter>>,
+    filter: Option<Arc<FilePredicate>>,
     skipped: Option<Skipped>,
     look: Look,
 }
@@ -88,7 +88,7 @@ impl Scan {
         let definition = Definition::new(snapshot, options.columns, options.extras, text);
         let plan = definition.plan_with(snapshot.schema().clone(), bound.clone())?;
         let filter = bound
-            .map(|bound| PredicateFilter::new(bound, snapshot))
+            .map(|bound| FilePredicate::of(bound, snapshot))
             .transpose()?;
         let mut look = Look::default();
         look.bytes = options.look_ahead.unwrap_or(look.bytes);
@@ -227,24 +227,25 @@ impl Scan {
         if let Some(filter) = &self.filter {
             fields.extend(filter.columns().fields());
         }
-        let steps = self
-            .filter
-            .as_ref()
-            .map(|filter| (filter.on_partitions(), filter));
         let columns = FileColumns::fields_only(&fields);
         for rows in self.snapshot.file_batches(&self.source, columns, None)? {
             let rows = rows?;
-            found.all.add(&rows, None);
-            let Some((partitions, all)) = &steps else {
-                found.partitions.add(&rows, None);
-                found.statistics.add(&rows, None);
-                continue;
+            let left = match &self.filter {
+                None => None,
+                Some(filter) => {
+                    let judged = filter.columns().of(&rows)?;
+                    let partitions = filter.partitions_may_match(&judged)?;
+                    Some((partitions, filter.may_match(&judged)?))
+                }
             };
-            let judged = all.columns().of(&rows)?;
+            let left = left.as_ref();
+            found.all.add(&rows, None);
             found
                 .partitions
-                .add(&rows, Some(&partitions.may_match(&judged)?));
-            found.statistics.add(&rows, Some(&all.may_match(&judged)?));
+                .add(&rows, left.map(|(partitions, _)| partitions));
+            found
+                .statistics
+                .add(&rows, left.map(|(_, statistics)| statistics));
         }
         Ok(found)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use deltareplay_core::codec::deletion_vector::{DeletionVector, FileBuilder, base85};
 use roaring::RoaringTreemap;
 
-use super::{feature, fuzz};
+use super::{TAKEN, feature, fuzz};
 
 /// Vectors that expand to more rows than this are not held against sets row by row.
 const FEW: u64 = 1 << 12;
@@ -144,7 +144,7 @@ fn files_of_deletion_vectors() {
             let framed = [&size.to_be_bytes()[..], bitmap, &checksum.to_be_bytes()].concat();
             let forged = DeletionVector::decode_framed(framed.into(), size, None);
             let forged = feature(&forged.map(|vector| sound(&vector)));
-            feature(&decoded.map(|vector| sound(&vector))) ^ forged.rotate_left(1)
+            feature(&decoded.map(|vector| sound(&vector))) | (forged.rotate_left(1) & !TAKEN)
         },
     );
 }
@@ -177,8 +177,9 @@ fn base_85() {
             }
             let size = u32::try_from(text.len() / 5 * 4).unwrap();
             let vector = DeletionVector::decode_inline(text, size, None);
+            let vector = feature(&vector.map(|vector| sound(&vector)));
             feature(&decoded.map(|bytes| bytes.len() as u64 / 4 % 8))
-                ^ feature(&vector.map(|vector| sound(&vector))).rotate_left(1)
+                | (vector.rotate_left(1) & !TAKEN)
         },
     );
 }

@@ -11,7 +11,7 @@ use deltareplay_core::codec::statistics::{
 };
 use deltareplay_core::spec::schema::StructType;
 
-use super::{feature, fuzz};
+use super::{TAKEN, feature, fuzz};
 
 fn seeds(texts: &[&str]) -> Vec<Vec<u8>> {
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
@@ -122,7 +122,7 @@ fn statistics() {
             let counted = num_records(&column);
             assert_eq!(counted.len(), 1);
             if parsed.is_null(0) {
-                return 1;
+                return 1; // no object
             }
             let found = parsed
                 .column(0)
@@ -135,7 +135,7 @@ fn statistics() {
             let twice = render_stats_as(&parse_stats(&once, &shape).unwrap(), &shape).unwrap();
             assert_eq!(once, twice, "{text}");
             let nulls = parsed.columns().iter().enumerate();
-            nulls.fold(2, |bits, (index, column)| {
+            nulls.fold(TAKEN, |bits, (index, column)| {
                 bits | u64::from(column.is_null(0)) << (index + 2)
             }) ^ (once.value(0).len() as u64 / 8) << 8
         },
@@ -208,7 +208,7 @@ fn partition_values() {
                 }
                 known |= u64::from(is_null) << index;
             }
-            known << 4 | (text.len() as u64).min(15)
+            TAKEN | known << 4 | (text.len() as u64).min(15)
         },
     );
 }

@@ -1,0 +1,13 @@
+"""Tables that several modules read."""
+
+from __future__ import annotations
+
+import pytest
+from support import logs
+from support.mixed import write_mixed
+
+
+@pytest.fixture
+def mixed(log: logs.LogBuilder) -> logs.LogBuilder:
+    """Three files in two partitions, in row groups of two rows, each with a deleted row."""
+    return write_mixed(log)

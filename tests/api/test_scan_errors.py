@@ -1,0 +1,146 @@
+"""``Snapshot.scan``: files and vectors that cannot be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support import data, logs, vectors
+from support.mixed import LEFT, ids, snapshot_of
+
+import deltareplay as dr
+
+SQUASHED: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "data."),
+    "short": (b"PAR1", "data."),
+    "garbage": (b"PAR1" + bytes(range(256)) * 8 + b"\x10\0\0\0PAR1", "data.footer"),
+    "no parquet": (b"a,b,c\n" * 100, "data."),
+}
+
+
+def broken(log: logs.LogBuilder, kind: str) -> tuple[str, list[int]]:
+    """Damages the second file; gives the code to expect, and the ids of the others."""
+    path = log.table / "part-1.parquet"
+    others = [number for number in LEFT if number // 5 != 1]
+    if kind == "missing":
+        path.unlink()
+        return "data.missing", others
+    if kind == "truncated":
+        path.write_bytes(path.read_bytes()[:-20])
+        return "data.truncated", others
+    content, code = SQUASHED[kind]
+    path.write_bytes(content)
+    return code, others
+
+
+@pytest.mark.parametrize("kind", ["missing", "truncated", *SQUASHED])
+def test_a_bad_file_is_named_or_passed_over(mixed: logs.LogBuilder, kind: str) -> None:
+    code, others = broken(mixed, kind)
+    snapshot = snapshot_of(mixed)
+
+    with pytest.raises(dr.CorruptTableError) as raised:
+        snapshot.scan().to_arrow()
+    assert raised.value.code.startswith(code)
+    assert raised.value.path == "part-1.parquet"
+
+    scan = snapshot.scan(on_error="skip")
+    assert scan.skipped == []
+    assert ids(scan.to_arrow()) == others
+    (skipped,) = scan.skipped
+    assert isinstance(skipped, dr.SkippedFile)
+    assert skipped.path == "part-1.parquet"
+    assert skipped.code == raised.value.code
+    assert skipped.message
+    assert ids(scan.to_arrow()) == others
+    assert scan.skipped == [skipped], "each once, however often it is read"
+
+
+def test_rows_before_the_damage_were_given(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"))
+    numbers = pa.table({"id": pa.array(range(1000), pa.int64())})
+    plain = {"compression": "none", "use_dictionary": False}
+    log.commit(
+        data.write(log.table, "a.parquet", numbers, row_group_size=500, options=plain),
+        data.write(log.table, "b.parquet", {"id": [5000]}),
+    )
+    path = log.table / "a.parquet"
+    content = bytearray(path.read_bytes())
+    # the second row group: break its page header
+    import pyarrow.parquet as pq
+
+    at = pq.read_metadata(path).row_group(1).column(0).data_page_offset
+    content[at : at + 12] = b"\xff" * 12
+    path.write_bytes(bytes(content))
+
+    reader = snapshot_of(log).scan().to_batches()
+    with pytest.raises(dr.CorruptTableError) as raised:
+        list(reader)
+    assert raised.value.code == "data.pages"
+    assert raised.value.path == "a.parquet"
+
+    scan = snapshot_of(log).scan(on_error="skip")
+    assert ids(scan.to_arrow()) == [*range(500), 5000]
+    assert [file.code for file in scan.skipped] == ["data.pages"]
+
+
+BAD_VECTORS: dict[str, tuple[dict[str, Any], str]] = {
+    "beyond": (vectors.inline([4, 99]), "dv.beyond_file"),
+    "cardinality": (vectors.inline([1, 2]) | {"cardinality": 3}, "dv.cardinality"),
+    "size": (vectors.inline([1]) | {"sizeInBytes": 20}, "dv.size"),
+    "base85": (vectors.inline([1]) | {"pathOrInlineDv": "~~~~~"}, "dv."),
+    "storage": (vectors.inline([1]) | {"storageType": "z"}, "dv.storage_type"),
+    "no file": (logs.deletion_vector(), "dv."),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_VECTORS)
+def test_a_bad_vector_is_never_rows_that_come_back(log: logs.LogBuilder, kind: str) -> None:
+    vector, code = BAD_VECTORS[kind]
+    log.create(logs.schema(id="long"), protocol_action=logs.features("deletionVectors"))
+    rows = {"id": [1, 2, 3, 4, 5]}
+    log.commit(
+        data.write(log.table, "a.parquet", {"id": [0]}),
+        data.write(log.table, "b.parquet", rows),
+    )
+    bad = data.write(log.table, "c.parquet", rows)
+    bad["add"]["deletionVector"] = vector
+    log.commit(bad)
+    snapshot = snapshot_of(log)
+
+    with pytest.raises(dr.CorruptTableError) as raised:
+        snapshot.scan().to_arrow()
+    assert raised.value.code.startswith(code)
+    assert raised.value.path
+    scan = snapshot.scan(on_error="skip")
+    assert ids(scan.to_arrow()) == [0, 1, 2, 3, 4, 5]
+    assert [(file.path, file.code) for file in scan.skipped] == [("c.parquet", raised.value.code)]
+
+
+def test_variants_are_read_shredded_or_not(log: logs.LogBuilder) -> None:
+    log.create(
+        logs.schema(id="long", v="variant"),
+        protocol_action=logs.features("variantType", "variantShredding-preview"),
+    )
+    no_names = b"\1\0\0"  # version 1, no name of any field
+    five = bytes([6 << 2]) + (5).to_bytes(8, "little")  # an int64
+    names = ["metadata", "value"]
+    whole = pa.StructArray.from_arrays([pa.array([no_names]), pa.array([five])], names)
+    shredded = pa.StructArray.from_arrays(
+        [pa.array([no_names]), pa.array([None], pa.binary()), pa.array([5], pa.int64())],
+        [*names, "typed_value"],
+    )
+    log.commit(
+        data.write(log.table, "a.parquet", {"id": pa.array([1]), "v": whole}),
+        data.write(log.table, "b.parquet", {"id": pa.array([2]), "v": shredded}),
+    )
+
+    found = snapshot_of(log).scan().to_arrow()
+
+    assert found["v"].to_pylist() == [{"metadata": no_names, "value": five}] * 2
+
+
+def test_an_error_comes_through_a_c_stream(mixed: logs.LogBuilder) -> None:
+    broken(mixed, "missing")
+    with pytest.raises(Exception, match=r"part-1\.parquet"):
+        pa.table(snapshot_of(mixed))
