@@ -50,7 +50,7 @@ def partition_values(sql: Any, spark: Spark) -> None:
         "X''), "
         "(2, 127, 32767, 2147483647, 9223372036854775807, float('0.1'), 1e-300, 0.0000000001, "
         "DATE'9999-12-31', TIMESTAMP'1899-12-31 23:59:59.999999', "
-        "TIMESTAMP_NTZ'9999-12-31 23:59:59.999999', 'a=b/c d%20:\"#?[]{}\\'', true, X'00ff41'), "
+        "TIMESTAMP_NTZ'9999-12-31 23:59:59.999999', 'a=b/c d%20:\"#?[]{}\\'', true, X'0141'), "
         "(3, 0, 0, 0, 0, float('-0.0'), double('-0.0'), 0, DATE'1970-01-01', "
         "TIMESTAMP'1970-01-01 00:00:00', TIMESTAMP_NTZ'1970-01-01 00:00:00', ' 猫 ', true, "
         "X'c3a4'), "
@@ -144,7 +144,7 @@ def widened_everywhere(sql: Any, spark: Spark) -> None:
         "CREATE TABLE {t} (a BYTE, b BYTE, c SHORT, d SHORT, e INT, f INT, g FLOAT, "
         "h DECIMAL(5,2), i DATE, j INT, k LONG, l ARRAY<SHORT>, m MAP<BYTE, FLOAT>, "
         f"n STRUCT<o: INT, p: ARRAY<STRUCT<q: BYTE>>>) USING delta "
-        f"{properties(enableTypeWidening='true')}"
+        f"{properties(enableTypeWidening='true', feature__timestampNtz='supported')}"
     )
     row = (
         "({a}, {a}, {b}, {b}, {c}, {c}, {f}, {d}, {h}, {c}, {l}, array({b}, NULL), "

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,22 @@ def test_the_quickstart_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     exec(compile(script, "quickstart.md", "exec"), names)
 
     assert names["files"].num_rows == names["snapshot"].num_files > 0  # type: ignore[attr-defined]
+
+
+def test_the_guide_to_rows_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for library in ("polars", "duckdb", "pandas"):
+        pytest.importorskip(library)
+    text = (ROOT / "docs" / "guide" / "rows.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    script = "\n".join(block for block in blocks if "spark." not in block)
+    monkeypatch.chdir(ROOT)
+    names: dict[str, Any] = {}
+
+    exec(compile(script, "rows.md", "exec"), names)
+
+    assert names["orders"].num_rows == names["snapshot"].scan().count() > 0
+    assert names["lean"].column_names == ["country", "id"]
+    assert names["rescue"].skipped == []
 
 
 def test_the_recipes_that_the_readme_names_exist() -> None:
