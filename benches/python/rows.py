@@ -150,7 +150,8 @@ def engine_step(engine: str, task: str, table: Path) -> Callable[[], int]:
     if engine == "duckdb files":
         import duckdb
 
-        query = f"SELECT {', '.join(columns)} FROM read_parquet({files})"
+        names = ", ".join(f'"{name}"' for name in columns)
+        query = f"SELECT {names} FROM read_parquet({files})"
         return lambda: duckdb.sql(query).to_arrow_table().num_rows
 
     if engine == "deltalake" and task in ("all", "three"):
