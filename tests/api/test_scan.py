@@ -138,7 +138,7 @@ def test_row_ids_kept_and_fresh(log: logs.LogBuilder) -> None:
     assert scan.schema.names == ["id", "_row_id", "_row_commit_version"]
     rows = [tuple(row.values()) for row in scan.to_arrow().to_pylist()]
     assert rows == [(2, 11, 4), (3, 12, 4), (7, 100, 1), (8, 21, 2), (9, 102, 5)]
-    assert [row for split in scan.splits(1) for row in split.to_arrow().to_pylist()] == (
+    assert [row for split in scan.splits(300) for row in split.to_arrow().to_pylist()] == (
         scan.to_arrow().to_pylist()
     )
 
@@ -175,7 +175,7 @@ def test_count_is_the_number_of_rows(log: logs.LogBuilder, stats: bool) -> None:
     scan = snapshot_of(log).scan(columns=["Name"])
 
     assert scan.count() == 15 == scan.to_arrow().num_rows
-    assert sum(split.to_arrow().num_rows for split in scan.splits(1)) == 15
+    assert sum(split.to_arrow().num_rows for split in scan.splits(300)) == 15
 
 
 def test_rows_come_in_order_every_time(log: logs.LogBuilder) -> None:
