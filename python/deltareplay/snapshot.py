@@ -240,9 +240,9 @@ class Snapshot:
                 all of the protocol's. On demand only: ``stats_parsed`` and
                 ``partitionValues_parsed`` (structs typed by the table's schema) and ``numRecords``
                 (int64).
-            filter: Which rows, as SQL text (``"day >= '2026-01-01' AND v IS NOT NULL"``) or as tuples
-                (``[("day", ">=", "2026-01-01")]``; a list of such lists is an OR of ANDs). Files
-                in which no row can match are left out, by partition values and statistics.
+            filter: Which rows, as SQL text (``"day >= '2026-01-01' AND v IS NOT NULL"``) or as
+                tuples (``[("day", ">=", "2026-01-01")]``; a list of such lists is an OR of ANDs).
+                Files in which no row can match are left out, by partition values and statistics.
 
         Returns:
             One row a file, in no particular order: ``path`` (string, URI-encoded as in the log),
@@ -320,8 +320,8 @@ class Snapshot:
                 more threads busy, less saves memory.
 
         Raises:
-            InvalidArgumentError: A column that does not exist, a filter that does not parse, row ids
-                of a table without them.
+            InvalidArgumentError: A column that does not exist, a filter that does not parse, row
+                ids of a table without them.
 
         Source: Delta protocol, "Reader Requirements" of each feature.
 

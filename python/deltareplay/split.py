@@ -11,6 +11,7 @@ from deltareplay._readers import reader, to_schema
 from deltareplay.skipped_file import SkippedFile
 
 if TYPE_CHECKING:
+    from deltareplay._native import Split as NativeSplit
     from deltareplay.table import Table
 
 
@@ -29,14 +30,14 @@ class Split:
 
     __slots__ = ("_native", "_table")
 
-    _native: _native.Split
+    _native: NativeSplit
     _table: Table
 
     def __init__(self) -> None:
         raise TypeError("splits are made by Scan.splits()")
 
     @classmethod
-    def _made(cls, table: Table, native: _native.Split) -> Split:
+    def _made(cls, table: Table, native: NativeSplit) -> Split:
         self = cls.__new__(cls)
         self._table = table
         self._native = native
