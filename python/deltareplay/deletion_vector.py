@@ -85,7 +85,8 @@ class DeletionVector:
         elif isinstance(rows, pa.Array):
             array = rows
         else:
-            array = pa.array(rows)
+            numbers: Any = rows  # NumPy's arrays among them
+            array = pa.array(numbers)
         if not pa.types.is_uint64(array.type) and (
             pa.types.is_integer(array.type) or pa.types.is_null(array.type)
         ):
