@@ -230,9 +230,7 @@ class Snapshot:
         """
         return [LogWarning(*facts) for facts in self._native.warnings(0)]
 
-    def files(
-        self, columns: Sequence[str] | None = None, *, filter: Filter | None = None
-    ) -> pa.Table:
+    def files(self, columns: Sequence[str] | None = None, filter: Filter | None = None) -> pa.Table:
         """List the live files: the ``add`` actions that are left after replay.
 
         Args:
@@ -269,7 +267,7 @@ class Snapshot:
         return found
 
     def file_batches(
-        self, columns: Sequence[str] | None = None, *, filter: Filter | None = None
+        self, columns: Sequence[str] | None = None, filter: Filter | None = None
     ) -> pa.RecordBatchReader:
         """Stream the live files: as ``files()``, with memory bounded by the log's tail.
 
