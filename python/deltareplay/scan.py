@@ -165,7 +165,9 @@ class Scan:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as an Arrow C stream; the consumer pulls it without Python."""
-        return self._native.rows().__arrow_c_stream__(requested_schema)
+        rows = self._native.rows()
+        self._snapshot._tell()
+        return rows.__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
         """The schema of ``__arrow_c_stream__``: DuckDB asks for it before it pulls the stream."""

@@ -200,6 +200,12 @@ impl Split {
     }
 }
 
+/// Files are not cut finer than this: no row group is smaller by much.
+const LEAST_PIECE: u64 = 4096;
+
+/// A log may claim any size: no file is cut into more pieces than about so many.
+const MOST_PIECES: u64 = 10_000;
+
 /// Runs of files of about `target_size` bytes; larger files are cut by bytes.
 pub(super) fn cut(files: Vec<ScanFile>, target_size: u64) -> Vec<Vec<Part>> {
     let mut runs: Vec<Vec<Part>> = Vec::new();
@@ -207,7 +213,7 @@ pub(super) fn cut(files: Vec<ScanFile>, target_size: u64) -> Vec<Vec<Part>> {
     let mut bytes = 0_u64;
     for file in files {
         let size = u64::try_from(file.size).unwrap_or_default();
-        if bytes > 0 && bytes.saturating_add(size) > target_size {
+        if !current.is_empty() && bytes.saturating_add(size) > target_size {
             runs.push(std::mem::take(&mut current));
             bytes = 0;
         }
@@ -216,7 +222,8 @@ pub(super) fn cut(files: Vec<ScanFile>, target_size: u64) -> Vec<Vec<Part>> {
             current.push(Part::whole(file));
             continue;
         }
-        let pieces = size.div_ceil(target_size);
+        let piece = target_size.max(LEAST_PIECE).max(size / MOST_PIECES);
+        let pieces = size.div_ceil(piece);
         let piece = size.div_ceil(pieces);
         for number in 0..pieces {
             // the log may say less than the file has: the last piece takes what is left
@@ -235,4 +242,53 @@ pub(super) fn cut(files: Vec<ScanFile>, target_size: u64) -> Vec<Vec<Part>> {
         runs.push(current);
     }
     runs
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, size: i64) -> ScanFile {
+        ScanFile {
+            path: path.to_owned(),
+            partition_values: Vec::new(),
+            size,
+            deletion_vector: None,
+            base_row_id: None,
+            default_row_commit_version: None,
+        }
+    }
+
+    #[test]
+    fn pieces_keep_the_order_and_cover_each_byte_once() {
+        let sizes = [0, 10_000, 50_000, 0, 1, 123_456_789, 3];
+        let files: Vec<ScanFile> = sizes
+            .iter()
+            .enumerate()
+            .map(|(number, size)| file(&number.to_string(), *size))
+            .collect();
+        for target in [1, 5000, 60_000, 1 << 40] {
+            let parts: Vec<Part> = cut(files.clone(), target).into_iter().flatten().collect();
+            let mut expected = files.iter();
+            let mut end = 0;
+            for part in &parts {
+                let start = part.bytes.as_ref().map_or(0, |bytes| bytes.start);
+                if start == 0 {
+                    assert_eq!(part.file.path, expected.next().unwrap().path);
+                } else {
+                    assert_eq!(start, end);
+                }
+                end = part.bytes.as_ref().map_or(0, |bytes| bytes.end);
+                assert!(start < end || part.bytes.is_none());
+            }
+            assert!(expected.next().is_none());
+        }
+    }
+
+    #[test]
+    fn a_size_that_cannot_be_makes_no_more_than_so_many_pieces() {
+        let runs = cut(vec![file("huge", i64::MAX), file("odd", -1)], 1);
+        assert!(runs.len() <= 10_100, "{}", runs.len());
+    }
 }
