@@ -84,7 +84,7 @@ def test_duckdb_takes_rows(rows: dr.Table) -> None:
             (1, "one"),
             (3, "three"),
         ]
-        assert duckdb.sql(f"SELECT count(*) FROM {name}").fetchone() == (2,)
+        assert duckdb.sql(f"SELECT count(*) FROM {name}").fetchall() == [(2,)]
         assert duckdb.sql(f"SELECT name FROM {name} WHERE id > 1").fetchall() == [("three",)]
 
 
