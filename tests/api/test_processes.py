@@ -120,7 +120,9 @@ def test_ctrl_c_stops_a_long_replay(tmp_path: Path) -> None:
         # All is well afterwards.
         assert deltareplay.Table(sys.argv[1]).snapshot(version=0).num_files == 0
     """
-    assert float(run(code, log.uri)) < 1.0
+    assert float(run(code, log.uri)) < 30, (
+        "a busy machine is slow, but nothing waits for the end of the replay"
+    )
 
 
 def test_what_a_signal_handler_raises_comes_out(tmp_path: Path) -> None:

@@ -354,4 +354,6 @@ def test_ctrl_c_stops_a_scan(log: logs.LogBuilder) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 1.0
+    assert float(done.stdout) < 30, (
+        "a busy machine is slow, but nothing waits for the end of the scan"
+    )
