@@ -84,8 +84,24 @@ impl JudgedColumns {
     ///
     /// # Errors
     ///
-    /// Corrupt: `partition_value.parse`. Statistics that do not parse are null.
+    /// Corrupt: `partition_value.parse`, with the file where the rows have their `path`. Statistics that do not parse are null.
     pub fn of(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        self.of_rows(rows).map_err(|error| {
+            let alone = (0..rows.num_rows()).map(|row| rows.slice(row, 1));
+            let bad = alone
+                .filter(|row| self.of_rows(row).is_err())
+                .find_map(|row| {
+                    let path = row.column_by_name(FileField::Path.name())?;
+                    Some(path.as_string_opt::<i32>()?.value(0).to_owned())
+                });
+            match bad {
+                Some(path) => error.at_path(path),
+                None => error,
+            }
+        })
+    }
+
+    fn of_rows(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let column = |field: FileField| rows.column_by_name(field.name());
         self.typed(
             rows.num_rows(),

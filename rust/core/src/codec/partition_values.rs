@@ -22,8 +22,8 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, FieldRef, TimeUnit};
 use arrow_select::take::take;
 
-use crate::codec::statistics::values::{self, Excess};
 use crate::error::{Error, Result};
+use crate::spec::values::{self, Excess};
 
 /// What becomes of a string that is no value of its column's type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

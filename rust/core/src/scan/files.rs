@@ -149,8 +149,7 @@ impl Files {
 
     fn open_file(&self, number: usize, part: &Part) -> Result<OpenFile> {
         let vector = self.vector(number)?;
-        let mut file = part.file.data_file(&self.resolver, vector)?;
-        file.size = u64::try_from(part.file.size).ok();
+        let file = part.file.data_file(&self.resolver, vector)?;
         self.plan.open_file(&*self.storage, &file)
     }
 }

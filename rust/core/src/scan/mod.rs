@@ -144,19 +144,14 @@ impl Scan {
 
     /// The rows: files in the order of the log, rows in the order of their file.
     pub fn rows(&self) -> Result<Rows> {
-        let parts = self.scan_files()?.into_iter().map(Part::whole).collect();
-        Ok(Rows::new(self.work(parts), self.look))
+        Ok(self.read(self.plan.clone(), self.scan_files()?))
     }
 
-    fn work(&self, parts: Vec<Part>) -> Files {
+    fn read(&self, plan: ReadPlan, files: Vec<ScanFile>) -> Rows {
         let (storage, resolver) = (&self.source.storage, &self.source.resolver);
-        Files::new(
-            self.plan.clone(),
-            storage,
-            resolver,
-            parts,
-            self.skipped.clone(),
-        )
+        let parts = files.into_iter().map(Part::whole).collect();
+        let files = Files::new(plan, storage, resolver, parts, self.skipped.clone());
+        Rows::new(files, self.look)
     }
 
     /// The scan in pieces of about `target_size` bytes of data files; together they are the scan, in
@@ -186,14 +181,18 @@ impl Scan {
 
     /// How many rows there are: told by the log of each file where it knows, else counted in the file.
     pub fn count(&self) -> Result<u64> {
+        let plan = self.definition.counting()?;
         if self.filter.is_some() {
-            return self.count_matches();
+            return self.read(plan, self.scan_files()?).count_rows();
         }
         let names = SCAN_FIELDS.iter().map(|field| field.name());
         let names: Vec<String> = names.chain(["numRecords"]).map(str::to_owned).collect();
+        let columns = FileColumns::new(Some(&names), &self.snapshot)?;
         let mut total = 0_u64;
         let mut unknown = Vec::new();
-        for batch in self.files(Some(&names))?.batches {
+        // streamed: counting is no reason to keep the statistics of all files
+        for batch in self.snapshot.file_batches(&self.source, columns, None)? {
+            let batch = batch?;
             let told = live_rows(&batch)?;
             for (file, told) in ScanFile::of(&batch)?.into_iter().zip(told) {
                 let Some(file) = self.or_passed_over(file)? else {
@@ -201,23 +200,11 @@ impl Scan {
                 };
                 match told {
                     Some(rows) => total = total.saturating_add(rows),
-                    None => unknown.push(Part::whole(file)),
+                    None => unknown.push(file),
                 }
             }
         }
-        let (storage, resolver) = (&self.source.storage, &self.source.resolver);
-        let plan = self.definition.counting()?;
-        let files = Files::new(plan, storage, resolver, unknown, self.skipped.clone());
-        Ok(total.saturating_add(Rows::new(files, self.look).count_rows()?))
-    }
-
-    /// Reads what the filter looks at.
-    fn count_matches(&self) -> Result<u64> {
-        let (storage, resolver) = (&self.source.storage, &self.source.resolver);
-        let parts = self.scan_files()?.into_iter().map(Part::whole).collect();
-        let plan = self.definition.counting()?;
-        let files = Files::new(plan, storage, resolver, parts, self.skipped.clone());
-        Rows::new(files, self.look).count_rows()
+        Ok(total.saturating_add(self.read(plan, unknown).count_rows()?))
     }
 
     /// What the filter leaves, step by step, without reading data files.

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, RecordBatch, StringArray, StructArray};
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, RecordBatch, StringArray};
 use serde::{Deserialize, Serialize};
 
 use super::data_file::DataFile;
-use crate::codec::deletion_vector::DeletionVector;
+use crate::codec::deletion_vector::{DeletionVector, Descriptors};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, Result};
 use crate::spec::DeletionVectorDescriptor;
@@ -67,6 +67,7 @@ impl ScanFile {
         let vectors = column(rows, FileField::DeletionVector)?
             .as_struct_opt()
             .ok_or_else(|| odd(FileField::DeletionVector))?;
+        let vectors = Descriptors::new(vectors)?;
         let offsets = partition_values.value_offsets();
         let pairs = |row: usize| {
             let bounds = offsets.get(row).zip(offsets.get(row + 1));
@@ -90,8 +91,7 @@ impl ScanFile {
                 Ok(Self {
                     partition_values: pairs(row),
                     size: optional(sizes).unwrap_or_default(),
-                    deletion_vector: descriptor(vectors, row)
-                        .map_err(|error| error.at_path(path))?,
+                    deletion_vector: vectors.get(row).map_err(|error| error.at_path(path))?,
                     base_row_id: optional(base_row_ids),
                     default_row_commit_version: optional(versions),
                     path: path.to_owned(),
@@ -117,8 +117,7 @@ impl ScanFile {
         Ok(DataFile {
             path: path.into_owned(),
             log_path: self.path.clone(),
-            // sizes in logs are not always true: the footer is found from the storage's own
-            size: None,
+            size: u64::try_from(self.size).ok(),
             partition_values: self.partition_values.clone(),
             deletion_vector: vector.map(|vector| vector as Arc<_>),
             base_row_id: self.base_row_id,
@@ -126,47 +125,6 @@ impl ScanFile {
             row_groups: None,
         })
     }
-}
-
-fn descriptor(vectors: &StructArray, row: usize) -> Result<Option<DeletionVectorDescriptor>> {
-    if vectors.is_null(row) {
-        return Ok(None);
-    }
-    let wrong = || odd(FileField::DeletionVector);
-    let column = |name: &str| vectors.column_by_name(name).ok_or_else(wrong);
-    let text = |name: &str| -> Result<Option<&str>> {
-        let column = column(name)?.as_string_opt::<i32>().ok_or_else(wrong)?;
-        Ok(column.is_valid(row).then(|| column.value(row)))
-    };
-    let int = |name: &str| -> Result<Option<i32>> {
-        let column = column(name)?
-            .as_primitive_opt::<Int32Type>()
-            .ok_or_else(wrong)?;
-        Ok(column.is_valid(row).then(|| column.value(row)))
-    };
-    let cardinality = column("cardinality")?
-        .as_primitive_opt::<Int64Type>()
-        .ok_or_else(wrong)?;
-    let Some(storage_type) = text("storageType")? else {
-        return Ok(None);
-    };
-    let lacks = |name: &str| {
-        Error::corrupt(
-            "dv.descriptor",
-            format!("a deletion vector lacks its {name}"),
-        )
-    };
-    DeletionVectorDescriptor::new(
-        storage_type,
-        text("pathOrInlineDv")?.ok_or_else(|| lacks("pathOrInlineDv"))?,
-        int("offset")?,
-        int("sizeInBytes")?.ok_or_else(|| lacks("sizeInBytes"))?,
-        cardinality
-            .is_valid(row)
-            .then(|| cardinality.value(row))
-            .ok_or_else(|| lacks("cardinality"))?,
-    )
-    .map(Some)
 }
 
 fn odd(field: FileField) -> Error {

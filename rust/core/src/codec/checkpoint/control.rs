@@ -9,12 +9,9 @@ use std::ops::Range;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::units::{Unit, all_null};
-use super::{CheckpointFile, Fetch, arrow_error, parquet_error};
-use crate::codec::parquet_file::Chunks;
+use super::{CheckpointFile, Fetch, arrow_error};
 use crate::error::{Error, Result};
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
 
@@ -71,21 +68,8 @@ impl CheckpointFile {
                     rows,
                     of,
                 };
-                let ranges = self.ranges(&unit, &leaves);
-                let chunks = Chunks::new(&ranges, fetch(&ranges)?, self.length);
-                let mask = ProjectionMask::leaves(
-                    self.metadata().file_metadata().schema_descr(),
-                    leaves.clone(),
-                );
-                let mut builder =
-                    ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.arrow.clone())
-                        .with_projection(mask)
-                        .with_row_groups(vec![row_group]);
-                if let Some(selection) = unit.selection(None) {
-                    builder = builder.with_row_selection(selection);
-                }
                 let mut decoded = 0;
-                for batch in builder.build().map_err(parquet_error)? {
+                for batch in self.reader(&unit, leaves.clone(), None, fetch)? {
                     let batch = batch.map_err(arrow_error)?;
                     decoded += batch.num_rows();
                     control.take(&batch)?;

@@ -15,7 +15,7 @@ use super::units::all_null;
 use super::{CheckpointFile, Fetch, FileAction, Unit, arrow_error, parquet_error};
 use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField, schema_of};
 use crate::codec::gather::{Keep, gather, nulls};
-use crate::codec::parquet_file::Chunks;
+use crate::codec::parquet_file::{Chunks, chunk_ranges};
 use crate::codec::statistics::render_stats_as;
 use crate::error::{Error, Result};
 
@@ -54,7 +54,8 @@ impl CheckpointFile {
         judged: Option<&BooleanBuffer>,
         fetch: &Fetch<'_>,
     ) -> Result<ParquetRecordBatchReader> {
-        let ranges = self.ranges(unit, &leaves);
+        let selection = unit.selection(judged);
+        let ranges = chunk_ranges(self.metadata(), unit.row_group, &leaves, selection.as_ref());
         let chunks = Chunks::new(&ranges, fetch(&ranges)?, self.length);
         let mask = ProjectionMask::leaves(self.metadata().file_metadata().schema_descr(), leaves);
         let mut builder =
@@ -62,7 +63,7 @@ impl CheckpointFile {
                 .with_projection(mask)
                 .with_batch_size(BATCH_ROWS)
                 .with_row_groups(vec![unit.row_group]);
-        if let Some(selection) = unit.selection(judged) {
+        if let Some(selection) = selection {
             builder = builder.with_row_selection(selection);
         }
         builder.build().map_err(parquet_error)

@@ -120,61 +120,6 @@ impl CheckpointFile {
         }
         cuts
     }
-
-    /// The byte ranges of the pages that hold the unit's rows of `leaves`.
-    pub(super) fn ranges(&self, unit: &Unit, leaves: &[usize]) -> Vec<Range<u64>> {
-        let index = self.metadata().page_index_for_row_group(unit.row_group);
-        let Some(group) = self.metadata().row_groups().get(unit.row_group) else {
-            return Vec::new();
-        };
-        let mut ranges = Vec::with_capacity(2 * leaves.len());
-        for leaf in leaves {
-            let Some(column) = group.columns().get(*leaf) else {
-                continue;
-            };
-            let start = column
-                .dictionary_page_offset()
-                .unwrap_or_else(|| column.data_page_offset());
-            // both were checked against the file's length when it was opened
-            let start = u64::try_from(start).unwrap_or_default();
-            let end = start + u64::try_from(column.compressed_size()).unwrap_or_default();
-            let whole = start..end;
-            let pages = index
-                .offset_index(*leaf)
-                .map(|index| index.page_locations().as_slice())
-                .unwrap_or_default();
-            if unit.rows.len() == unit.of || pages.is_empty() {
-                ranges.push(whole);
-                continue;
-            }
-            let row = |row: usize| i64::try_from(row).unwrap_or(i64::MAX);
-            let first = pages
-                .partition_point(|page| page.first_row_index <= row(unit.rows.start))
-                .saturating_sub(1);
-            let behind = pages.partition_point(|page| page.first_row_index < row(unit.rows.end));
-            let offset = |page: usize| {
-                pages
-                    .get(page)
-                    .and_then(|page| u64::try_from(page.offset).ok())
-            };
-            let from = if first == 0 {
-                start
-            } else {
-                offset(first).unwrap_or(end)
-            };
-            let to = offset(behind).unwrap_or(end);
-            if let Some(data) = offset(0).filter(|data| first > 0 && *data > start && *data <= end)
-            {
-                ranges.push(start..data);
-            }
-            if whole.contains(&from) && from < to && to <= end {
-                ranges.push(from..to);
-            } else {
-                ranges.push(whole);
-            }
-        }
-        ranges
-    }
 }
 
 /// Whether the statistics say that the leaf is null in every row of the group.

@@ -12,7 +12,7 @@ use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, Scala
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 use super::scan::Scalar;
-use super::values::{self, Excess};
+use crate::spec::values::{self, Excess};
 
 /// A column of a fixed number of rows, all null until set. Rows are set in rising order.
 pub(super) struct Leaf {

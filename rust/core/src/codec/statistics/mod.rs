@@ -11,7 +11,6 @@ mod render;
 mod scan;
 mod schema;
 
-pub(crate) use crate::spec::values;
 pub use num_records::num_records;
 pub use parse::parse_stats;
 pub use render::{render_stats, render_stats_as};
