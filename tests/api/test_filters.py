@@ -203,3 +203,12 @@ def test_rows_counted_by_the_log(sales: logs.LogBuilder) -> None:
 def test_a_filtered_table_is_arrow(sales: logs.LogBuilder) -> None:
     scan = dr.Table(sales.uri).snapshot().scan(filter="id < 3")
     assert pa.table(scan).num_rows == 3
+
+
+def test_a_bad_partition_value_names_its_file(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long", part="integer"), partition_columns=["part"])
+    for path, value in (("good.parquet", "1"), ("bad.parquet", "one")):
+        log.commit(actions.add(path, partition_values={"part": value}))
+    with pytest.raises(dr.CorruptTableError) as caught:
+        dr.Table(log.uri).snapshot().files(["path"], filter="part = 1")
+    assert (caught.value.code, caught.value.path) == ("partition_value.parse", "bad.parquet")
