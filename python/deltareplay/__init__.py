@@ -9,6 +9,7 @@
 """
 
 from deltareplay._native import __version__
+from deltareplay.changes import Changes
 from deltareplay.deletion_vector import DeletionVector
 from deltareplay.exceptions import (
     CommitConflictError,
@@ -31,6 +32,7 @@ from deltareplay.split import Split
 from deltareplay.table import Table, is_table
 
 __all__ = [
+    "Changes",
     "CommitConflictError",
     "CorruptTableError",
     "DeletionVector",

@@ -13,6 +13,7 @@ __all__ = [
     "ArrowSchema",
     "ArrowTable",
     "BatchIterator",
+    "Changes",
     "DeletionVector",
     "Scan",
     "Snapshot",
@@ -68,6 +69,25 @@ class Table:
     ) -> Snapshot: ...
     def history(self, limit: int | None = None) -> ArrowTable: ...
     def actions(self, start: int, end: int | None = None) -> BatchIterator: ...
+    def changes(
+        self,
+        start: int | datetime.datetime | str,
+        end: int | datetime.datetime | str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        filter: Filter | None = None,
+        key: Sequence[str] | None = None,
+        require_feed: bool = False,
+        allow_out_of_range: bool = False,
+    ) -> Changes: ...
+
+@final
+class Changes:
+    @property
+    def schema(self) -> ArrowSchema: ...
+    @property
+    def versions(self) -> tuple[int, int] | None: ...
+    def rows(self) -> BatchIterator: ...
 
 @final
 class Snapshot:

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use deltareplay_core::changes::Edge;
 use deltareplay_core::table::At;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDateTime, PyDict, PyString};
+use pyo3::types::{PyBool, PyDateTime, PyDict, PyInt, PyString};
 
 use crate::exceptions::invalid;
 
@@ -61,6 +62,15 @@ pub(crate) fn at(
             "version and timestamp are two ways to choose a version: pass one of them",
         )),
     }
+}
+
+/// An end of a range: a version, or a moment.
+pub(crate) fn edge(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Edge> {
+    if value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>() {
+        let version = unsigned(value.py(), name, value.extract()?)?;
+        return Ok(Edge::Version(version));
+    }
+    milliseconds(value).map(Edge::Timestamp)
 }
 
 /// A version or a count: not negative.

@@ -37,10 +37,7 @@ pub struct UnitReader {
 
 impl UnitReader {
     pub(super) fn new(file: &Arc<OpenFile>, storage: &dyn Storage, unit: &Unit) -> Result<Self> {
-        let live = match &file.deletion_vector {
-            Some(vector) => vector.live_ranges(unit.rows.clone()),
-            None => vec![unit.rows.clone()],
-        };
+        let live = file.live(unit.rows.clone());
         let left = live.iter().map(|range| range.end - range.start).sum();
         let decoder = if file.leaves.is_empty() || left == 0 {
             None
@@ -256,7 +253,7 @@ fn constants(file: &OpenFile) -> Vec<Option<Constant>> {
             Column::RowCommitVersion => Some(Arc::new(Int64Array::from(vec![
                 file.default_row_commit_version,
             ]))),
-            Column::Data(_) | Column::RowIndex | Column::RowId => None,
+            Column::Data(_) | Column::RowIndex | Column::RowId | Column::ChangeType => None,
         }
     };
     columns
