@@ -13,6 +13,7 @@ __all__ = [
     "ArrowSchema",
     "ArrowTable",
     "BatchIterator",
+    "ChangeSplit",
     "Changes",
     "DeletionVector",
     "Scan",
@@ -74,6 +75,8 @@ class Table:
         start: int | datetime.datetime | str,
         end: int | datetime.datetime | str | None = None,
         *,
+        kind: str = "full-delta",
+        deleted: str | None = None,
         columns: Sequence[str] | None = None,
         filter: Filter | None = None,
         key: Sequence[str] | None = None,
@@ -88,6 +91,18 @@ class Changes:
     @property
     def versions(self) -> tuple[int, int] | None: ...
     def rows(self) -> BatchIterator: ...
+    def explain(self) -> list[tuple[int, str, str, int, int]]: ...
+    def splits(self, target_size: int) -> list[ChangeSplit]: ...
+
+@final
+class ChangeSplit:
+    def __new__(cls, json: str) -> ChangeSplit: ...
+    def to_json(self) -> str: ...
+    def schema(self) -> ArrowSchema: ...
+    def paths(self) -> list[str]: ...
+    @property
+    def size_in_bytes(self) -> int: ...
+    def rows(self, table: Table) -> BatchIterator: ...
 
 @final
 class Snapshot:

@@ -27,7 +27,7 @@ mod _native {
     #[pymodule_export]
     use super::batches::{ArrowBatch, ArrowSchema, ArrowTable, BatchIterator};
     #[pymodule_export]
-    use super::changes::Changes;
+    use super::changes::{ChangeSplit, Changes};
     #[pymodule_export]
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
     #[pymodule_export]

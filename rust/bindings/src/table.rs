@@ -76,13 +76,15 @@ impl Table {
     }
 
     /// What happened to rows from `start` to `end`, both included.
-    #[pyo3(signature = (start, end=None, *, columns=None, filter=None, key=None, require_feed=false, allow_out_of_range=false))]
+    #[pyo3(signature = (start, end=None, *, kind="full-delta", deleted=None, columns=None, filter=None, key=None, require_feed=false, allow_out_of_range=false))]
     #[allow(clippy::too_many_arguments, reason = "the options of one call")]
     fn changes(
         &self,
         py: Python<'_>,
         start: &Bound<'_, PyAny>,
         end: Option<&Bound<'_, PyAny>>,
+        kind: &str,
+        deleted: Option<&str>,
         columns: Option<&Bound<'_, PyAny>>,
         filter: Option<&Bound<'_, PyAny>>,
         key: Option<&Bound<'_, PyAny>>,
@@ -92,6 +94,7 @@ impl Table {
         let start = convert::edge("start", start)?;
         let end = end.map(|end| convert::edge("end", end)).transpose()?;
         let options = ChangeOptions {
+            kind: convert::kind(py, kind, deleted)?,
             columns: convert::texts("columns", columns)?,
             filter: filter::predicate(py, filter)?,
             key: convert::texts("key", key)?.unwrap_or_default(),

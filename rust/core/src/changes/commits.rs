@@ -3,6 +3,7 @@
 //!
 //! Commits are decoded in runs, the next run while the caller works on the last; no more are held.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -79,6 +80,8 @@ pub(super) struct Commit {
     pub adds: Vec<FileChange>,
     /// `remove` actions with `dataChange`.
     pub removes: Vec<FileChange>,
+    /// Rows were moved to other files without a change.
+    pub moved: bool,
     /// The last `metaData` action.
     pub metadata: Option<Metadata>,
     /// The last `protocol` action.
@@ -217,6 +220,7 @@ fn decode(storage: &dyn Storage, run: &[(VersionedFile, i64)]) -> Result<Vec<Com
             change_files: Vec::new(),
             adds: Vec::new(),
             removes: Vec::new(),
+            moved: false,
             metadata: None,
             protocol: None,
             info: CommitInfo::default(),
@@ -233,6 +237,8 @@ fn sort_out(actions: ActionBatch, starts: &[u32], commits: &mut [Commit]) -> Res
             .partition_point(|start| *start <= place)
             .saturating_sub(1)
     };
+    // files that are added again in the same commit, with other statistics perhaps
+    let mut kept: HashSet<(u64, String)> = HashSet::new();
     for (files, list) in [
         (actions.cdcs, Kind::Change),
         (actions.adds, Kind::Add),
@@ -249,7 +255,12 @@ fn sort_out(actions: ActionBatch, starts: &[u32], commits: &mut [Commit]) -> Res
                 Kind::Change => commit.change_files.push(change),
                 Kind::Add if changes_rows => commit.adds.push(change),
                 Kind::Remove if changes_rows => commit.removes.push(change),
-                Kind::Add | Kind::Remove => {}
+                Kind::Add => {
+                    kept.insert((version, change.file.path));
+                }
+                Kind::Remove => {
+                    commit.moved |= !kept.contains(&(version, change.file.path));
+                }
             }
         }
     }

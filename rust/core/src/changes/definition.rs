@@ -57,6 +57,8 @@ pub(super) struct Reading {
 pub(super) enum Purpose {
     /// The rows as they are handed out; with their positions, or with their change types.
     Rows { numbered: bool, typed: bool },
+    /// Positions alone.
+    Positions,
     /// Positions and row ids.
     RowIds,
     /// Positions and all columns; with their change types.
@@ -199,6 +201,20 @@ impl Reading {
         (&self.layout.schema, self.layout.column_mapping)
     }
 
+    /// Where these columns stand in the table's schema.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `columns.unknown`.
+    pub(super) fn positions(&self, names: &[String]) -> Result<Vec<usize>> {
+        let plan = ReadPlan::new(self.layout.clone(), Some(names), Extras::default())?;
+        let wanted = plan.schema();
+        let fields = self.layout.schema.fields();
+        let place = |name: &String| fields.iter().position(|field| field.name == *name);
+        let names = wanted.fields().iter().map(|field| field.name());
+        Ok(names.filter_map(place).collect())
+    }
+
     /// How this file is read.
     pub(super) fn plan(&self, file: &ScanFile, purpose: Purpose) -> Result<ReadPlan> {
         let mut layout = self.layout.clone();
@@ -215,6 +231,13 @@ impl Reading {
                 Extras {
                     row_index: numbered,
                     change_type: typed,
+                    ..Extras::default()
+                },
+            ),
+            Purpose::Positions => (
+                Some(none),
+                Extras {
+                    row_index: true,
                     ..Extras::default()
                 },
             ),

@@ -127,9 +127,9 @@ pub(super) fn derive(commit: &Commit, facts: Facts, keys: &Keys, has_key: bool) 
     } else {
         Way::Files
     };
-    let one_sided = sides.gone.is_empty() || !sides.whole_new;
-    if one_sided || facts.feed {
-        let reason = if one_sided {
+    let rewrites = sides.rewrites();
+    if facts.feed || !rewrites {
+        let reason = if !rewrites {
             "no file was rewritten"
         } else {
             "the feed is on and the commit has no change data files: all rows of added files are \
@@ -150,12 +150,7 @@ pub(super) fn derive(commit: &Commit, facts: Facts, keys: &Keys, has_key: bool) 
 }
 
 /// How rows that left are told from rows that came.
-pub(super) fn identity(
-    commit: &Commit,
-    facts: Facts,
-    sides: &Sides,
-    has_key: bool,
-) -> (Way, &'static str) {
+fn identity(commit: &Commit, facts: Facts, sides: &Sides, has_key: bool) -> (Way, &'static str) {
     let kept = commit.info.row_ids_preserved != Some(false);
     if facts.row_tracking && sides.row_ids && kept {
         return (Way::RowTracking, "files were rewritten; rows have ids");
@@ -181,6 +176,30 @@ pub(super) fn identity(
         }
     };
     (Way::Rows, reason)
+}
+
+/// What a commit did, where the net of several is wanted and rows are told in this way.
+pub(super) fn derive_net(commit: &Commit, facts: Facts, keys: &Keys, way: Way) -> Result<Item> {
+    let by_values = matches!(way, Way::Key | Way::Rows);
+    if by_values && !commit.change_files.is_empty() {
+        return Ok(Item::Pieces(change_files(commit)));
+    }
+    if commit.info.no_op_merge {
+        return Ok(Item::Pieces(Vec::new()));
+    }
+    let sides = sides(commit, facts, keys)?;
+    let rewrites = sides.rewrites();
+    let Sides { mut gone, new, .. } = sides;
+    if !rewrites {
+        gone.extend(new);
+        return Ok(Item::Pieces(gone));
+    }
+    Ok(Item::Compare {
+        stamp: commit.stamp,
+        gone,
+        new,
+        way,
+    })
 }
 
 /// The pieces of the change data files.
@@ -236,13 +255,18 @@ pub(super) fn sides(commit: &Commit, facts: Facts, keys: &Keys) -> Result<Sides>
 }
 
 impl Sides {
+    /// Whether rows left and others came, so that some of them may be the same.
+    pub(super) fn rewrites(&self) -> bool {
+        !self.gone.is_empty() && self.whole_new
+    }
+
     fn push_gone(&mut self, piece: Piece) {
-        self.row_ids &= piece.file.base_row_id.is_some();
+        self.row_ids &= has_row_ids(&piece);
         self.gone.push(piece);
     }
 
     fn push_new(&mut self, piece: Piece) {
-        self.row_ids &= piece.file.base_row_id.is_some();
+        self.row_ids &= has_row_ids(&piece);
         self.new.push(piece);
     }
 
@@ -277,4 +301,8 @@ impl Sides {
             self.push_new(piece(before, after, ChangeType::Insert));
         }
     }
+}
+
+fn has_row_ids(piece: &Piece) -> bool {
+    piece.file.base_row_id.is_some() && piece.file.default_row_commit_version.is_some()
 }

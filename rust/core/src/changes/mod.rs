@@ -2,7 +2,8 @@
 //!
 //! A range of commits is told by [`range`]; [`commits`] reads them, [`derive`] says of each which rows
 //! of which files left and came, [`read`] gives those rows. Where files were rewritten, [`compare`]
-//! tells rows that changed from rows that were carried over. Full changes stream: commits and rows are
+//! tells rows that changed from rows that were carried over; [`net`] follows rows through all of the
+//! commits. Full changes stream: commits and rows are
 //! read as they are pulled. Everything is planned in plain values, so that other processes may read.
 //!
 //! Protocol: "Add CDC File", "Change Data Files", "Row Tracking", "Deletion Vectors".
@@ -16,26 +17,49 @@ use crate::expr::Predicate;
 use crate::replay::Source;
 
 mod commits;
+mod compare;
 mod definition;
 mod derive;
 mod epoch;
+mod explain;
+mod identify;
+mod net;
 mod piece;
+mod plan;
 mod range;
 mod read;
+mod row_hash;
 mod schema;
+mod split;
 mod stream;
 
 pub use derive::Way;
+pub use explain::Explained;
+pub use net::Net;
 pub use piece::ChangeType;
 pub use range::Edge;
+pub use split::Split;
 pub use stream::ChangeRows;
 
 use definition::{Definition, Reading};
+use plan::Teller;
 use range::Range;
+
+/// Which of the four kinds of changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// Every change of every commit.
+    #[default]
+    Full,
+    /// What they come to in the end.
+    Net(Net),
+}
 
 /// Which changes, and how they are shown.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeOptions {
+    /// Which kind of changes.
+    pub kind: Kind,
     /// Logical names of the table's columns in the order wanted; `None` for all.
     pub columns: Option<Vec<String>>,
     /// Which of the changed rows; `None` for all.
@@ -55,6 +79,7 @@ pub struct Changes {
     range: Range,
     definition: Definition,
     reading: Arc<Reading>,
+    teller: Teller,
     options: ChangeOptions,
 }
 
@@ -79,9 +104,12 @@ impl Changes {
             options.columns.clone(),
             options.filter.as_ref(),
         );
+        let reading = Arc::new(definition.reading()?);
+        reading.positions(&options.key)?;
         Ok(Self {
             source: source.clone(),
-            reading: Arc::new(definition.reading()?),
+            teller: Teller::new(&options.key),
+            reading,
             definition,
             range,
             options,
@@ -98,8 +126,16 @@ impl Changes {
         self.range.versions
     }
 
-    /// The rows: commits in their order, in each the rows that left before those that came.
+    /// The rows: commits in their order, in each the rows that left before those that came. Net
+    /// changes come in the order of the files that hold them.
     pub fn rows(&self) -> Result<ChangeRows> {
-        ChangeRows::new(self)
+        ChangeRows::of_changes(self)
+    }
+
+    fn net(&self) -> Option<Net> {
+        match self.options.kind {
+            Kind::Full => None,
+            Kind::Net(net) => Some(net),
+        }
     }
 }

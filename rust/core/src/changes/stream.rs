@@ -1,17 +1,20 @@
 //! Commits and rows, read as they are pulled.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use super::commits::Commits;
+use super::Changes;
+use super::compare::{Compared, compare};
 use super::definition::Reading;
-use super::derive::{Derived, Item, derive};
-use super::epoch::Epochs;
+use super::derive::Item;
+use super::identify::Share;
+use super::net::net;
 use super::piece::Piece;
+use super::plan::{DerivedCommits, NetPlan, Task, Teller};
 use super::read::{ChangedRows, changed_rows};
-use super::{ChangeOptions, Changes};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::scan::rows::OrderedRows;
@@ -19,92 +22,54 @@ use crate::scan::rows::OrderedRows;
 /// So many pieces are read as one stream.
 const PIECES: usize = 1024;
 
-/// What each commit of a range did, oldest first.
-pub(super) struct DerivedCommits {
-    source: Source,
-    reading: Arc<Reading>,
-    options: ChangeOptions,
-    /// `None` for an empty range.
-    log: Option<(Commits, Epochs)>,
-}
-
-impl DerivedCommits {
-    pub(super) fn new(changes: &Changes) -> Result<Self> {
-        let log = match (changes.range.versions, &changes.range.start) {
-            (Some((first, last)), Some(start)) => Some((
-                Commits::new(&changes.source.storage, first, last)?,
-                Epochs::new(start, &changes.reading)?,
-            )),
-            _ => None,
-        };
-        Ok(Self {
-            source: changes.source.clone(),
-            reading: Arc::clone(&changes.reading),
-            options: changes.options.clone(),
-            log,
-        })
-    }
-
-    /// Gives no more.
-    pub(super) fn stop(&mut self) {
-        self.log = None;
-    }
-
-    fn advance(&mut self) -> Option<Result<Derived>> {
-        let (commits, epochs) = self.log.as_mut()?;
-        let commit = commits.next()?;
-        let derived = commit.and_then(|commit| {
-            let facts = epochs.step(&commit, &self.reading)?;
-            if self.options.require_feed && !facts.feed {
-                return Err(feed_disabled(commit.stamp.version));
-            }
-            let has_key = !self.options.key.is_empty();
-            derive(&commit, facts, &self.source.keys, has_key)
-        });
-        Some(derived)
-    }
-}
-
-impl Iterator for DerivedCommits {
-    type Item = Result<Derived>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let next = self.advance();
-        if !matches!(next, Some(Ok(_))) {
-            self.log = None;
-        }
-        next
-    }
-}
-
-fn feed_disabled(version: u64) -> Error {
-    let message = "the change data feed was off at this version, so that its writers recorded no \
-                   changes: ask for versions at which `delta.enableChangeDataFeed` was true, or let \
-                   the changes be derived from the files";
-    Error::unsupported("changes.feed_disabled", message).at_version(version)
-}
+type Tasks = Box<dyn Iterator<Item = Result<Task>> + Send>;
 
 /// Changed rows, batch by batch.
 pub struct ChangeRows {
     source: Source,
     reading: Arc<Reading>,
-    commits: DerivedCommits,
-    /// Work that was met while pieces were gathered.
-    waiting: Option<Item>,
+    teller: Teller,
+    tasks: Tasks,
+    /// What comes before the next of the tasks.
+    waiting: VecDeque<Task>,
     current: Option<OrderedRows<ChangedRows>>,
     failed: Option<Error>,
 }
 
 impl ChangeRows {
-    pub(super) fn new(changes: &Changes) -> Result<Self> {
-        Ok(Self {
-            source: changes.source.clone(),
-            reading: Arc::clone(&changes.reading),
-            commits: DerivedCommits::new(changes)?,
-            waiting: None,
+    pub(super) fn of_changes(changes: &Changes) -> Result<Self> {
+        let tasks: Tasks = if changes.net().is_some() {
+            let changes = changes.clone();
+            Box::new(std::iter::once_with(move || {
+                NetPlan::new(&changes).map(|plan| Task::Net(Arc::new(plan), Share::ALL))
+            }))
+        } else {
+            let commits = DerivedCommits::new(changes)?;
+            Box::new(commits.map(|derived| derived.map(|derived| Task::of(derived.work))))
+        };
+        Ok(Self::new(
+            &changes.source,
+            &changes.reading,
+            changes.teller.clone(),
+            tasks,
+        ))
+    }
+
+    pub(super) fn new(
+        source: &Source,
+        reading: &Arc<Reading>,
+        teller: Teller,
+        tasks: Tasks,
+    ) -> Self {
+        Self {
+            source: source.clone(),
+            reading: Arc::clone(reading),
+            teller,
+            tasks,
+            waiting: VecDeque::new(),
             current: None,
             failed: None,
-        })
+        }
     }
 
     /// The schema of every batch.
@@ -116,10 +81,11 @@ impl ChangeRows {
     fn gather(&mut self) -> Result<Vec<Piece>> {
         let mut pieces: Vec<Piece> = Vec::new();
         while pieces.len() < PIECES {
-            let item = match self.waiting.take() {
-                Some(item) => item,
-                None => match self.commits.next() {
-                    Some(Ok(derived)) => derived.work,
+            let task = match self.waiting.pop_front() {
+                Some(task) => task,
+                None => match self.tasks.next() {
+                    Some(Ok(task)) => task,
+                    Some(Err(error)) if pieces.is_empty() => return Err(error),
                     Some(Err(error)) => {
                         // what is known of earlier commits comes first
                         self.failed = Some(error);
@@ -128,15 +94,64 @@ impl ChangeRows {
                     None => break,
                 },
             };
-            match item {
-                Item::Pieces(more) => pieces.extend(more),
-                Item::Compare { gone, new, .. } => {
-                    pieces.extend(gone);
-                    pieces.extend(new);
+            match task {
+                Task::Pieces(more) => pieces.extend(more),
+                heavy if !pieces.is_empty() => {
+                    // let the rows so far go before rows are compared
+                    self.waiting.push_front(heavy);
+                    break;
                 }
+                heavy => pieces.extend(self.compared(heavy)?),
             }
         }
         Ok(pieces)
+    }
+
+    /// What a comparison finds; one that is too large is cut in halves, and gives nothing yet.
+    fn compared(&mut self, task: Task) -> Result<Vec<Piece>> {
+        let (found, halves): (Compared, Option<[Task; 2]>) = match task {
+            Task::Pieces(pieces) => return Ok(pieces),
+            Task::Compare(item, share) => {
+                let Item::Compare {
+                    stamp,
+                    gone,
+                    new,
+                    way,
+                } = &*item
+                else {
+                    return Ok(Vec::new());
+                };
+                let telling = self.teller.by(*way);
+                let sides = (gone.clone(), new.clone());
+                let found = compare(&self.source, &self.reading, &telling, share, *stamp, sides)?;
+                let halves = share.halves();
+                let task = |share| Task::Compare(Arc::clone(&item), share);
+                (found, halves.map(|halves| halves.map(task)))
+            }
+            Task::Net(plan, share) => {
+                let telling = self.teller.by(plan.way);
+                let found = net(
+                    &self.source,
+                    &self.reading,
+                    &telling,
+                    share,
+                    plan.kind,
+                    &plan.commits,
+                )?;
+                let halves = share.halves();
+                let task = |share| Task::Net(Arc::clone(&plan), share);
+                (found, halves.map(|halves| halves.map(task)))
+            }
+        };
+        match found {
+            Compared::Pieces(pieces) => Ok(pieces),
+            Compared::TooMany => {
+                for half in halves.into_iter().flatten().rev() {
+                    self.waiting.push_front(half);
+                }
+                Ok(Vec::new())
+            }
+        }
     }
 
     fn pull(&mut self) -> Result<Option<RecordBatch>> {
@@ -151,13 +166,12 @@ impl ChangeRows {
                 return Err(error);
             }
             let pieces = self.gather()?;
-            if pieces.is_empty() {
-                return match self.failed.take() {
-                    Some(error) => Err(error),
-                    None => Ok(None),
-                };
+            if pieces.is_empty() && self.failed.is_none() && self.waiting.is_empty() {
+                return Ok(None);
             }
-            self.current = Some(changed_rows(&self.source, &self.reading, pieces));
+            if !pieces.is_empty() {
+                self.current = Some(changed_rows(&self.source, &self.reading, pieces));
+            }
         }
     }
 }
@@ -169,8 +183,8 @@ impl Iterator for ChangeRows {
         let next = self.pull().transpose();
         if !matches!(next, Some(Ok(_))) {
             self.current = None;
-            self.waiting = None;
-            self.commits.stop();
+            self.waiting.clear();
+            self.tasks = Box::new(std::iter::empty());
         }
         next
     }
