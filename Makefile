@@ -54,6 +54,7 @@ bench: $(VENV)/.bench ## time us, deltalake and a bare Parquet decode side by si
 	$(ACTIVE) maturin develop --profile dist --skip-install
 	$(ACTIVE) python benches/python/run.py --data $(BENCH_DATA)
 	$(ACTIVE) python benches/python/rows.py --data $(BENCH_DATA)
+	$(ACTIVE) python benches/python/changes.py --data $(BENCH_DATA)
 
 wheel: $(VENV)/.maturin ## build dist/*.whl and hold it to its size
 	rm -f dist/*.whl

@@ -23,12 +23,15 @@ from deltareplay.exceptions import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
+from deltareplay.follow import Follow
 from deltareplay.log_warning import LogWarning
 from deltareplay.metadata import Metadata
+from deltareplay.micro_batch import MicroBatch
 from deltareplay.protocol import Obstacle, Protocol
 from deltareplay.scan import Scan
 from deltareplay.skipped_file import SkippedFile
 from deltareplay.snapshot import Snapshot
+from deltareplay.snapshot_diff import SnapshotDiff
 from deltareplay.split import Split
 from deltareplay.table import Table, is_table
 
@@ -40,14 +43,17 @@ __all__ = [
     "DeletionVector",
     "DeltaReplayError",
     "DeltaReplayWarning",
+    "Follow",
     "InvalidArgumentError",
     "LogWarning",
     "Metadata",
+    "MicroBatch",
     "Obstacle",
     "Protocol",
     "Scan",
     "SkippedFile",
     "Snapshot",
+    "SnapshotDiff",
     "Split",
     "StorageError",
     "Table",

@@ -19,6 +19,7 @@ from deltareplay.log_warning import LogWarning
 from deltareplay.metadata import Metadata
 from deltareplay.protocol import Protocol
 from deltareplay.scan import Scan
+from deltareplay.snapshot_diff import SnapshotDiff
 
 if TYPE_CHECKING:
     from deltareplay._filters import Filter
@@ -370,6 +371,26 @@ class Snapshot:
         found = to_table(self._native.tombstones())
         self._tell()
         return found
+
+    def diff(self, other: Snapshot) -> SnapshotDiff:
+        """Compare this version with another one of the same table.
+
+        Args:
+            other: The later version, as a rule; what it has and this one has not was added.
+
+        Raises:
+            InvalidArgumentError: It is a snapshot of another table.
+            CorruptTableError: The log breaks the protocol.
+
+        >>> table.snapshot(version=1).diff(table.snapshot(version=2)).files["change"].to_pylist()
+        ['removed', 'added']
+        """
+        if other._table != self._table:
+            raise InvalidArgumentError(
+                f"{other!r} is of another table than {self!r}: two versions of one can be compared",
+                code="diff.table",
+            )
+        return SnapshotDiff._made(self._native, other._native)
 
     def update(self) -> Snapshot:
         """Open the newest version, reading only the commits since this one.

@@ -60,7 +60,7 @@ def test_every_range_is_as_spark_tells_it(spark: Any, changed: Any, name: str) -
             at = [i for i, version in enumerate(versions) if start <= version <= end]
             own = ours.schema.names[:-3]
             assert set(own) <= set(names)
-            expected = everything.take(at).select([*own, *ORDER])
+            expected = everything.take(pa.array(at, pa.int64())).select([*own, *ORDER])
             told = ours.to_arrow()
             assert rows(told) == rows(expected.cast(_as_wide(expected.schema, told.schema)))
             found += told.num_rows

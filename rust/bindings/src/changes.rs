@@ -35,7 +35,13 @@ impl Changes {
     fn explain(&self, py: Python<'_>) -> PyResult<Vec<Explained>> {
         let commits = detached(py, || self.0.explain())?;
         let facts = |one: changes::Explained| {
-            (one.version, one.way.name(), one.reason, one.files, one.bytes)
+            (
+                one.version,
+                one.way.name(),
+                one.reason,
+                one.files,
+                one.bytes,
+            )
         };
         Ok(commits.into_iter().map(facts).collect())
     }
@@ -53,7 +59,7 @@ type Explained = (u64, &'static str, &'static str, u64, u64);
 
 /// A part of the changes.
 #[pyclass(module = "deltareplay._native", frozen)]
-pub(crate) struct ChangeSplit(changes::Split);
+pub(crate) struct ChangeSplit(pub(crate) changes::Split);
 
 #[pymethods]
 impl ChangeSplit {

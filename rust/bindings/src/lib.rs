@@ -10,6 +10,7 @@ mod convert;
 mod deletion_vector;
 mod exceptions;
 mod filter;
+mod follow;
 mod gate;
 mod protocol;
 mod scan;
@@ -30,6 +31,8 @@ mod _native {
     use super::changes::{ChangeSplit, Changes};
     #[pymodule_export]
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
+    #[pymodule_export]
+    use super::follow::Follow;
     #[pymodule_export]
     use super::protocol::{why_not_readable, why_not_writable};
     #[pymodule_export]

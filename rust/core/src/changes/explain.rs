@@ -28,16 +28,22 @@ impl Changes {
             let explained = commits.map(|derived| {
                 let derived = derived?;
                 let version = derived.stamp.version;
-                Ok(explained(version, derived.way, derived.reason, &derived.work))
+                Ok(explained(
+                    version,
+                    derived.way,
+                    derived.reason,
+                    &derived.work,
+                ))
             });
             return explained.collect();
         }
         let plan = NetPlan::new(self)?;
         let commits = plan.commits.iter().map(|(stamp, item)| {
             let (way, reason) = match item {
-                Item::Pieces(pieces) if pieces.is_empty() => {
-                    (Way::Nothing, "no file was added or removed for the sake of its rows")
-                }
+                Item::Pieces(pieces) if pieces.is_empty() => (
+                    Way::Nothing,
+                    "no file was added or removed for the sake of its rows",
+                ),
                 Item::Pieces(_) | Item::Compare { .. } => {
                     let reason = match (plan.way, plan.kind) {
                         (Way::Rows, Net::MinDelta) => {

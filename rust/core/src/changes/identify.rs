@@ -213,7 +213,10 @@ impl Identities {
             }
             Way::Key => {
                 let key = self.key.iter().filter_map(|at| batch.columns().get(*at));
-                (hash_rows(key, rows, seed)?, hash_rows(columns(), rows, seed)?)
+                (
+                    hash_rows(key, rows, seed)?,
+                    hash_rows(columns(), rows, seed)?,
+                )
             }
             _ => (hash_rows(columns(), rows, seed)?, vec![0; rows]),
         };
@@ -278,5 +281,8 @@ fn spread(number: u128) -> u128 {
 }
 
 fn odd() -> Error {
-    Error::corrupt("log.columns", "the columns that rows are compared by are missing")
+    Error::corrupt(
+        "log.columns",
+        "the columns that rows are compared by are missing",
+    )
 }

@@ -311,11 +311,18 @@ fn drop_unchanged(
     let mut values: std::collections::HashMap<(u32, u64), u128> =
         std::collections::HashMap::with_capacity(rows.len());
     let wanted = wanted.into_iter().map(|(_, piece)| piece).collect();
-    look(source, reading, &by_values, Share::ALL, wanted, &mut |seen| {
-        let piece = numbers.get(seen.piece as usize).copied().unwrap_or(NONE);
-        values.insert((piece, seen.row), seen.who);
-        true
-    })?;
+    look(
+        source,
+        reading,
+        &by_values,
+        Share::ALL,
+        wanted,
+        &mut |seen| {
+            let piece = numbers.get(seen.piece as usize).copied().unwrap_or(NONE);
+            values.insert((piece, seen.row), seen.who);
+            true
+        },
+    )?;
     let places = &fates.places;
     let value = |at: u32| {
         let (place, _) = places.get(at as usize)?;

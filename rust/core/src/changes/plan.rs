@@ -14,7 +14,7 @@ use super::net::Net;
 use super::piece::Piece;
 use super::{ChangeOptions, Changes};
 use crate::error::{Error, Result};
-use crate::replay::Source;
+use crate::replay::{Keys, Source};
 
 /// A step towards changed rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -125,7 +125,8 @@ impl Iterator for FactualCommits {
     }
 }
 
-fn feed_disabled(version: u64) -> Error {
+/// The reference's refusal.
+pub(super) fn feed_disabled(version: u64) -> Error {
     let message = "the change data feed was off at this version, so that its writers recorded no \
                    changes: ask for versions at which `delta.enableChangeDataFeed` was true, or let \
                    the changes be derived from the files";
@@ -154,8 +155,7 @@ impl Iterator for DerivedCommits {
         let next = self.commits.next()?;
         let has_key = !self.commits.options.key.is_empty();
         let keys = &self.source.keys;
-        let derived =
-            next.and_then(|(commit, facts)| derive(&commit, facts, keys, has_key));
+        let derived = next.and_then(|(commit, facts)| derive(&commit, facts, keys, has_key));
         if derived.is_err() {
             self.commits.log = None;
         }
@@ -180,13 +180,26 @@ impl NetPlan {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `changes.identity` where the kind needs to know which row is which.
+    /// As [`NetPlan::of`]; errors of the log.
     pub(super) fn new(changes: &Changes) -> Result<Self> {
         let kind = changes.net().unwrap_or(Net::MinDelta);
         let commits = FactualCommits::new(changes)?.collect::<Result<Vec<_>>>()?;
-        let keys = &changes.source.keys;
         let has_key = !changes.options.key.is_empty();
-        let (way, reason) = common_way(&commits, changes, has_key)?;
+        Self::of(&commits, &changes.source.keys, has_key, kind)
+    }
+
+    /// For these commits.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `changes.identity` where the kind needs to know which row is which.
+    pub(super) fn of(
+        commits: &[(Commit, Facts)],
+        keys: &Keys,
+        has_key: bool,
+        kind: Net,
+    ) -> Result<Self> {
+        let (way, reason) = common_way(commits, keys, has_key)?;
         if way == Way::Rows && kind != Net::MinDelta {
             let message = format!(
                 "{reason}: this kind of changes needs to know; have the table track rows \
@@ -209,7 +222,7 @@ impl NetPlan {
 /// The best way to know rows in all of the commits.
 fn common_way(
     commits: &[(Commit, Facts)],
-    changes: &Changes,
+    keys: &Keys,
     has_key: bool,
 ) -> Result<(Way, &'static str)> {
     let (mut tracked, mut in_place) = (true, true);
@@ -218,7 +231,7 @@ fn common_way(
         if commit.info.no_op_merge {
             continue;
         }
-        let sides = sides(commit, *facts, &changes.source.keys)?;
+        let sides = sides(commit, *facts, keys)?;
         if sides.gone.is_empty() && sides.new.is_empty() {
             continue;
         }
@@ -227,7 +240,10 @@ fn common_way(
         in_place &= !sides.rewrites();
     }
     Ok(if tracked {
-        (Way::RowTracking, "rows have ids in every commit of the range")
+        (
+            Way::RowTracking,
+            "rows have ids in every commit of the range",
+        )
     } else if has_key {
         (Way::Key, "rows are told by the key columns")
     } else if in_place {

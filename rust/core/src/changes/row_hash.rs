@@ -103,13 +103,17 @@ fn hash_column(array: &dyn Array, hashes: &mut [u128], seed: u64) -> Result<()> 
         DataType::Decimal128(..) => {
             primitive::<Decimal128Type>(array, hashes, seed, |value| value)?;
         }
-        DataType::Float32 => primitive::<Float32Type>(array, hashes, seed, |value| {
-            float(f64::from(value))
-        })?,
+        DataType::Float32 => {
+            primitive::<Float32Type>(array, hashes, seed, |value| float(f64::from(value)))?
+        }
         DataType::Float64 => primitive::<Float64Type>(array, hashes, seed, float)?,
         DataType::Utf8 => {
             let array = array.as_string_opt::<i32>().ok_or_else(odd)?;
-            bytes(array.iter().map(|text| text.map(str::as_bytes)), hashes, seed);
+            bytes(
+                array.iter().map(|text| text.map(str::as_bytes)),
+                hashes,
+                seed,
+            );
         }
         DataType::Binary => {
             let array = array.as_binary_opt::<i32>().ok_or_else(odd)?;
