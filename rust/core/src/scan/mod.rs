@@ -22,6 +22,7 @@ pub mod deletion_vectors;
 mod explain;
 pub mod file_bounds;
 mod files;
+pub mod min_max;
 pub mod rows;
 pub mod scan_file;
 pub mod split;

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{
-    Array, ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, StructArray, new_null_array,
+    Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, StringViewArray, StructArray,
+    new_null_array,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType, Fields};
+use arrow_select::nullif::nullif;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
@@ -163,10 +165,14 @@ impl FileRows {
             .and_then(|path| path.as_string_view_opt())
             .ok_or_else(wrong)?;
         // writers differ in which of the two they declare required: either may be the one that is null
-        let absent = NullBuffer::union(rows.nulls(), path.nulls());
-        let path =
-            StringViewArray::try_new(path.views().clone(), path.data_buffers().to_vec(), absent)
-                .map_err(arrow_error)?;
+        let path = match NullBuffer::union(rows.nulls(), path.nulls()) {
+            Some(present) if present.null_count() > path.null_count() => {
+                let absent = BooleanArray::new(!present.inner(), None);
+                let path = nullif(path, &absent).map_err(arrow_error)?;
+                path.as_string_view_opt().cloned().ok_or_else(wrong)?
+            }
+            _ => path.clone(),
+        };
         let vector = rows
             .column_by_name("deletionVector")
             .and_then(|vector| vector.as_struct_opt());

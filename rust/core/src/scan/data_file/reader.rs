@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{
     ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray, new_null_array,
 };
@@ -37,9 +39,9 @@ pub struct UnitReader {
 
 impl UnitReader {
     pub(super) fn new(file: &Arc<OpenFile>, storage: &dyn Storage, unit: &Unit) -> Result<Self> {
-        let live = match &file.deletion_vector {
-            Some(vector) => vector.live_ranges(unit.rows.clone()),
-            None => vec![unit.rows.clone()],
+        let live = match &file.sieve {
+            Some(sieve) => Self::new(sieve, storage, unit)?.positions()?,
+            None => file.candidates(unit)?,
         };
         let left = live.iter().map(|range| range.end - range.start).sum();
         let decoder = if file.leaves.is_empty() || left == 0 {
@@ -54,6 +56,26 @@ impl UnitReader {
             positions: Positions::new(live),
             left,
         })
+    }
+
+    /// The positions of its rows, as ranges, where the plan gives nothing else.
+    fn positions(self) -> Result<Vec<Range<u64>>> {
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for batch in self {
+            let batch = batch?;
+            let positions = batch
+                .columns()
+                .first()
+                .and_then(|rows| rows.as_primitive_opt::<Int64Type>());
+            for position in positions.into_iter().flat_map(|rows| rows.values()) {
+                let position = u64::try_from(*position).unwrap_or_default();
+                match ranges.last_mut() {
+                    Some(last) if last.end == position => last.end += 1,
+                    _ => ranges.push(position..position + 1),
+                }
+            }
+        }
+        Ok(ranges)
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
