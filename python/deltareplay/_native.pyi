@@ -13,6 +13,8 @@ __all__ = [
     "ArrowSchema",
     "ArrowTable",
     "BatchIterator",
+    "ChangeSplit",
+    "Changes",
     "DeletionVector",
     "Scan",
     "Snapshot",
@@ -72,6 +74,39 @@ class Table:
     def bitmaps(
         self, descriptors: Sequence[tuple[str, str, int | None, int, int]], chunk_bits: int
     ) -> BatchIterator: ...
+    def changes(
+        self,
+        start: int | datetime.datetime | str,
+        end: int | datetime.datetime | str | None = None,
+        *,
+        kind: str = "full-delta",
+        deleted: str | None = None,
+        columns: Sequence[str] | None = None,
+        filter: Filter | None = None,
+        key: Sequence[str] | None = None,
+        require_feed: bool = False,
+        allow_out_of_range: bool = False,
+    ) -> Changes: ...
+
+@final
+class Changes:
+    @property
+    def schema(self) -> ArrowSchema: ...
+    @property
+    def versions(self) -> tuple[int, int] | None: ...
+    def rows(self) -> BatchIterator: ...
+    def explain(self) -> list[tuple[int, str, str, int, int]]: ...
+    def splits(self, target_size: int) -> list[ChangeSplit]: ...
+
+@final
+class ChangeSplit:
+    def __new__(cls, json: str) -> ChangeSplit: ...
+    def to_json(self) -> str: ...
+    def schema(self) -> ArrowSchema: ...
+    def paths(self) -> list[str]: ...
+    @property
+    def size_in_bytes(self) -> int: ...
+    def rows(self, table: Table) -> BatchIterator: ...
 
 @final
 class Snapshot:

@@ -1,5 +1,6 @@
 //! `Table`: where a table lies and how to get there.
 
+use deltareplay_core::changes::ChangeOptions;
 use deltareplay_core::error::Result;
 use deltareplay_core::scan::Bitmaps;
 use deltareplay_core::spec::DeletionVectorDescriptor;
@@ -8,8 +9,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::batches::{ArrowTable, BatchIterator};
+use crate::changes::Changes;
 use crate::convert;
 use crate::exceptions::invalid;
+use crate::filter;
 use crate::gate::detached;
 use crate::snapshot::Snapshot;
 
@@ -106,6 +109,35 @@ impl Table {
             Ok(Bitmaps::new(self.0.source(), descriptors, chunk_bits))
         })?;
         Ok(BatchIterator::new(Bitmaps::schema(), Box::new(bitmaps)))
+    }
+
+    /// What happened to rows from `start` to `end`, both included.
+    #[pyo3(signature = (start, end=None, *, kind="full-delta", deleted=None, columns=None, filter=None, key=None, require_feed=false, allow_out_of_range=false))]
+    #[allow(clippy::too_many_arguments, reason = "the options of one call")]
+    fn changes(
+        &self,
+        py: Python<'_>,
+        start: &Bound<'_, PyAny>,
+        end: Option<&Bound<'_, PyAny>>,
+        kind: &str,
+        deleted: Option<&str>,
+        columns: Option<&Bound<'_, PyAny>>,
+        filter: Option<&Bound<'_, PyAny>>,
+        key: Option<&Bound<'_, PyAny>>,
+        require_feed: bool,
+        allow_out_of_range: bool,
+    ) -> PyResult<Changes> {
+        let start = convert::edge("start", start)?;
+        let end = end.map(|end| convert::edge("end", end)).transpose()?;
+        let options = ChangeOptions {
+            kind: convert::kind(py, kind, deleted)?,
+            columns: convert::texts("columns", columns)?,
+            filter: filter::predicate(py, filter)?,
+            key: convert::texts("key", key)?.unwrap_or_default(),
+            require_feed,
+            allow_out_of_range,
+        };
+        detached(py, || self.0.changes(start, end, options)).map(Changes)
     }
 
     /// The raw actions of the commits `start` to `end`, both included.

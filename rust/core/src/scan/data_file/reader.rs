@@ -280,7 +280,7 @@ fn constants(file: &OpenFile) -> Vec<Option<Constant>> {
             Column::RowCommitVersion => Some(Arc::new(Int64Array::from(vec![
                 file.default_row_commit_version,
             ]))),
-            Column::Data(_) | Column::RowIndex | Column::RowId => None,
+            Column::Data(_) | Column::RowIndex | Column::RowId | Column::ChangeType => None,
         }
     };
     columns
