@@ -222,6 +222,33 @@ class Snapshot:
         self._tell()
         return found
 
+    def min_max(self, column: str) -> tuple[Any, Any] | None:
+        """Tell the least and the greatest value of a column by the log alone.
+
+        Args:
+            column: A column, or the path to one through structs (``"a.b"``).
+
+        Returns:
+            Two values as Python has them, ``(None, None)`` where no row has a value; or None where the
+            log does not tell exactly, and ``warnings`` says why. It tells of partition columns, and of
+            integers, decimals and dates as long as no row was deleted by a vector. Statistics of text,
+            timestamps and floating-point numbers are bounds that no row need have.
+
+        Raises:
+            InvalidArgumentError: There is no such column.
+
+        Source: Delta protocol, "Per-file Statistics".
+
+        >>> table.snapshot().min_max("id")
+        (1, 9)
+        """
+        found = self._native.min_max(column)
+        self._tell()
+        if found is None:
+            return None
+        batch = pa.record_batch(found)
+        return batch["min"][0].as_py(), batch["max"][0].as_py()
+
     @property
     def warnings(self) -> list[LogWarning]:
         """What was passed over in the log so far; grows when more of the log is read.

@@ -68,8 +68,9 @@ class File:
     group: int
     inline: bool
     narrow: bool
-    stats: bool
+    stats: str
     extra: bool
+    pages: int | None
 
     def left(self, name: str) -> list[Row]:
         """What a reader has to give."""
@@ -151,6 +152,32 @@ class Table:
             arrays.append(pa.nulls(len(file.rows), pa.int64()))
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
+    def statistics(self, file: File) -> bool | dict[str, Any]:
+        """What the log tells of a file, by the names in it."""
+        if file.stats != "all":
+            return file.stats == "count"
+        least: Row = {}
+        most: Row = {}
+        nulls: Row = {}
+        for place in ("id", "Text", "real", "inner.x", "inner.Y"):
+            name, *rest = place.split(".")
+            values = [row.get(name) for row in file.rows]
+            if rest:
+                values = [value and value[rest[0]] for value in values]
+            known = [value for value in values if value is not None]
+            bounds = [(least, min(known)), (most, max(known))] if known else []
+            for told, value in [*bounds, (nulls, len(values) - len(known))]:
+                if rest:
+                    told = told.setdefault(self.physical(name), {})
+                told[self.physical(place) if self.mode != "none" else place.split(".")[-1]] = value
+        tight = not file.deleted
+        return {
+            "minValues": least,
+            "maxValues": most,
+            "nullCount": nulls,
+            "tightBounds": tight,
+        }
+
     def write(self, root: str) -> list[Row]:
         """Writes the table; gives its rows."""
         log = logs.LogBuilder(root)
@@ -174,7 +201,13 @@ class Table:
                 self.arrow(file),
                 deleted=file.deleted if file.inline else (),
                 row_group_size=file.group,
-                stats=file.stats,
+                stats=self.statistics(file),
+                options=file.pages
+                and {
+                    "write_page_index": True,
+                    "data_page_size": 1,
+                    "write_batch_size": file.pages,
+                },
                 partition_values={self.physical("day"): value},
             )
             if file.deleted and not file.inline:
@@ -200,8 +233,9 @@ def files(draw: st.DrawFn) -> File:
         group=draw(st.integers(1, 13)),
         inline=draw(st.booleans()),
         narrow=draw(st.booleans()),
-        stats=draw(st.booleans()),
+        stats=draw(st.sampled_from(["none", "count", "all"])),
         extra=draw(st.booleans()),
+        pages=draw(st.none() | st.integers(1, 5)),
     )
 
 

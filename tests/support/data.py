@@ -21,7 +21,7 @@ def write(
     *,
     deleted: Iterable[int] = (),
     row_group_size: int | None = None,
-    stats: bool = True,
+    stats: bool | Action = True,
     options: dict[str, Any] | None = None,
     **action: Any,
 ) -> Action:
@@ -33,7 +33,7 @@ def write(
         rows: What it holds.
         deleted: Rows that an inline deletion vector leaves out.
         row_group_size: Rows in a row group.
-        stats: Whether the log tells the number of rows.
+        stats: Whether the log tells the number of rows; or what else it tells of the file.
         options: More for ``pyarrow.parquet.write_table``.
         action: More for ``add``.
     """
@@ -42,10 +42,11 @@ def write(
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, path, row_group_size=row_group_size, **(options or {}))
     gone = sorted(set(deleted))
+    told = {"numRecords": table.num_rows, **(stats if isinstance(stats, dict) else {})}
     return add(
         name,
         size=path.stat().st_size,
-        stats=dumps({"numRecords": table.num_rows}) if stats else None,
+        stats=dumps(told) if stats is not False else None,
         deletion_vector=vectors.inline(gone) if gone else None,
         **action,
     )

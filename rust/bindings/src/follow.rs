@@ -34,9 +34,11 @@ fn begin(
     Ok(match (version, timestamp, offset) {
         (None, None, None) => Begin::State,
         (Some(version), None, None) => {
-            let text = version.cast::<PyString>().ok();
-            if text.is_some_and(|text| text.to_string() == "latest") {
-                return Ok(Begin::Latest);
+            if let Ok(text) = version.cast::<PyString>() {
+                let text: String = text.extract()?;
+                if text == "latest" {
+                    return Ok(Begin::Latest);
+                }
             }
             Begin::At(Edge::Version(convert::unsigned(
                 py,

@@ -9,7 +9,7 @@ use deltareplay_core::table::{FileTable, Table};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::batches::{ArrowSchema, ArrowTable, BatchIterator};
+use crate::batches::{ArrowBatch, ArrowSchema, ArrowTable, BatchIterator};
 use crate::convert;
 use crate::filter;
 use crate::gate::detached;
@@ -116,6 +116,12 @@ impl Snapshot {
     /// How many rows there are, where the log tells.
     fn num_rows(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         detached(py, || self.table.num_rows(&self.state))
+    }
+
+    /// The least and the greatest value of a column, where the log tells them.
+    fn min_max(&self, py: Python<'_>, column: &str) -> PyResult<Option<ArrowBatch>> {
+        let found = detached(py, || self.table.min_max(&self.state, column))?;
+        Ok(found.map(ArrowBatch::new))
     }
 
     /// The bytes of the live files together.

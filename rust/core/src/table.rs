@@ -13,6 +13,7 @@ use crate::log::LogListing;
 use crate::log::history::{history_batch, read_history, version_at};
 use crate::replay::{FileFilter, Source};
 use crate::scan::file_bounds::FilePredicate;
+use crate::scan::min_max::min_max;
 use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::columns::FileColumns;
 use crate::snapshot::load::load;
@@ -217,6 +218,11 @@ impl Table {
     /// The number of rows, where the log tells it.
     pub fn num_rows(&self, snapshot: &Snapshot) -> Result<Option<u64>> {
         snapshot.num_rows(&self.source)
+    }
+
+    /// The least and the greatest value of a column, where the log tells it.
+    pub fn min_max(&self, snapshot: &Snapshot, column: &str) -> Result<Option<RecordBatch>> {
+        min_max(&self.source, snapshot, column)
     }
 
     /// The total size of the live files in bytes.

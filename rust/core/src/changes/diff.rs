@@ -70,11 +70,17 @@ struct Known {
     rows: Option<u64>,
 }
 
+/// A file that differs: how, what it was, what it is.
+type Differing = (FileDifference, Option<Known>, Option<Known>);
+
+/// What it was, or what it is.
+type Side = fn(&Differing) -> &Option<Known>;
+
 /// Compares two versions of a table.
 pub fn diff(source: &Source, before: &Snapshot, after: &Snapshot) -> Result<SnapshotDiff> {
     let (old, old_totals) = files(source, before)?;
     let (mut new, new_totals) = files(source, after)?;
-    let mut found: Vec<(FileDifference, Option<Known>, Option<Known>)> = Vec::new();
+    let mut found: Vec<Differing> = Vec::new();
     for (key, known) in old {
         match new.remove(&key) {
             None => found.push((FileDifference::Removed, Some(known), None)),
@@ -94,7 +100,7 @@ pub fn diff(source: &Source, before: &Snapshot, after: &Snapshot) -> Result<Snap
     })
 }
 
-fn path(found: &(FileDifference, Option<Known>, Option<Known>)) -> &str {
+fn path(found: &Differing) -> &str {
     let known = found.1.as_ref().or(found.2.as_ref());
     known.map_or("", |known| &known.file.path)
 }
@@ -137,7 +143,7 @@ fn schema() -> SchemaRef {
     ]))
 }
 
-fn batch(found: &[(FileDifference, Option<Known>, Option<Known>)]) -> Result<RecordBatch> {
+fn batch(found: &[Differing]) -> Result<RecordBatch> {
     let names = found.iter().map(|(change, ..)| match change {
         FileDifference::Added => "added",
         FileDifference::Removed => "removed",
@@ -147,14 +153,14 @@ fn batch(found: &[(FileDifference, Option<Known>, Option<Known>)]) -> Result<Rec
         let known = after.as_ref().or(before.as_ref());
         known.map_or(0, |known| known.file.size)
     });
-    let rows = |side: fn(&(FileDifference, Option<Known>, Option<Known>)) -> &Option<Known>| {
+    let rows = |side: Side| {
         let rows = found.iter().map(move |one| {
             let known = side(one).as_ref()?;
             i64::try_from(known.rows?).ok()
         });
         Arc::new(rows.collect::<Int64Array>()) as ArrayRef
     };
-    let deleted = |side: fn(&(FileDifference, Option<Known>, Option<Known>)) -> &Option<Known>| {
+    let deleted = |side: Side| {
         let deleted = found.iter().map(move |one| {
             let vector = side(one).as_ref()?.file.deletion_vector.as_ref();
             i64::try_from(vector.map_or(0, |vector| vector.cardinality())).ok()

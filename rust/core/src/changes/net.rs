@@ -90,7 +90,7 @@ impl Fates {
     }
 
     /// A row left.
-    fn gone(&mut self, seen: &Seen, base: u32, stamp: u32) -> Result<()> {
+    fn left(&mut self, seen: &Seen, base: u32, stamp: u32) -> Result<()> {
         let mut fate = self.fate(seen.who, stamp);
         if fate.now != NONE {
             if fate.before == NONE {
@@ -108,7 +108,7 @@ impl Fates {
     }
 
     /// A row came.
-    fn new(&mut self, seen: &Seen, base: u32, stamp: u32) -> Result<()> {
+    fn came(&mut self, seen: &Seen, base: u32, stamp: u32) -> Result<()> {
         let mut fate = self.fate(seen.who, stamp);
         if self.way == Way::Rows && fate.before != NONE {
             // an equal row left before
@@ -170,10 +170,10 @@ pub(super) fn net(
                 };
                 let number = u32::try_from(stamps.len()).unwrap_or(NONE);
                 for seen in &found.gone {
-                    fates.gone(seen, base, number).map_err(at)?;
+                    fates.left(seen, base, number).map_err(at)?;
                 }
                 for seen in &found.new {
-                    fates.new(seen, base, number).map_err(at)?;
+                    fates.came(seen, base, number).map_err(at)?;
                 }
             }
         }
@@ -230,7 +230,7 @@ fn follow_pieces(
                 current = number;
             }
             match seen.change {
-                ChangeType::Delete | ChangeType::UpdatePreimage => fates.gone(&seen, base, number),
+                ChangeType::Delete | ChangeType::UpdatePreimage => fates.left(&seen, base, number),
                 ChangeType::Insert | ChangeType::UpdatePostimage => {
                     came.push(seen);
                     Ok(())
@@ -256,7 +256,7 @@ fn follow_pieces(
 
 fn flush(fates: &mut Fates, came: &mut Vec<Seen>, base: u32, number: u32) -> Result<()> {
     for seen in came.drain(..) {
-        fates.new(&seen, base, number)?;
+        fates.came(&seen, base, number)?;
     }
     Ok(())
 }

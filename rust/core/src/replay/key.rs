@@ -204,9 +204,11 @@ fn canonical<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
     Cow::Owned(format!("{scheme}:{slashes}{authority}{}", normalized(path)))
 }
 
-/// Whether a path is relative and has nothing to normalise, as nearly all have. One pass; it is asked
-/// of every row of a checkpoint.
+/// Whether a path is relative and has nothing to normalise, as nearly all have.
 fn is_plain(path: &[u8]) -> bool {
+    if has_no_marks(path) {
+        return true;
+    }
     let marks = memchr::memchr3_iter(b'/', b'%', b':', path);
     let mut plain = marks.map(|at| match path.get(at..) {
         Some([b'/', b'/' | b'.', ..] | [b':', ..]) => false,
@@ -214,6 +216,30 @@ fn is_plain(path: &[u8]) -> bool {
         _ => true,
     });
     !matches!(path.first(), Some(b'/' | b'.')) && plain.all(|plain| plain)
+}
+
+/// Whether a path of some length begins with a name and has no escape, no colon, and no slash before a
+/// slash or a dot. It is asked of every row of a checkpoint: 16 bytes at a time, without a branch.
+fn has_no_marks(path: &[u8]) -> bool {
+    let (Some((first, next)), Some((last, this))) = (path.split_first(), path.split_last()) else {
+        return false;
+    };
+    let (Some(this_end), Some(next_end)) = (this.last_chunk(), next.last_chunk()) else {
+        return false;
+    };
+    let chunks = this.as_chunks().0.iter().zip(next.as_chunks().0);
+    let marks = chunks.fold(marks(this_end, next_end), |all, (this, next)| {
+        all | marks(this, next)
+    });
+    marks == 0 && !matches!(first, b'/' | b'.') && !matches!(last, b'%' | b':')
+}
+
+/// Not 0 if any of these bytes, each given with the one that follows it, asks for a closer look.
+fn marks(this: &[u8; 16], next: &[u8; 16]) -> u8 {
+    this.iter().zip(next).fold(0, |all, (this, next)| {
+        let dots = (*this == b'/') & ((*next == b'/') | (*next == b'.'));
+        all | u8::from(dots | (*this == b'%') | (*this == b':'))
+    })
 }
 
 /// Without empty segments, `.` and `..` where they lead somewhere, and with escapes in capitals.
@@ -342,6 +368,19 @@ mod tests {
             ("../a", "a"),
         ] {
             assert!(!same(one, other), "{one} and {other}");
+        }
+    }
+
+    #[test]
+    fn a_mark_is_seen_at_any_place_of_a_path_of_any_length() {
+        let marks = ["%2a", "%2A", ":", "//", "/.", "/a", "."];
+        for (length, mark) in (1..70).flat_map(|length| marks.map(|mark| (length, mark))) {
+            for at in 0..=length {
+                let path = format!("{}{mark}{}", "x".repeat(at), "y".repeat(length - at));
+                let odd = [":", "//", "/.", "%2a"].contains(&mark);
+                let first = at == 0 && matches!(mark, "/a" | ".");
+                assert_eq!(is_plain(path.as_bytes()), !odd && !first, "{path}");
+            }
         }
     }
 

@@ -23,6 +23,9 @@ use crate::snapshot::Snapshot;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
+/// What a file says of its statistics: false where rows were deleted since they were gathered.
+const TIGHT_BOUNDS: &str = "tightBounds";
+
 /// A predicate that leaves out files by what the log knows of them.
 #[derive(Clone, Debug)]
 pub struct FilePredicate {
@@ -91,7 +94,7 @@ impl FilePredicate {
             let needed = stats_schema(&data);
             judged.stats = needed
                 .iter()
-                .filter(|field| field.name() != "tightBounds")
+                .filter(|field| field.name() != TIGHT_BOUNDS)
                 .cloned()
                 .collect();
         }
@@ -114,6 +117,17 @@ impl FilePredicate {
             &snapshot.metadata().partition_columns,
             snapshot.properties().column_mapping_mode,
         )
+    }
+
+    /// With the column in which files say whether their statistics are exact, if the predicate looks at
+    /// statistics at all.
+    #[must_use]
+    pub fn with_tight_bounds(mut self) -> Self {
+        if !self.judged.stats.is_empty() {
+            let tight = Arc::new(Field::new(TIGHT_BOUNDS, ArrowType::Boolean, true));
+            self.judged.stats = self.judged.stats.iter().cloned().chain([tight]).collect();
+        }
+        self
     }
 
     /// As [`FileFilter::may_match`], by the parts of the predicate that speak of partition columns
@@ -155,6 +169,17 @@ impl FileFilter for FilePredicate {
     fn may_match(&self, judged: &RecordBatch) -> Result<BooleanBuffer> {
         self.predicate.may_match(&self.bounds(judged))
     }
+}
+
+/// Whether the statistics of each file are exact, as far as they tell it.
+pub fn tight_bounds(judged: &RecordBatch) -> Result<Vec<bool>> {
+    let tight = match judged.column_by_name(STATS) {
+        Some(stats) => nested(stats, &[TIGHT_BOUNDS.to_owned()])?,
+        None => None,
+    };
+    let tight = tight.as_ref().and_then(|tight| tight.as_boolean_opt());
+    let told = |row| tight.is_none_or(|tight| tight.is_null(row) || tight.value(row));
+    Ok((0..judged.num_rows()).map(told).collect())
 }
 
 /// The bounds of columns in files, out of judged columns.

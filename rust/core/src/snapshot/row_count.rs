@@ -47,6 +47,11 @@ impl Snapshot {
                       tell the table's: count them by a scan"
                     .to_owned(),
         };
+        self.note(warning);
+    }
+
+    /// Adds what a question to the snapshot has shown; once.
+    pub(crate) fn note(&self, warning: LogWarning) {
         let mut warnings = lock(&self.0.warnings);
         if !warnings.contains(&warning) {
             warnings.push(warning);

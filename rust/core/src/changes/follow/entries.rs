@@ -1,5 +1,10 @@
 //! The files of a stream in their order: those of a state, those of a commit.
 
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+
 use super::{FollowOptions, Tasks, net_of};
 use crate::changes::Kind;
 use crate::changes::commits::{Commit, FileChange, Stamp};
@@ -15,9 +20,6 @@ use crate::scan::ScanFile;
 use crate::scan::scan_file::SCAN_FIELDS;
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use std::sync::Arc;
 
 /// A file at its place.
 #[derive(Clone, Debug)]
@@ -32,7 +34,7 @@ pub(super) struct Entry {
 #[derive(Clone, Debug)]
 enum What {
     /// These rows.
-    Rows(Piece),
+    Rows(Box<Piece>),
     /// What the commit did, with the last of its files.
     Commit(Box<(Commit, Facts)>),
     /// Belongs to the commit that comes with the last one.
@@ -62,7 +64,7 @@ impl Entries {
         for entry in self.0 {
             match entry.what {
                 What::Part => {}
-                What::Rows(piece) => add(&mut tasks, Task::Pieces(vec![piece])),
+                What::Rows(piece) => add(&mut tasks, Task::Pieces(vec![*piece])),
                 What::Commit(commit) if net_of(options).is_some() => commits.push(*commit),
                 What::Commit(commit) => {
                     let (commit, facts) = *commit;
@@ -118,7 +120,7 @@ fn entry(index: i64, piece: Piece) -> Entry {
     Entry {
         index,
         bytes: piece.bytes(),
-        what: What::Rows(piece),
+        what: What::Rows(Box::new(piece)),
     }
 }
 
@@ -224,7 +226,7 @@ fn changes(
         };
         let found = files.iter().zip(0_i64..);
         return Ok(found
-            .filter_map(|(change, index)| Some(vec![entry(index, find(&change)?)]))
+            .filter_map(|(change, index)| Some(vec![entry(index, find(change)?)]))
             .collect());
     }
     let last = files.len().saturating_sub(1);

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{
-    Array, ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, StructArray, new_null_array,
+    Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, StringViewArray, StructArray,
+    new_null_array,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType, Fields};
+use arrow_select::nullif::nullif;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
@@ -15,7 +17,7 @@ use super::units::all_null;
 use super::{CheckpointFile, Fetch, FileAction, Unit, arrow_error, parquet_error};
 use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField, schema_of};
 use crate::codec::gather::{Keep, gather, nulls};
-use crate::codec::parquet_file::{Chunks, chunk_ranges};
+use crate::codec::parquet_file::{Chunks, Selected, chunk_ranges};
 use crate::codec::statistics::render_stats_as;
 use crate::error::{Error, Result};
 
@@ -55,13 +57,15 @@ impl CheckpointFile {
         fetch: &Fetch<'_>,
     ) -> Result<ParquetRecordBatchReader> {
         let selection = unit.selection(judged);
-        let ranges = chunk_ranges(self.metadata(), unit.row_group, &leaves, selection.as_ref());
+        let Selected { ranges, policy } =
+            chunk_ranges(self.metadata(), unit.row_group, &leaves, selection.as_ref());
         let chunks = Chunks::new(&ranges, fetch(&ranges)?, self.length);
         let mask = ProjectionMask::leaves(self.metadata().file_metadata().schema_descr(), leaves);
         let mut builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.arrow.clone())
                 .with_projection(mask)
                 .with_batch_size(BATCH_ROWS)
+                .with_row_selection_policy(policy)
                 .with_row_groups(vec![unit.row_group]);
         if let Some(selection) = selection {
             builder = builder.with_row_selection(selection);
@@ -163,10 +167,14 @@ impl FileRows {
             .and_then(|path| path.as_string_view_opt())
             .ok_or_else(wrong)?;
         // writers differ in which of the two they declare required: either may be the one that is null
-        let absent = NullBuffer::union(rows.nulls(), path.nulls());
-        let path =
-            StringViewArray::try_new(path.views().clone(), path.data_buffers().to_vec(), absent)
-                .map_err(arrow_error)?;
+        let path = match NullBuffer::union(rows.nulls(), path.nulls()) {
+            Some(present) if present.null_count() > path.null_count() => {
+                let absent = BooleanArray::new(!present.inner(), None);
+                let path = nullif(path, &absent).map_err(arrow_error)?;
+                path.as_string_view_opt().cloned().ok_or_else(wrong)?
+            }
+            _ => path.clone(),
+        };
         let vector = rows
             .column_by_name("deletionVector")
             .and_then(|vector| vector.as_struct_opt());

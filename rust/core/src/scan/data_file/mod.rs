@@ -16,6 +16,7 @@ use crate::codec::deletion_vector::DeletionVector;
 mod cast;
 mod columns;
 mod file_schema;
+mod footer;
 mod matching;
 mod open;
 mod plan;

@@ -7,36 +7,22 @@ use std::sync::Arc;
 
 use arrow_array::StructArray;
 use arrow_buffer::BooleanBuffer;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::errors::ParquetError;
-use parquet::file::metadata::ParquetMetaData;
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
 use super::DataFile;
 use super::columns::partition_values;
-use super::file_schema::{FileSchema, int96_in_micros};
+use super::file_schema::FileSchema;
+use super::footer::{arrow_metadata, batch_rows, first_rows, footer};
 use super::matching::{Matcher, settle};
 use super::plan::{Column, ReadPlan};
-use super::prune::{Known, RowGroupBounds};
+use super::prune::{Described, Known};
 use super::reader::UnitReader;
 use super::shape::Part;
 use crate::codec::deletion_vector::DeletionVector;
-use crate::codec::parquet_file::{FooterRules, read_footer};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::expr::{BoundColumn, BoundPredicate};
 use crate::spec::schema::PrimitiveType;
 use crate::storage::Storage;
-
-/// Constants take next to no room in Parquet: a million rows may be some dozen bytes.
-const RULES: FooterRules = FooterRules {
-    code: "data.footer",
-    most_rows_per_byte: 1 << 20,
-    page_index: false,
-};
-
-/// A batch is about this large, decoded.
-const BATCH_BYTES: u64 = 8 << 20;
-const FEWEST_BATCH_ROWS: u64 = 1024;
-const MOST_BATCH_ROWS: u64 = 64 * 1024;
 
 /// A data file ready to be read, unit by unit, from any thread.
 pub struct OpenFile {
@@ -56,6 +42,10 @@ pub struct OpenFile {
     pub(super) base_row_id: Option<i64>,
     pub(super) default_row_commit_version: Option<i64>,
     pub(super) batch_rows: usize,
+    /// Finds the rows to be read, where that is done first; then the plan has no filter.
+    pub(super) sieve: Option<Arc<OpenFile>>,
+    /// What is known of the filter's columns before anything is read.
+    known: Vec<(BoundColumn, Known)>,
     row_groups: Range<usize>,
     /// Which of these the filter may find something in.
     wanted: BooleanBuffer,
@@ -96,16 +86,36 @@ impl OpenFile {
     }
 
     fn open(plan: &ReadPlan, storage: &dyn Storage, file: &DataFile) -> Result<Self> {
-        let (metadata, length) = footer(storage, file)?;
+        let (metadata, length) = footer(storage, file, plan.filters_data())?;
         let arrow = arrow_metadata(Arc::new(metadata)).map_err(|cause| {
             let message = "the Parquet schema has no counterpart in Arrow";
             Error::corrupt("data.footer", message).because(cause)
         })?;
+        let parquet = arrow.metadata().file_metadata().schema_descr();
+        let schema = FileSchema::new(arrow.schema(), parquet)?;
+        let whole = |plan: &ReadPlan| Self::of(plan, file, &schema, &arrow, length);
+        if let Some(steps) = plan.steps() {
+            let (sieve, mut rest) = (whole(&steps.sieve)?, whole(&steps.rest)?);
+            if !sieve.leaves.is_empty() && sieve.bytes() <= rest.bytes() {
+                rest.wanted = sieve.wanted.clone();
+                rest.sieve = Some(Arc::new(sieve));
+                return Ok(rest);
+            }
+        }
+        whole(plan)
+    }
+
+    fn of(
+        plan: &ReadPlan,
+        file: &DataFile,
+        schema: &FileSchema,
+        arrow: &ArrowReaderMetadata,
+        length: u64,
+    ) -> Result<Self> {
         let metadata = arrow.metadata();
         let parquet = metadata.file_metadata().schema_descr();
-        let schema = FileSchema::new(arrow.schema(), parquet)?;
         let layout = plan.layout();
-        let mut matcher = Matcher::new(&schema, parquet, layout.column_mapping);
+        let mut matcher = Matcher::new(schema, parquet, layout.column_mapping);
         let mut keys = Vec::new();
         let mut parts = Vec::with_capacity(plan.columns().len());
         for column in plan.columns() {
@@ -128,7 +138,7 @@ impl OpenFile {
             });
         }
         let selected = matcher.selected();
-        let known = known(plan, &parts, &schema);
+        let known = known(plan, &parts, schema);
         for part in &mut parts {
             settle(part, &schema.roots, &selected);
         }
@@ -167,13 +177,12 @@ impl OpenFile {
         let partition_values = partition_values(&file.partition_values, &keys)?;
         let wanted = match plan.filter() {
             None => BooleanBuffer::new_set(row_groups.len()),
-            Some(filter) => RowGroupBounds {
+            Some(filter) => Described {
                 metadata,
-                groups: row_groups.clone(),
                 partition_values: &partition_values,
                 known: &known,
             }
-            .may_match(filter)?,
+            .row_groups_may_match(row_groups.clone(), filter)?,
         };
         Ok(Self {
             wanted,
@@ -191,9 +200,36 @@ impl OpenFile {
             only,
             base_row_id: file.base_row_id,
             default_row_commit_version: file.default_row_commit_version,
+            sieve: None,
+            known,
             row_groups,
             first_rows,
-            arrow,
+            arrow: arrow.clone(),
+        })
+    }
+
+    /// The rows of a unit that are to be read, by all that is known before they are: those that are
+    /// not deleted, in pages that the filter may find something in.
+    pub(super) fn candidates(&self, unit: &Unit) -> Result<Vec<Range<u64>>> {
+        let live = self.live(unit.rows.clone());
+        let Some(filter) = self.plan.filter() else {
+            return Ok(live);
+        };
+        let described = Described {
+            metadata: self.arrow.metadata(),
+            partition_values: &self.partition_values,
+            known: &self.known,
+        };
+        let first = unit.rows.start;
+        let pages = described.pages_may_match(unit.row_group, filter)?;
+        Ok(match pages {
+            None => live,
+            Some(pages) => overlap(
+                live,
+                pages
+                    .into_iter()
+                    .map(|rows| first + rows.start..first + rows.end),
+            ),
         })
     }
 
@@ -289,6 +325,11 @@ impl OpenFile {
         Some(*first..*self.first_rows.get(row_group + 1)?)
     }
 
+    fn bytes(&self) -> u64 {
+        let groups = self.row_groups.clone();
+        groups.map(|group| self.bytes_of(group)).sum()
+    }
+
     fn bytes_of(&self, row_group: usize) -> u64 {
         let groups = self.arrow.metadata().row_groups();
         let sizes = groups.get(row_group).map(|group| {
@@ -337,75 +378,27 @@ impl fmt::Debug for OpenFile {
     }
 }
 
-/// The footer, and the length of the file.
-fn footer(storage: &dyn Storage, file: &DataFile) -> Result<(ParquetMetaData, u64)> {
-    let read = |length: u64| {
-        let fetch = |ranges: &[Range<u64>]| storage.read_ranges(&file.path, ranges);
-        read_footer(length, &fetch, &RULES).map(|metadata| (metadata, length))
-    };
-    let Some(size) = file.size else {
-        return read(storage.head(&file.path)?.size);
-    };
-    read(size).or_else(|error| {
-        if error.kind() != ErrorKind::Corrupt {
-            return Err(error);
-        }
-        // what the log says of the length is a hint, what the storage says counts
-        match storage.head(&file.path) {
-            Ok(found) if found.size > size => read(found.size),
-            Ok(found) if found.size < size => read(found.size).map_err(|error| {
-                if error.kind() != ErrorKind::Corrupt {
-                    return error;
-                }
-                let message = format!(
-                    "the log says that the data file has {size} bytes, but it has {}: \
-                     it is truncated, restore it or remove it from the table",
-                    found.size
-                );
-                Error::corrupt("data.truncated", message).because(error)
-            }),
-            _ => Err(error),
-        }
-    })
-}
-
-fn arrow_metadata(metadata: Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata, ParquetError> {
-    let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options())?;
-    match int96_in_micros(plain.schema(), plain.parquet_schema()) {
-        None => Ok(plain),
-        Some(schema) => ArrowReaderMetadata::try_new(metadata, options().with_schema(schema)),
-    }
-}
-
-/// Positions at which row groups begin, and the end.
-fn first_rows(metadata: &ParquetMetaData) -> Vec<u64> {
-    let mut rows = 0_u64;
-    let mut first = vec![0];
-    for group in metadata.row_groups() {
-        // neither negative nor too large: the footer was checked
-        rows = rows.saturating_add(u64::try_from(group.num_rows()).unwrap_or_default());
-        first.push(rows);
-    }
-    first
-}
-
-/// So many rows that a batch is neither large nor mostly overhead.
-fn batch_rows(metadata: &ParquetMetaData, leaves: &[usize]) -> usize {
-    let mut rows = 0_u64;
-    let mut bytes = 0_u64;
-    for group in metadata.row_groups() {
-        rows = rows.saturating_add(u64::try_from(group.num_rows()).unwrap_or_default());
-        for chunk in leaves.iter().filter_map(|leaf| group.columns().get(*leaf)) {
-            // a dictionary or a run may be larger once decoded, by an unknown factor
-            let values = u64::try_from(chunk.num_values()).unwrap_or_default();
-            let encoded = u64::try_from(chunk.uncompressed_size()).unwrap_or_default();
-            bytes = bytes.saturating_add(encoded.max(values.saturating_mul(8)));
+/// What lies in both; each is ascending and without overlap.
+fn overlap(
+    ranges: Vec<Range<u64>>,
+    others: impl IntoIterator<Item = Range<u64>>,
+) -> Vec<Range<u64>> {
+    let mut others = others.into_iter().peekable();
+    let mut both = Vec::new();
+    for range in ranges {
+        while let Some(other) = others.peek() {
+            let common = range.start.max(other.start)..range.end.min(other.end);
+            let ends_first = other.end <= range.end;
+            if !common.is_empty() {
+                both.push(common);
+            }
+            if !ends_first {
+                break;
+            }
+            others.next();
         }
     }
-    let per_row = (bytes / rows.max(1)).max(1);
-    let wanted = (BATCH_BYTES / per_row).clamp(FEWEST_BATCH_ROWS, MOST_BATCH_ROWS);
-    usize::try_from(wanted).unwrap_or(1024)
+    both
 }
 
 pub(super) fn gave_up() -> Error {

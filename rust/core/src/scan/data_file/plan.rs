@@ -65,8 +65,19 @@ struct Inner {
     /// With the columns behind those of `schema` that only the filter needs.
     decoded: SchemaRef,
     filter: Option<BoundPredicate>,
+    /// The same in two steps, where that may save work.
+    steps: Option<Steps>,
     layout: TableLayout,
     batch_rows: Option<usize>,
+}
+
+/// A plan with a filter, in two steps.
+#[derive(Clone, Debug)]
+pub(super) struct Steps {
+    /// The positions of the rows that satisfy the predicate: reads nothing but the predicate's columns.
+    pub(super) sieve: ReadPlan,
+    /// The columns asked for, of any rows.
+    pub(super) rest: ReadPlan,
 }
 
 impl ReadPlan {
@@ -151,6 +162,7 @@ impl ReadPlan {
             decoded: Arc::clone(&schema),
             schema,
             filter: None,
+            steps: None,
             layout,
             batch_rows: None,
         })))
@@ -161,6 +173,10 @@ impl ReadPlan {
     pub fn with_batch_rows(self, rows: usize) -> Self {
         let mut inner = Inner::clone(&self.0);
         inner.batch_rows = Some(rows.max(1));
+        if let Some(steps) = &mut inner.steps {
+            steps.sieve = steps.sieve.clone().with_batch_rows(rows);
+            steps.rest = steps.rest.clone().with_batch_rows(rows);
+        }
         Self(Arc::new(inner))
     }
 
@@ -172,22 +188,30 @@ impl ReadPlan {
     /// - Invalid argument: `columns.unknown` when it was bound to another schema.
     /// - Corrupt: `schema.physical_name`.
     pub fn with_filter(self, filter: BoundPredicate) -> Result<Self> {
-        let mut inner = Inner::clone(&self.0);
-        let mut fields: Vec<FieldRef> = inner.schema.fields().iter().cloned().collect();
-        inner.columns.truncate(fields.len());
-        for column in filter.columns() {
-            let name = column.path.first().map_or("", String::as_str);
-            let field = inner.layout.schema.field(name);
-            let field = field.ok_or_else(|| unknown(name, &inner.layout.schema))?;
-            if fields.iter().any(|known| *known.name() == field.name) {
-                continue;
-            }
-            let (column, output) = inner.layout.column(field)?;
-            inner.columns.push(column);
-            fields.push(output);
+        let mut rest = Inner::clone(&self.0);
+        rest.columns.truncate(rest.schema.fields().len());
+        rest.decoded = Arc::clone(&rest.schema);
+        (rest.filter, rest.steps) = (None, None);
+        let positions = Field::new("_row_index", ArrowType::Int64, false);
+        let schema = Arc::new(Schema::new(vec![positions]));
+        let sieve = Inner {
+            columns: vec![Column::RowIndex],
+            decoded: Arc::clone(&schema),
+            schema,
+            ..rest.clone()
+        };
+        let sieve = sieve.filtered(filter.clone())?;
+        let mut inner = rest.clone().filtered(filter)?;
+        let is_data = |column: &&Column| matches!(column, Column::Data(_));
+        let sifted = sieve.columns.iter().filter(is_data).count();
+        // what is asked for beside the predicate's own columns
+        let beside = inner.columns.iter().filter(is_data).count() - sifted;
+        if sifted > 0 && beside > 0 {
+            inner.steps = Some(Steps {
+                sieve: Self(Arc::new(sieve)),
+                rest: Self(Arc::new(rest)),
+            });
         }
-        inner.decoded = Arc::new(Schema::new(Fields::from(fields)));
-        inner.filter = Some(filter);
         Ok(Self(Arc::new(inner)))
     }
 
@@ -233,8 +257,48 @@ impl ReadPlan {
         self.0.filter.as_ref()
     }
 
+    /// The same in two steps, where that may save work.
+    pub(super) fn steps(&self) -> Option<&Steps> {
+        self.0.steps.as_ref()
+    }
+
+    /// Whether the predicate looks at columns that are in the files.
+    pub(super) fn filters_data(&self) -> bool {
+        let mut columns = self.columns().iter();
+        self.filter().is_some_and(|filter| {
+            let names: Vec<_> = filter
+                .columns()
+                .iter()
+                .filter_map(|column| column.path.first())
+                .collect();
+            columns
+                .any(|column| matches!(column, Column::Data(field) if names.contains(&&field.name)))
+        })
+    }
+
     pub(super) fn batch_rows(&self) -> Option<usize> {
         self.0.batch_rows
+    }
+}
+
+impl Inner {
+    /// With the predicate, and the columns that only it needs behind the others.
+    fn filtered(mut self, filter: BoundPredicate) -> Result<Self> {
+        let mut fields: Vec<FieldRef> = self.schema.fields().iter().cloned().collect();
+        for column in filter.columns() {
+            let name = column.path.first().map_or("", String::as_str);
+            let field = self.layout.schema.field(name);
+            let field = field.ok_or_else(|| unknown(name, &self.layout.schema))?;
+            if fields.iter().any(|known| *known.name() == field.name) {
+                continue;
+            }
+            let (column, output) = self.layout.column(field)?;
+            self.columns.push(column);
+            fields.push(output);
+        }
+        self.decoded = Arc::new(Schema::new(Fields::from(fields)));
+        self.filter = Some(filter);
+        Ok(self)
     }
 }
 

@@ -1,15 +1,18 @@
-//! What the footer knows of row groups, for predicates.
+//! What the footer knows of row groups and the page index of pages, for predicates.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Int64Array, StructArray, UInt32Array};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, Int64Array, StructArray, UInt32Array, UInt64Array};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType as ArrowType, Field};
 use arrow_select::take::take;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::basic::Type as PhysicalType;
-use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::page_index::PageIndexProvider;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
 use super::cast::Cast;
 use super::file_schema::FileNode;
@@ -51,102 +54,239 @@ impl Known {
     }
 }
 
-/// The row groups of one file.
-pub(super) struct RowGroupBounds<'a> {
+/// What is known of pieces of a file, such as its row groups.
+struct Pieces<'a> {
+    file: &'a Described<'a>,
+    /// The rows of each piece, for what holds of all rows of the file.
+    rows: Int64Array,
+    leaf: &'a dyn Fn(usize, &StatisticsConverter<'_>) -> Option<LeafBounds>,
+}
+
+/// A file as the predicate sees it.
+pub(super) struct Described<'a> {
     pub(super) metadata: &'a ParquetMetaData,
-    pub(super) groups: Range<usize>,
     pub(super) partition_values: &'a StructArray,
     pub(super) known: &'a [(BoundColumn, Known)],
 }
 
-impl RowGroupBounds<'_> {
-    /// Which of the row groups may have a row that satisfies the predicate.
-    pub(super) fn may_match(&self, predicate: &BoundPredicate) -> Result<BooleanBuffer> {
-        predicate.may_match(self)
-    }
+/// Bounds by the physical type.
+struct LeafBounds {
+    min: Option<ArrayRef>,
+    max: Option<ArrayRef>,
+    null_count: Option<Int64Array>,
+    num_rows: Int64Array,
+}
 
-    fn leaf(&self, leaf: usize, physical: &ArrowType, cast: &Cast) -> Option<Bounds> {
-        let groups = self.metadata.row_groups().get(self.groups.clone())?;
-        let parquet = self.metadata.file_metadata().schema_descr();
-        let field = Field::new("leaf", physical.clone(), true);
-        let converter = StatisticsConverter::from_column_index(leaf, &field, parquet).ok()?;
-        let converter = converter.with_missing_null_counts_as_zero(false);
-        let nulls = converter.row_group_null_counts(groups).ok();
-        let nulls = nulls.map(|nulls| nulls.iter().map(|count| count.and_then(signed)).collect());
-        // old writers compared bytes as signed numbers; 96-bit timestamps have no order at all
-        let trusted = match parquet.column(leaf).physical_type() {
-            PhysicalType::INT96 => false,
-            PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY => {
-                let statistics = groups
-                    .iter()
-                    .filter_map(|group| group.columns().get(leaf)?.statistics());
-                statistics
-                    .into_iter()
-                    .all(|statistics| !statistics.is_min_max_deprecated())
-            }
-            _ => true,
-        };
-        let logical = |bound: Option<ArrayRef>| {
-            bound
-                .filter(|_| trusted)
-                .and_then(|bound| cast.apply(&bound).ok())
-        };
-        Some(Bounds {
-            min: logical(converter.row_group_mins(groups).ok()),
-            max: logical(converter.row_group_maxes(groups).ok()),
-            null_count: nulls,
-            num_rows: Some(self.rows()),
-            covers_nan: false,
+impl Described<'_> {
+    /// Which of these row groups may have a row that satisfies the predicate.
+    pub(super) fn row_groups_may_match(
+        &self,
+        groups: Range<usize>,
+        predicate: &BoundPredicate,
+    ) -> Result<BooleanBuffer> {
+        let groups = self.metadata.row_groups().get(groups).unwrap_or_default();
+        let rows: Int64Array = groups.iter().map(|group| Some(group.num_rows())).collect();
+        let num_rows = rows.clone();
+        predicate.may_match(&Pieces {
+            file: self,
+            rows,
+            leaf: &|leaf, converter| {
+                let trusted = trusted(groups, leaf);
+                let bound = |bound: Option<ArrayRef>| bound.filter(|_| trusted);
+                Some(LeafBounds {
+                    min: bound(converter.row_group_mins(groups).ok()),
+                    max: bound(converter.row_group_maxes(groups).ok()),
+                    null_count: converter
+                        .row_group_null_counts(groups)
+                        .ok()
+                        .map(|nulls| signed(&nulls)),
+                    num_rows: num_rows.clone(),
+                })
+            },
         })
     }
 
-    fn rows(&self) -> Int64Array {
-        let groups = self.metadata.row_groups().get(self.groups.clone());
-        groups
-            .unwrap_or_default()
-            .iter()
-            .map(|group| Some(group.num_rows()))
-            .collect()
+    /// The rows of a row group, by their place in it, in whose pages there may be one that satisfies
+    /// the predicate; `None` where the page index cannot tell more than the row group.
+    pub(super) fn pages_may_match(
+        &self,
+        group: usize,
+        predicate: &BoundPredicate,
+    ) -> Result<Option<Vec<Range<u64>>>> {
+        let Some(pages) = Pages::of(self, group) else {
+            return Ok(None);
+        };
+        let may_match = predicate.may_match(&Pieces {
+            file: self,
+            rows: pages.rows_between(&pages.cuts),
+            leaf: &|leaf, converter| pages.leaf(leaf, converter),
+        })?;
+        let ranges = may_match.set_slices().filter_map(|(start, end)| {
+            let (start, end) = (pages.cuts.get(start)?, pages.cuts.get(end)?);
+            Some(*start..*end)
+        });
+        Ok(Some(ranges.collect()))
     }
 }
 
-impl ColumnBounds for RowGroupBounds<'_> {
+/// Old writers compared bytes as signed numbers; 96-bit timestamps have no order at all.
+fn trusted(groups: &[RowGroupMetaData], leaf: usize) -> bool {
+    let columns = || groups.iter().filter_map(|group| group.columns().get(leaf));
+    match columns().next().map(ColumnChunkMetaData::column_type) {
+        Some(PhysicalType::INT96) => false,
+        Some(PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY) => columns()
+            .filter_map(ColumnChunkMetaData::statistics)
+            .all(|statistics| !statistics.is_min_max_deprecated()),
+        _ => true,
+    }
+}
+
+impl ColumnBounds for Pieces<'_> {
     fn len(&self) -> usize {
-        self.groups.len()
+        self.rows.len()
     }
 
     fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
-        let known = self
-            .known
-            .iter()
-            .find(|(known, _)| known.path == column.path);
+        let mut known = self.file.known.iter();
+        let known = known.find(|(known, _)| known.path == column.path);
         Ok(match known.map(|(_, known)| known) {
             None => None,
             Some(Known::AllNull) => Some(Bounds {
-                null_count: Some(self.rows()),
-                num_rows: Some(self.rows()),
+                null_count: Some(self.rows.clone()),
+                num_rows: Some(self.rows.clone()),
                 ..Bounds::default()
             }),
-            Some(Known::Partition(at)) => {
-                self.partition_values.columns().get(*at).and_then(|value| {
-                    let value = take(value, &UInt32Array::from(vec![0; self.len()]), None).ok()?;
-                    let none = Int64Array::from(vec![0; self.len()]);
-                    let rows = self.rows();
-                    let is_null = value.logical_null_count() > 0;
-                    Some(Bounds {
-                        min: Some(Arc::clone(&value)),
-                        max: Some(value),
-                        null_count: Some(if is_null { rows.clone() } else { none }),
-                        num_rows: Some(rows),
-                        covers_nan: true,
-                    })
+            Some(Known::Partition(at)) => self.partition(*at),
+            Some(Known::Leaf(leaf, physical, cast)) => {
+                let parquet = self.file.metadata.file_metadata().schema_descr();
+                let field = Field::new("leaf", physical.clone(), true);
+                let converter = StatisticsConverter::from_column_index(*leaf, &field, parquet).ok();
+                let bounds = converter.and_then(|converter| {
+                    (self.leaf)(*leaf, &converter.with_missing_null_counts_as_zero(false))
+                });
+                let logical =
+                    |bound: Option<ArrayRef>| bound.and_then(|bound| cast.apply(&bound).ok());
+                bounds.map(|bounds| Bounds {
+                    min: logical(bounds.min),
+                    max: logical(bounds.max),
+                    null_count: bounds.null_count,
+                    num_rows: Some(bounds.num_rows),
+                    covers_nan: false,
                 })
             }
-            Some(Known::Leaf(leaf, physical, cast)) => self.leaf(*leaf, physical, cast),
         })
     }
 }
 
-fn signed(count: u64) -> Option<i64> {
-    i64::try_from(count).ok()
+impl Pieces<'_> {
+    fn partition(&self, at: usize) -> Option<Bounds> {
+        let value = self.file.partition_values.columns().get(at)?;
+        let value = take(value, &UInt32Array::from(vec![0; self.len()]), None).ok()?;
+        let none = Int64Array::from(vec![0; self.len()]);
+        let is_null = value.logical_null_count() > 0;
+        Some(Bounds {
+            min: Some(Arc::clone(&value)),
+            max: Some(value),
+            null_count: Some(if is_null { self.rows.clone() } else { none }),
+            num_rows: Some(self.rows.clone()),
+            covers_nan: true,
+        })
+    }
+}
+
+/// The pages of the predicate's leaves in one row group. Those of one leaf rarely end where those of
+/// another do: the row group is cut wherever a page of any leaf begins.
+struct Pages<'a> {
+    index: &'a dyn PageIndexProvider,
+    group: usize,
+    /// Where pieces begin, and the end.
+    cuts: Vec<u64>,
+    /// Where the pages of each leaf begin, and the end.
+    leaves: Vec<(usize, Vec<u64>)>,
+}
+
+impl<'a> Pages<'a> {
+    fn of(file: &Described<'a>, group: usize) -> Option<Self> {
+        let index = &**file.metadata.page_index()?;
+        let rows = u64::try_from(file.metadata.row_groups().get(group)?.num_rows()).ok()?;
+        let mut leaves = Vec::new();
+        for (_, known) in file.known {
+            let Known::Leaf(leaf, ..) = known else {
+                continue;
+            };
+            leaves.extend(starts(index, group, *leaf, rows).map(|starts| (*leaf, starts)));
+        }
+        let mut cuts: Vec<u64> = leaves
+            .iter()
+            .flat_map(|(_, starts)| starts)
+            .copied()
+            .collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        (cuts.len() > 2).then_some(Self {
+            index,
+            group,
+            cuts,
+            leaves,
+        })
+    }
+
+    fn rows_between(&self, cuts: &[u64]) -> Int64Array {
+        let rows = cuts.iter().zip(cuts.iter().skip(1));
+        rows.map(|(start, end)| i64::try_from(end - start).ok())
+            .collect()
+    }
+
+    /// What the page says in which each piece lies.
+    fn leaf(&self, leaf: usize, converter: &StatisticsConverter<'_>) -> Option<LeafBounds> {
+        let (_, starts) = self.leaves.iter().find(|(known, _)| *known == leaf)?;
+        let pieces = self.cuts.iter().take(self.cuts.len().saturating_sub(1));
+        let pages = pieces.map(|cut| {
+            let after = starts.partition_point(|start| start <= cut);
+            u32::try_from(after.saturating_sub(1)).ok()
+        });
+        let pages: UInt32Array = pages.collect();
+        let most = starts.len().saturating_sub(1);
+        let of_pieces = |of_pages: ArrayRef| {
+            (of_pages.len() == most)
+                .then(|| take(&of_pages, &pages, None).ok())
+                .flatten()
+        };
+        let counts = |counts: Int64Array| {
+            let counts = of_pieces(Arc::new(counts))?;
+            counts.as_primitive_opt::<Int64Type>().cloned()
+        };
+        let groups = [self.group];
+        let nulls = converter.data_page_null_counts(self.index, &groups).ok();
+        Some(LeafBounds {
+            min: converter
+                .data_page_mins(self.index, &groups)
+                .ok()
+                .and_then(of_pieces),
+            max: converter
+                .data_page_maxes(self.index, &groups)
+                .ok()
+                .and_then(of_pieces),
+            null_count: nulls.and_then(|nulls| counts(signed(&nulls))),
+            num_rows: counts(self.rows_between(starts))?,
+        })
+    }
+}
+
+/// Where the pages of a leaf begin, and the end; `None` where the index makes no sense.
+fn starts(index: &dyn PageIndexProvider, group: usize, leaf: usize, rows: u64) -> Option<Vec<u64>> {
+    index.column_index(group, leaf)?;
+    let pages = index.offset_index(group, leaf)?.page_locations();
+    let starts = pages.iter().map(|page| u64::try_from(page.first_row_index));
+    let mut starts = starts.collect::<Result<Vec<_>, _>>().ok()?;
+    starts.push(rows);
+    let ascend = starts.is_sorted_by(|one, next| one < next);
+    (starts.first() == Some(&0) && ascend).then_some(starts)
+}
+
+fn signed(counts: &UInt64Array) -> Int64Array {
+    let counts = counts.iter();
+    counts
+        .map(|count| count.and_then(|count| i64::try_from(count).ok()))
+        .collect()
 }

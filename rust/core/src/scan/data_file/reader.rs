@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{
     ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray, new_null_array,
 };
@@ -18,7 +20,7 @@ use super::columns::{Constant, Positions, kept_or};
 use super::open::{OpenFile, Unit, gave_up};
 use super::plan::Column;
 use super::shape::Part;
-use crate::codec::parquet_file::{Chunks, chunk_ranges};
+use crate::codec::parquet_file::{Chunks, Selected, chunk_ranges};
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::storage::Storage;
@@ -37,7 +39,10 @@ pub struct UnitReader {
 
 impl UnitReader {
     pub(super) fn new(file: &Arc<OpenFile>, storage: &dyn Storage, unit: &Unit) -> Result<Self> {
-        let live = file.live(unit.rows.clone());
+        let live = match &file.sieve {
+            Some(sieve) => Self::new(sieve, storage, unit)?.positions()?,
+            None => file.candidates(unit)?,
+        };
         let left = live.iter().map(|range| range.end - range.start).sum();
         let decoder = if file.leaves.is_empty() || left == 0 {
             None
@@ -51,6 +56,26 @@ impl UnitReader {
             positions: Positions::new(live),
             left,
         })
+    }
+
+    /// The positions of its rows, as ranges, where the plan gives nothing else.
+    fn positions(self) -> Result<Vec<Range<u64>>> {
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for batch in self {
+            let batch = batch?;
+            let positions = batch
+                .columns()
+                .first()
+                .and_then(|rows| rows.as_primitive_opt::<Int64Type>());
+            for position in positions.into_iter().flat_map(|rows| rows.values()) {
+                let position = u64::try_from(*position).unwrap_or_default();
+                match ranges.last_mut() {
+                    Some(last) if last.end == position => last.end += 1,
+                    _ => ranges.push(position..position + 1),
+                }
+            }
+        }
+        Ok(ranges)
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
@@ -214,7 +239,8 @@ fn decoder(
             .map(|range| place(range.start)..place(range.end));
         RowSelection::from_consecutive_ranges(ranges, of)
     });
-    let ranges = chunk_ranges(metadata, unit.row_group, &file.leaves, selection.as_ref());
+    let Selected { ranges, policy } =
+        chunk_ranges(metadata, unit.row_group, &file.leaves, selection.as_ref());
     let bytes = storage.read_ranges(&file.path, &ranges)?;
     let chunks = Chunks::new(&ranges, bytes, file.length);
     let parquet = metadata.file_metadata().schema_descr();
@@ -223,6 +249,7 @@ fn decoder(
         ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, file.arrow.clone())
             .with_projection(mask)
             .with_batch_size(file.batch_rows)
+            .with_row_selection_policy(policy)
             .with_row_groups(vec![unit.row_group]);
     if let Some(selection) = selection {
         builder = builder.with_row_selection(selection);

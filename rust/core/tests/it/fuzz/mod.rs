@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use deltareplay_core::error::Error;
 
 mod deletion_vectors;
+mod filters;
 mod memory;
 mod texts;
 

@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema};
 use arrow_select::concat::concat_batches;
 use parquet::arrow::ArrowWriter;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use tempfile::TempDir;
 
 use super::*;
@@ -65,13 +65,20 @@ impl Files {
 
 /// A Parquet file of these columns with so many rows in a row group and in a page.
 fn parquet_of(columns: Vec<(Field, ArrayRef)>, group: usize, page: usize) -> Vec<u8> {
-    let (fields, arrays): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).unwrap();
-    let properties = WriterProperties::builder()
+    parquet_with(columns, cut(group, page).build())
+}
+
+/// So many rows in a row group and in a page.
+fn cut(group: usize, page: usize) -> WriterPropertiesBuilder {
+    WriterProperties::builder()
         .set_max_row_group_row_count(Some(group))
         .set_data_page_row_count_limit(page)
         .set_write_batch_size(page.min(1024))
-        .build();
+}
+
+fn parquet_with(columns: Vec<(Field, ArrayRef)>, properties: WriterProperties) -> Vec<u8> {
+    let (fields, arrays): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).unwrap();
     let mut bytes = Vec::new();
     let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
     writer.write(&batch).unwrap();

@@ -1,0 +1,115 @@
+//! The footer of a data file, and what follows from it for reading.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+
+use super::DataFile;
+use super::file_schema::int96_in_micros;
+use crate::codec::parquet_file::{FooterRules, read_footer};
+use crate::error::{Error, ErrorKind, Result};
+use crate::storage::Storage;
+
+/// Constants take next to no room in Parquet: a million rows may be some dozen bytes.
+const RULES: FooterRules = FooterRules {
+    code: "data.footer",
+    most_rows_per_byte: 1 << 20,
+    page_index: false,
+};
+const RULES_WITH_PAGES: FooterRules = FooterRules {
+    page_index: true,
+    ..RULES
+};
+
+/// A batch is about this large, decoded.
+const BATCH_BYTES: u64 = 8 << 20;
+const FEWEST_BATCH_ROWS: u64 = 1024;
+const MOST_BATCH_ROWS: u64 = 64 * 1024;
+
+/// The footer, with the page index where `pages` are of use, and the length of the file.
+pub(super) fn footer(
+    storage: &dyn Storage,
+    file: &DataFile,
+    pages: bool,
+) -> Result<(ParquetMetaData, u64)> {
+    let read = |length: u64| {
+        let fetch = |ranges: &[Range<u64>]| storage.read_ranges(&file.path, ranges);
+        let footer = |rules| read_footer(length, &fetch, rules).map(|metadata| (metadata, length));
+        if !pages {
+            return footer(&RULES);
+        }
+        // the rows are there also where the index of their pages is broken
+        footer(&RULES_WITH_PAGES).or_else(|error| match error.kind() {
+            ErrorKind::Corrupt => footer(&RULES),
+            _ => Err(error),
+        })
+    };
+    let Some(size) = file.size else {
+        return read(storage.head(&file.path)?.size);
+    };
+    read(size).or_else(|error| {
+        if error.kind() != ErrorKind::Corrupt {
+            return Err(error);
+        }
+        // what the log says of the length is a hint, what the storage says counts
+        match storage.head(&file.path) {
+            Ok(found) if found.size > size => read(found.size),
+            Ok(found) if found.size < size => read(found.size).map_err(|error| {
+                if error.kind() != ErrorKind::Corrupt {
+                    return error;
+                }
+                let message = format!(
+                    "the log says that the data file has {size} bytes, but it has {}: \
+                     it is truncated, restore it or remove it from the table",
+                    found.size
+                );
+                Error::corrupt("data.truncated", message).because(error)
+            }),
+            _ => Err(error),
+        }
+    })
+}
+
+pub(super) fn arrow_metadata(
+    metadata: Arc<ParquetMetaData>,
+) -> Result<ArrowReaderMetadata, ParquetError> {
+    let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options())?;
+    match int96_in_micros(plain.schema(), plain.parquet_schema()) {
+        None => Ok(plain),
+        Some(schema) => ArrowReaderMetadata::try_new(metadata, options().with_schema(schema)),
+    }
+}
+
+/// Positions at which row groups begin, and the end.
+pub(super) fn first_rows(metadata: &ParquetMetaData) -> Vec<u64> {
+    let mut rows = 0_u64;
+    let mut first = vec![0];
+    for group in metadata.row_groups() {
+        // neither negative nor too large: the footer was checked
+        rows = rows.saturating_add(u64::try_from(group.num_rows()).unwrap_or_default());
+        first.push(rows);
+    }
+    first
+}
+
+/// So many rows that a batch is neither large nor mostly overhead.
+pub(super) fn batch_rows(metadata: &ParquetMetaData, leaves: &[usize]) -> usize {
+    let mut rows = 0_u64;
+    let mut bytes = 0_u64;
+    for group in metadata.row_groups() {
+        rows = rows.saturating_add(u64::try_from(group.num_rows()).unwrap_or_default());
+        for chunk in leaves.iter().filter_map(|leaf| group.columns().get(*leaf)) {
+            // a dictionary or a run may be larger once decoded, by an unknown factor
+            let values = u64::try_from(chunk.num_values()).unwrap_or_default();
+            let encoded = u64::try_from(chunk.uncompressed_size()).unwrap_or_default();
+            bytes = bytes.saturating_add(encoded.max(values.saturating_mul(8)));
+        }
+    }
+    let per_row = (bytes / rows.max(1)).max(1);
+    let wanted = (BATCH_BYTES / per_row).clamp(FEWEST_BATCH_ROWS, MOST_BATCH_ROWS);
+    usize::try_from(wanted).unwrap_or(1024)
+}

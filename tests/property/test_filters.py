@@ -1,0 +1,161 @@
+"""Random predicates over random small tables against Python's idea of them.
+
+A predicate is true, false or unknown (None) of a row; a scan keeps the rows of which it is true, and
+no file, row group or page that is skipped holds one.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import operator
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from property.test_replay import EXAMPLES, thorough
+from property.test_rows import DATES, SHORTS, TEXTS, Row, Table, tables
+
+import deltareplay as dr
+
+Truth = bool | None
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+LITERALS: dict[str, st.SearchStrategy[Any]] = {
+    "id": SHORTS | st.integers(-3, 3),
+    "Text": TEXTS,
+    "real": st.integers(-9, 9).map(float),
+    "inner.x": SHORTS | st.integers(-3, 3),
+    "day": DATES,
+}
+seen: Counter[str] = Counter()
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A predicate as SQL, and as a function of a row."""
+
+    sql: str
+    holds: Callable[[Row], Truth]
+
+
+def literal(value: Any) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, dt.date):
+        return f"DATE '{value.isoformat()}'"
+    return repr(value)
+
+
+def value_of(row: Row, column: str) -> Any:
+    name, *rest = column.split(".")
+    found = row.get(name)
+    return found if found is None or not rest else found[rest[0]]
+
+
+def negated(truth: Truth) -> Truth:
+    return None if truth is None else not truth
+
+
+def both(one: Truth, other: Truth) -> Truth:
+    if one is False or other is False:
+        return False
+    return None if one is None or other is None else True
+
+
+@st.composite
+def comparisons(draw: st.DrawFn) -> Condition:
+    column = draw(st.sampled_from([*LITERALS]))
+    kind = draw(st.sampled_from(["compare", "compare", "in", "null", "between"]))
+    if kind == "null":
+        no = draw(st.booleans())
+        sql = f"{column} IS {'NOT ' if no else ''}NULL"
+        return Condition(sql, lambda row: (value_of(row, column) is None) is not no)
+    if kind == "compare":
+        name = draw(st.sampled_from([*OPERATORS]))
+        bound = draw(LITERALS[column])
+        compare = OPERATORS[name]
+
+        def holds(row: Row) -> Truth:
+            value = value_of(row, column)
+            return None if value is None else compare(value, bound)
+
+        return Condition(f"{column} {name} {literal(bound)}", holds)
+    bounds = draw(st.lists(LITERALS[column], min_size=2, max_size=2 if kind == "between" else 4))
+    if kind == "between":
+        low, high = bounds
+        sql = f"{column} BETWEEN {literal(low)} AND {literal(high)}"
+
+        def within(value: Any) -> bool:
+            return bool(low <= value <= high)
+    else:
+        sql = f"{column} IN ({', '.join(map(literal, bounds))})"
+
+        def within(value: Any) -> bool:
+            return value in bounds
+
+    def lies(row: Row) -> Truth:
+        value = value_of(row, column)
+        return None if value is None else within(value)
+
+    return Condition(sql, lies)
+
+
+def joined(parts: tuple[Condition, Condition, str]) -> Condition:
+    one, other, word = parts
+    sql = f"({one.sql}) {word} ({other.sql})"
+    if word == "AND":
+        return Condition(sql, lambda row: both(one.holds(row), other.holds(row)))
+    return Condition(
+        sql, lambda row: negated(both(negated(one.holds(row)), negated(other.holds(row))))
+    )
+
+
+def opposite(condition: Condition) -> Condition:
+    return Condition(f"NOT ({condition.sql})", lambda row: negated(condition.holds(row)))
+
+
+CONDITIONS = st.recursive(
+    comparisons(),
+    lambda inner: (
+        st.tuples(inner, inner, st.sampled_from(["AND", "OR"])).map(joined) | inner.map(opposite)
+    ),
+    max_leaves=4,
+)
+
+
+@given(tables(), CONDITIONS)
+@thorough(EXAMPLES)
+def test_a_filter_keeps_the_rows_of_which_it_is_true(table: Table, condition: Condition) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        rows = [row for row in table.write(root) if condition.holds(row)]
+        wanted = [(row["_file_path"], row["_row_index"]) for row in rows]
+        snapshot = dr.Table(Path(root)).snapshot()
+        scan = snapshot.scan(
+            table.asked, filter=condition.sql, with_file_path=True, with_row_index=True
+        )
+        found = scan.to_arrow()
+        given_ = zip(found["_file_path"].to_pylist(), found["_row_index"].to_pylist(), strict=True)
+        assert [*given_] == wanted, condition.sql
+        assert scan.count() == len(rows)
+        left = scan.files()["path"].to_pylist()
+        assert {path for path, _ in wanted} <= set(left)
+        splits = [split.to_arrow() for split in scan.splits(table.target)]
+        assert sum(split.num_rows for split in splits) == len(rows)
+    seen["some"] += len(rows) > 0
+    seen["skipped"] += len(left) < len(table.files)
+    seen["kept all"] += len(left) == len(table.files)
+
+
+def test_the_predicates_were_of_every_kind() -> None:
+    assert min(seen[kind] for kind in ("some", "skipped", "kept all")) > EXAMPLES // 30
