@@ -10,6 +10,7 @@ mod deletion_vector;
 mod exceptions;
 mod filter;
 mod gate;
+mod pieces;
 mod protocol;
 mod scan;
 mod snapshot;
@@ -27,6 +28,8 @@ mod _native {
     use super::batches::{ArrowBatch, ArrowSchema, ArrowTable, BatchIterator};
     #[pymodule_export]
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
+    #[pymodule_export]
+    use super::pieces::{ReplayPiece, ReplayTail};
     #[pymodule_export]
     use super::protocol::{why_not_readable, why_not_writable};
     #[pymodule_export]
