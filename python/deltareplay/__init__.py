@@ -9,6 +9,8 @@
 """
 
 from deltareplay._native import __version__
+from deltareplay.change_split import ChangeSplit
+from deltareplay.changes import Changes
 from deltareplay.deletion_vector import DeletionVector
 from deltareplay.exceptions import (
     CommitConflictError,
@@ -34,6 +36,8 @@ from deltareplay.split import Split
 from deltareplay.table import Table, is_table
 
 __all__ = [
+    "ChangeSplit",
+    "Changes",
     "CommitConflictError",
     "CorruptTableError",
     "DeletionVector",

@@ -212,3 +212,20 @@ def test_a_bad_partition_value_names_its_file(log: logs.LogBuilder) -> None:
     with pytest.raises(dr.CorruptTableError) as caught:
         dr.Table(log.uri).snapshot().files(["path"], filter="part = 1")
     assert (caught.value.code, caught.value.path) == ("partition_value.parse", "bad.parquet")
+
+
+def test_a_checkpoint_with_a_page_index_is_read_in_part(log: logs.LogBuilder) -> None:
+    """Between the files that are left lie pages that are not fetched."""
+    log.create(logs.schema(id="long", p="string"), partition_columns=["p"])
+    adds = [
+        logs.add(f"f{i:03}", partition_values={"p": "x" if i % 37 == 0 else f"other {i}"})
+        for i in range(400)
+    ]
+    log.commit(*adds)
+    log.checkpoint(
+        write_page_index=True, data_page_size=1, write_batch_size=1, use_dictionary=False
+    )
+    log.delete_commits(log.version)
+    found = dr.Table(log.table).snapshot().files(["path", "partitionValues"], filter="p = 'x'")
+    assert sorted(found["path"].to_pylist()) == [f"f{i:03}" for i in range(0, 400, 37)]
+    assert {dict(values)["p"] for values in found["partitionValues"].to_pylist()} == {"x"}

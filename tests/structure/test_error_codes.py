@@ -12,10 +12,13 @@ PACKAGE = ROOT / "python" / "deltareplay"
 
 #: What a code looks like: words with dots between them, and none that names a file or a property.
 CODE = re.compile(r'"([a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+)"')
-NO_CODE = re.compile(r"^delta\.|^deltareplay\.|\.com$")
+NO_CODE = re.compile(r"^delta\.|^deltareplay\.|\.com$|^spark\.sql\.")
 
 #: Texts of the same form that are something else.
-SOMETHING_ELSE = {"txn.version": "the name of a field"}
+SOMETHING_ELSE = {
+    "txn.version": "the name of a field",
+    "parquet.field.id": "what Spark calls the id of a field",
+}
 
 #: Where a Rust file's unit tests begin.
 UNIT_TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\(crate\) )?mod \w+ \{")

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use deltareplay_core::changes::{Edge, Kind, Net};
 use deltareplay_core::table::At;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDateTime, PyDict, PyString};
+use pyo3::types::{PyBool, PyDateTime, PyDict, PyInt, PyString};
 
 use crate::exceptions::invalid;
 
@@ -61,6 +62,47 @@ pub(crate) fn at(
             "version and timestamp are two ways to choose a version: pass one of them",
         )),
     }
+}
+
+/// An end of a range: a version, or a moment.
+pub(crate) fn edge(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Edge> {
+    if value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>() {
+        let version = unsigned(value.py(), name, value.extract()?)?;
+        return Ok(Edge::Version(version));
+    }
+    milliseconds(value).map(Edge::Timestamp)
+}
+
+/// `kind` and `deleted`: which changes.
+pub(crate) fn kind(py: Python<'_>, kind: &str, deleted: Option<&str>) -> PyResult<Kind> {
+    let wanted = match deleted {
+        None | Some("exclude") => false,
+        Some("include") => true,
+        Some(other) => {
+            let message = format!("deleted is {other:?}: it is \"include\" or \"exclude\"");
+            return Err(invalid(py, "changes.deleted", message));
+        }
+    };
+    Ok(match kind {
+        "upsert" => Kind::Net(Net::Upsert { deleted: wanted }),
+        "append-only" => Kind::Net(Net::AppendOnly { deleted: wanted }),
+        "full-delta" | "min-delta" if deleted.is_some() => {
+            let message = format!(
+                "deleted says whether rows that are gone show in \"upsert\" and \"append-only\"; \
+                 in {kind:?} they always do: leave it out"
+            );
+            return Err(invalid(py, "changes.deleted", message));
+        }
+        "full-delta" => Kind::Full,
+        "min-delta" => Kind::Net(Net::MinDelta),
+        other => {
+            let message = format!(
+                "there is no kind {other:?} of changes: choose full-delta, min-delta, upsert or \
+                 append-only"
+            );
+            return Err(invalid(py, "changes.kind", message));
+        }
+    })
 }
 
 /// A version or a count: not negative.

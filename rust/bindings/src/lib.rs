@@ -5,6 +5,7 @@
 //! starts a thread at import.
 
 mod batches;
+mod changes;
 mod convert;
 mod deletion_vector;
 mod exceptions;
@@ -26,6 +27,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod _native {
     #[pymodule_export]
     use super::batches::{ArrowBatch, ArrowSchema, ArrowTable, BatchIterator};
+    #[pymodule_export]
+    use super::changes::{ChangeSplit, Changes};
     #[pymodule_export]
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
     #[pymodule_export]

@@ -198,6 +198,7 @@ impl Snapshot {
             file_path: with_file_path,
             row_index: with_row_index,
             row_id: with_row_id,
+            change_type: false,
         };
         let options = ScanOptions {
             columns: convert::texts("columns", columns)?,

@@ -1,12 +1,18 @@
 //! `Table`: where a table lies and how to get there.
 
+use deltareplay_core::changes::ChangeOptions;
+use deltareplay_core::error::Result;
+use deltareplay_core::scan::Bitmaps;
+use deltareplay_core::spec::DeletionVectorDescriptor;
 use deltareplay_core::table::{self, TableOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::batches::{ArrowTable, BatchIterator};
+use crate::changes::Changes;
 use crate::convert;
 use crate::exceptions::invalid;
+use crate::filter;
 use crate::gate::detached;
 use crate::snapshot::Snapshot;
 
@@ -70,6 +76,68 @@ impl Table {
             schema: batch.schema(),
             batches: vec![batch],
         })
+    }
+
+    /// The decoded paths, relative to the root, of files that the log names; absolute within the
+    /// store, with a slash in front, below an allowed root.
+    fn locate(&self, py: Python<'_>, paths: Vec<String>) -> PyResult<Vec<String>> {
+        let resolver = &self.0.source().resolver;
+        let located = |path: &String| {
+            let found = resolver.resolve("", path);
+            found
+                .map(|found| found.into_owned())
+                .map_err(|error| error.at_path(path.clone()))
+        };
+        detached(py, || paths.iter().map(located).collect())
+    }
+
+    /// Deletion vectors as chunks of bits: `vector`, `chunk`, `words`. Descriptors are storage type,
+    /// path or inline vector, offset, size in bytes, cardinality.
+    fn bitmaps(
+        &self,
+        py: Python<'_>,
+        descriptors: Vec<(String, String, Option<i32>, i32, i64)>,
+        chunk_bits: u32,
+    ) -> PyResult<BatchIterator> {
+        let bitmaps = detached(py, || {
+            let descriptors = descriptors
+                .into_iter()
+                .map(|(kind, place, offset, size, rows)| {
+                    DeletionVectorDescriptor::new(&kind, place, offset, size, rows)
+                });
+            let descriptors = descriptors.collect::<Result<Vec<_>>>()?;
+            Ok(Bitmaps::new(self.0.source(), descriptors, chunk_bits))
+        })?;
+        Ok(BatchIterator::new(Bitmaps::schema(), Box::new(bitmaps)))
+    }
+
+    /// What happened to rows from `start` to `end`, both included.
+    #[pyo3(signature = (start, end=None, *, kind="full-delta", deleted=None, columns=None, filter=None, key=None, require_feed=false, allow_out_of_range=false))]
+    #[allow(clippy::too_many_arguments, reason = "the options of one call")]
+    fn changes(
+        &self,
+        py: Python<'_>,
+        start: &Bound<'_, PyAny>,
+        end: Option<&Bound<'_, PyAny>>,
+        kind: &str,
+        deleted: Option<&str>,
+        columns: Option<&Bound<'_, PyAny>>,
+        filter: Option<&Bound<'_, PyAny>>,
+        key: Option<&Bound<'_, PyAny>>,
+        require_feed: bool,
+        allow_out_of_range: bool,
+    ) -> PyResult<Changes> {
+        let start = convert::edge("start", start)?;
+        let end = end.map(|end| convert::edge("end", end)).transpose()?;
+        let options = ChangeOptions {
+            kind: convert::kind(py, kind, deleted)?,
+            columns: convert::texts("columns", columns)?,
+            filter: filter::predicate(py, filter)?,
+            key: convert::texts("key", key)?.unwrap_or_default(),
+            require_feed,
+            allow_out_of_range,
+        };
+        detached(py, || self.0.changes(start, end, options)).map(Changes)
     }
 
     /// The raw actions of the commits `start` to `end`, both included.

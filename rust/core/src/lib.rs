@@ -11,4 +11,5 @@ pub mod log;
 pub mod replay;
 pub mod snapshot;
 pub mod scan;
+pub mod changes;
 pub mod table;

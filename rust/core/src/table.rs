@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 
+use crate::changes::{ChangeOptions, Changes, Edge};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Predicate;
 use crate::log::LogListing;
-use crate::log::history::{InCommitTimestamps, history_batch, read_history, version_at};
+use crate::log::history::{history_batch, read_history, version_at};
 use crate::replay::{FileFilter, Source};
 use crate::scan::file_bounds::FilePredicate;
 use crate::scan::min_max::min_max;
@@ -108,7 +109,7 @@ impl Table {
                     &*self.source.storage,
                     &listing,
                     timestamp,
-                    in_commit_timestamps(&newest),
+                    newest.in_commit_timestamps(),
                 )?;
                 if version == newest.version() {
                     Ok(newest)
@@ -134,9 +135,20 @@ impl Table {
             &*self.source.storage,
             &listing,
             limit,
-            in_commit_timestamps(&newest),
+            newest.in_commit_timestamps(),
         )?;
         history_batch(&entries)
+    }
+
+    /// What happened to the rows from `start` to `end`, both included; `None` is the newest version.
+    pub fn changes(
+        &self,
+        start: Edge,
+        end: Option<Edge>,
+        options: ChangeOptions,
+    ) -> Result<Changes> {
+        Changes::new(&self.source, start, end, self.strict, options)
+            .map_err(|error| self.named(error))
     }
 
     /// The raw actions of the commits `start..=end`, oldest first.
@@ -257,14 +269,4 @@ fn file_filter(
     };
     let bound = filter.bind(snapshot.schema())?;
     Ok(Some(Arc::new(FilePredicate::of(bound, snapshot)?)))
-}
-
-/// From which version on the commits of this table carry their own timestamp.
-fn in_commit_timestamps(newest: &Snapshot) -> Option<InCommitTimestamps> {
-    let properties = newest.properties();
-    let enabled = properties.in_commit_timestamp_enablement.as_ref();
-    properties.in_commit_timestamps.then(|| InCommitTimestamps {
-        version: enabled.map_or(0, |enabled| enabled.version),
-        timestamp: enabled.map_or(i64::MIN, |enabled| enabled.timestamp),
-    })
 }

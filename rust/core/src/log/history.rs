@@ -72,6 +72,17 @@ pub fn required_in_commit_timestamp(
     })
 }
 
+/// Where an instant lies among the versions that can be read, each with the time of its commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Before the oldest one.
+    Before(u64, i64),
+    /// When this one was current.
+    At(u64, i64),
+    /// Later than the commit of the newest one.
+    Behind(u64, i64),
+}
+
 /// The version that was current at `timestamp` (milliseconds).
 ///
 /// # Errors
@@ -84,6 +95,38 @@ pub fn version_at(
     timestamp: i64,
     in_commit: Option<InCommitTimestamps>,
 ) -> Result<u64> {
+    match moment(storage, listing, timestamp, in_commit)? {
+        Moment::At(version, _) => Ok(version),
+        outside => Err(outside.refused(timestamp)),
+    }
+}
+
+impl Moment {
+    /// Why no version is meant by an instant that lies outside.
+    pub fn refused(self, timestamp: i64) -> Error {
+        let (what, version, time) = match self {
+            Self::Before(version, time) => {
+                ("before the oldest version that can be read,", version, time)
+            }
+            Self::At(version, time) => ("at", version, time),
+            Self::Behind(version, time) => ("behind the newest version,", version, time),
+        };
+        let message = format!(
+            "timestamp {} lies {what} version {version}, committed at {}: ask for an instant in between, or by version",
+            render(timestamp),
+            render(time)
+        );
+        Error::new(ErrorKind::VersionNotFound, "version.timestamp", message)
+    }
+}
+
+/// Where an instant (milliseconds) lies.
+pub fn moment(
+    storage: &dyn Storage,
+    listing: &LogListing,
+    timestamp: i64,
+    in_commit: Option<InCommitTimestamps>,
+) -> Result<Moment> {
     let earliest = listing.earliest_recreatable().unwrap_or(0);
     let times = monotonised(&listing.commits).into_iter();
     let times: Vec<(&VersionedFile, i64)> = listing
@@ -125,36 +168,22 @@ pub fn version_at(
             _ => high = middle,
         }
     }
-    let outside = |what: &str, version: u64, time: i64| {
-        let message = format!(
-            "timestamp {} lies {what} version {version}, committed at {}: ask for an instant in between, or by version",
-            render(timestamp),
-            render(time)
-        );
-        Error::new(ErrorKind::VersionNotFound, "version.timestamp", message)
-    };
-    let Some(found) = low
+    let before = low
         .checked_sub(1)
-        .and_then(|at| candidates.get(at).copied())
-    else {
+        .and_then(|at| candidates.get(at).copied());
+    let Some(found) = before else {
         let Some(first) = candidates.first().copied() else {
-            return Err(outside("before version", earliest, timestamp));
+            return Ok(Moment::Before(earliest, timestamp));
         };
-        return Err(outside(
-            "before the oldest version that can be read,",
-            first.0.version,
-            time_of(first)?,
-        ));
+        return Ok(Moment::Before(first.0.version, time_of(first)?));
     };
     let newest = listing.commits.last().map(|commit| commit.version);
-    if Some(found.0.version) == newest && time_of(found)? < timestamp {
-        return Err(outside(
-            "behind the newest version,",
-            found.0.version,
-            time_of(found)?,
-        ));
-    }
-    Ok(found.0.version)
+    let (version, time) = (found.0.version, time_of(found)?);
+    Ok(if Some(version) == newest && time < timestamp {
+        Moment::Behind(version, time)
+    } else {
+        Moment::At(version, time)
+    })
 }
 
 type TimeOf<'a> = &'a dyn Fn((&VersionedFile, i64)) -> Result<i64>;

@@ -14,7 +14,7 @@ pub mod tail;
 pub use active_files::ActiveFiles;
 pub use checkpoint::{Checkpoint, CheckpointPart, Grain, KeyedRows, Selection};
 pub use filter::FileFilter;
-pub use key::{FileActionKey, KeySet, Keys};
+pub use key::{FileActionKey, Folded, KeySet, Keys};
 pub use reconciler::{LiveActions, Reconciler};
 pub use row_columns::RowColumns;
 pub use source::Source;

@@ -17,6 +17,7 @@ use crate::snapshot::columns::FileColumns;
 use crate::snapshot::files::FileTable;
 use crate::snapshot::row_count::live_rows;
 
+pub mod bitmaps;
 pub mod data_file;
 pub mod deletion_vectors;
 mod explain;
@@ -27,6 +28,7 @@ pub mod rows;
 pub mod scan_file;
 pub mod split;
 
+pub use bitmaps::Bitmaps;
 pub use explain::{Explanation, FilesAndBytes};
 pub use files::{Rows, SkippedFile};
 pub use scan_file::ScanFile;

@@ -122,6 +122,7 @@ impl ScanFile {
             deletion_vector: vector.map(|vector| vector as Arc<_>),
             base_row_id: self.base_row_id,
             default_row_commit_version: self.default_row_commit_version,
+            only: None,
             row_groups: None,
         })
     }

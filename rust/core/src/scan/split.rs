@@ -63,6 +63,7 @@ impl Definition {
             file_path: self.file_path,
             row_index: self.row_index,
             row_id: self.row_id,
+            change_type: false,
         }
     }
 

@@ -9,6 +9,7 @@ use arrow_schema::SchemaRef;
 
 use crate::codec::version_checksum::VersionChecksum;
 use crate::error::{Error, Result};
+use crate::log::history::InCommitTimestamps;
 use crate::log::{LogSegment, LogWarning};
 use crate::replay::{ActiveFiles, LogState};
 use crate::spec::actions::{Metadata, Protocol};
@@ -113,6 +114,16 @@ impl Snapshot {
     /// The commit's own timestamp in milliseconds, where the table keeps one.
     pub fn in_commit_timestamp(&self) -> Option<i64> {
         self.0.in_commit_timestamp
+    }
+
+    /// From which version on the commits carry their own timestamp.
+    pub fn in_commit_timestamps(&self) -> Option<InCommitTimestamps> {
+        let properties = self.properties();
+        let enabled = properties.in_commit_timestamp_enablement.as_ref();
+        properties.in_commit_timestamps.then(|| InCommitTimestamps {
+            version: enabled.map_or(0, |enabled| enabled.version),
+            timestamp: enabled.map_or(i64::MIN, |enabled| enabled.timestamp),
+        })
     }
 
     /// The metadata.

@@ -17,7 +17,7 @@ use super::units::all_null;
 use super::{CheckpointFile, Fetch, FileAction, Unit, arrow_error, parquet_error};
 use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField, schema_of};
 use crate::codec::gather::{Keep, gather, nulls};
-use crate::codec::parquet_file::{Chunks, chunk_ranges};
+use crate::codec::parquet_file::{Chunks, Selected, chunk_ranges};
 use crate::codec::statistics::render_stats_as;
 use crate::error::{Error, Result};
 
@@ -57,13 +57,15 @@ impl CheckpointFile {
         fetch: &Fetch<'_>,
     ) -> Result<ParquetRecordBatchReader> {
         let selection = unit.selection(judged);
-        let ranges = chunk_ranges(self.metadata(), unit.row_group, &leaves, selection.as_ref());
+        let Selected { ranges, policy } =
+            chunk_ranges(self.metadata(), unit.row_group, &leaves, selection.as_ref());
         let chunks = Chunks::new(&ranges, fetch(&ranges)?, self.length);
         let mask = ProjectionMask::leaves(self.metadata().file_metadata().schema_descr(), leaves);
         let mut builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.arrow.clone())
                 .with_projection(mask)
                 .with_batch_size(BATCH_ROWS)
+                .with_row_selection_policy(policy)
                 .with_row_groups(vec![unit.row_group]);
         if let Some(selection) = selection {
             builder = builder.with_row_selection(selection);

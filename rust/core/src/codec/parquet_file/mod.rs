@@ -16,7 +16,7 @@ mod chunks;
 mod ranges;
 
 pub(crate) use chunks::Chunks;
-pub(crate) use ranges::chunk_ranges;
+pub(crate) use ranges::{Selected, chunk_ranges};
 
 /// Gives byte ranges of the file, in the order asked.
 pub type Fetch<'a> = dyn Fn(&[Range<u64>]) -> Result<Vec<Bytes>> + 'a;

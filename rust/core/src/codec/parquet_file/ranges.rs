@@ -2,8 +2,16 @@
 
 use std::ops::Range;
 
-use parquet::arrow::arrow_reader::RowSelection;
+use parquet::arrow::arrow_reader::{RowSelection, RowSelectionPolicy};
 use parquet::file::metadata::ParquetMetaData;
+
+/// What is fetched of a row group, and how the decoder has to go about it.
+pub(crate) struct Selected {
+    pub(crate) ranges: Vec<Range<u64>>,
+    /// Selected rows are decoded one run after the other where pages between them are not there; a
+    /// mask, which is quicker for short runs, needs all pages.
+    pub(crate) policy: RowSelectionPolicy,
+}
 
 /// The byte ranges of these leaves' chunks in one row group whose footer was checked: of each chunk
 /// the pages that hold selected rows, where the page index tells, else the whole.
@@ -12,10 +20,14 @@ pub(crate) fn chunk_ranges(
     row_group: usize,
     leaves: &[usize],
     selection: Option<&RowSelection>,
-) -> Vec<Range<u64>> {
+) -> Selected {
+    let mut policy = RowSelectionPolicy::default();
     let index = metadata.page_index_for_row_group(row_group);
     let Some(group) = metadata.row_groups().get(row_group) else {
-        return Vec::new();
+        return Selected {
+            ranges: Vec::new(),
+            policy,
+        };
     };
     let mut ranges = Vec::with_capacity(leaves.len());
     for leaf in leaves {
@@ -52,13 +64,17 @@ pub(crate) fn chunk_ranges(
         if first > start {
             ranges.push(start..first); // the dictionary
         }
+        let selected = selection.scan_ranges(pages);
+        if selected.len() < pages.len() {
+            policy = RowSelectionPolicy::Selectors;
+        }
         // neighbours as one
-        for page in selection.scan_ranges(pages) {
+        for page in selected {
             match ranges.last_mut() {
                 Some(last) if last.end == page.start && last.start >= start => last.end = page.end,
                 _ => ranges.push(page),
             }
         }
     }
-    ranges
+    Selected { ranges, policy }
 }

@@ -37,7 +37,8 @@ pub struct OpenFile {
     pub(super) parts: Vec<Part>,
     /// One row.
     pub(super) partition_values: StructArray,
-    pub(super) deletion_vector: Option<Arc<DeletionVector>>,
+    deletion_vector: Option<Arc<DeletionVector>>,
+    only: Option<DeletionVector>,
     pub(super) base_row_id: Option<i64>,
     pub(super) default_row_commit_version: Option<i64>,
     pub(super) batch_rows: usize,
@@ -125,6 +126,9 @@ impl OpenFile {
             };
             parts.push(match (column, hidden) {
                 (Column::Data(field), _) => matcher.column(field)?,
+                (Column::ChangeType, _) => {
+                    matcher.hidden("_change_type", &PrimitiveType::String)?
+                }
                 (_, Some(name)) => matcher.hidden(name, &PrimitiveType::Long)?,
                 (Column::Partition(key, field), _) => {
                     keys.push((key.clone(), Arc::clone(field)));
@@ -160,6 +164,16 @@ impl OpenFile {
         if let Some(vector) = &file.deletion_vector {
             vector.check_within(all_rows)?;
         }
+        let only = file
+            .only
+            .as_deref()
+            .map(|only| match &file.deletion_vector {
+                Some(vector) => only.difference(vector),
+                None => only.clone(),
+            });
+        if let Some(only) = &only {
+            only.check_within(all_rows)?;
+        }
         let partition_values = partition_values(&file.partition_values, &keys)?;
         let wanted = match plan.filter() {
             None => BooleanBuffer::new_set(row_groups.len()),
@@ -183,6 +197,7 @@ impl OpenFile {
             parts,
             partition_values,
             deletion_vector: file.deletion_vector.clone(),
+            only,
             base_row_id: file.base_row_id,
             default_row_commit_version: file.default_row_commit_version,
             sieve: None,
@@ -196,10 +211,7 @@ impl OpenFile {
     /// The rows of a unit that are to be read, by all that is known before they are: those that are
     /// not deleted, in pages that the filter may find something in.
     pub(super) fn candidates(&self, unit: &Unit) -> Result<Vec<Range<u64>>> {
-        let live = match &self.deletion_vector {
-            Some(vector) => vector.live_ranges(unit.rows.clone()),
-            None => vec![unit.rows.clone()],
-        };
+        let live = self.live(unit.rows.clone());
         let Some(filter) = self.plan.filter() else {
             return Ok(live);
         };
@@ -293,6 +305,19 @@ impl OpenFile {
         let start = u64::try_from(starts.min()?).ok()?;
         let bytes = u64::try_from(group.compressed_size()).ok()?;
         start.checked_add(bytes / 2)
+    }
+
+    /// Those of these rows that are read.
+    pub(super) fn live(&self, rows: Range<u64>) -> Vec<Range<u64>> {
+        match (&self.only, &self.deletion_vector) {
+            (Some(only), _) => {
+                let mut live = Vec::new();
+                only.for_each_range(rows, |range| live.push(range));
+                live
+            }
+            (None, Some(vector)) => vector.live_ranges(rows),
+            (None, None) => vec![rows],
+        }
     }
 
     fn rows_of(&self, row_group: usize) -> Option<Range<u64>> {

@@ -36,6 +36,8 @@ pub struct Extras {
     pub row_index: bool,
     /// `_row_id` and `_row_commit_version`.
     pub row_id: bool,
+    /// `_change_type`, as a change data file has it; null where the file has none.
+    pub change_type: bool,
 }
 
 /// One column of the output.
@@ -49,6 +51,7 @@ pub(super) enum Column {
     RowIndex,
     RowId,
     RowCommitVersion,
+    ChangeType,
 }
 
 /// What is read of each data file. Cheap to clone.
@@ -131,6 +134,12 @@ impl ReadPlan {
                 "_row_commit_version",
                 ArrowType::Int64,
             ),
+            (
+                extras.change_type,
+                Column::ChangeType,
+                "_change_type",
+                ArrowType::Utf8,
+            ),
         ];
         for (_, column, name, data_type) in extras.into_iter().filter(|(wanted, ..)| *wanted) {
             if fields
@@ -143,7 +152,7 @@ impl ReadPlan {
                 );
                 return Err(Error::invalid("columns.reserved", message));
             }
-            let nullable = matches!(column, Column::RowId | Column::RowCommitVersion);
+            let nullable = !matches!(column, Column::FilePath | Column::RowIndex);
             fields.push(Arc::new(Field::new(name, data_type, nullable)));
             planned.push(column);
         }

@@ -20,7 +20,7 @@ use super::columns::{Constant, Positions, kept_or};
 use super::open::{OpenFile, Unit, gave_up};
 use super::plan::Column;
 use super::shape::Part;
-use crate::codec::parquet_file::{Chunks, chunk_ranges};
+use crate::codec::parquet_file::{Chunks, Selected, chunk_ranges};
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::storage::Storage;
@@ -239,7 +239,8 @@ fn decoder(
             .map(|range| place(range.start)..place(range.end));
         RowSelection::from_consecutive_ranges(ranges, of)
     });
-    let ranges = chunk_ranges(metadata, unit.row_group, &file.leaves, selection.as_ref());
+    let Selected { ranges, policy } =
+        chunk_ranges(metadata, unit.row_group, &file.leaves, selection.as_ref());
     let bytes = storage.read_ranges(&file.path, &ranges)?;
     let chunks = Chunks::new(&ranges, bytes, file.length);
     let parquet = metadata.file_metadata().schema_descr();
@@ -248,6 +249,7 @@ fn decoder(
         ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, file.arrow.clone())
             .with_projection(mask)
             .with_batch_size(file.batch_rows)
+            .with_row_selection_policy(policy)
             .with_row_groups(vec![unit.row_group]);
     if let Some(selection) = selection {
         builder = builder.with_row_selection(selection);
@@ -278,7 +280,7 @@ fn constants(file: &OpenFile) -> Vec<Option<Constant>> {
             Column::RowCommitVersion => Some(Arc::new(Int64Array::from(vec![
                 file.default_row_commit_version,
             ]))),
-            Column::Data(_) | Column::RowIndex | Column::RowId => None,
+            Column::Data(_) | Column::RowIndex | Column::RowId | Column::ChangeType => None,
         }
     };
     columns

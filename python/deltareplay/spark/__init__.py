@@ -1,0 +1,15 @@
+"""Delta tables in PySpark, without delta-spark's jar.
+
+The driver replays the log in Rust and chooses the files; Spark reads exactly those, with its own
+vectorised Parquet reader. Needs PySpark 4 (3.5 for all but ``register``), and imports it only when
+a function is called.
+
+>>> from deltareplay import spark as dr_spark
+>>> frame = dr_spark.read(spark, rows, filter="id > 1")  # doctest: +SKIP
+>>> frame.select("name").collect()  # doctest: +SKIP
+[Row(name='three')]
+"""
+
+from deltareplay.spark.read import read
+
+__all__ = ["read"]

@@ -1,0 +1,31 @@
+"""``create_view``: a version of a table for SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.spark.read import read
+from deltareplay.spark.source import TableLike
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def create_view(spark: SparkSession, name: str, table: TableLike, **options: Any) -> None:
+    """Make a temporary view of a table, or replace it; it stays at the version it was made of.
+
+    Args:
+        spark: As in ``read``.
+        name: The name of the view.
+        table: As in ``read``.
+        options: The keywords of ``read``.
+
+    Raises:
+        InvalidArgumentError: As in ``read``.
+        CorruptTableError: As in ``read``.
+
+    >>> create_view(spark, "people", rows)  # doctest: +SKIP
+    >>> spark.sql("SELECT max(id) AS id FROM people").collect()  # doctest: +SKIP
+    [Row(id=3)]
+    """
+    read(spark, table, **options).createOrReplaceTempView(name)

@@ -1,0 +1,114 @@
+"""The rows of a scan as a DataFrame: one branch for files without vectors, one for the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.spark import names, partition_values, projection, session, vectors
+from deltareplay.spark.files import Constant, located
+from deltareplay.spark.relation import relation
+from deltareplay.spark.schema import Column, field
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay.scan import Scan
+    from deltareplay.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which columns come beside those of the table."""
+
+    row_id: bool
+    file_path: bool
+    row_index: bool
+
+    @property
+    def names(self) -> list[str]:
+        """Their names, in the order of ``Snapshot.scan``."""
+        found = []
+        if self.row_id:
+            found += [names.ROW_ID, names.ROW_COMMIT_VERSION]
+        if self.file_path:
+            found.append(names.FILE_PATH)
+        if self.row_index:
+            found.append(names.ROW_INDEX)
+        return found
+
+
+def frame(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    scan: Scan,
+    columns: list[Column],
+    wanted: Wanted,
+    root: str | None,
+) -> DataFrame:
+    """All logical columns and the extra ones of the files of a scan."""
+    listed = scan.files(_listed(columns, wanted))
+    files = located(snapshot._table, listed, root)
+    files = files.with_constants(*_constants(spark, listed, columns, wanted))
+    fields = [one.physical_field() for one in columns if not one.is_partition and not one.is_void]
+    materialized = materialized_columns(snapshot) if wanted.row_id else None
+    if materialized is not None:
+        fields += [field(name, "long") for name in materialized]
+    shown = projection.columns(columns, wanted, materialized)
+    has_vector = vectors.has_vector(listed)
+    deleted_from = listed.filter(has_vector)
+    if deleted_from.num_rows == 0:
+        return relation(spark, files, fields).select(*shown)
+    numbers = pa.chunked_array([pa.array(range(deleted_from.num_rows), pa.int64())])
+    touched = files.filter(has_vector)
+    touched = touched.with_constants(Constant.of(names.VECTOR, "long", numbers))
+    descriptors = deleted_from.column("deletionVector").to_pylist()
+    rows = relation(spark, touched, fields)
+    left = vectors.without_deleted(spark, rows, snapshot, descriptors).select(*shown)
+    whole = files.filter(pc.invert(has_vector))
+    if len(whole) == 0:
+        return left
+    return relation(spark, whole, fields).select(*shown).union(left)
+
+
+def _listed(columns: list[Column], wanted: Wanted) -> list[str]:
+    found = ["path", "size", "modificationTime", "deletionVector"]
+    if any(one.is_partition for one in columns):
+        found += ["partitionValues", "partitionValues_parsed"]
+    if wanted.row_id:
+        found += ["baseRowId", "defaultRowCommitVersion"]
+    return found
+
+
+def _constants(
+    spark: SparkSession, listed: pa.Table, columns: list[Column], wanted: Wanted
+) -> list[Constant]:
+    partitions = [one for one in columns if one.is_partition]
+    found = partition_values.constants(listed, partitions, session.time_zone(spark))
+    if wanted.row_id:
+        found.append(Constant.of(names.BASE_ROW_ID, "long", listed.column("baseRowId")))
+        version = listed.column("defaultRowCommitVersion")
+        found.append(Constant.of(names.DEFAULT_VERSION, "long", version))
+    if wanted.file_path:
+        found.append(Constant.of(names.LOG_PATH, "string", listed.column("path")))
+    return found
+
+
+def materialized_columns(snapshot: Snapshot) -> tuple[str, str]:
+    """The columns of data files that hold the ids of rows that were moved."""
+    properties = snapshot.properties
+    try:
+        return (
+            properties["delta.rowTracking.materializedRowIdColumnName"],
+            properties["delta.rowTracking.materializedRowCommitVersionColumnName"],
+        )
+    except KeyError as missing:
+        raise UnsupportedFeatureError(
+            f"the table tracks rows, but lacks the property {missing}",
+            code="spark.row_tracking",
+            version=snapshot.version,
+        ) from None

@@ -1,0 +1,145 @@
+"""The table's schema as Spark has it: with logical names, and with the names of the data files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from deltareplay.snapshot import Snapshot
+
+Json = dict[str, Any]
+
+#: What Spark itself understands in the metadata of a field; Delta's own bookkeeping is left out.
+_DELTA = ("delta.", "__DELTA", "EXISTS_DEFAULT")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A top-level column.
+
+    Attributes:
+        name: The logical name.
+        physical: The name in data files and in the partition values of the log.
+        logical_type: The type as JSON, with logical names in structs.
+        physical_type: The same with the names of the data files.
+        metadata: What Spark gets to know of it, e.g. a comment.
+        is_partition: Whether the value comes from the log.
+    """
+
+    name: str
+    physical: str
+    logical_type: Any
+    physical_type: Any
+    metadata: Json
+    is_partition: bool
+
+    @property
+    def is_void(self) -> bool:
+        """Whether it has no values at all, and is in no file."""
+        return bool(self.logical_type == "void")
+
+    @property
+    def is_renamed_inside(self) -> bool:
+        """Whether structs in it have other names in the files."""
+        return bool(names(self.logical_type) != names(self.physical_type))
+
+    def physical_field(self) -> Json:
+        """The field as a data file has it, for ``StructType.fromJson``."""
+        return field(self.physical, self.physical_type, self.metadata)
+
+
+def field(name: str, type_: Any, metadata: Json | None = None) -> Json:
+    """A nullable field as JSON."""
+    return {"name": name, "type": type_, "nullable": True, "metadata": metadata or {}}
+
+
+def struct(fields: list[Json]) -> str:
+    """A struct type as JSON text."""
+    return json.dumps({"type": "struct", "fields": fields})
+
+
+def columns_of(snapshot: Snapshot) -> list[Column]:
+    """The columns of a snapshot, in order; all may be null, as in all that Spark reads from files.
+
+    Raises:
+        UnsupportedFeatureError: A type that Spark cannot hold.
+    """
+    mode = snapshot.properties.get("delta.columnMapping.mode", "none").lower()
+    mapped = mode in ("name", "id")
+    partitions = {name.lower() for name in snapshot.partition_columns}
+    found = []
+    for one in json.loads(snapshot.schema_json)["fields"]:
+        metadata = one.get("metadata") or {}
+        physical = metadata.get("delta.columnMapping.physicalName") if mapped else None
+        found.append(
+            Column(
+                name=one["name"],
+                physical=physical or one["name"],
+                logical_type=_type(one["type"], "none", one["name"]),
+                physical_type=_type(one["type"], mode if mapped else "none", one["name"]),
+                metadata=_metadata(metadata, mode),
+                is_partition=one["name"].lower() in partitions,
+            )
+        )
+    return found
+
+
+def _metadata(metadata: Json, mode: str) -> Json:
+    kept = {key: value for key, value in metadata.items() if not key.startswith(_DELTA)}
+    if mode == "id" and "delta.columnMapping.id" in metadata:
+        kept["parquet.field.id"] = metadata["delta.columnMapping.id"]
+    return kept
+
+
+def names(type_: Any) -> Any:
+    """A type without the metadata of its fields.
+
+    >>> names({"type": "struct", "fields": [field("a", "long", {"comment": "?"})]})
+    ('struct', [('a', 'long')])
+    """
+    if isinstance(type_, str):
+        return type_
+    kind = type_["type"]
+    if kind == "struct":
+        return kind, [(one["name"], names(one["type"])) for one in type_["fields"]]
+    if kind == "array":
+        return kind, names(type_["elementType"])
+    return kind, names(type_["keyType"]), names(type_["valueType"])
+
+
+def _type(type_: Any, mode: str, at: str) -> Any:
+    """A type with logical names (mode none) or physical ones; all nullable, nothing void."""
+    if isinstance(type_, str):
+        if type_.startswith(("geometry", "geography", "timestamp_nanos", "timestampNanos")):
+            raise UnsupportedFeatureError(
+                f"Spark has no type for the column {at}, which is {type_}: "
+                "leave it out with columns=",
+                code="spark.type",
+            )
+        return type_
+    kind = type_["type"]
+    if kind == "struct":
+        fields = []
+        for one in type_["fields"]:
+            if one["type"] == "void":
+                continue
+            metadata = one.get("metadata") or {}
+            name = metadata.get("delta.columnMapping.physicalName") if mode != "none" else None
+            inner = _type(one["type"], mode, f"{at}.{one['name']}")
+            fields.append(field(name or one["name"], inner, _metadata(metadata, mode)))
+        return {"type": "struct", "fields": fields}
+    if kind == "array":
+        element = _type(type_["elementType"], mode, f"{at}.element")
+        return {"type": "array", "elementType": element, "containsNull": True}
+    if kind == "map":
+        return {
+            "type": "map",
+            "keyType": _type(type_["keyType"], mode, f"{at}.key"),
+            "valueType": _type(type_["valueType"], mode, f"{at}.value"),
+            "valueContainsNull": True,
+        }
+    return kind

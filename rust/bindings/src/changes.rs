@@ -1,0 +1,97 @@
+//! `Changes`: what happened to rows between two versions.
+
+use deltareplay_core::changes;
+use pyo3::prelude::*;
+
+use crate::batches::{ArrowSchema, BatchIterator};
+use crate::convert;
+use crate::gate::detached;
+
+/// The changes of a range of versions.
+#[pyclass(module = "deltareplay._native", frozen)]
+pub(crate) struct Changes(pub(crate) changes::Changes);
+
+#[pymethods]
+impl Changes {
+    /// The schema of the rows.
+    #[getter]
+    fn schema(&self) -> ArrowSchema {
+        ArrowSchema(self.0.schema())
+    }
+
+    /// First and last version, or None for an empty range.
+    #[getter]
+    fn versions(&self) -> Option<(u64, u64)> {
+        self.0.versions()
+    }
+
+    /// The rows, read as they are pulled.
+    fn rows(&self, py: Python<'_>) -> PyResult<BatchIterator> {
+        let rows = detached(py, || self.0.rows())?;
+        Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
+    }
+
+    /// Version, way, reason, files and bytes of each commit.
+    fn explain(&self, py: Python<'_>) -> PyResult<Vec<Explained>> {
+        let commits = detached(py, || self.0.explain())?;
+        let facts = |one: changes::Explained| {
+            (
+                one.version,
+                one.way.name(),
+                one.reason,
+                one.files,
+                one.bytes,
+            )
+        };
+        Ok(commits.into_iter().map(facts).collect())
+    }
+
+    /// Parts of about so many bytes.
+    fn splits(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<ChangeSplit>> {
+        let size = convert::unsigned(py, "target_size", target_size)?;
+        let splits = detached(py, || self.0.splits(size))?;
+        Ok(splits.into_iter().map(ChangeSplit).collect())
+    }
+}
+
+/// One commit: version, way, reason, files, bytes.
+type Explained = (u64, &'static str, &'static str, u64, u64);
+
+/// A part of the changes.
+#[pyclass(module = "deltareplay._native", frozen)]
+pub(crate) struct ChangeSplit(changes::Split);
+
+#[pymethods]
+impl ChangeSplit {
+    #[new]
+    fn new(py: Python<'_>, json: &str) -> PyResult<Self> {
+        detached(py, || changes::Split::from_json(json)).map(Self)
+    }
+
+    /// The split as JSON, which makes it anew.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        detached(py, || self.0.to_json())
+    }
+
+    /// The schema of the rows.
+    fn schema(&self, py: Python<'_>) -> PyResult<ArrowSchema> {
+        detached(py, || self.0.schema()).map(ArrowSchema)
+    }
+
+    /// The paths of the files as the log has them.
+    fn paths(&self) -> Vec<String> {
+        self.0.paths()
+    }
+
+    /// About how many bytes of files it covers.
+    #[getter]
+    fn size_in_bytes(&self) -> u64 {
+        self.0.size_in_bytes()
+    }
+
+    /// The rows, read as they are pulled from the files of this table.
+    fn rows(&self, py: Python<'_>, table: &crate::table::Table) -> PyResult<BatchIterator> {
+        let rows = detached(py, || self.0.rows(table.0.source()))?;
+        Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
+    }
+}

@@ -1,0 +1,240 @@
+//! Rows that left and rows that came in one commit: which were carried over, which were updated.
+//!
+//! The rows that left are held as numbers, about 64 bytes each. Where they are too many, the work is
+//! cut in halves by the numbers, and each half is compared on its own.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::sync::Arc;
+
+use super::commits::Stamp;
+use super::definition::Reading;
+use super::derive::Way;
+use super::identify::{Seen, Share, Telling, look};
+use super::piece::{ChangeType, Labels, Piece, PieceRows, RowLabel};
+use crate::codec::deletion_vector::DeletionVector;
+use crate::error::{Error, Result};
+use crate::replay::{Folded, Source};
+
+/// So many rows are held at once.
+pub(super) const MOST_ROWS: usize = 4 << 20;
+
+/// Maps by numbers that are as good as random, or ids.
+pub(super) type Numbers<V> = HashMap<u128, V, BuildHasherDefault<Folded>>;
+
+/// What became of a comparison.
+pub(super) enum Compared {
+    /// What changed.
+    Pieces(Vec<Piece>),
+    /// There are too many rows: cut the share.
+    TooMany,
+}
+
+/// The rows that left and were not carried over, and those that came.
+pub(super) struct Differences {
+    pub gone: Vec<Seen>,
+    pub new: Vec<Seen>,
+}
+
+/// Rows that are held in chains, one for each number.
+struct Held {
+    heads: Numbers<u32>,
+    rows: Vec<(Seen, u32)>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Held {
+    fn push(&mut self, seen: Seen) {
+        let at = u32::try_from(self.rows.len()).unwrap_or(NONE);
+        let before = self.heads.insert(seen.who, at);
+        self.rows.push((seen, before.unwrap_or(NONE)));
+    }
+
+    /// Takes a row with this number and content out of its chain.
+    fn take(&mut self, who: u128, what: u128) -> bool {
+        let Some(head) = self.heads.get(&who).copied() else {
+            return false;
+        };
+        let (mut before, mut at) = (NONE, head);
+        while let Some((seen, next)) = self.rows.get(at as usize).copied() {
+            if seen.what != what {
+                (before, at) = (at, next);
+                continue;
+            }
+            match self.rows.get_mut(before as usize) {
+                Some((_, link)) => *link = next,
+                None if next == NONE => {
+                    self.heads.remove(&who);
+                }
+                None => {
+                    self.heads.insert(who, next);
+                }
+            }
+            return true;
+        }
+        false
+    }
+
+    /// What is left, in the order in which it came.
+    fn finish(self) -> Vec<Seen> {
+        let mut left: Vec<u32> = Vec::new();
+        for head in self.heads.into_values() {
+            let mut at = head;
+            while let Some((_, next)) = self.rows.get(at as usize) {
+                left.push(at);
+                at = *next;
+            }
+        }
+        left.sort_unstable();
+        let rows = left.into_iter().filter_map(|at| self.rows.get(at as usize));
+        rows.map(|(seen, _)| *seen).collect()
+    }
+}
+
+/// Compares the first `gone` pieces with the others. `None` when there are more than `most` rows.
+pub(super) fn differences(
+    source: &Source,
+    reading: &Arc<Reading>,
+    telling: &Telling,
+    share: Share,
+    (gone, new): (Vec<Piece>, Vec<Piece>),
+    most: usize,
+) -> Result<Option<Differences>> {
+    let shift = u32::try_from(gone.len()).unwrap_or(NONE);
+    let mut held = Held {
+        heads: Numbers::default(),
+        rows: Vec::new(),
+    };
+    let mut full = false;
+    let mut hold = |seen: Seen| {
+        full = held.rows.len() >= most;
+        held.push(seen);
+        !full
+    };
+    look(source, reading, telling, share, gone, &mut hold)?;
+    if full {
+        return Ok(None);
+    }
+    let mut came: Vec<Seen> = Vec::new();
+    let mut compare = |seen: Seen| {
+        full = came.len() >= most;
+        if !held.take(seen.who, seen.what) {
+            came.push(Seen {
+                piece: seen.piece.saturating_add(shift),
+                ..seen
+            });
+        }
+        !full
+    };
+    look(source, reading, telling, share, new, &mut compare)?;
+    if full {
+        return Ok(None);
+    }
+    Ok(Some(Differences {
+        gone: held.finish(),
+        new: came,
+    }))
+}
+
+/// What a commit changed, row by row.
+///
+/// # Errors
+///
+/// Invalid argument: `changes.key` when more than one row has the same key; Corrupt: `changes.row_id`.
+pub(super) fn compare(
+    source: &Source,
+    reading: &Arc<Reading>,
+    telling: &Telling,
+    share: Share,
+    stamp: Stamp,
+    (gone, new): (Vec<Piece>, Vec<Piece>),
+) -> Result<Compared> {
+    let pieces: Vec<Piece> = gone.iter().chain(&new).cloned().collect();
+    let most = share.halves().map_or(usize::MAX, |_| MOST_ROWS);
+    let found = differences(source, reading, telling, share, (gone, new), most);
+    let Some(found) = found.map_err(|error| error.at_version(stamp.version))? else {
+        return Ok(Compared::TooMany);
+    };
+    let mut left: Numbers<u32> = Numbers::default();
+    for seen in &found.gone {
+        *left.entry(seen.who).or_default() += 1;
+    }
+    let mut came: Numbers<u32> = Numbers::default();
+    for seen in &found.new {
+        *came.entry(seen.who).or_default() += 1;
+    }
+    for (who, count) in &came {
+        let gone = left.get(who).copied().unwrap_or_default();
+        if gone > 0 && (gone > 1 || *count > 1) {
+            return Err(twice(telling.way).at_version(stamp.version));
+        }
+    }
+    let mut labels = LabelledPieces::new(pieces);
+    for seen in &found.gone {
+        let change = if came.contains_key(&seen.who) {
+            ChangeType::UpdatePreimage
+        } else {
+            ChangeType::Delete
+        };
+        labels.push(seen.piece, seen.row, change, stamp);
+    }
+    for seen in &found.new {
+        let change = if left.contains_key(&seen.who) {
+            ChangeType::UpdatePostimage
+        } else {
+            ChangeType::Insert
+        };
+        labels.push(seen.piece, seen.row, change, stamp);
+    }
+    labels.finish().map(Compared::Pieces)
+}
+
+/// More than one row is the same.
+pub(super) fn twice(way: Way) -> Error {
+    if way == Way::Key {
+        let message = "rows that changed have the same key: which is which is not known, name more \
+                       columns";
+        return Error::invalid("changes.key", message);
+    }
+    let message = "rows that changed have the same row id: the log or a file is wrong, ask their \
+                   writer, or name the columns of a `key`";
+    Error::corrupt("changes.row_id", message)
+}
+
+/// Gathers what happened to single rows of pieces.
+pub(super) struct LabelledPieces {
+    pieces: Vec<(Piece, Vec<RowLabel>)>,
+}
+
+impl LabelledPieces {
+    pub(super) fn new(pieces: Vec<Piece>) -> Self {
+        let pieces = pieces.into_iter().map(|piece| (piece, Vec::new()));
+        Self {
+            pieces: pieces.collect(),
+        }
+    }
+
+    pub(super) fn push(&mut self, piece: u32, row: u64, change: ChangeType, stamp: Stamp) {
+        if let Some((_, labels)) = self.pieces.get_mut(piece as usize) {
+            labels.push(RowLabel { row, change, stamp });
+        }
+    }
+
+    /// The pieces in which a row changed, with these rows only.
+    pub(super) fn finish(self) -> Result<Vec<Piece>> {
+        let pieces = self.pieces.into_iter();
+        let changed = pieces.filter(|(_, labels)| !labels.is_empty());
+        changed
+            .map(|(piece, mut labels)| {
+                labels.sort_unstable_by_key(|label| label.row);
+                let rows = labels.iter().map(|label| label.row);
+                Ok(Piece {
+                    file: piece.file,
+                    rows: PieceRows::Only(Arc::new(DeletionVector::from_rows(rows)?)),
+                    labels: Labels::Each(Arc::new(labels)),
+                })
+            })
+            .collect()
+    }
+}

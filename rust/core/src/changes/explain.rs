@@ -1,0 +1,80 @@
+//! How each commit of a range is understood, and why.
+
+use super::derive::{Item, Way};
+use super::plan::{DerivedCommits, NetPlan};
+use super::{Changes, Net};
+use crate::error::Result;
+
+/// One commit of a range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// The version.
+    pub version: u64,
+    /// How its rows are known.
+    pub way: Way,
+    /// Why in this way.
+    pub reason: &'static str,
+    /// How many files are read for it.
+    pub files: u64,
+    /// Their sizes together, as the log tells them.
+    pub bytes: u64,
+}
+
+impl Changes {
+    /// How each commit is understood. Reads the log of the range, and no rows.
+    pub fn explain(&self) -> Result<Vec<Explained>> {
+        if self.net().is_none() {
+            let commits = DerivedCommits::new(self)?;
+            let explained = commits.map(|derived| {
+                let derived = derived?;
+                let version = derived.stamp.version;
+                Ok(explained(
+                    version,
+                    derived.way,
+                    derived.reason,
+                    &derived.work,
+                ))
+            });
+            return explained.collect();
+        }
+        let plan = NetPlan::new(self)?;
+        let commits = plan.commits.iter().map(|(stamp, item)| {
+            let (way, reason) = match item {
+                Item::Pieces(pieces) if pieces.is_empty() => (
+                    Way::Nothing,
+                    "no file was added or removed for the sake of its rows",
+                ),
+                Item::Pieces(_) | Item::Compare { .. } => {
+                    let reason = match (plan.way, plan.kind) {
+                        (Way::Rows, Net::MinDelta) => {
+                            "files were rewritten in the range, and nothing says which row is \
+                             which: equal rows cancel, an update shows as a delete and an insert; \
+                             row tracking or `key` would tell them"
+                        }
+                        _ => plan.reason,
+                    };
+                    (plan.way, reason)
+                }
+            };
+            explained(stamp.version, way, reason, item)
+        });
+        Ok(commits.collect())
+    }
+}
+
+fn explained(version: u64, way: Way, reason: &'static str, item: &Item) -> Explained {
+    // a file may be there twice: rows that left it, and rows that came back
+    let mut files: Vec<(&str, u64)> = item
+        .pieces()
+        .map(|piece| (piece.file.path.as_str(), piece.bytes()))
+        .collect();
+    files.sort_unstable();
+    files.dedup();
+    Explained {
+        version,
+        way,
+        reason,
+        files: files.len() as u64,
+        bytes: files.iter().map(|(_, bytes)| bytes).sum(),
+    }
+}

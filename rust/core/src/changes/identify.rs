@@ -1,0 +1,288 @@
+//! Rows of pieces as what they are compared by: where a row is, which row it is, what it holds.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Int64Type, UInt8Type, UInt32Type};
+use arrow_array::{
+    Array, ArrayRef, Decimal128Array, Int64Array, RecordBatch, UInt8Array, UInt32Array,
+};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+use super::definition::{Purpose, Reading};
+use super::derive::Way;
+use super::piece::{ChangeType, Labels, Piece};
+use super::read::{blame, change_types, open};
+use super::row_hash::hash_rows;
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::scan::data_file::{OpenFile, Unit};
+use crate::scan::rows::{Give, Look, OrderedRows, Work};
+
+/// A part of all rows, by the numbers that tell which row one is. Versions of one row are in one
+/// share, so that shares are compared one by one, anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Share {
+    /// Which one, of so many.
+    pub number: u64,
+    pub of: u64,
+}
+
+impl Share {
+    /// Every row.
+    pub(super) const ALL: Self = Self { number: 0, of: 1 };
+
+    /// Two shares that are this one together; `None` when it is as small as one may be.
+    pub(super) fn halves(self) -> Option<[Self; 2]> {
+        let of = self.of.checked_mul(2).filter(|of| *of <= 1 << 16)?;
+        let number = self.number;
+        Some([number, number + self.of].map(|number| Self { number, of }))
+    }
+
+    fn has(self, who: u128) -> bool {
+        self.of < 2 || who % u128::from(self.of) == u128::from(self.number)
+    }
+}
+
+/// How rows are told apart.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Telling {
+    pub way: Way,
+    /// Logical names of the key columns.
+    pub key: Vec<String>,
+    /// The same for all who share the work.
+    pub seed: u64,
+}
+
+/// A row that was looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// The number of its piece, and its position in the file.
+    pub piece: u32,
+    pub row: u64,
+    /// Which row it is.
+    pub who: u128,
+    /// What it holds: rows that are the same and hold the same were carried over.
+    pub what: u128,
+    /// What happened to it.
+    pub change: ChangeType,
+}
+
+/// Pieces to be looked at.
+pub(super) struct Identities {
+    source: Source,
+    reading: Arc<Reading>,
+    telling: Telling,
+    key: Vec<usize>,
+    share: Share,
+    pieces: Vec<Piece>,
+}
+
+/// Shows every row of the pieces that is in the share, in their order, for as long as `see` wants more.
+pub(super) fn look(
+    source: &Source,
+    reading: &Arc<Reading>,
+    telling: &Telling,
+    share: Share,
+    pieces: Vec<Piece>,
+    see: &mut dyn FnMut(Seen) -> bool,
+) -> Result<()> {
+    let work = Identities {
+        source: source.clone(),
+        reading: Arc::clone(reading),
+        key: reading.positions(&telling.key)?,
+        telling: telling.clone(),
+        share,
+        pieces,
+    };
+    for batch in OrderedRows::new(work, Look::default()) {
+        let batch = batch?;
+        let [piece, row, who, what, change] = batch.columns() else {
+            return Err(odd());
+        };
+        let pieces = piece.as_primitive_opt::<UInt32Type>().ok_or_else(odd)?;
+        let rows = row.as_primitive_opt::<Int64Type>().ok_or_else(odd)?;
+        let whos = who.as_primitive_opt::<Decimal128Type>().ok_or_else(odd)?;
+        let whats = what.as_primitive_opt::<Decimal128Type>().ok_or_else(odd)?;
+        let changes = change.as_primitive_opt::<UInt8Type>().ok_or_else(odd)?;
+        let both = whos.values().iter().zip(whats.values());
+        let places = pieces.values().iter().zip(rows.values());
+        for (((piece, row), (who, what)), change) in places.zip(both).zip(changes.values()) {
+            let more = see(Seen {
+                piece: *piece,
+                row: row.cast_unsigned(),
+                who: who.cast_unsigned(),
+                what: what.cast_unsigned(),
+                change: change_of(*change),
+            });
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn change_of(number: u8) -> ChangeType {
+    match number {
+        0 => ChangeType::Delete,
+        1 => ChangeType::UpdatePreimage,
+        2 => ChangeType::UpdatePostimage,
+        _ => ChangeType::Insert,
+    }
+}
+
+fn number_of(change: ChangeType) -> u8 {
+    match change {
+        ChangeType::Delete => 0,
+        ChangeType::UpdatePreimage => 1,
+        ChangeType::UpdatePostimage => 2,
+        ChangeType::Insert => 3,
+    }
+}
+
+impl Work for Identities {
+    type Unit = (usize, Arc<OpenFile>, Unit);
+
+    fn files(&self) -> usize {
+        self.pieces.len()
+    }
+
+    fn open(&self, number: usize) -> Result<Vec<Self::Unit>> {
+        let Some(piece) = self.pieces.get(number) else {
+            return Ok(Vec::new());
+        };
+        let typed = matches!(piece.labels, Labels::InFile(_));
+        let purpose = match self.telling.way {
+            Way::RowTracking => Purpose::RowIds,
+            Way::Files => Purpose::Positions,
+            _ => Purpose::Values { typed },
+        };
+        let Some(open) = open(&self.source, &self.reading, piece, purpose)? else {
+            return Ok(Vec::new());
+        };
+        let units = open.units().into_iter();
+        Ok(units
+            .map(|unit| (number, Arc::clone(&open), unit))
+            .collect())
+    }
+
+    fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_>) -> Result<()> {
+        let Some(piece) = self.pieces.get(number) else {
+            return Ok(());
+        };
+        let at = |error| blame(error, piece);
+        for batch in open.read(&*self.source.storage, &unit).map_err(at)? {
+            let batch = batch.map_err(at)?;
+            let seen = self.identities(number, piece, &batch).map_err(at)?;
+            if seen.num_rows() > 0 {
+                give(seen)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn passes_over(&self, _: usize, _: &Error) -> bool {
+        false
+    }
+}
+
+impl Identities {
+    fn identities(&self, number: usize, piece: &Piece, batch: &RecordBatch) -> Result<RecordBatch> {
+        let rows = batch.num_rows();
+        let seed = self.telling.seed;
+        let own = match self.telling.way {
+            Way::RowTracking | Way::Files => 0,
+            _ => self.reading.table().0.fields().len(),
+        };
+        let positions = long(batch.columns().get(own))?;
+        let columns = || batch.columns().iter().take(own);
+        let (who, what) = match self.telling.way {
+            Way::RowTracking => (
+                ids(batch.columns().get(1))?.map(spread).collect(),
+                ids(batch.columns().get(2))?.collect(),
+            ),
+            Way::Files => {
+                let path = self.source.resolver.resolve("", &piece.file.path)?;
+                let path = xxh3_128_with_seed(path.as_bytes(), seed);
+                let places = positions.values().iter();
+                let who = places.map(|row| spread(path ^ u128::from(row.cast_unsigned())));
+                (who.collect(), vec![0; rows])
+            }
+            Way::Key => {
+                let key = self.key.iter().filter_map(|at| batch.columns().get(*at));
+                (
+                    hash_rows(key, rows, seed)?,
+                    hash_rows(columns(), rows, seed)?,
+                )
+            }
+            _ => (hash_rows(columns(), rows, seed)?, vec![0; rows]),
+        };
+        let changes: Vec<u8> = match &piece.labels {
+            Labels::All(change, _) => vec![number_of(*change); rows],
+            _ => {
+                let types = change_types(batch.columns().get(own + 1))?;
+                types.into_iter().map(number_of).collect()
+            }
+        };
+        let kept: Vec<usize> = (0..rows)
+            .filter(|row| who.get(*row).is_some_and(|who| self.share.has(*who)))
+            .collect();
+        let pick = |values: &[u128]| -> ArrayRef {
+            let picked = kept.iter().filter_map(|row| values.get(*row));
+            Arc::new(Decimal128Array::from_iter_values(
+                picked.map(|value| value.cast_signed()),
+            ))
+        };
+        let piece = u32::try_from(number).unwrap_or(u32::MAX);
+        let places = kept.iter().filter_map(|row| positions.values().get(*row));
+        let changes = kept.iter().filter_map(|row| changes.get(*row));
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(UInt32Array::from_value(piece, kept.len())),
+            Arc::new(Int64Array::from_iter_values(places.copied())),
+            pick(&who),
+            pick(&what),
+            Arc::new(UInt8Array::from_iter_values(changes.copied())),
+        ];
+        let fields: Vec<Field> = ["piece", "row", "who", "what", "change"]
+            .into_iter()
+            .zip(&columns)
+            .map(|(name, column)| Field::new(name, column.data_type().clone(), false))
+            .collect();
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+            .map_err(|cause: ArrowError| odd().because(cause))
+    }
+}
+
+fn long(column: Option<&ArrayRef>) -> Result<&Int64Array> {
+    let column = column.filter(|column| *column.data_type() == DataType::Int64);
+    column
+        .and_then(|column| column.as_primitive_opt::<Int64Type>())
+        .ok_or_else(odd)
+}
+
+/// Row ids and commit versions; a row without one breaks what the table promises.
+fn ids(column: Option<&ArrayRef>) -> Result<impl Iterator<Item = u128>> {
+    let ids = long(column)?;
+    if ids.null_count() > 0 {
+        let message = "the table tracks rows, and a row has no id: ask the writer of the file, or \
+                       name the columns of a `key`";
+        return Err(Error::corrupt("changes.row_id", message));
+    }
+    let ids = ids.values().iter();
+    Ok(ids.map(|id| u128::from(id.cast_unsigned())))
+}
+
+/// Neighbours far from each other; no two numbers become one.
+fn spread(number: u128) -> u128 {
+    number.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
+}
+
+fn odd() -> Error {
+    Error::corrupt(
+        "log.columns",
+        "the columns that rows are compared by are missing",
+    )
+}

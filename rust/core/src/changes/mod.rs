@@ -1,0 +1,141 @@
+//! What happened to the rows of a table between two versions, as rows.
+//!
+//! A range of commits is told by [`range`]; [`commits`] reads them, [`derive`] says of each which rows
+//! of which files left and came, [`read`] gives those rows. Where files were rewritten, [`compare`]
+//! tells rows that changed from rows that were carried over; [`net`] follows rows through all of the
+//! commits. Full changes stream: commits and rows are
+//! read as they are pulled. Everything is planned in plain values, so that other processes may read.
+//!
+//! Protocol: "Add CDC File", "Change Data Files", "Row Tracking", "Deletion Vectors".
+
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+
+use crate::error::Result;
+use crate::expr::Predicate;
+use crate::replay::Source;
+
+mod commits;
+mod compare;
+mod definition;
+mod derive;
+mod epoch;
+mod explain;
+mod identify;
+mod net;
+mod piece;
+mod plan;
+mod range;
+mod read;
+mod row_hash;
+mod schema;
+mod split;
+mod stream;
+
+pub use derive::Way;
+pub use explain::Explained;
+pub use net::Net;
+pub use piece::ChangeType;
+pub use range::Edge;
+pub use split::Split;
+pub use stream::ChangeRows;
+
+use definition::{Definition, Reading};
+use plan::Teller;
+use range::Range;
+
+/// Which of the four kinds of changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// Every change of every commit.
+    #[default]
+    Full,
+    /// What they come to in the end.
+    Net(Net),
+}
+
+/// Which changes, and how they are shown.
+#[derive(Clone, Debug, Default)]
+pub struct ChangeOptions {
+    /// Which kind of changes.
+    pub kind: Kind,
+    /// Logical names of the table's columns in the order wanted; `None` for all.
+    pub columns: Option<Vec<String>>,
+    /// Which of the changed rows; `None` for all.
+    pub filter: Option<Predicate>,
+    /// Columns that tell rows apart, where the table itself does not.
+    pub key: Vec<String>,
+    /// Refuse versions at which the change data feed was off, as the reference does.
+    pub require_feed: bool,
+    /// A range that lies behind the newest version is empty rather than an error.
+    pub allow_out_of_range: bool,
+}
+
+/// The changes of a range of versions; the log of the range is not read yet. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Changes {
+    source: Source,
+    range: Range,
+    definition: Definition,
+    reading: Arc<Reading>,
+    teller: Teller,
+    options: ChangeOptions,
+}
+
+impl Changes {
+    /// What happened from `start` to `end`, both included; `None` is the newest version.
+    ///
+    /// # Errors
+    ///
+    /// Those of the range (`changes.range`, `changes.start`, `version.timestamp`,
+    /// `version.not_found`), of the columns and of the filter.
+    pub fn new(
+        source: &Source,
+        start: Edge,
+        end: Option<Edge>,
+        strict: bool,
+        options: ChangeOptions,
+    ) -> Result<Self> {
+        let range = range::resolve(source, start, end, strict, options.allow_out_of_range)?;
+        let definition = Definition::new(
+            &range.end,
+            range.start.as_ref(),
+            options.columns.clone(),
+            options.filter.as_ref(),
+        );
+        let reading = Arc::new(definition.reading()?);
+        reading.positions(&options.key)?;
+        Ok(Self {
+            source: source.clone(),
+            teller: Teller::new(&options.key),
+            reading,
+            definition,
+            range,
+            options,
+        })
+    }
+
+    /// The schema of the rows.
+    pub fn schema(&self) -> SchemaRef {
+        self.reading.schema()
+    }
+
+    /// First and last version; `None` where the range has no commit.
+    pub fn versions(&self) -> Option<(u64, u64)> {
+        self.range.versions
+    }
+
+    /// The rows: commits in their order, in each the rows that left before those that came. Net
+    /// changes come in the order of the files that hold them.
+    pub fn rows(&self) -> Result<ChangeRows> {
+        ChangeRows::of_changes(self)
+    }
+
+    fn net(&self) -> Option<Net> {
+        match self.options.kind {
+            Kind::Full => None,
+            Kind::Net(net) => Some(net),
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! What a range of commits comes to in the end: one fate for each row.
+//!
+//! All commits are read as numbers, oldest first: which row, where its values are. What is held is
+//! about 100 bytes for each row that changed; where there are too many, the work is cut in halves by
+//! the numbers. The values themselves are read at the end, only those that are shown.
+
+use std::sync::Arc;
+
+use super::commits::Stamp;
+use super::compare::{Compared, LabelledPieces, MOST_ROWS, Numbers, differences, twice};
+use super::definition::Reading;
+use super::derive::{Item, Way};
+use super::identify::{Seen, Share, Telling, look};
+use super::piece::{ChangeType, Labels, Piece, PieceRows};
+use crate::codec::deletion_vector::DeletionVector;
+use crate::error::Result;
+use crate::replay::Source;
+
+/// Which fates are shown, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Net {
+    /// What differs between the states at both ends.
+    MinDelta,
+    /// Rows that were inserted or updated and are still there, as they are; with rows that are gone.
+    Upsert {
+        /// Rows that were there before and are gone, too.
+        deleted: bool,
+    },
+    /// Rows that were inserted, as they are; with those that are gone again.
+    AppendOnly {
+        /// Inserted rows that are gone again, too.
+        deleted: bool,
+    },
+}
+
+/// Where the values of a row are.
+#[derive(Clone, Copy)]
+struct Place {
+    piece: u32,
+    stamp: u32,
+    row: u64,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// One row from before the range to its end; of rows that only their values tell, all that are equal.
+#[derive(Clone, Copy)]
+struct Fate {
+    /// What it was before: a chain of places.
+    before: u32,
+    /// What it is now.
+    now: u32,
+    /// What it was last, where it came in the range and is gone.
+    ghost: u32,
+    /// When it was changed last.
+    stamp: u32,
+}
+
+/// Follows rows through commits.
+struct Fates {
+    way: Way,
+    fates: Numbers<Fate>,
+    places: Vec<(Place, u32)>,
+}
+
+impl Fates {
+    fn push(&mut self, seen: &Seen, base: u32, stamp: u32, next: u32) -> u32 {
+        let place = Place {
+            piece: seen.piece.saturating_add(base),
+            stamp,
+            row: seen.row,
+        };
+        self.places.push((place, next));
+        u32::try_from(self.places.len() - 1).unwrap_or(NONE)
+    }
+
+    fn next(&self, at: u32) -> u32 {
+        self.places.get(at as usize).map_or(NONE, |(_, next)| *next)
+    }
+
+    fn fate(&self, who: u128, stamp: u32) -> Fate {
+        let fate = self.fates.get(&who).copied().unwrap_or(Fate {
+            before: NONE,
+            now: NONE,
+            ghost: NONE,
+            stamp,
+        });
+        Fate { stamp, ..fate }
+    }
+
+    /// A row left.
+    fn gone(&mut self, seen: &Seen, base: u32, stamp: u32) -> Result<()> {
+        let mut fate = self.fate(seen.who, stamp);
+        if fate.now != NONE {
+            if fate.before == NONE {
+                fate.ghost = fate.now;
+            }
+            fate.now = self.next(fate.now);
+        } else {
+            if self.way != Way::Rows && (fate.before != NONE || fate.ghost != NONE) {
+                return Err(twice(self.way));
+            }
+            fate.before = self.push(seen, base, stamp, fate.before);
+        }
+        self.fates.insert(seen.who, fate);
+        Ok(())
+    }
+
+    /// A row came.
+    fn new(&mut self, seen: &Seen, base: u32, stamp: u32) -> Result<()> {
+        let mut fate = self.fate(seen.who, stamp);
+        if self.way == Way::Rows && fate.before != NONE {
+            // an equal row left before
+            fate.before = self.next(fate.before);
+        } else {
+            if self.way != Way::Rows && fate.now != NONE {
+                return Err(twice(self.way));
+            }
+            fate.now = self.push(seen, base, stamp, fate.now);
+        }
+        self.fates.insert(seen.who, fate);
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        self.places.len()
+    }
+}
+
+/// What a range comes to, for one share of the rows.
+pub(super) fn net(
+    source: &Source,
+    reading: &Arc<Reading>,
+    telling: &Telling,
+    share: Share,
+    kind: Net,
+    commits: &[(Stamp, Item)],
+) -> Result<Compared> {
+    let mut fates = Fates {
+        way: telling.way,
+        fates: Numbers::default(),
+        places: Vec::new(),
+    };
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut run: Vec<Piece> = Vec::new();
+    let mut stamps: Vec<Stamp> = Vec::new();
+    let follow = |fates: &mut Fates, run: Vec<Piece>, base: usize, stamps: &[Stamp]| {
+        follow_pieces(source, reading, telling, share, fates, run, base, stamps)
+    };
+    for (stamp, item) in commits {
+        match item {
+            // commits that need no comparison are read side by side
+            Item::Pieces(more) => run.extend(more.iter().cloned()),
+            Item::Compare { gone, new, .. } => {
+                let base = pieces.len();
+                let whole = std::mem::take(&mut run);
+                pieces.extend(whole.iter().cloned());
+                if !follow(&mut fates, whole, base, &stamps)? {
+                    return Ok(Compared::TooMany);
+                }
+                let base = u32::try_from(pieces.len()).unwrap_or(NONE);
+                pieces.extend(gone.iter().chain(new).cloned());
+                let sides = (gone.clone(), new.clone());
+                let most = share.halves().map_or(usize::MAX, |_| MOST_ROWS);
+                let found = differences(source, reading, telling, share, sides, most);
+                let at = |error: crate::error::Error| error.at_version(stamp.version);
+                let Some(found) = found.map_err(at)? else {
+                    return Ok(Compared::TooMany);
+                };
+                let number = u32::try_from(stamps.len()).unwrap_or(NONE);
+                for seen in &found.gone {
+                    fates.gone(seen, base, number).map_err(at)?;
+                }
+                for seen in &found.new {
+                    fates.new(seen, base, number).map_err(at)?;
+                }
+            }
+        }
+        stamps.push(*stamp);
+        if fates.len() > MOST_ROWS && share.halves().is_some() {
+            return Ok(Compared::TooMany);
+        }
+    }
+    let base = pieces.len();
+    pieces.extend(run.iter().cloned());
+    if !follow(&mut fates, run, base, &stamps)? {
+        return Ok(Compared::TooMany);
+    }
+    if kind == Net::MinDelta && telling.way != Way::Rows {
+        drop_unchanged(source, reading, &mut fates, &pieces)?;
+    }
+    shown(&fates, kind, pieces, &stamps).map(Compared::Pieces)
+}
+
+/// Follows the rows of pieces that say of themselves what happened; false when there are too many.
+#[allow(clippy::too_many_arguments, reason = "one step of the loop above")]
+fn follow_pieces(
+    source: &Source,
+    reading: &Arc<Reading>,
+    telling: &Telling,
+    share: Share,
+    fates: &mut Fates,
+    run: Vec<Piece>,
+    base: usize,
+    stamps: &[Stamp],
+) -> Result<bool> {
+    let versions: Vec<u64> = run
+        .iter()
+        .map(|piece| piece.version().unwrap_or_default())
+        .collect();
+    let numbers: Vec<u32> = versions
+        .iter()
+        .map(|version| {
+            let at = stamps.partition_point(|stamp| stamp.version < *version);
+            u32::try_from(at).unwrap_or(NONE)
+        })
+        .collect();
+    let base = u32::try_from(base).unwrap_or(NONE);
+    let mut failed = None;
+    let mut full = false;
+    // of one commit, what left is followed before what came
+    let mut came: Vec<Seen> = Vec::new();
+    let mut current = NONE;
+    let mut see = |seen: Seen| {
+        let number = numbers.get(seen.piece as usize).copied().unwrap_or(NONE);
+        let mut step = || {
+            if number != current {
+                flush(fates, &mut came, base, current)?;
+                current = number;
+            }
+            match seen.change {
+                ChangeType::Delete | ChangeType::UpdatePreimage => fates.gone(&seen, base, number),
+                ChangeType::Insert | ChangeType::UpdatePostimage => {
+                    came.push(seen);
+                    Ok(())
+                }
+            }
+        };
+        if let Err(error) = step() {
+            let version = versions.get(seen.piece as usize).copied();
+            failed = Some(error.at_version(version.unwrap_or_default()));
+        }
+        full = fates.len() + came.len() > MOST_ROWS && share.halves().is_some();
+        failed.is_none() && !full
+    };
+    look(source, reading, telling, share, run, &mut see)?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if !full {
+        flush(fates, &mut came, base, current)?;
+    }
+    Ok(!full)
+}
+
+fn flush(fates: &mut Fates, came: &mut Vec<Seen>, base: u32, number: u32) -> Result<()> {
+    for seen in came.drain(..) {
+        fates.new(&seen, base, number)?;
+    }
+    Ok(())
+}
+
+/// Forgets rows that hold at the end what they held before.
+fn drop_unchanged(
+    source: &Source,
+    reading: &Arc<Reading>,
+    fates: &mut Fates,
+    pieces: &[Piece],
+) -> Result<()> {
+    let both = |fate: &&Fate| fate.before != NONE && fate.now != NONE;
+    let mut rows: Vec<(u32, u64)> = Vec::new();
+    for fate in fates.fates.values().filter(both) {
+        for at in [fate.before, fate.now] {
+            if let Some((place, _)) = fates.places.get(at as usize) {
+                rows.push((place.piece, place.row));
+            }
+        }
+    }
+    if rows.is_empty() {
+        return Ok(());
+    }
+    rows.sort_unstable();
+    rows.dedup();
+    let mut wanted: Vec<(u32, Piece)> = Vec::new();
+    for chunk in rows.chunk_by(|one, other| one.0 == other.0) {
+        let Some((number, _)) = chunk.first() else {
+            continue;
+        };
+        let Some(piece) = pieces.get(*number as usize) else {
+            continue;
+        };
+        let only = DeletionVector::from_rows(chunk.iter().map(|(_, row)| *row))?;
+        let stamp = Stamp {
+            version: piece.version().unwrap_or_default(),
+            timestamp: 0,
+        };
+        let piece = Piece {
+            file: piece.file.clone(),
+            rows: PieceRows::Only(Arc::new(only)),
+            labels: Labels::All(ChangeType::Delete, stamp),
+        };
+        wanted.push((*number, piece));
+    }
+    let by_values = Telling {
+        way: Way::Rows,
+        key: Vec::new(),
+        seed: 0x5EED,
+    };
+    let numbers: Vec<u32> = wanted.iter().map(|(number, _)| *number).collect();
+    let mut values: std::collections::HashMap<(u32, u64), u128> =
+        std::collections::HashMap::with_capacity(rows.len());
+    let wanted = wanted.into_iter().map(|(_, piece)| piece).collect();
+    look(
+        source,
+        reading,
+        &by_values,
+        Share::ALL,
+        wanted,
+        &mut |seen| {
+            let piece = numbers.get(seen.piece as usize).copied().unwrap_or(NONE);
+            values.insert((piece, seen.row), seen.who);
+            true
+        },
+    )?;
+    let places = &fates.places;
+    let value = |at: u32| {
+        let (place, _) = places.get(at as usize)?;
+        values.get(&(place.piece, place.row))
+    };
+    fates.fates.retain(|_, fate| {
+        fate.before == NONE || fate.now == NONE || value(fate.before) != value(fate.now)
+    });
+    Ok(())
+}
+
+/// The rows that are shown, at their places.
+fn shown(fates: &Fates, kind: Net, pieces: Vec<Piece>, stamps: &[Stamp]) -> Result<Vec<Piece>> {
+    let mut labels = LabelledPieces::new(pieces);
+    let mut show = |mut at: u32, change: ChangeType, stamp: Option<u32>| {
+        while let Some((place, next)) = fates.places.get(at as usize) {
+            let number = stamp.unwrap_or(place.stamp);
+            if let Some(stamp) = stamps.get(number as usize) {
+                labels.push(place.piece, place.row, change, *stamp);
+            }
+            at = *next;
+        }
+    };
+    for fate in fates.fates.values() {
+        let known = fate.before != NONE;
+        let stamp = Some(fate.stamp);
+        match kind {
+            Net::MinDelta => {
+                let updated = known && fate.now != NONE;
+                let (left, came) = if updated {
+                    (ChangeType::UpdatePreimage, ChangeType::UpdatePostimage)
+                } else {
+                    (ChangeType::Delete, ChangeType::Insert)
+                };
+                show(fate.before, left, stamp);
+                show(fate.now, came, stamp);
+            }
+            Net::Upsert { deleted } => {
+                let came = if known {
+                    ChangeType::UpdatePostimage
+                } else {
+                    ChangeType::Insert
+                };
+                show(fate.now, came, stamp);
+                if deleted && fate.now == NONE {
+                    show(fate.before, ChangeType::Delete, stamp);
+                }
+            }
+            Net::AppendOnly { .. } if known => {}
+            Net::AppendOnly { deleted } => {
+                show(fate.now, ChangeType::Insert, stamp);
+                if deleted && fate.now == NONE && fate.ghost != NONE {
+                    // only the last image, which may be linked to none
+                    show(fate.ghost, ChangeType::Insert, None);
+                }
+            }
+        }
+    }
+    labels.finish()
+}

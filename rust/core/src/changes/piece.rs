@@ -1,0 +1,144 @@
+//! Some rows of one file, and what happened to them.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::commits::Stamp;
+use crate::codec::deletion_vector::DeletionVector;
+use crate::error::Result;
+use crate::scan::ScanFile;
+use crate::scan::data_file::DataFile;
+use crate::scan::deletion_vectors::load;
+use crate::spec::DeletionVectorDescriptor;
+use crate::storage::{PathResolver, Storage};
+
+/// What happened to a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeType {
+    /// It is gone.
+    Delete,
+    /// What it was before it got other values.
+    UpdatePreimage,
+    /// What it is since it got other values.
+    UpdatePostimage,
+    /// It is new.
+    Insert,
+}
+
+impl ChangeType {
+    /// Its name in `_change_type`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Delete => "delete",
+            Self::UpdatePreimage => "update_preimage",
+            Self::UpdatePostimage => "update_postimage",
+            Self::Insert => "insert",
+        }
+    }
+}
+
+/// Which rows of a file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum PieceRows {
+    /// Those that its deletion vector leaves.
+    Live,
+    /// Those that are in one vector, and not in the other.
+    Between {
+        of: DeletionVectorDescriptor,
+        but: Option<DeletionVectorDescriptor>,
+    },
+    /// These; never in a split.
+    #[serde(skip)]
+    Only(Arc<DeletionVector>),
+}
+
+/// What happened to one row, in which of the commits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowLabel {
+    /// The position of the row in its file.
+    pub row: u64,
+    pub change: ChangeType,
+    pub stamp: Stamp,
+}
+
+/// What happened to the rows of a piece.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Labels {
+    /// The same to all.
+    All(ChangeType, Stamp),
+    /// The file says it of each row.
+    InFile(Stamp),
+    /// To each row its own, ascending; never in a split.
+    #[serde(skip)]
+    Each(Arc<Vec<RowLabel>>),
+}
+
+/// Rows of one file that were changed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Piece {
+    pub file: ScanFile,
+    pub rows: PieceRows,
+    pub labels: Labels,
+}
+
+impl Piece {
+    /// The rows that a file's own vector leaves.
+    pub(super) fn live(file: ScanFile, change: ChangeType, stamp: Stamp) -> Self {
+        Self {
+            file,
+            rows: PieceRows::Live,
+            labels: Labels::All(change, stamp),
+        }
+    }
+
+    /// The version in which the changes were made, for messages.
+    pub(super) fn version(&self) -> Option<u64> {
+        match &self.labels {
+            Labels::All(_, stamp) | Labels::InFile(stamp) => Some(stamp.version),
+            Labels::Each(labels) => labels.first().map(|label| label.stamp.version),
+        }
+    }
+
+    /// Bytes that are read for it, at most.
+    pub(super) fn bytes(&self) -> u64 {
+        u64::try_from(self.file.size).unwrap_or_default()
+    }
+
+    /// The file with the rows that are wanted; loads deletion vectors. `None` when no row is.
+    pub(super) fn data_file(
+        &self,
+        storage: &dyn Storage,
+        resolver: &PathResolver,
+    ) -> Result<Option<DataFile>> {
+        let vector = |descriptor: &DeletionVectorDescriptor| {
+            let descriptors = std::slice::from_ref(descriptor);
+            let mut loaded = load(storage, resolver, descriptors).into_iter();
+            loaded.next().transpose()
+        };
+        let optional = |descriptor: &Option<DeletionVectorDescriptor>| {
+            let loaded = descriptor.as_ref().map(vector).transpose()?;
+            Ok(loaded.flatten())
+        };
+        let only = match &self.rows {
+            PieceRows::Live => {
+                let gone = optional(&self.file.deletion_vector)?;
+                return self.file.data_file(resolver, gone).map(Some);
+            }
+            PieceRows::Between { of, but } => match (vector(of)?, optional(but)?) {
+                (Some(of), Some(but)) => Some(Arc::new(of.difference(&but))),
+                (of, _) => of,
+            },
+            PieceRows::Only(rows) => Some(Arc::clone(rows)),
+        };
+        let Some(only) = only.filter(|only| !only.is_empty()) else {
+            return Ok(None);
+        };
+        let file = self.file.data_file(resolver, None)?;
+        Ok(Some(DataFile {
+            only: Some(only),
+            ..file
+        }))
+    }
+}

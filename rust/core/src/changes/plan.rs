@@ -1,0 +1,246 @@
+//! The work of a range: commit by commit for every change, or as one whole for the net of them.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::commits::{Commit, Commits, Stamp};
+use super::definition::Reading;
+use super::derive::{Derived, Item, Way, derive, derive_net, sides};
+use super::epoch::{Epochs, Facts};
+use super::identify::{Share, Telling};
+use super::net::Net;
+use super::piece::Piece;
+use super::{ChangeOptions, Changes};
+use crate::error::{Error, Result};
+use crate::replay::Source;
+
+/// A step towards changed rows.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Task {
+    /// Rows that are changed as they stand.
+    Pieces(Vec<Piece>),
+    /// Rows of one commit that must be compared; some of them.
+    Compare(#[serde(with = "shared")] Arc<Item>, Share),
+    /// Rows of all commits that must be followed; some of them.
+    Net(#[serde(with = "shared")] Arc<NetPlan>, Share),
+}
+
+/// What is shared in memory is written out where it stands.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<T: Serialize, S: Serializer>(
+        value: &Arc<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        T::serialize(value, serializer)
+    }
+
+    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<T>, D::Error> {
+        T::deserialize(deserializer).map(Arc::new)
+    }
+}
+
+impl Task {
+    pub(super) fn of(item: Item) -> Self {
+        match item {
+            Item::Pieces(pieces) => Self::Pieces(pieces),
+            compare => Self::Compare(Arc::new(compare), Share::ALL),
+        }
+    }
+}
+
+/// What rows are told by, whatever the way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Teller {
+    key: Vec<String>,
+    seed: u64,
+}
+
+impl Teller {
+    pub(super) fn new(key: &[String]) -> Self {
+        Self {
+            key: key.to_vec(),
+            seed: RandomState::new().hash_one(0),
+        }
+    }
+
+    pub(super) fn by(&self, way: Way) -> Telling {
+        Telling {
+            way,
+            key: self.key.clone(),
+            seed: self.seed,
+        }
+    }
+}
+
+/// The commits of a range with what held for them, oldest first.
+struct FactualCommits {
+    reading: Arc<Reading>,
+    options: ChangeOptions,
+    /// `None` for an empty range, and behind the end.
+    log: Option<(Commits, Epochs)>,
+}
+
+impl FactualCommits {
+    fn new(changes: &Changes) -> Result<Self> {
+        let log = match (changes.range.versions, &changes.range.start) {
+            (Some((first, last)), Some(start)) => Some((
+                Commits::new(&changes.source.storage, first, last)?,
+                Epochs::new(start, &changes.reading)?,
+            )),
+            _ => None,
+        };
+        Ok(Self {
+            reading: Arc::clone(&changes.reading),
+            options: changes.options.clone(),
+            log,
+        })
+    }
+}
+
+impl Iterator for FactualCommits {
+    type Item = Result<(Commit, Facts)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (commits, epochs) = self.log.as_mut()?;
+        let next = commits.next().map(|commit| {
+            let commit = commit?;
+            let facts = epochs.step(&commit, &self.reading)?;
+            if self.options.require_feed && !facts.feed {
+                return Err(feed_disabled(commit.stamp.version));
+            }
+            Ok((commit, facts))
+        });
+        if !matches!(next, Some(Ok(_))) {
+            self.log = None;
+        }
+        next
+    }
+}
+
+fn feed_disabled(version: u64) -> Error {
+    let message = "the change data feed was off at this version, so that its writers recorded no \
+                   changes: ask for versions at which `delta.enableChangeDataFeed` was true, or let \
+                   the changes be derived from the files";
+    Error::unsupported("changes.feed_disabled", message).at_version(version)
+}
+
+/// What each commit of a range did, oldest first.
+pub(super) struct DerivedCommits {
+    source: Source,
+    commits: FactualCommits,
+}
+
+impl DerivedCommits {
+    pub(super) fn new(changes: &Changes) -> Result<Self> {
+        Ok(Self {
+            source: changes.source.clone(),
+            commits: FactualCommits::new(changes)?,
+        })
+    }
+}
+
+impl Iterator for DerivedCommits {
+    type Item = Result<Derived>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.commits.next()?;
+        let has_key = !self.commits.options.key.is_empty();
+        let keys = &self.source.keys;
+        let derived = next.and_then(|(commit, facts)| derive(&commit, facts, keys, has_key));
+        if derived.is_err() {
+            self.commits.log = None;
+        }
+        Some(derived)
+    }
+}
+
+/// What the net of a range takes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct NetPlan {
+    pub kind: Net,
+    /// The same for all commits: a row must be known from one to the next.
+    pub way: Way,
+    #[serde(skip)]
+    pub reason: &'static str,
+    /// What each commit did, oldest first.
+    pub commits: Vec<(Stamp, Item)>,
+}
+
+impl NetPlan {
+    /// Reads the commits of the range.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `changes.identity` where the kind needs to know which row is which.
+    pub(super) fn new(changes: &Changes) -> Result<Self> {
+        let kind = changes.net().unwrap_or(Net::MinDelta);
+        let commits = FactualCommits::new(changes)?.collect::<Result<Vec<_>>>()?;
+        let keys = &changes.source.keys;
+        let has_key = !changes.options.key.is_empty();
+        let (way, reason) = common_way(&commits, changes, has_key)?;
+        if way == Way::Rows && kind != Net::MinDelta {
+            let message = format!(
+                "{reason}: this kind of changes needs to know; have the table track rows \
+                 (`delta.enableRowTracking`), or name the columns of a `key`"
+            );
+            return Err(Error::invalid("changes.identity", message));
+        }
+        let net = |(commit, facts): &(Commit, Facts)| {
+            derive_net(commit, *facts, keys, way).map(|item| (commit.stamp, item))
+        };
+        Ok(Self {
+            kind,
+            way,
+            reason,
+            commits: commits.iter().map(net).collect::<Result<_>>()?,
+        })
+    }
+}
+
+/// The best way to know rows in all of the commits.
+fn common_way(
+    commits: &[(Commit, Facts)],
+    changes: &Changes,
+    has_key: bool,
+) -> Result<(Way, &'static str)> {
+    let (mut tracked, mut in_place) = (true, true);
+    for (commit, facts) in commits {
+        in_place &= !commit.moved;
+        if commit.info.no_op_merge {
+            continue;
+        }
+        let sides = sides(commit, *facts, &changes.source.keys)?;
+        if sides.gone.is_empty() && sides.new.is_empty() {
+            continue;
+        }
+        let kept = commit.info.row_ids_preserved != Some(false) || !sides.rewrites();
+        tracked &= facts.row_tracking && sides.row_ids && kept;
+        in_place &= !sides.rewrites();
+    }
+    Ok(if tracked {
+        (
+            Way::RowTracking,
+            "rows have ids in every commit of the range",
+        )
+    } else if has_key {
+        (Way::Key, "rows are told by the key columns")
+    } else if in_place {
+        (
+            Way::Files,
+            "no file was rewritten in the range: a row is told by its place in its file",
+        )
+    } else {
+        (
+            Way::Rows,
+            "files were rewritten in the range, and nothing says which row is which",
+        )
+    })
+}

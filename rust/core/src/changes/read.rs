@@ -1,0 +1,220 @@
+//! Pieces of files into rows that say what happened to them.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{
+    Array, ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+};
+use arrow_schema::ArrowError;
+use arrow_select::filter::filter_record_batch;
+
+use super::commits::Stamp;
+use super::definition::{Purpose, Reading};
+use super::piece::{ChangeType, Labels, Piece, RowLabel};
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::scan::data_file::{OpenFile, Unit};
+use crate::scan::rows::{Give, Look, OrderedRows, Work};
+
+/// Pieces to be read as rows.
+pub(super) struct ChangedRows {
+    source: Source,
+    reading: Arc<Reading>,
+    pieces: Vec<Piece>,
+}
+
+/// The rows of these pieces, in their order.
+pub(super) fn changed_rows(
+    source: &Source,
+    reading: &Arc<Reading>,
+    pieces: Vec<Piece>,
+) -> OrderedRows<ChangedRows> {
+    let work = ChangedRows {
+        source: source.clone(),
+        reading: Arc::clone(reading),
+        pieces,
+    };
+    OrderedRows::new(work, Look::default())
+}
+
+/// Opens a piece for a purpose; `None` when it has no row.
+pub(super) fn open(
+    source: &Source,
+    reading: &Reading,
+    piece: &Piece,
+    purpose: Purpose,
+) -> Result<Option<Arc<OpenFile>>> {
+    let storage = &*source.storage;
+    let opened = || {
+        let Some(file) = piece.data_file(storage, &source.resolver)? else {
+            return Ok(None);
+        };
+        let plan = reading.plan(&piece.file, purpose)?;
+        plan.open_file(storage, &file).map(Arc::new).map(Some)
+    };
+    opened().map_err(|error| blame(error, piece))
+}
+
+/// Names file and version.
+pub(super) fn blame(error: Error, piece: &Piece) -> Error {
+    let error = error.at_path(piece.file.path.clone());
+    match piece.version() {
+        Some(version) => error.at_version(version),
+        None => error,
+    }
+}
+
+impl Work for ChangedRows {
+    type Unit = (usize, Arc<OpenFile>, Unit);
+
+    fn files(&self) -> usize {
+        self.pieces.len()
+    }
+
+    fn open(&self, number: usize) -> Result<Vec<Self::Unit>> {
+        let Some(piece) = self.pieces.get(number) else {
+            return Ok(Vec::new());
+        };
+        let purpose = Purpose::Rows {
+            numbered: matches!(piece.labels, Labels::Each(_)),
+            typed: matches!(piece.labels, Labels::InFile(_)),
+        };
+        let Some(open) = open(&self.source, &self.reading, piece, purpose)? else {
+            return Ok(Vec::new());
+        };
+        let units = open.units().into_iter();
+        Ok(units
+            .map(|unit| (number, Arc::clone(&open), unit))
+            .collect())
+    }
+
+    fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_>) -> Result<()> {
+        let Some(piece) = self.pieces.get(number) else {
+            return Ok(());
+        };
+        let batches = open
+            .read(&*self.source.storage, &unit)
+            .map_err(|error| blame(error, piece))?;
+        for batch in batches {
+            let batch = batch.map_err(|error| blame(error, piece))?;
+            let labelled = labelled(&self.reading, &piece.labels, &batch);
+            let labelled = labelled.map_err(|error| blame(error, piece))?;
+            if labelled.num_rows() > 0 {
+                give(labelled)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn passes_over(&self, _: usize, _: &Error) -> bool {
+        false
+    }
+}
+
+/// The rows with what happened to them, filtered by that.
+fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<RecordBatch> {
+    let own = reading.all().fields().len() - 3;
+    let rows = batch.num_rows();
+    // the position, or the type, that was asked for besides
+    let beside = batch.columns().get(own);
+    let mut columns: Vec<ArrayRef> = batch.columns().iter().take(own).cloned().collect();
+    match labels {
+        Labels::All(change, stamp) => {
+            columns.push(Arc::new(StringArray::new_repeated(change.name(), rows)));
+            columns.extend(stamps(std::iter::repeat_n(stamp, rows)));
+        }
+        Labels::InFile(stamp) => {
+            columns.push(types_in_file(beside)?);
+            columns.extend(stamps(std::iter::repeat_n(stamp, rows)));
+        }
+        Labels::Each(labels) => {
+            let found = labels_of(labels, beside)?;
+            let types = found.iter().map(|label| label.change.name());
+            columns.push(Arc::new(StringArray::from_iter_values(types)));
+            columns.extend(stamps(found.iter().map(|label| &label.stamp)));
+        }
+    }
+    let odd = |cause: ArrowError| {
+        Error::corrupt("log.columns", "the columns of changed rows do not fit").because(cause)
+    };
+    let all = RecordBatch::try_new(Arc::clone(reading.all()), columns).map_err(odd)?;
+    let left = match reading.late() {
+        None => all,
+        Some(filter) => {
+            let answers = filter.evaluate(&all)?;
+            filter_record_batch(&all, &answers).map_err(odd)?
+        }
+    };
+    let given = reading.given();
+    if given == own {
+        return Ok(left);
+    }
+    let columns: Vec<usize> = (0..given).chain(own..own + 3).collect();
+    left.project(&columns).map_err(odd)
+}
+
+fn stamps<'a>(stamps: impl Iterator<Item = &'a Stamp> + Clone) -> [ArrayRef; 2] {
+    let versions = stamps
+        .clone()
+        .map(|stamp| i64::try_from(stamp.version).unwrap_or(i64::MAX));
+    let times = stamps.map(|stamp| stamp.timestamp.saturating_mul(1000));
+    [
+        Arc::new(Int64Array::from_iter_values(versions)),
+        Arc::new(TimestampMicrosecondArray::from_iter_values(times).with_timezone("UTC")),
+    ]
+}
+
+/// What a change data file says of each row, in its own words.
+fn types_in_file(column: Option<&ArrayRef>) -> Result<ArrayRef> {
+    let texts = column.and_then(|column| column.as_string_opt::<i32>());
+    match texts {
+        Some(texts) if texts.null_count() == 0 => Ok(Arc::new(texts.clone())),
+        _ => Err(untold("it has no column _change_type, or a null in it")),
+    }
+}
+
+fn untold(why: &str) -> Error {
+    let message = format!(
+        "the change data file does not say of every row what happened to it: {why}; ask its writer"
+    );
+    Error::corrupt("cdc.change_type", message)
+}
+
+/// The same as values.
+pub(super) fn change_types(column: Option<&ArrayRef>) -> Result<Vec<ChangeType>> {
+    let texts = types_in_file(column)?;
+    let texts = texts.as_string_opt::<i32>();
+    let types = texts.into_iter().flat_map(|texts| texts.iter());
+    types
+        .map(|text| match text {
+            Some("insert") => Ok(ChangeType::Insert),
+            Some("update_preimage") => Ok(ChangeType::UpdatePreimage),
+            Some("update_postimage") => Ok(ChangeType::UpdatePostimage),
+            Some("delete") => Ok(ChangeType::Delete),
+            other => Err(untold(&format!(
+                "{:?} is none of the four",
+                other.unwrap_or_default()
+            ))),
+        })
+        .collect()
+}
+
+/// The labels of the rows at these positions.
+fn labels_of(labels: &[RowLabel], positions: Option<&ArrayRef>) -> Result<Vec<RowLabel>> {
+    let odd = || Error::corrupt("log.columns", "the positions of changed rows are missing");
+    let positions = positions
+        .and_then(|positions| positions.as_primitive_opt::<Int64Type>())
+        .ok_or_else(odd)?;
+    let first = positions.values().first().copied().unwrap_or_default();
+    let first = u64::try_from(first).unwrap_or_default();
+    let start = labels.partition_point(|label| label.row < first);
+    let mut left = labels.get(start..).unwrap_or_default().iter();
+    let mut found = Vec::with_capacity(positions.len());
+    for position in positions.values() {
+        let position = u64::try_from(*position).map_err(|_| odd())?;
+        found.push(*left.find(|label| label.row == position).ok_or_else(odd)?);
+    }
+    Ok(found)
+}

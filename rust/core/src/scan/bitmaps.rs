@@ -1,0 +1,242 @@
+//! Deletion vectors as bits, for engines that test bits and know nothing of Roaring.
+//!
+//! Descriptors in; out comes one row for each chunk of a vector that has a deleted row: which vector,
+//! which chunk, and the chunk's bits as words of 64, the lowest bit first. Vectors are loaded some at a
+//! time, and what is given out is bounded by what is pulled.
+//!
+//! Protocol: "Deletion Vectors".
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::builder::{Int64Builder, ListBuilder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+
+use super::deletion_vectors::load;
+use crate::codec::deletion_vector::DeletionVector;
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::spec::DeletionVectorDescriptor;
+
+/// Vectors that are loaded together.
+const WINDOW: usize = 256;
+/// A word has `2^6` rows.
+const WORD_BITS: u32 = 6;
+/// A chunk takes no more than 2 MiB.
+const MOST_BITS: u32 = 24;
+
+/// The chunks of some deletion vectors, batch by batch.
+pub struct Bitmaps {
+    source: Source,
+    descriptors: Vec<DeletionVectorDescriptor>,
+    done: usize,
+    chunk_bits: u32,
+}
+
+impl Bitmaps {
+    /// The vectors of these descriptors, in chunks of `2^chunk_bits` rows: of one word at least.
+    pub fn new(
+        source: &Source,
+        descriptors: Vec<DeletionVectorDescriptor>,
+        chunk_bits: u32,
+    ) -> Self {
+        Self {
+            source: source.clone(),
+            descriptors,
+            done: 0,
+            chunk_bits: chunk_bits.clamp(WORD_BITS, MOST_BITS),
+        }
+    }
+
+    /// `vector` (int64: place in the list of descriptors), `chunk` (int64: row >> chunk bits),
+    /// `words` (list of int64; those behind the last deleted row are left out).
+    pub fn schema() -> SchemaRef {
+        let words = Field::new_list_field(DataType::Int64, false);
+        Arc::new(Schema::new(vec![
+            Field::new("vector", DataType::Int64, false),
+            Field::new("chunk", DataType::Int64, false),
+            Field::new("words", DataType::List(Arc::new(words)), false),
+        ]))
+    }
+}
+
+impl Iterator for Bitmaps {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let first = self.done;
+        let last = first.saturating_add(WINDOW).min(self.descriptors.len());
+        let window = self.descriptors.get(first..last)?;
+        if window.is_empty() {
+            return None;
+        }
+        let loaded = load(&*self.source.storage, &self.source.resolver, window);
+        self.done = last;
+        let mut chunks = Chunks::new(self.chunk_bits);
+        for (number, vector) in (first..last).zip(loaded) {
+            match vector {
+                Ok(vector) => chunks.add(number, &vector),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        Some(chunks.finish())
+    }
+}
+
+/// Rows under construction: one a chunk.
+struct Chunks {
+    bits: u32,
+    vectors: Int64Builder,
+    chunks: Int64Builder,
+    words: ListBuilder<Int64Builder>,
+}
+
+impl Chunks {
+    fn new(bits: u32) -> Self {
+        Self {
+            bits,
+            vectors: Int64Builder::new(),
+            chunks: Int64Builder::new(),
+            words: ListBuilder::new(Int64Builder::new())
+                .with_field(Field::new_list_field(DataType::Int64, false)),
+        }
+    }
+
+    fn add(&mut self, number: usize, vector: &DeletionVector) {
+        let Some(last) = vector.max() else {
+            return;
+        };
+        let mut open: Option<u64> = None;
+        let mut words: Vec<u64> = Vec::new();
+        vector.for_each_range(0..last.saturating_add(1), |range| {
+            let mut start = range.start;
+            while start < range.end {
+                let chunk = start >> self.bits;
+                if open != Some(chunk) {
+                    if let Some(full) = open {
+                        self.push(number, full, &mut words);
+                    }
+                    open = Some(chunk);
+                }
+                let begin = chunk << self.bits;
+                let end = range.end.min(begin.saturating_add(1 << self.bits));
+                set(&mut words, start - begin..end - begin);
+                start = end;
+            }
+        });
+        if let Some(full) = open {
+            self.push(number, full, &mut words);
+        }
+    }
+
+    fn push(&mut self, number: usize, chunk: u64, words: &mut Vec<u64>) {
+        self.vectors
+            .append_value(i64::try_from(number).unwrap_or(i64::MAX));
+        self.chunks
+            .append_value(i64::try_from(chunk).unwrap_or(i64::MAX));
+        for word in words.drain(..) {
+            self.words.values().append_value(word.cast_signed());
+        }
+        self.words.append(true);
+    }
+
+    fn finish(mut self) -> Result<RecordBatch> {
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(self.vectors.finish()),
+            Arc::new(self.chunks.finish()),
+            Arc::new(self.words.finish()),
+        ];
+        RecordBatch::try_new(Bitmaps::schema(), columns).map_err(|cause| {
+            Error::corrupt("dv.bitmap", "the vectors are too large for one batch").because(cause)
+        })
+    }
+}
+
+/// Sets the bits of a range of rows of one chunk.
+fn set(words: &mut Vec<u64>, rows: Range<u64>) {
+    let (Ok(first), Ok(last)) = (
+        usize::try_from(rows.start / 64),
+        usize::try_from((rows.end - 1) / 64),
+    ) else {
+        return; // a chunk is far smaller than that
+    };
+    if words.len() <= last {
+        words.resize(last + 1, 0);
+    }
+    let from = u64::MAX << (rows.start % 64);
+    let to = u64::MAX >> (63 - (rows.end - 1) % 64);
+    for (number, word) in words.iter_mut().enumerate().take(last + 1).skip(first) {
+        let mut mask = u64::MAX;
+        if number == first {
+            mask &= from;
+        }
+        if number == last {
+            mask &= to;
+        }
+        *word |= mask;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int64Type;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The rows that the chunks of one vector have set.
+    fn rows_of(bits: u32, rows: &[u64]) -> Vec<u64> {
+        let vector = DeletionVector::from_rows(rows.iter().copied()).unwrap();
+        let mut chunks = Chunks::new(bits);
+        chunks.add(7, &vector);
+        let batch = chunks.finish().unwrap();
+        let mut found = Vec::new();
+        for row in 0..batch.num_rows() {
+            assert_eq!(batch.column(0).as_primitive::<Int64Type>().value(row), 7);
+            let chunk = batch.column(1).as_primitive::<Int64Type>().value(row);
+            let words = batch.column(2).as_list::<i32>().value(row);
+            let words = words.as_primitive::<Int64Type>();
+            assert!(words.len() <= 1 << (bits - 6));
+            assert_ne!(words.values().last(), Some(&0), "nothing behind the last");
+            for (number, word) in words.values().iter().enumerate() {
+                for bit in 0..64 {
+                    if word >> bit & 1 == 1 {
+                        found.push(((chunk as u64) << bits) + number as u64 * 64 + bit);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn edges_of_words_and_chunks() {
+        for rows in [
+            vec![],
+            vec![0],
+            vec![63],
+            vec![64],
+            vec![0, 63, 64, 127, 128],
+            (60..70).collect(),
+            (0..64).collect(),
+            (0..200_000).collect(),
+            (65_530..65_540).collect(),
+            vec![1 << 40, (1 << 40) + 1],
+        ] {
+            for bits in [6, 9, 16] {
+                assert_eq!(rows_of(bits, &rows), rows, "{bits}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_row_comes_back(rows in proptest::collection::btree_set(0_u64..300_000, 0..300), bits in 6_u32..18) {
+            let rows: Vec<u64> = rows.into_iter().collect();
+            prop_assert_eq!(rows_of(bits, &rows), rows);
+        }
+    }
+}

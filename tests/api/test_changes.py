@@ -1,0 +1,481 @@
+"""``Table.changes``: ranges, and every change of every commit."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support import data, feed, logs
+
+import deltareplay as dr
+
+#: What the document on change queries prints for its three commits.
+FULL = {
+    ("jack", "apple", "insert", 1),
+    ("sarah", "orange", "insert", 1),
+    ("john", "pineapple", "insert", 1),
+    ("jack", "apple", "update_preimage", 2),
+    ("jack", "banana", "update_postimage", 2),
+    ("john", "pineapple", "delete", 3),
+}
+
+
+def told(changes: dr.Changes) -> set[tuple[Any, ...]]:
+    """The changes without their times; fails when one comes twice."""
+    rows = changes.to_arrow().drop_columns(["_commit_timestamp"]).to_pylist()
+    found = [tuple(row.values()) for row in rows]
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+@pytest.fixture(params=[False, True], ids=["cow", "mor"])
+def fed(log: logs.LogBuilder, request: pytest.FixtureRequest) -> dr.Table:
+    """The seed's table with its feed."""
+    feed.seed(log, vectors=request.param, feed=True)
+    return dr.Table(log.uri)
+
+
+def test_the_feed_tells_what_the_document_prints(fed: dr.Table) -> None:
+    changes = fed.changes(0)
+    assert changes.versions == (0, 3)
+    assert told(changes) == FULL
+    assert told(fed.changes(2, 2)) == {row for row in FULL if row[3] == 2}
+    assert changes.schema.types == [
+        pa.string(),
+        pa.string(),
+        pa.string(),
+        pa.int64(),
+        pa.timestamp("us", "UTC"),
+    ]
+    assert changes.to_arrow().schema == changes.schema
+
+
+def test_columns_and_filters(fed: dr.Table) -> None:
+    names = fed.changes(1, columns=["name"]).to_arrow()
+    assert names.column_names == ["name", "_change_type", "_commit_version", "_commit_timestamp"]
+    jack = {row for row in FULL if row[0] == "jack"}
+    assert told(fed.changes(0, filter="name = 'jack'")) == jack
+    assert told(fed.changes(0, filter=[("fruit", "=", "pineapple")])) == {
+        row for row in FULL if row[1] == "pineapple"
+    }
+    found = fed.changes(0, columns=["name"], filter="_change_type = 'delete' OR fruit = 'banana'")
+    assert told(found) == {("jack", "update_postimage", 2), ("john", "delete", 3)}
+    late = fed.changes(0, filter="_commit_version > 2")
+    assert told(late) == {row for row in FULL if row[3] == 3}
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        fed.changes(0, columns=["nothing"])
+    assert caught.value.code == "columns.unknown"
+    with pytest.raises(dr.InvalidArgumentError):
+        fed.changes(0, filter="nothing = 1")
+
+
+def appends(log: logs.LogBuilder) -> dr.Table:
+    """Four versions, committed on the hour from 12:00."""
+    noon = int(datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.timezone.utc).timestamp()) * 1000
+    log.create(logs.schema(id="long"), modified=noon)
+    for version in range(1, 4):
+        add = data.write(log.table, f"{version}.parquet", {"id": [version]})
+        log.commit(add, modified=noon + version * 3_600_000)
+    return dr.Table(log.uri)
+
+
+def at(hour: int, minute: int = 0) -> str:
+    return f"2026-01-01T{hour}:{minute:02}:00Z"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "versions"),
+    [
+        (0, None, (0, 3)),
+        (2, 2, (2, 2)),
+        (2, 99, (2, 3)),
+        (at(13), at(14), (1, 2)),
+        (at(12, 1), at(14, 59), (1, 2)),
+        (at(11), at(12), (0, 0)),
+        (at(13, 10), at(13, 50), None),
+        (at(15), None, (3, 3)),
+        (1, at(13), (1, 1)),
+    ],
+)
+def test_ranges(log: logs.LogBuilder, start: Any, end: Any, versions: Any) -> None:
+    changes = appends(log).changes(start, end)
+    assert changes.versions == versions
+    rows = [] if versions is None else [v for v in range(versions[0], versions[1] + 1) if v]
+    assert changes.to_arrow()["id"].to_pylist() == rows
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "kind", "code"),
+    [
+        (3, 2, dr.InvalidArgumentError, "changes.range"),
+        (at(14), at(13), dr.InvalidArgumentError, "changes.range"),
+        (2, at(13), dr.InvalidArgumentError, "changes.range"),
+        (4, None, dr.VersionNotFoundError, "changes.start"),
+        (4, 5, dr.VersionNotFoundError, "changes.start"),
+        (at(16), None, dr.VersionNotFoundError, "version.timestamp"),
+        (0, at(16), dr.VersionNotFoundError, "version.timestamp"),
+        (0, at(11), dr.VersionNotFoundError, "version.timestamp"),
+        (-1, None, dr.InvalidArgumentError, "argument.range"),
+        ("noon", None, dr.InvalidArgumentError, "argument.timestamp"),
+    ],
+)
+def test_ranges_that_are_none(
+    log: logs.LogBuilder, start: Any, end: Any, kind: type[dr.DeltaReplayError], code: str
+) -> None:
+    table = appends(log)
+    with pytest.raises(kind) as caught:
+        table.changes(start, end)
+    assert caught.value.code == code
+
+
+def test_ranges_that_lie_outside_may_be_allowed(log: logs.LogBuilder) -> None:
+    table = appends(log)
+    for start, end in [(4, None), (7, 9), (at(16), None), (at(16), at(17))]:
+        found = table.changes(start, end, allow_out_of_range=True)
+        assert found.versions is None
+        assert found.to_arrow().num_rows == 0
+    assert table.changes(2, at(16), allow_out_of_range=True).versions == (2, 3)
+
+
+def test_commits_that_are_gone_are_named(log: logs.LogBuilder) -> None:
+    table = appends(log)
+    log.checkpoint(version=2)
+    log.delete_commits(below=2)
+    with pytest.raises(dr.VersionNotFoundError) as caught:
+        table.changes(0)
+    assert "2 to 3" in str(caught.value)
+    assert table.changes(2).to_arrow()["id"].to_pylist() == [2, 3]
+
+
+def test_the_feed_may_be_demanded(log: logs.LogBuilder) -> None:
+    off = appends(log)
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        off.changes(1, require_feed=True).to_arrow()
+    assert (caught.value.code, caught.value.version) == ("changes.feed_disabled", 1)
+    schema = logs.schema(id="long")
+    log.commit(logs.protocol(1, 4), logs.metadata(schema, configuration=feed.ON))
+    log.commit(data.write(log.table, "5.parquet", {"id": [5]}))
+    assert off.changes(4, require_feed=True).to_arrow()["id"].to_pylist() == [5]
+    log.commit(logs.metadata(schema))
+    log.commit(logs.metadata(schema, configuration=feed.ON))
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        off.changes(4, require_feed=True).to_arrow()
+    assert caught.value.version == 6
+
+
+def test_a_missing_file_is_named_with_its_version(fed: dr.Table, log: logs.LogBuilder) -> None:
+    (log.table / "_change_data" / "3.parquet").unlink()
+    with pytest.raises(dr.CorruptTableError) as caught:
+        fed.changes(0).to_arrow()
+    error = caught.value
+    assert (error.code, error.version) == ("data.missing", 3)
+    assert error.path == "_change_data/3.parquet"
+
+
+def test_change_files_without_types_are_refused(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"), configuration=feed.ON)
+    add = data.write(log.table, "_change_data/1.parquet", {"id": [1]})["add"]
+    log.commit(logs.cdc(add["path"], size=add["size"]))
+    with pytest.raises(dr.CorruptTableError) as caught:
+        dr.Table(log.uri).changes(0).to_arrow()
+    assert caught.value.code == "cdc.change_type"
+
+
+def test_vectors_that_grow_and_shrink(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"), protocol_action=logs.features("deletionVectors"))
+    add = data.write(log.table, "a.parquet", {"id": list(range(6))})
+    log.commit(add)
+    before = add
+    for deleted in [(1, 2), (1, 2, 5), (5,), ()]:
+        after = feed.with_vector(add, deleted)
+        log.commit(feed.gone(before), after)
+        before = after
+    assert told(dr.Table(log.uri).changes(2)) == {
+        (1, "delete", 2),
+        (2, "delete", 2),
+        (5, "delete", 3),
+        (1, "insert", 4),
+        (2, "insert", 4),
+        (5, "insert", 5),
+    }
+
+
+def test_files_that_change_no_rows_do_not_count(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"))
+    one = data.write(log.table, "1.parquet", {"id": [1, 2]})
+    log.commit(one)
+    log.commit(
+        feed.gone(one, data_change=False),
+        data.write(log.table, "2.parquet", {"id": [1, 2]}, data_change=False),
+    )
+    assert told(dr.Table(log.uri).changes(1)) == {(1, "insert", 1), (2, "insert", 1)}
+
+
+def test_a_merge_that_changed_nothing(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"), protocol_action=logs.protocol(1, 4), configuration=feed.ON)
+    one = data.write(log.table, "1.parquet", {"id": [1]})
+    log.commit(one)
+    none = dict.fromkeys(
+        ["numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"], "0"
+    )
+    again = data.write(log.table, "2.parquet", {"id": [1]})
+    log.commit(logs.commit_info("MERGE", operationMetrics=none), feed.gone(one), again)
+    assert told(dr.Table(log.uri).changes(2)) == set()
+
+
+def test_schemas_that_change_within_a_range(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="integer"))
+    log.commit(data.write(log.table, "1.parquet", pa.table({"id": pa.array([1], pa.int32())})))
+    log.commit(logs.metadata(logs.schema(id="long", more="string")))
+    log.commit(data.write(log.table, "2.parquet", {"id": [2**40], "more": ["x"]}))
+    table = dr.Table(log.uri)
+    assert told(table.changes(0)) == {(1, None, "insert", 1), (2**40, "x", "insert", 3)}
+    assert told(table.changes(0, 1)) == {(1, "insert", 1)}
+    log.commit(logs.metadata(logs.schema(id="string")))
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.changes(0).to_arrow()
+    assert (caught.value.code, caught.value.version) == ("changes.schema", 0)
+
+
+def test_partition_columns_come_from_the_commit(log: logs.LogBuilder) -> None:
+    schema = logs.schema(id="long", day="date")
+    log.create(schema, partition_columns=["day"])
+    day = {"day": "2026-01-02"}
+    one = data.write(log.table, "1.parquet", {"id": [1]}, partition_values=day)
+    log.commit(one)
+    two = pa.table({"id": [2], "day": [datetime.date(2026, 1, 3)]})
+    log.commit(logs.metadata(schema), data.write(log.table, "2.parquet", two))
+    log.commit(feed.gone(one))
+    second, third = datetime.date(2026, 1, 2), datetime.date(2026, 1, 3)
+    assert told(dr.Table(log.uri).changes(0)) == {
+        (1, second, "insert", 1),
+        (2, third, "insert", 2),
+        (1, second, "delete", 3),
+    }
+
+
+def test_removes_that_do_not_tell_their_partition(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long", p="long"), partition_columns=["p"])
+    values = {"p": "1"}
+    log.commit(data.write(log.table, "1.parquet", {"id": [1]}, partition_values=values))
+    log.commit(logs.remove("1.parquet", extended=None, size=None))
+    with pytest.raises(dr.CorruptTableError) as caught:
+        dr.Table(log.uri).changes(0).to_arrow()
+    error = caught.value
+    assert (error.code, error.path, error.version) == ("changes.partition_values", "1.parquet", 2)
+
+
+def test_a_column_of_the_same_name(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long", _change_type="string"))
+    table = dr.Table(log.uri)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.changes(0)
+    assert caught.value.code == "columns.reserved"
+    assert table.changes(0, columns=["id"]).to_arrow().num_rows == 0
+
+
+def test_in_commit_timestamps(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"))
+    info = logs.commit_info(inCommitTimestamp=1_700_000_000_123)
+    log.commit(info, data.write(log.table, "1.parquet", {"id": [1]}))
+    [time] = dr.Table(log.uri).changes(1).to_arrow()["_commit_timestamp"].to_pylist()
+    assert time == datetime.datetime(2023, 11, 14, 22, 13, 20, 123000, datetime.timezone.utc)
+
+
+def test_consumers_and_pickles(fed: dr.Table) -> None:
+    import pickle
+
+    changes = fed.changes(0, 2, columns=["name"])
+    assert pa.table(changes).num_rows == 5
+    assert pa.schema(changes) == changes.schema
+    again = pickle.loads(pickle.dumps(changes))
+    assert told(again) == told(changes)
+    assert "versions 0 to 2" in repr(again)
+    with pytest.raises(TypeError):
+        dr.Changes()
+
+
+@pytest.mark.parametrize("vectors", [False, True], ids=["cow", "mor"])
+def test_without_a_feed_rows_are_compared(log: logs.LogBuilder, vectors: bool) -> None:
+    feed.seed(log, vectors=vectors)
+    table = dr.Table(log.uri)
+    one = ("jack", "apple"), ("jack", "banana")
+    pair = {(*one[0], "update_preimage", 2), (*one[1], "update_postimage", 2)}
+    apart = {(*one[0], "delete", 2), (*one[1], "insert", 2)}
+    assert told(table.changes(0, key=["name"])) == FULL
+    assert told(table.changes(0)) == (FULL - pair) | apart
+    assert told(table.changes(3)) == {("john", "pineapple", "delete", 3)}
+    ways = table.changes(0, key=["name"]).explain()["way"].to_pylist()
+    assert ways == ["nothing", "files", "key", "deletion vectors" if vectors else "key"]
+    ways = table.changes(0).explain()["way"].to_pylist()
+    assert ways == ["nothing", "files", "rows", "deletion vectors" if vectors else "rows"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "deleted", "start", "rows"),
+    [
+        ("min-delta", None, 0, {("jack", "banana", "insert", 2), ("sarah", "orange", "insert", 1)}),
+        (
+            "min-delta",
+            None,
+            2,
+            {
+                ("jack", "apple", "update_preimage", 2),
+                ("jack", "banana", "update_postimage", 2),
+                ("john", "pineapple", "delete", 3),
+            },
+        ),
+        ("upsert", None, 2, {("jack", "banana", "update_postimage", 2)}),
+        (
+            "upsert",
+            "include",
+            2,
+            {("jack", "banana", "update_postimage", 2), ("john", "pineapple", "delete", 3)},
+        ),
+        (
+            "append-only",
+            "include",
+            1,
+            {
+                ("jack", "banana", "insert", 2),
+                ("sarah", "orange", "insert", 1),
+                ("john", "pineapple", "insert", 1),
+            },
+        ),
+        (
+            "append-only",
+            "exclude",
+            1,
+            {("jack", "banana", "insert", 2), ("sarah", "orange", "insert", 1)},
+        ),
+        ("append-only", None, 2, set()),
+    ],
+)
+@pytest.mark.parametrize("fed", [True, False], ids=["feed", "no-feed"])
+@pytest.mark.parametrize("vectors", [False, True], ids=["cow", "mor"])
+def test_what_a_range_comes_to(
+    log: logs.LogBuilder,
+    vectors: bool,
+    fed: bool,
+    kind: Any,
+    deleted: Any,
+    start: int,
+    rows: set[Any],
+) -> None:
+    feed.seed(log, vectors=vectors, feed=fed)
+    changes = dr.Table(log.uri).changes(start, kind=kind, deleted=deleted, key=["name"])
+    assert told(changes) == rows
+    assert set(changes.explain()["way"].to_pylist()) <= {"key", "nothing"}
+
+
+def test_kinds_that_need_to_know_say_what_would_help(log: logs.LogBuilder) -> None:
+    feed.seed(log, vectors=False)
+    table = dr.Table(log.uri)
+    for kind in ("upsert", "append-only"):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            table.changes(0, kind=kind).to_arrow()
+        assert caught.value.code == "changes.identity"
+        assert "delta.enableRowTracking" in str(caught.value)
+        assert "key" in str(caught.value)
+    net = table.changes(2, kind="min-delta")
+    assert told(net) == {
+        ("jack", "apple", "delete", 2),
+        ("jack", "banana", "insert", 2),
+        ("john", "pineapple", "delete", 3),
+    }
+    assert "row tracking or `key`" in net.explain()["reason"].to_pylist()[0]
+
+
+def test_a_key_that_is_none(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long", v="long"))
+    one = data.write(log.table, "1.parquet", {"id": [1, 1, 2], "v": [1, 2, 3]})
+    log.commit(one)
+    two = data.write(log.table, "2.parquet", {"id": [1, 1, 2], "v": [1, 9, 3]})
+    log.commit(feed.gone(one), two)
+    table = dr.Table(log.uri)
+    # one of the two rows was carried over, so that the other one is known
+    assert told(table.changes(2, key=["id"])) == {
+        (1, 2, "update_preimage", 2),
+        (1, 9, "update_postimage", 2),
+    }
+    three = data.write(log.table, "3.parquet", {"id": [1, 1, 2], "v": [7, 8, 3]})
+    log.commit(feed.gone(two), three)
+    for kind in ("full-delta", "min-delta"):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            table.changes(3, kind=kind, key=["id"]).to_arrow()  # type: ignore[arg-type]
+        assert (caught.value.code, caught.value.version) == ("changes.key", 3)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.changes(2, key=["nothing"])
+    assert caught.value.code == "columns.unknown"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({"kind": "half-delta"}, "changes.kind"),
+        ({"kind": "full-delta", "deleted": "include"}, "changes.deleted"),
+        ({"kind": "min-delta", "deleted": "exclude"}, "changes.deleted"),
+        ({"kind": "upsert", "deleted": "perhaps"}, "changes.deleted"),
+    ],
+)
+def test_kinds_that_there_are_not(fed: dr.Table, arguments: dict[str, Any], code: str) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        fed.changes(0, **arguments)
+    assert caught.value.code == code
+
+
+def test_row_ids_that_are_missing_or_twice(log: logs.LogBuilder) -> None:
+    names = {
+        "delta.enableRowTracking": "true",
+        "delta.rowTracking.materializedRowIdColumnName": "_id",
+        "delta.rowTracking.materializedRowCommitVersionColumnName": "_since",
+    }
+    features = logs.features(writer_only=["rowTracking", "domainMetadata"])
+    log.create(logs.schema(v="long"), protocol_action=features, configuration=names)
+    tracked = {"default_row_commit_version": 1}
+    one = data.write(log.table, "1.parquet", {"v": [1, 2]}, base_row_id=0, **tracked)
+    log.commit(one)
+    twice = {"v": [1, 9], "_id": [1, 1], "_since": [2, 2]}
+    two = data.write(log.table, "2.parquet", twice, base_row_id=2, **tracked)
+    log.commit(feed.gone(one), two)
+    table = dr.Table(log.uri)
+    with pytest.raises(dr.CorruptTableError) as caught:
+        table.changes(2).to_arrow()
+    assert (caught.value.code, caught.value.version) == ("changes.row_id", 2)
+    not_kept = {"tags": {"delta.rowTracking.preserved": "false"}}
+    log.commit(
+        logs.commit_info(**not_kept),
+        feed.gone(two),
+        data.write(
+            log.table, "3.parquet", {"v": [1, 8]}, base_row_id=4, default_row_commit_version=3
+        ),
+    )
+    changes = table.changes(3)
+    assert told(changes) == {(9, "delete", 3), (8, "insert", 3)}
+    [explained] = changes.explain().to_pylist()
+    assert explained["way"] == "rows"
+    assert "did not keep row ids" in explained["reason"]
+
+
+def test_splits_are_the_changes(fed: dr.Table) -> None:
+    import pickle
+
+    for kind in ("full-delta", "min-delta"):
+        changes = fed.changes(0, kind=kind, key=["name"], columns=["name"])  # type: ignore[arg-type]
+        for size in (1, 3000, 1 << 30):
+            splits = [pickle.loads(pickle.dumps(split)) for split in changes.splits(size)]
+            parts = [split.to_arrow() for split in splits]
+            assert all(part.schema == changes.schema for part in parts)
+            whole = pa.concat_tables(parts).to_pylist()
+            rows = changes.to_arrow().to_pylist()
+            assert whole == rows if kind == "full-delta" else len(whole) == len(rows)
+            assert all(split.paths and split.size_in_bytes > 0 for split in splits)
+            assert pa.table(splits[0]).num_rows == parts[0].num_rows
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        fed.changes(0).splits(0)
+    assert caught.value.code == "split.size"
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr._native.ChangeSplit("{}")
+    assert caught.value.code == "split.json"

@@ -1,0 +1,186 @@
+"""What ``deltareplay.spark`` decides before Spark is asked; needs no session."""
+
+from __future__ import annotations
+
+import json
+import re
+import types
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+from deltareplay.spark import by_paths, filters, session
+from deltareplay.spark.files import _PLAIN, Files, hadoop_root, located
+from deltareplay.spark.partition_values import constants
+from deltareplay.spark.rows import materialized_columns
+from deltareplay.spark.schema import Column, columns_of
+
+
+class OldSession:
+    version = "3.4.1"
+
+    def createDataFrame(self) -> None:
+        raise AssertionError("never asked")
+
+
+def raises(code: str, kind: type[dr.DeltaReplayError], call: Any) -> dr.DeltaReplayError:
+    with pytest.raises(kind) as caught:
+        call()
+    assert caught.value.code == code
+    return caught.value
+
+
+def test_sessions() -> None:
+    raises("argument.session", dr.InvalidArgumentError, lambda: dr_spark.read("t", "t"))
+    error = raises("spark.version", dr.UnsupportedFeatureError, lambda: session.check(OldSession()))
+    assert "3.4.1" in str(error)
+    assert "3.5" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        ("file:///a%20b/c%2525", "file:///a b/c%25"),
+        ("s3://bucket/t/", "s3a://bucket/t"),
+        ("abfss://c@x.dfs.core.windows.net/t", "abfss://c@x.dfs.core.windows.net/t"),
+        ("gs://b/t", "gs://b/t"),
+    ],
+)
+def test_roots(uri: str, expected: str) -> None:
+    assert hadoop_root(uri) == expected
+
+
+def test_a_name_that_the_public_reader_passes_over() -> None:
+    table = pa.table({"p": ["file:/t/a", "file:/t/_b"], "n": [1, 1]})
+    files = Files("file:/t", table["p"], table["n"], table["n"])
+    session: Any = None
+    error = raises(
+        "spark.hidden_file", dr.UnsupportedFeatureError, lambda: by_paths.frame(session, files, [])
+    )
+    assert error.path == "file:/t/_b"
+
+
+def test_roots_that_spark_does_not_read() -> None:
+    for uri in ("memory://m/t", "az://c/t", "https://x/t"):
+        error = raises("spark.root", dr.InvalidArgumentError, lambda uri=uri: hadoop_root(uri))
+        assert "root=" in str(error)
+
+
+def test_paths_are_resolved_as_everywhere(tmp_path: Path) -> None:
+    table = dr.Table(tmp_path)
+    base = hadoop_root(table.uri)
+
+    def whole(*paths: str) -> list[str]:
+        listing = pa.table(
+            {"path": list(paths), "size": [1] * len(paths), "modificationTime": [0] * len(paths)}
+        )
+        return located(table, listing, None).paths.to_pylist()
+
+    assert whole("a/b.parquet", "c") == [f"{base}/a/b.parquet", f"{base}/c"]
+    odd = ["p=a%20b/x", "p=%2541", "./a", f"{table.uri}/y", "ä"]
+    assert whole(*odd) == [f"{base}/{name}" for name in ("p=a b/x", "p=%41", "a", "y", "ä")]
+    for bad in ("../x", "a/../../x", "/etc/passwd", "s3://b/x", "a/%2e%2e/%2e%2e/x"):
+        with pytest.raises(dr.CorruptTableError) as caught:
+            whole("fine", bad)
+        assert caught.value.path == bad
+
+
+@pytest.mark.parametrize(
+    "path", ["..", "a/..", ".", "./a", "/a", "a//b", "a%20b", "x:y", "", "a\\b"]
+)
+def test_what_is_not_plain_goes_to_the_engine(path: str) -> None:
+    assert not re.search(_PLAIN, path)
+
+
+def test_moments_in_a_zone_that_nobody_knows() -> None:
+    moments = pa.array([0], pa.timestamp("us", "UTC"))
+    listing = pa.table(
+        {
+            "partitionValues": pa.array(
+                [[("t", "1970-01-01 00:00:00")]], pa.map_(pa.string(), pa.string())
+            ),
+            "partitionValues_parsed": pa.StructArray.from_arrays([moments], names=["t"]),
+        }
+    )
+    column = Column("t", "t", "timestamp", "timestamp", {}, True)
+    [found] = constants(listing, [column], "America/Los_Angeles")
+    assert found.values.cast(pa.int64()).to_pylist() == [8 * 3600 * 10**6]
+    [found] = constants(listing, [column], "Etc/UTC")
+    assert found.values.cast(pa.int64()).to_pylist() == [0]
+    error = raises(
+        "spark.time_zone",
+        dr.UnsupportedFeatureError,
+        lambda: constants(listing, [column], "Mars/Olympus"),
+    )
+    assert "Mars/Olympus" in str(error)
+
+
+def test_row_ids_without_their_columns() -> None:
+    snapshot: Any = types.SimpleNamespace(properties={"delta.enableRowTracking": "true"}, version=3)
+    error = raises(
+        "spark.row_tracking", dr.UnsupportedFeatureError, lambda: materialized_columns(snapshot)
+    )
+    assert error.version == 3
+
+
+def snapshot_of(*fields: dict[str, Any], **properties: str) -> Any:
+    schema = json.dumps({"type": "struct", "fields": list(fields)})
+    return types.SimpleNamespace(schema_json=schema, properties=properties, partition_columns=["P"])
+
+
+def test_types_that_spark_lacks_are_named() -> None:
+    inner = {"type": "array", "elementType": "geometry(OGC:CRS84)", "containsNull": True}
+    error = raises(
+        "spark.type",
+        dr.UnsupportedFeatureError,
+        lambda: columns_of(snapshot_of({"name": "g", "type": inner})),
+    )
+    assert "g.element" in str(error)
+    assert "columns=" in str(error)
+
+
+def test_physical_names_count_where_columns_are_mapped() -> None:
+    mapping = {"delta.columnMapping.id": 7, "delta.columnMapping.physicalName": "col-1"}
+    field = {"name": "a", "type": "long", "metadata": {**mapping, "comment": "c"}}
+    part = {"name": "p", "type": "string", "metadata": {}}
+    [plain, partition] = columns_of(snapshot_of(field, part))
+    assert (plain.physical, partition.is_partition) == ("a", True)
+    [mapped, _] = columns_of(snapshot_of(field, part, **{"delta.columnMapping.mode": "name"}))
+    assert (mapped.physical, mapped.metadata) == ("col-1", {"comment": "c"})
+    [by_id, _] = columns_of(snapshot_of(field, part, **{"delta.columnMapping.mode": "id"}))
+    assert by_id.metadata == {"comment": "c", "parquet.field.id": 7}
+
+
+NESTED = json.dumps(
+    {
+        "fields": [
+            {"name": "d", "type": "date"},
+            {
+                "name": "s",
+                "type": {"type": "struct", "fields": [{"name": "A`t", "type": "timestamp"}]},
+            },
+        ]
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("filter", "zone", "expected"),
+    [
+        (None, "UTC", False),
+        ("s.`a``t` > '2024-01-01'", "GMT", True),
+        ("d > '2024-01-01'", "Asia/Tokyo", True),
+        ("s.`a``t` > '2024-01-01'", "Asia/Tokyo", False),
+        ("d > TIMESTAMP '2024-01-01'", "Asia/Tokyo", False),
+        ([("s.`A``T`", ">", "2024-01-01")], "Asia/Tokyo", False),
+        ([("d", ">", "2024-01-01")], "Asia/Tokyo", True),
+    ],
+)
+def test_files_are_not_chosen_by_moments_of_another_zone(
+    filter: Any, zone: str, expected: bool
+) -> None:
+    assert filters.prunes(filter, NESTED, zone) is expected

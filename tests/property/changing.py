@@ -1,0 +1,297 @@
+"""Tables whose rows change at random, written as Delta writers write them, and what happened.
+
+Every row has a number of its own, which the table keeps only when it tracks rows. ``Writer`` keeps
+the rows of each version by that number, and every event; ``change_model`` says from those alone
+what each kind of changes has to be.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from support import data, feed, logs
+from support.actions import Action
+
+import deltareplay as dr
+
+ROW_ID, ROW_VERSION = "_row-id-col-1", "_row-commit-version-col-1"
+OPERATIONS = (
+    *("delete", "update", "merge", "insert") * 2,
+    *("overwrite", "optimize", "restore", "nothing"),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: its number, its values, and the version that gave it these values."""
+
+    number: int
+    k: int
+    v: int
+    since: int
+
+    @property
+    def values(self) -> tuple[int, int]:
+        """What a reader sees."""
+        return self.k, self.v
+
+
+@dataclass(frozen=True)
+class Event:
+    """What happened to one row."""
+
+    change: str
+    row: Row
+
+
+@dataclass(frozen=True)
+class Config:
+    """How the table is written."""
+
+    vectors: bool
+    tracking: bool
+    feed: bool
+    partitioned: bool
+
+
+@dataclass
+class File:
+    """A live data file: its ``add`` without vector, its rows, those that are deleted."""
+
+    add: Action
+    rows: list[Row]
+    deleted: set[int] = field(default_factory=set)
+
+    def live(self) -> list[Row]:
+        """The rows that are left."""
+        return [row for at, row in enumerate(self.rows) if at not in self.deleted]
+
+    def action(self) -> Action:
+        """Its ``add`` as it stands."""
+        if not self.deleted:
+            return self.add
+        rows = sorted(self.deleted)
+        size = dr.DeletionVector.from_rows(rows).encode_inline()
+        return {"add": {**self.add["add"], "deletionVector": size}}
+
+
+@dataclass
+class Commit:
+    """What a version did."""
+
+    events: list[Event]
+    #: It has change data files.
+    told: bool = False
+    #: Rows left and whole files came.
+    rewrites: bool = False
+    #: Rows were moved to other files without a change.
+    moved: bool = False
+
+
+class Writer:
+    """Writes a history into a directory."""
+
+    def __init__(self, root: Path, config: Config) -> None:
+        self.config = config
+        self.log = logs.LogBuilder(root)
+        self.files: list[File] = []
+        self.commits: list[Commit] = []
+        self.states: list[dict[int, Row]] = []
+        self.numbers = self.keys = self.names = 0
+        #: The ids of rows, by their numbers; the next one that is free.
+        self.ids: dict[int, int] = {}
+        self.next_id = 0
+        features = ["changeDataFeed", "rowTracking", "domainMetadata"]
+        configuration = {"delta.enableChangeDataFeed": str(config.feed).lower()}
+        if config.tracking:
+            configuration |= {
+                "delta.enableRowTracking": "true",
+                "delta.rowTracking.materializedRowIdColumnName": ROW_ID,
+                "delta.rowTracking.materializedRowCommitVersionColumnName": ROW_VERSION,
+            }
+        self.log.create(
+            logs.schema(k="long", v="long"),
+            protocol_action=logs.features("deletionVectors", writer_only=features),
+            configuration=configuration,
+            partition_columns=["v"] if config.partitioned else [],
+        )
+        self._done(Commit([]), {})
+
+    @property
+    def version(self) -> int:
+        """The version that is written next."""
+        return len(self.commits)
+
+    def _done(self, commit: Commit, state: dict[int, Row]) -> None:
+        self.commits.append(commit)
+        self.states.append(state)
+
+    def step(self, operation: str, chance: random.Random) -> None:
+        """Writes one commit."""
+        live = [row for file in self.files for row in file.live()]
+        few = [row for row in live if chance.random() < 0.4]
+        if operation == "insert":
+            self._change([], [], self._fresh(chance), chance)
+        elif operation == "update":
+            self._change([], few, [], chance)
+        elif operation == "delete":
+            self._change(few, [], [], chance)
+        elif operation == "merge":
+            half = len(few) // 2
+            self._change(few[:half], few[half:], self._fresh(chance), chance)
+        elif operation == "overwrite":
+            self._overwrite(live, chance)
+        elif operation == "optimize":
+            self._optimize()
+        elif operation == "restore":
+            self._restore(chance)
+        else:
+            self.log.commit(logs.commit_info("SET TBLPROPERTIES"))
+            self._done(Commit([]), self.states[-1])
+
+    def _fresh(self, chance: random.Random, keys: list[int] | None = None) -> list[Row]:
+        rows = []
+        for _ in range(chance.randint(1, 5)) if keys is None else keys:
+            taken = {row.k for file in self.files for row in file.live()} | {r.k for r in rows}
+            free = [k for k in range(self.keys) if k not in taken]
+            if keys is None and free and chance.random() < 0.3:
+                k = chance.choice(free)  # a key that was there before
+            elif keys is None:
+                k, self.keys = self.keys, self.keys + 1
+            else:
+                k = keys[len(rows)]
+            rows.append(Row(self.numbers, k, chance.randint(0, 2), self.version))
+            self.numbers += 1
+        return rows
+
+    def _change(
+        self, deletes: list[Row], updates: list[Row], inserts: list[Row], chance: random.Random
+    ) -> None:
+        changed = [Row(row.number, row.k, chance.randint(0, 2), self.version) for row in updates]
+        events = [Event("delete", row) for row in deletes]
+        for before, after in zip(updates, changed, strict=True):
+            events += [Event("update_preimage", before), Event("update_postimage", after)]
+        events += [Event("insert", row) for row in inserts]
+        gone = {row.number for row in [*deletes, *updates]}
+        actions, came, whole, kept = [], [*changed, *inserts], False, []
+        for file in self.files:
+            hit = {at for at, row in enumerate(file.rows) if row.number in gone} - file.deleted
+            if not hit:
+                kept.append(file)
+                continue
+            actions.append(feed.gone(file.action()))
+            left = [row for row in file.live() if row.number not in gone]
+            if not left:
+                continue
+            if self.config.vectors:
+                file.deleted |= hit
+                actions.append(file.action())
+                kept.append(file)
+            else:
+                came = [*left, *came]
+        rewrites = bool(actions and came)
+        whole = not any("add" in action for action in actions)
+        self.files = kept
+        if came:
+            chance.shuffle(came)
+            actions += self._write(came)
+        told = False
+        if self.config.feed and events and (rewrites or not (whole or chance.random() < 0.5)):
+            told = True
+            actions.append(self._change_file(events))
+        self.log.commit(logs.commit_info("MERGE"), *actions)
+        self._finish(Commit(events, told=told, rewrites=rewrites))
+
+    def _overwrite(self, live: list[Row], chance: random.Random) -> None:
+        keys = [row.k for row in live if chance.random() < 0.6]
+        inserts = self._fresh(chance, keys)
+        actions = [feed.gone(file.action()) for file in self.files]
+        had = bool(self.files)
+        self.files = []
+        if inserts:
+            actions += self._write(inserts)
+        self.log.commit(logs.commit_info("WRITE"), *actions)
+        events = [Event("delete", row) for row in live]
+        events += [Event("insert", row) for row in inserts]
+        self._finish(Commit(events, rewrites=had and bool(inserts)))
+
+    def _optimize(self) -> None:
+        live = [row for file in self.files for row in file.live()]
+        actions = [feed.gone(file.action(), data_change=False) for file in self.files]
+        moved = bool(self.files)
+        self.files = []
+        if live:
+            actions += self._write(live, data_change=False)
+        self.log.commit(logs.commit_info("OPTIMIZE"), *actions)
+        self._finish(Commit([], moved=moved))
+
+    def _restore(self, chance: random.Random) -> None:
+        """Deleted rows of one file come back, where their keys are free."""
+        live = {row.k for file in self.files for row in file.live()}
+        for file in self.files:
+            back = {at for at in file.deleted if file.rows[at].k not in live}
+            numbers = {row.number for other in self.files for row in other.live()}
+            back = {at for at in back if file.rows[at].number not in numbers}
+            keys = [file.rows[at].k for at in back]
+            if back and len(keys) == len(set(keys)):
+                before = file.action()
+                file.deleted -= back
+                self.log.commit(logs.commit_info("RESTORE"), feed.gone(before), file.action())
+                events = [Event("insert", file.rows[at]) for at in sorted(back)]
+                self._finish(Commit(events))
+                return
+        self.step("nothing", chance)
+
+    def _finish(self, commit: Commit) -> None:
+        self._done(commit, {row.number: row for file in self.files for row in file.live()})
+
+    def _write(self, rows: list[Row], **action: Any) -> list[Action]:
+        """New data files of these rows."""
+        if not self.config.partitioned:
+            return [self._data_file(rows, {}, **action)]
+        parts = sorted({row.v for row in rows})
+        return [
+            self._data_file([row for row in rows if row.v == v], {"v": str(v)}, **action)
+            for v in parts
+        ]
+
+    def _data_file(self, rows: list[Row], values: dict[str, str], **action: Any) -> Action:
+        columns: dict[str, Any] = {"k": pa.array([row.k for row in rows], pa.int64())}
+        if not values:
+            columns["v"] = pa.array([row.v for row in rows], pa.int64())
+        if self.config.tracking:
+            ids = [self.ids.get(row.number) for row in rows]
+            since = [row.since if row.since != self.version else None for row in rows]
+            if any(one is not None for one in ids):
+                columns[ROW_ID] = pa.array(ids, pa.int64())
+                columns[ROW_VERSION] = pa.array(since, pa.int64())
+            base = self.next_id
+            for at, row in enumerate(rows):
+                self.ids.setdefault(row.number, base + at)
+            self.next_id += len(rows)
+            action |= {"base_row_id": base, "default_row_commit_version": self.version}
+        self.names += 1
+        add = data.write(
+            self.log.table,
+            f"{self.names}.parquet",
+            pa.table(columns),
+            partition_values=values,
+            row_group_size=3,
+            **action,
+        )
+        self.files.append(File({"add": {**add["add"], "dataChange": True}}, list(rows)))
+        return add
+
+    def _change_file(self, events: list[Event]) -> Action:
+        rows = {
+            "k": pa.array([event.row.k for event in events], pa.int64()),
+            "v": pa.array([event.row.v for event in events], pa.int64()),
+        }
+        types = [event.change for event in events]
+        # a partition column may stand in the file, too
+        name = f"{self.version}.parquet"
+        return feed.change_file(self.log.table, name, rows, types)

@@ -1,0 +1,101 @@
+"""Every kind of changes of random histories against the model, at random ranges."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from property import change_model as model
+from property.changing import OPERATIONS, Config, Writer
+from property.test_replay import EXAMPLES, thorough
+
+import deltareplay as dr
+
+seen: Counter[str] = Counter()
+
+KINDS = [
+    ("min-delta", None),
+    ("upsert", None),
+    ("upsert", "include"),
+    ("append-only", "exclude"),
+    ("append-only", "include"),
+]
+
+histories = st.tuples(
+    st.builds(Config, *[st.booleans()] * 4),
+    st.lists(st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 10**6)), min_size=1, max_size=8),
+)
+
+
+def rows_of(changes: Any) -> model.Told:
+    table = changes.to_arrow().drop_columns(["_commit_timestamp"])
+    return Counter(tuple(row.values()) for row in table.to_pylist())
+
+
+def written(root: str, config: Config, steps: list[tuple[str, int]]) -> Writer:
+    writer = Writer(Path(root) / "table", config)
+    writer.step("insert", random.Random(len(steps)))
+    for at, (operation, seed) in enumerate(steps):
+        writer.step(operation, random.Random(f"{seed} {at}"))
+    return writer
+
+
+@given(histories, st.data())
+@thorough(EXAMPLES)
+def test_changes_are_those_of_the_model(
+    history: tuple[Config, list[tuple[str, int]]], draw: st.DataObject
+) -> None:
+    config, steps = history
+    with tempfile.TemporaryDirectory() as root:
+        writer = written(root, config, steps)
+        table = dr.Table(writer.log.uri)
+        latest = writer.version - 1
+        start = draw.draw(st.integers(0, latest))
+        end = draw.draw(st.integers(start, latest))
+        by_key = draw.draw(st.booleans())
+        key = ["k"] if by_key else None
+        before = writer.states[start - 1] if start else {}
+        after = Counter(row.values for row in writer.states[end].values())
+
+        changes = table.changes(start, end, key=key)
+        found = rows_of(changes)
+        assert found == model.full(writer, start, end, by_key)
+        assert model.applied(before, found) == after
+        versions = changes.to_arrow()["_commit_version"].to_pylist()
+        assert versions == sorted(versions)
+        assert [row["version"] for row in changes.explain().to_pylist()] == [*range(start, end + 1)]
+
+        for kind, deleted in KINDS:
+            net = table.changes(start, end, kind=kind, deleted=deleted, key=key)
+            expected = model.net(writer, start, end, by_key, kind, deleted == "include")
+            if expected is None:
+                with pytest.raises(dr.InvalidArgumentError) as caught:
+                    net.to_arrow()
+                assert caught.value.code == "changes.identity"
+                seen["refused"] += 1
+                continue
+            assert rows_of(net) == expected, kind
+            if kind == "min-delta":
+                assert model.applied(before, expected) == after
+            size = draw.draw(st.sampled_from([1, 2000, 10**6]))
+            splits = [pickle.loads(pickle.dumps(split)) for split in net.splits(size)]
+            assert sum(map(rows_of, splits), Counter()) == expected
+            seen[f"{kind} {model.way_of(writer, start, end, by_key)}"] += bool(expected)
+        splits = [pickle.loads(pickle.dumps(split)) for split in changes.splits(1)]
+        assert sum(map(rows_of, splits), Counter()) == found
+        for way in set(changes.explain()["way"].to_pylist()):
+            seen[way] += 1
+
+
+def test_the_histories_were_of_every_kind() -> None:
+    ways = ["change data files", "files", "deletion vectors", "row tracking", "key", "rows"]
+    nets = [f"{kind} {way}" for kind, _ in KINDS for way in ("row tracking", "key", "files")]
+    missing = [way for way in [*ways, *nets, "min-delta rows", "refused"] if not seen[way]]
+    assert not missing

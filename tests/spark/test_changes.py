@@ -1,0 +1,111 @@
+"""Changes: what delta-spark's ``table_changes`` tells, and what is told here, for every range."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from spark import written_changes
+
+import deltareplay as dr
+
+pytestmark = pytest.mark.spark
+
+ORDER = ["_change_type", "_commit_version", "_commit_timestamp"]
+
+
+def rows(table: pa.Table) -> Counter[str]:
+    """The rows as text, timestamps in microseconds."""
+    time = table["_commit_timestamp"].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    at = table.column_names.index("_commit_timestamp")
+    plain = table.set_column(at, "_commit_timestamp", time)
+    return Counter(repr(row) for row in plain.to_pylist())
+
+
+@pytest.fixture(scope="module")
+def changed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The directory of a table by its name."""
+    root = tmp_path_factory.mktemp("changed")
+
+    def table(name: str) -> Path:
+        if not (root / name).exists():
+            written_changes.written(spark, root / name, name)
+        return root / name
+
+    return table
+
+
+@pytest.mark.parametrize("name", written_changes.CHANGED)
+def test_every_range_is_as_spark_tells_it(spark: Any, changed: Any, name: str) -> None:
+    path = changed(name)
+    table = dr.Table(path)
+    latest = table.snapshot().version
+    # one read of all, cut here: a range is the versions in it
+    everything = (
+        spark.read.format("delta")
+        .option("readChangeFeed", "true")
+        .option("startingVersion", 0)
+        .load(str(path))
+        .toArrow()
+    )
+    names = [one for one in everything.column_names if one not in ORDER]
+    versions = everything["_commit_version"].to_pylist()
+    found = 0
+    for start in range(latest + 1):
+        for end in range(start, latest + 1):
+            ours = table.changes(start, end, require_feed=True)
+            at = [i for i, version in enumerate(versions) if start <= version <= end]
+            own = ours.schema.names[:-3]
+            assert set(own) <= set(names)
+            expected = everything.take(at).select([*own, *ORDER])
+            told = ours.to_arrow()
+            assert rows(told) == rows(expected.cast(_as_wide(expected.schema, told.schema)))
+            found += told.num_rows
+    assert found > 50
+
+
+def _as_wide(theirs: pa.Schema, ours: pa.Schema) -> pa.Schema:
+    """Spark shows the latest types, we those of the end of the range; values are the same."""
+    integer = pa.types.is_integer
+    fields = [
+        ours.field(field.name).with_nullable(True)
+        if integer(field.type) and integer(ours.field(field.name).type)
+        else field
+        for field in theirs
+    ]
+    return pa.schema(fields)
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 3), (2, 4), (4, 8), (9, 10)])
+@pytest.mark.parametrize("name", ["cow", "mor_partitioned_mapped", "mor_tracked_in_commit"])
+def test_single_ranges_as_sql_asks_for_them(
+    spark: Any, changed: Any, name: str, start: int, end: int
+) -> None:
+    path = changed(name)
+    theirs = spark.sql(f"SELECT * FROM table_changes_by_path('{path}', {start}, {end})").toArrow()
+    ours = dr.Table(path).changes(start, end).to_arrow()
+    assert ours.column_names == theirs.column_names
+    assert rows(ours) == rows(theirs)
+
+
+@pytest.mark.parametrize("name", ["mor_tracked_in_commit", "cow_tracked"])
+def test_net_changes_lead_from_state_to_state(changed: Any, name: str) -> None:
+    table = dr.Table(changed(name))
+    latest = table.snapshot().version
+    for start in range(1, latest + 1):
+        for end in range(start, latest + 1):
+            before = table.snapshot(version=start - 1).scan().to_arrow()
+            state = Counter(map(repr, before.to_pylist()))
+            net = table.changes(start, end, kind="min-delta")
+            assert set(net.explain()["way"].to_pylist()) <= {"row tracking", "nothing"}
+            for row in net.to_arrow().to_pylist():
+                change = row["_change_type"]
+                image = repr({key: row[key] for key in row if key not in ORDER})
+                state[image] += 1 if change in ("insert", "update_postimage") else -1
+            after = table.snapshot(version=end).scan().to_arrow()
+            assert {row: n for row, n in state.items() if n} == Counter(
+                map(repr, after.to_pylist())
+            )

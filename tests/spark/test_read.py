@@ -1,0 +1,317 @@
+"""``deltareplay.spark.read``: the rows that delta-spark reads, by a plan without Python."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from spark import rows_cases, written_rows
+from spark.test_rows import lines, read_by_spark, versions
+from spark.written import conf
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = pytest.mark.spark
+CASES = rows_cases.cases()
+
+
+def arrow(frame: Any) -> pa.Table:
+    """A frame as Arrow; PySpark's own way trips over null variants, so they go as rows."""
+    try:
+        return frame.toArrow()
+    except pa.ArrowInvalid:
+        variants = [one.name for one in frame.schema if one.dataType.typeName() == "variant"]
+        assert variants
+    types = dict.fromkeys(variants, pa.struct([("value", pa.binary()), ("metadata", pa.binary())]))
+    plain = frame.drop(*variants).limit(0).toArrow().schema
+    types |= {one.name: one.type for one in plain}
+    rows = [row.asDict() for row in frame.collect()]
+    columns = {
+        name: pa.array([with_bytes(row[name]) for row in rows], types[name])
+        for name in frame.columns
+    }
+    return pa.table(columns)
+
+
+def with_bytes(value: Any) -> Any:
+    """A variant as its two binaries, anything else as it is."""
+    if type(value).__name__ != "VariantVal":
+        return value
+    return {"value": bytes(value.value), "metadata": bytes(value.metadata)}
+
+
+def plan(frame: Any) -> str:
+    """The executed plan in full."""
+    text: str = frame._jdf.queryExecution().toString()
+    return text
+
+
+@pytest.mark.parametrize("rows", CASES, ids=str)
+def test_conformance(spark: Any, rows: rows_cases.Rows) -> None:
+    def read(table: dr.Table, version: int) -> pa.Table:
+        with conf(spark, spark__sql__readSideCharPadding="false"):  # as the suite was read
+            return arrow(dr_spark.read(spark, table, version=version))
+
+    assert rows_cases.check(rows.few(), read)
+
+
+@pytest.mark.skipif(not CASES, reason="the conformance suite is not on this machine")
+def test_the_suite_has_rows() -> None:
+    assert len(CASES) > 180
+    assert sum(len(rows.versions) for rows in CASES) > 500
+
+
+@pytest.mark.parametrize("name", written_rows.ROWS)
+def test_rows_and_types_are_those_of_delta_spark(spark: Any, tables: Any, name: str) -> None:
+    path = tables(name)
+    for version in versions(path):
+        with conf(spark, spark__sql__readSideCharPadding="false"):
+            ours = dr_spark.read(spark, path, version=version)
+            found = arrow(ours)
+        theirs = spark.read.format("delta").option("versionAsOf", version).load(str(path))
+        assert without_nullability(ours.schema) == without_nullability(theirs.schema)
+        assert lines(found) == lines(read_by_spark(spark, path, version))
+
+
+def without_nullability(schema: Any) -> str:
+    """A schema as JSON where everything may be null."""
+    text: str = schema.json()
+    return re.sub(r'("nullable"|"containsNull"|"valueContainsNull"):false', r"\1:true", text)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Kathmandu"])
+def test_session_time_zones(spark: Any, tables: Any, zone: str) -> None:
+    for name in ("partition_values", "moments_int96"):
+        path = tables(name)
+        with conf(spark, spark__sql__session__timeZone=zone):
+            theirs = spark.read.format("delta").load(str(path)).toArrow()
+            ours = dr_spark.read(spark, path).toArrow()
+            assert lines(ours) == lines(theirs)
+
+
+@pytest.mark.skipif(not CASES, reason="the conformance suite is not on this machine")
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Kathmandu"])
+def test_moments_without_zone_are_the_sessions(spark: Any, zone: str) -> None:
+    for name in ("golden-kernel-timestamp-PST", "golden-kernel-timestamp-partition-col-ISO8601"):
+        [rows] = [rows for rows in CASES if rows.case.name == name]
+        path = f"{rows.case.directory}/table"
+        with conf(spark, spark__sql__session__timeZone=zone):
+            theirs = spark.read.format("delta").load(path)
+            ours = dr_spark.read(spark, path)
+            assert lines(ours.toArrow()) == lines(theirs.toArrow())
+            # a filter on such a partition finds its rows, too
+            [part] = dr.Table(path).snapshot().partition_columns
+            moment = theirs.selectExpr(f"cast(max({part}) as string)").first()[0]
+            kept = dr_spark.read(spark, path, filter=f"{part} >= '{moment}'")
+            assert kept.count() == theirs.where(f"{part} >= '{moment}'").count() > 0
+
+
+def test_plans_have_no_python_and_push_filters(spark: Any, tables: Any) -> None:
+    path = tables("changed_with_vectors")
+    snapshot = dr.Table(path).snapshot(version=3)
+    frame = dr_spark.read(spark, snapshot, filter="p = 1 and id > 3000", with_row_index=True)
+    text = plan(frame)
+    assert "Python" not in text
+    assert text.count("FileScan parquet") == 1 + ("Union" in text)
+    assert re.search(r"PartitionFilters: \[[^]]*p#\d+ = 1", text)
+    assert re.search(r"PushedFilters: \[[^]]*GreaterThan\(id,3000\)", text)
+    listed = snapshot.scan(filter="p = 1 and id > 3000").files(["path"])
+    assert len(frame.inputFiles()) == listed.num_rows < snapshot.num_files
+
+
+def test_files_without_vectors_have_no_join(spark: Any, tables: Any) -> None:
+    path = tables("changed_with_vectors")
+    vectors = dr.Table(path).snapshot(version=2).files()["deletionVector"]
+    assert 0 < vectors.null_count < len(vectors)
+    both = plan(dr_spark.read(spark, path, version=2))
+    assert "Union" in both
+    assert "LeftAnti" in both
+    assert both.count("FileScan") == 2
+    assert "getbit" in both
+    none = plan(dr_spark.read(spark, path, version=1))
+    assert "Join" not in none
+    assert "Union" not in none
+    assert "row_index" not in none
+
+
+def test_filters_on_the_frame_reach_the_scan(spark: Any, tables: Any) -> None:
+    frame = dr_spark.read(spark, tables("changed_with_vectors"), version=3)
+    text = plan(frame.where("p = 0 and s = 'x'").select("id"))
+    assert len(re.findall(r"PartitionFilters: \[[^]]*p#\d+ = 0", text)) >= 1
+    assert "EqualTo(s,x)" in text
+    assert re.search(r"ReadSchema: struct<id:bigint,s:string", text)
+    kept = frame.where("p = 0 and s = 'x'").count()
+    assert kept == sum(row.p == 0 and row.s == "x" for row in frame.collect())
+
+
+FILTERS: list[Any] = [
+    "id > 3000",
+    "id > 3000 and s is not null",
+    "s like 'x%' or p = 0",
+    "not (id between 10 and 3990)",
+    "s in ('m', 'xx!') ",
+    [("id", ">", 3000)],
+    [("id", "<=", 3000), ("s", "!=", "x")],
+    [[("p", "=", 0), ("id", "<", 100)], [("s", "in", ["m", None])]],
+    [("s", "not in", ["", "x"]), ("p", "not in", [1])],
+    [("s", "=", None)],
+    [("s", "is not", None), ("id", ">=", 10), ("id", "<", 20)],
+]
+
+
+@pytest.mark.parametrize("filter", FILTERS, ids=str)
+def test_filters_keep_what_the_scan_keeps(spark: Any, tables: Any, filter: Any) -> None:
+    snapshot = dr.Table(tables("changed_with_vectors")).snapshot()
+    ours = dr_spark.read(spark, snapshot, filter=filter).toArrow()
+    assert lines(ours) == lines(snapshot.scan(filter=filter).to_arrow())
+
+
+def test_columns_are_chosen_and_ordered(spark: Any, tables: Any) -> None:
+    path = tables("changed_with_vectors")
+    frame = dr_spark.read(spark, path, columns=["S", "id"], filter="p = 1", with_file_path=True)
+    assert frame.columns == ["s", "id", "_file_path"]
+    scan = dr.Table(path).snapshot().scan(["s", "id"], "p = 1", with_file_path=True)
+    assert lines(frame.toArrow()) == lines(scan.to_arrow())
+
+
+@pytest.mark.parametrize("name", ["row_tracking", "tracked", "tracked_later"])
+def test_row_ids(spark: Any, tables: Any, name: str) -> None:
+    path = tables(name)
+    some = 0
+    for version in versions(path):
+        snapshot = dr.Table(path).snapshot(version=version)
+        if snapshot.properties.get("delta.enableRowTracking") != "true":
+            continue
+        theirs = read_by_spark(
+            spark, path, version, "_metadata.row_id", "_metadata.row_commit_version"
+        )
+        ours = dr_spark.read(spark, snapshot, with_row_id=True).toArrow()
+        assert ours.schema.names[-2:] == ["_row_id", "_row_commit_version"]
+        assert lines(ours) == lines(theirs)
+        some += ours.num_rows
+    assert some
+
+
+def test_positions_and_paths(spark: Any, tables: Any) -> None:
+    snapshot = dr.Table(tables("changed_with_vectors")).snapshot(version=3)
+    ours = dr_spark.read(spark, snapshot, with_file_path=True, with_row_index=True).toArrow()
+    scan = snapshot.scan(with_file_path=True, with_row_index=True)
+    assert lines(ours) == lines(scan.to_arrow())
+
+
+def test_odd_names(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a b%20ä=[1]{x}*?"
+    table = f"delta.`{path}`"
+    spark.sql(
+        f"CREATE TABLE {table} (id LONG, p STRING) USING delta PARTITIONED BY (p) "
+        "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+    )
+    values = ["a b", "a%20b", "x=1", "ä/ö", "[1]", "{a,b}", "c:d", "_x", ".y", "*"]
+    listed = ", ".join(f"'{value}'" for value in values)
+    spark.sql(f"INSERT INTO {table} SELECT id, explode(array({listed})) FROM range(0, 9, 1, 1)")
+    spark.sql(f"DELETE FROM {table} WHERE id = length(p)")
+    ours = dr_spark.read(spark, path).toArrow()
+    assert ours.num_rows == 8 * len(values)
+    assert dr.Table(path).snapshot().files()["deletionVector"].null_count == 0
+    assert lines(ours) == lines(spark.read.format("delta").load(str(path)).toArrow())
+
+
+def test_hidden_file_names_are_read(spark: Any, tmp_path: Path) -> None:
+    spark.range(5).coalesce(1).write.format("delta").save(str(tmp_path / "t"))
+    log = tmp_path / "t" / "_delta_log" / "00000000000000000000.json"
+    [data] = (tmp_path / "t").glob("*.parquet")
+    data.rename(data.with_name("_hidden.parquet"))
+    log.write_text(log.read_text().replace(data.name, "_hidden.parquet"))
+    assert dr_spark.read(spark, tmp_path / "t").count() == 5
+
+
+def test_a_whole_file_deleted_and_no_file_at_all(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    spark.range(5).coalesce(1).write.format("delta").save(str(path))
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.enableDeletionVectors'=true)")
+    spark.sql(f"DELETE FROM delta.`{path}`")
+    assert dr_spark.read(spark, path).collect() == []
+    assert dr_spark.read(spark, path, version=0).count() == 5
+
+
+def test_a_snapshot_is_of_one_version(spark: Any, tables: Any) -> None:
+    snapshot = dr.Table(tables("plain")).snapshot(version=1)
+    assert dr_spark.read(spark, snapshot).count() == snapshot.scan().count()
+    with pytest.raises(dr.InvalidArgumentError, match="one version already") as caught:
+        dr_spark.read(spark, snapshot, version=0)
+    assert caught.value.code == "argument.version"
+
+
+def test_a_damaged_vector_names_file_and_version(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    spark.range(50).coalesce(1).write.format("delta").option(
+        "delta.enableDeletionVectors", "true"
+    ).save(str(path))
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 2 = 0")
+    [vector] = path.glob("deletion_vector_*.bin")
+    vector.write_bytes(vector.read_bytes()[:-3] + b"\0\0\0")
+    with pytest.raises(dr.CorruptTableError) as caught:
+        dr_spark.read(spark, path)
+    assert caught.value.version == 1
+    assert caught.value.path == vector.name
+    assert caught.value.code.startswith("dv.")
+
+
+def test_bad_arguments(spark: Any, tables: Any) -> None:
+    path = tables("plain")
+    with pytest.raises(dr.InvalidArgumentError, match="SparkSession"):
+        dr_spark.read(path, spark)
+    with pytest.raises(dr.InvalidArgumentError, match="no_such"):
+        dr_spark.read(spark, path, columns=["no_such"])
+    with pytest.raises(dr.InvalidArgumentError, match="no_such"):
+        dr_spark.read(spark, path, filter="no_such = 1")
+    with (
+        conf(spark, spark__sql__session__timeZone="Asia/Tokyo"),
+        pytest.raises(dr.InvalidArgumentError, match="no_such"),
+    ):
+        dr_spark.read(spark, path, filter="no_such = timestamp'2024-01-01'")
+
+
+def test_vectors_too_large_to_broadcast(
+    spark: Any, tables: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deltareplay.spark.vectors._MOST", 100)
+    with pytest.raises(dr.UnsupportedFeatureError, match="OPTIMIZE") as caught:
+        dr_spark.read(spark, tables("changed_with_vectors"), version=3)
+    assert caught.value.code == "spark.vectors"
+
+
+@pytest.mark.parametrize("bits", [6, 9, 16])
+def test_chunks_of_any_size(
+    spark: Any, tables: Any, monkeypatch: pytest.MonkeyPatch, bits: int
+) -> None:
+    monkeypatch.setattr("deltareplay.spark.vectors._CHUNKS", (bits,))
+    snapshot = dr.Table(tables("changed_with_vectors")).snapshot(version=3)
+    assert lines(dr_spark.read(spark, snapshot).toArrow()) == lines(snapshot.scan().to_arrow())
+
+
+def test_the_import_needs_no_pyspark() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; sys.modules['pyspark'] = None; import deltareplay; "
+        "assert 'deltareplay.spark' not in sys.modules; import deltareplay.spark"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_all_versions_by_wish() -> None:
+    """A guard: the plain run leaves versions out, the slow one none."""
+    for rows in CASES:
+        few = rows.few()
+        assert set(few.versions) <= set(rows.versions)
+        assert max(few.versions) == max(rows.versions)
+        if os.environ.get("DELTAREPLAY_SLOW"):
+            assert few == rows

@@ -1,0 +1,85 @@
+"""Tables whose rows change: commits with data files, change data files and deletion vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from support import data, logs
+from support.actions import Action
+
+#: What the feed's metadata says.
+ON = {"delta.enableChangeDataFeed": "true"}
+VECTORS = ("deletionVectors",)
+
+
+def gone(add: Action, **extra: Any) -> Action:
+    """The ``remove`` that gives up what an ``add`` made."""
+    body = add["add"]
+    return logs.remove(
+        body["path"],
+        partition_values=body["partitionValues"],
+        size=body["size"],
+        deletion_vector=body.get("deletionVector"),
+        **{k: body[k] for k in ("baseRowId", "defaultRowCommitVersion") if k in body},
+        **extra,
+    )
+
+
+def with_vector(add: Action, deleted: Iterable[int]) -> Action:
+    """The same file with these rows deleted."""
+    from support import vectors
+
+    body = {key: value for key, value in add["add"].items() if key != "deletionVector"}
+    rows = sorted(set(deleted))
+    return {"add": {**body, **({"deletionVector": vectors.inline(rows)} if rows else {})}}
+
+
+def change_file(root: Path, name: str, rows: dict[str, Any], types: list[str]) -> Action:
+    """A change data file and its ``cdc`` action."""
+    add = data.write(root, f"_change_data/{name}", pa.table({**rows, "_change_type": types}))
+    return logs.cdc(add["add"]["path"], size=add["add"]["size"])
+
+
+def seed(log: logs.LogBuilder, *, vectors: bool, feed: bool = False) -> None:
+    """The table of the document on change queries: three inserts, an update, a delete.
+
+    Args:
+        log: An empty table.
+        vectors: Merge-on-read rather than copy-on-write.
+        feed: With the change data feed on, and its files.
+    """
+    root = log.table
+    protocol = logs.features(*VECTORS, writer_only=["changeDataFeed"]) if vectors else None
+    log.create(
+        logs.schema(name="string", fruit="string"),
+        protocol_action=protocol or logs.protocol(1, 4),
+        configuration=ON if feed else {},
+    )
+    names, fruits = ["jack", "sarah", "john"], ["apple", "orange", "pineapple"]
+    one = data.write(root, "1.parquet", {"name": names, "fruit": fruits})
+    log.commit(logs.commit_info("WRITE"), one)
+
+    pair = {"name": ["jack", "jack"], "fruit": ["apple", "banana"]}
+    changed = change_file(root, "2.parquet", pair, ["update_preimage", "update_postimage"])
+    update = logs.commit_info("UPDATE", operationParameters={"predicate": '["(name#56 = jack)"]'})
+    if vectors:
+        two = data.write(root, "2.parquet", {"name": ["jack"], "fruit": ["banana"]})
+        again = with_vector(one, [0])
+        actions = [gone(one), again, two]
+    else:
+        rows = {"name": names, "fruit": ["banana", *fruits[1:]]}
+        again = data.write(root, "2.parquet", rows)
+        actions = [gone(one), again]
+    log.commit(update, *actions, *([changed] if feed else []))
+
+    left = change_file(root, "3.parquet", {"name": ["john"], "fruit": ["pineapple"]}, ["delete"])
+    if vectors:
+        actions = [gone(again), with_vector(one, [0, 2])]
+    else:
+        rows = {"name": names[:2], "fruit": ["banana", "orange"]}
+        actions = [gone(again), data.write(root, "3.parquet", rows)]
+    log.commit(logs.commit_info("DELETE"), *actions, *([left] if feed else []))
