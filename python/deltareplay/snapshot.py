@@ -18,6 +18,9 @@ from deltareplay.exceptions import (
 from deltareplay.log_warning import LogWarning
 from deltareplay.metadata import Metadata
 from deltareplay.protocol import Protocol
+from deltareplay.replay_piece import ReplayPiece
+from deltareplay.replay_plan import ReplayPlan
+from deltareplay.replay_tail import ReplayTail
 from deltareplay.scan import Scan
 from deltareplay.snapshot_diff import SnapshotDiff
 
@@ -317,6 +320,49 @@ class Snapshot:
         found = self._native.file_batches(columns, filter)
         self._tell()
         return reader(found, after_each=self._tell)
+
+    def replay_plan(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: Filter | None = None,
+        *,
+        piece_size: int = 32 << 20,
+        keyed: bool = False,
+    ) -> ReplayPlan:
+        """Cut the replay of the live files into pieces that other processes read.
+
+        For logs that one machine does not take: the commits behind the checkpoint are replayed here,
+        and nothing of the checkpoint's rows. The pieces together, and ``ReplayPlan.files``, are the
+        rows of ``files()``. ``deltareplay.spark.files`` does all of this with the executors of a
+        cluster.
+
+        Args:
+            columns: As in ``files()``.
+            filter: As in ``files()``.
+            piece_size: About how many bytes of the log make a piece.
+            keyed: Replays nothing here: commits become pieces too, and rows come with keys by which
+                the newest is found; ``ReplayTail.schema`` tells how. For logs whose commits alone
+                are too much.
+
+        Raises:
+            InvalidArgumentError: A column that does not exist, a filter that does not parse.
+            CorruptTableError: A file of the log does not decode, and there is no way around it.
+
+        Source: Delta protocol, "Action Reconciliation", "Sidecar Files".
+
+        >>> plan = table.snapshot().replay_plan(columns=["path"])
+        >>> plan.files.num_rows + sum(piece.to_arrow(plan.tail).num_rows for piece in plan.pieces)
+        2
+        """
+        pieces, tail, files = self._native.replay_plan(
+            columns, filter, target_size=piece_size, keyed=keyed
+        )
+        self._tell()
+        return ReplayPlan(
+            pieces=[ReplayPiece._made(piece) for piece in pieces],
+            tail=ReplayTail._made(self._table, tail),
+            files=to_table(files),
+        )
 
     def scan(
         self,
