@@ -146,6 +146,8 @@ class Snapshot:
     def file_batches(
         self, columns: Sequence[str] | None = None, filter: Filter | None = None
     ) -> BatchIterator: ...
+    @property
+    def tail_size_in_bytes(self) -> int: ...
     def replay_plan(
         self,
         columns: Sequence[str] | None = None,
@@ -182,9 +184,7 @@ class ReplayPiece:
     def paths(self) -> list[str]: ...
     @property
     def size_in_bytes(self) -> int: ...
-    def rows(
-        self, table: Table, tail: ReplayTail, threads: int | None = None
-    ) -> BatchIterator: ...
+    def rows(self, table: Table, tail: ReplayTail, threads: int | None = None) -> BatchIterator: ...
 
 @final
 class ReplayTail:

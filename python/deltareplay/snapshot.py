@@ -331,10 +331,10 @@ class Snapshot:
     ) -> ReplayPlan:
         """Cut the replay of the live files into pieces that other processes read.
 
-        For logs that one machine does not take: the commits behind the checkpoint are replayed here,
-        and nothing of the checkpoint's rows. The pieces together, and ``ReplayPlan.files``, are the
-        rows of ``files()``. ``deltareplay.spark.files`` does all of this with the executors of a
-        cluster.
+        For logs that one machine does not take: the commits behind the checkpoint are replayed
+        here, and nothing of the checkpoint's rows. The pieces together, and ``ReplayPlan.files``,
+        are the rows of ``files()``. ``deltareplay.spark.files`` does all of this with the executors
+        of a cluster.
 
         Args:
             columns: As in ``files()``.

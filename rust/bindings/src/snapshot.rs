@@ -164,6 +164,13 @@ impl Snapshot {
         Ok(BatchIterator::new(found.schema(), Box::new(found)))
     }
 
+    /// The bytes of the commits and compacted files that are replayed upon the checkpoint.
+    #[getter]
+    fn tail_size_in_bytes(&self) -> u64 {
+        let segment = self.state.segment();
+        segment.tail.iter().map(|file| file.file.size).sum()
+    }
+
     /// The replay of the live files in pieces: those, what to read them with, and the files that
     /// are known already.
     #[pyo3(signature = (columns=None, filter=None, *, target_size, keyed=false))]
