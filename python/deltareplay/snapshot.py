@@ -10,17 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from deltareplay._readers import reader, to_schema, to_table
-from deltareplay.exceptions import (
-    CorruptTableError,
-    DeltaReplayWarning,
-    InvalidArgumentError,
-)
+from deltareplay.exceptions import CorruptTableError, DeltaReplayWarning, InvalidArgumentError
 from deltareplay.log_warning import LogWarning
 from deltareplay.metadata import Metadata
 from deltareplay.protocol import Protocol
-from deltareplay.replay_piece import ReplayPiece
 from deltareplay.replay_plan import ReplayPlan
-from deltareplay.replay_tail import ReplayTail
 from deltareplay.scan import Scan
 from deltareplay.snapshot_diff import SnapshotDiff
 
@@ -232,10 +226,10 @@ class Snapshot:
             column: A column, or the path to one through structs (``"a.b"``).
 
         Returns:
-            Two values as Python has them, ``(None, None)`` where no row has a value; or None where the
-            log does not tell exactly, and ``warnings`` says why. It tells of partition columns, and of
-            integers, decimals and dates as long as no row was deleted by a vector. Statistics of text,
-            timestamps and floating-point numbers are bounds that no row need have.
+            Two Python values, ``(None, None)`` where no row has any; or None where the log does not
+            tell exactly: ``warnings`` says why. It tells of partition columns, and of integers,
+            decimals and dates where no row was deleted by a vector; statistics of text, timestamps
+            and floating-point numbers are bounds that no row need have.
 
         Raises:
             InvalidArgumentError: There is no such column.
@@ -247,10 +241,8 @@ class Snapshot:
         """
         found = self._native.min_max(column)
         self._tell()
-        if found is None:
-            return None
-        batch = pa.record_batch(found)
-        return batch["min"][0].as_py(), batch["max"][0].as_py()
+        row = pa.record_batch(found).to_pylist()[0] if found else None
+        return row and (row["min"], row["max"])
 
     @property
     def warnings(self) -> list[LogWarning]:
@@ -354,15 +346,9 @@ class Snapshot:
         >>> plan.files.num_rows + sum(piece.to_arrow(plan.tail).num_rows for piece in plan.pieces)
         2
         """
-        pieces, tail, files = self._native.replay_plan(
-            columns, filter, target_size=piece_size, keyed=keyed
-        )
+        found = self._native.replay_plan(columns, filter, target_size=piece_size, keyed=keyed)
         self._tell()
-        return ReplayPlan(
-            pieces=[ReplayPiece._made(piece) for piece in pieces],
-            tail=ReplayTail._made(self._table, tail),
-            files=to_table(files),
-        )
+        return ReplayPlan._made(self._table, *found)
 
     def scan(
         self,
