@@ -29,9 +29,8 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 class Snapshot:
     """The state of a table at one version; ``Table.snapshot`` opens it.
 
-    A snapshot never changes. Version, protocol and metadata are there at once; everything else is
-    read when it is asked for. pyarrow, pandas, Polars, DuckDB and DataFusion take a snapshot as it
-    is, as the table of its rows.
+    A snapshot never changes. Version, protocol and metadata are there at once; the rest is read
+    when asked for. pyarrow, pandas, Polars, DuckDB and DataFusion take it as the table of its rows.
 
     >>> import pyarrow as pa
     >>> pa.table(rows.snapshot()).num_rows
@@ -241,8 +240,10 @@ class Snapshot:
         """
         found = self._native.min_max(column)
         self._tell()
-        row = pa.record_batch(found).to_pylist()[0] if found else None
-        return row and (row["min"], row["max"])
+        if found is None:
+            return None
+        batch = pa.record_batch(found)
+        return batch["min"][0].as_py(), batch["max"][0].as_py()
 
     @property
     def warnings(self) -> list[LogWarning]:
@@ -324,17 +325,15 @@ class Snapshot:
         """Cut the replay of the live files into pieces that other processes read.
 
         For logs that one machine does not take: the commits behind the checkpoint are replayed
-        here, and nothing of the checkpoint's rows. The pieces together, and ``ReplayPlan.files``,
-        are the rows of ``files()``. ``deltareplay.spark.files`` does all of this with the executors
-        of a cluster.
+        here, and none of its rows. The pieces together, and ``ReplayPlan.files``, are the rows of
+        ``files()``. ``deltareplay.spark.files`` does all of this on a cluster.
 
         Args:
             columns: As in ``files()``.
             filter: As in ``files()``.
             piece_size: About how many bytes of the log make a piece.
             keyed: Replays nothing here: commits become pieces too, and rows come with keys by which
-                the newest is found; ``ReplayTail.schema`` tells how. For logs whose commits alone
-                are too much.
+                the newest is found (``ReplayTail.schema``). For logs whose commits are too much.
 
         Raises:
             InvalidArgumentError: A column that does not exist, a filter that does not parse.
