@@ -244,6 +244,7 @@ def one(engine: str, data: Path, runs: int, only: str) -> None:
 
 def report(task: str, found: tuple[Any, float, float]) -> None:
     answer, cpu, wall = found
+    print(f"{task}: CPU {cpu:.2f} s, wall {wall:.2f} s", file=sys.stderr)
     print("RESULT " + json.dumps({"task": task, "answer": answer, "cpu": cpu, "wall": wall}))
     sys.stdout.flush()
 
