@@ -28,6 +28,9 @@ from deltareplay.log_warning import LogWarning
 from deltareplay.metadata import Metadata
 from deltareplay.micro_batch import MicroBatch
 from deltareplay.protocol import Obstacle, Protocol
+from deltareplay.replay_piece import ReplayPiece
+from deltareplay.replay_plan import ReplayPlan
+from deltareplay.replay_tail import ReplayTail
 from deltareplay.scan import Scan
 from deltareplay.skipped_file import SkippedFile
 from deltareplay.snapshot import Snapshot
@@ -50,6 +53,9 @@ __all__ = [
     "MicroBatch",
     "Obstacle",
     "Protocol",
+    "ReplayPiece",
+    "ReplayPlan",
+    "ReplayTail",
     "Scan",
     "SkippedFile",
     "Snapshot",

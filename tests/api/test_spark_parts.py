@@ -59,7 +59,9 @@ def test_a_name_that_the_public_reader_passes_over() -> None:
     files = Files("file:/t", table["p"], table["n"], table["n"])
     session: Any = None
     error = raises(
-        "spark.hidden_file", dr.UnsupportedFeatureError, lambda: by_paths.frame(session, files, [])
+        "spark.hidden_file",
+        dr.UnsupportedFeatureError,
+        lambda: by_paths.frame(session, files, [], False),
     )
     assert error.path == "file:/t/_b"
 

@@ -262,6 +262,25 @@ def test_a_damaged_vector_names_file_and_version(spark: Any, tmp_path: Path) -> 
     assert caught.value.code.startswith("dv.")
 
 
+def test_columns_by_id_need_the_setting(spark: Any, tables: Any) -> None:
+    path = tables("nested_by_id")
+    with conf(spark, spark__sql__parquet__fieldId__read__enabled="false"):
+        with pytest.raises(dr.UnsupportedFeatureError, match=r"spark\.conf\.set") as caught:
+            dr_spark.read(spark, path)
+        assert caught.value.code == "spark.field_ids"
+
+
+def test_a_column_may_be_named_like_sparks_own(spark: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    frame = spark.range(100).selectExpr("id", "named_struct('row_index', -id) AS _metadata")
+    frame.coalesce(1).write.format("delta").option("delta.enableDeletionVectors", "true").save(path)
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 3 = 0")
+    ours = dr_spark.read(spark, path, with_row_index=True).toArrow()
+    scan = dr.Table(path).snapshot().scan(with_row_index=True)
+    assert lines(ours) == lines(scan.to_arrow())
+    assert ours.num_rows == 66
+
+
 def test_bad_arguments(spark: Any, tables: Any) -> None:
     path = tables("plain")
     with pytest.raises(dr.InvalidArgumentError, match="SparkSession"):

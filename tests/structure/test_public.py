@@ -105,7 +105,7 @@ def test_examples_run(module: ModuleType, table: dr.Table, rows: dr.Table) -> No
 
 def test_dataclasses_are_frozen() -> None:
     found = [value for value in PUBLIC.values() if dataclasses.is_dataclass(value)]
-    assert len(found) == 5
+    assert len(found) == 6
     for value in found:
         assert value.__dataclass_params__.frozen  # type: ignore[attr-defined]
 

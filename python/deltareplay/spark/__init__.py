@@ -10,6 +10,12 @@ a function is called.
 [Row(name='three')]
 """
 
+from deltareplay.spark.count import count
+from deltareplay.spark.create_view import create_view
+from deltareplay.spark.data_source import register
+from deltareplay.spark.detail import detail
+from deltareplay.spark.history import history
 from deltareplay.spark.read import read
+from deltareplay.spark.snapshot_files import snapshot_files
 
-__all__ = ["read"]
+__all__ = ["count", "create_view", "detail", "history", "read", "register", "snapshot_files"]

@@ -68,6 +68,8 @@ def read(
     session.check(spark)
     snapshot = snapshot_of(table, version, timestamp)
     wanted = Wanted(with_row_id, with_file_path, with_row_index)
+    if snapshot.properties.get("delta.columnMapping.mode") == "id":
+        session.check_field_ids(spark)
     zone = session.time_zone(spark)
     scan = snapshot.scan(
         columns,

@@ -44,6 +44,21 @@ def version(spark: SparkSession) -> tuple[int, int]:
     return int(major), int(minor)
 
 
+def check_field_ids(spark: SparkSession) -> None:
+    """Refuses to read columns by name that have to be found by id.
+
+    Raises:
+        UnsupportedFeatureError: The session's setting is off.
+    """
+    name = "spark.sql.parquet.fieldId.read.enabled"
+    if str(spark.conf.get(name)).lower() != "true":
+        raise UnsupportedFeatureError(
+            f"the table finds columns by their ids (delta.columnMapping.mode = id), and Spark does "
+            f"so only with spark.conf.set({name!r}, 'true')",
+            code="spark.field_ids",
+        )
+
+
 def is_classic(spark: SparkSession) -> bool:
     """Whether the driver's JVM is at hand: not with Connect, nor where the platform hides it."""
     try:

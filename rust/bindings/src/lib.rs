@@ -12,6 +12,7 @@ mod exceptions;
 mod filter;
 mod follow;
 mod gate;
+mod pieces;
 mod protocol;
 mod scan;
 mod snapshot;
@@ -33,6 +34,8 @@ mod _native {
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
     #[pymodule_export]
     use super::follow::Follow;
+    #[pymodule_export]
+    use super::pieces::{ReplayPiece, ReplayTail};
     #[pymodule_export]
     use super::protocol::{why_not_readable, why_not_writable};
     #[pymodule_export]

@@ -13,6 +13,7 @@ use crate::batches::{ArrowBatch, ArrowSchema, ArrowTable, BatchIterator};
 use crate::convert;
 use crate::filter;
 use crate::gate::detached;
+use crate::pieces::{ReplayPiece, ReplayTail};
 use crate::scan::Scan;
 
 /// Something of a definition: what, name, before, after.
@@ -161,6 +162,35 @@ impl Snapshot {
                 .file_batches(&self.state, columns.as_deref(), filter.as_ref())
         })?;
         Ok(BatchIterator::new(found.schema(), Box::new(found)))
+    }
+
+    /// The bytes of the commits and compacted files that are replayed upon the checkpoint.
+    #[getter]
+    fn tail_size_in_bytes(&self) -> u64 {
+        let segment = self.state.segment();
+        segment.tail.iter().map(|file| file.file.size).sum()
+    }
+
+    /// The replay of the live files in pieces: those, what to read them with, and the files that
+    /// are known already.
+    #[pyo3(signature = (columns=None, filter=None, *, target_size, keyed=false))]
+    fn replay_plan(
+        &self,
+        py: Python<'_>,
+        columns: Option<&Bound<'_, PyAny>>,
+        filter: Option<&Bound<'_, PyAny>>,
+        target_size: i128,
+        keyed: bool,
+    ) -> PyResult<(Vec<ReplayPiece>, ReplayTail, ArrowTable)> {
+        let columns = convert::texts("columns", columns)?;
+        let filter = filter::predicate(py, filter)?;
+        let size = convert::unsigned(py, "piece_size", target_size)?;
+        let plan = detached(py, || {
+            self.table
+                .replay_plan(&self.state, columns, filter.as_ref(), size, keyed)
+        })?;
+        let pieces = plan.pieces.into_iter().map(ReplayPiece).collect();
+        Ok((pieces, ReplayTail(plan.tail), arrow_table(plan.files)))
     }
 
     /// Rows of this version, or some of them.

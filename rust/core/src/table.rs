@@ -17,12 +17,14 @@ use crate::scan::min_max::min_max;
 use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::columns::FileColumns;
 use crate::snapshot::load::load;
+use crate::snapshot::pieces::PieceOptions;
 use crate::spec::actions::{DomainMetadata, SetTransaction};
 
 pub use crate::log::actions::ActionBatches;
 pub use crate::snapshot::Snapshot;
 pub use crate::snapshot::file_batches::FileBatches;
 pub use crate::snapshot::files::FileTable;
+pub use crate::snapshot::pieces::{PieceRows, ReplayPiece, ReplayPlan, ReplayTail};
 
 /// How a table is reached and read.
 #[derive(Clone, Debug, Default)]
@@ -188,6 +190,45 @@ impl Table {
         let filter = file_filter(snapshot, filter)?;
         let columns = FileColumns::new(columns, snapshot)?;
         snapshot.file_batches(&self.source, columns, filter.as_ref())
+    }
+
+    /// The same in pieces of about `target_size` bytes of the log, for other processes to replay. With
+    /// `keyed` commits become pieces as well, and rows come with their keys.
+    pub fn replay_plan(
+        &self,
+        snapshot: &Snapshot,
+        columns: Option<Vec<String>>,
+        filter: Option<&Predicate>,
+        target_size: u64,
+        keyed: bool,
+    ) -> Result<ReplayPlan> {
+        let text = filter.map(ToString::to_string);
+        let options = PieceOptions {
+            columns,
+            filter: file_filter(snapshot, filter)?.zip(text),
+            target_size,
+            keyed,
+        };
+        snapshot.replay_plan(&self.source, &options)
+    }
+
+    /// The live files of one piece, on so many threads; `None` for as many as the process may use.
+    pub fn piece_rows(
+        &self,
+        piece: &ReplayPiece,
+        tail: &ReplayTail,
+        threads: Option<usize>,
+    ) -> Result<PieceRows> {
+        let filter = match tail.filter() {
+            None => None,
+            Some(text) => {
+                let bound = Predicate::parse_sql(text)?.bind(tail.table_schema())?;
+                let (columns, mode) = (tail.partition_columns(), tail.column_mapping_mode());
+                let filter = FilePredicate::new(bound, tail.table_schema(), columns, mode)?;
+                Some(Arc::new(filter) as Arc<dyn FileFilter>)
+            }
+        };
+        piece.rows(&self.source, tail, filter, threads)
     }
 
     /// The rows of a snapshot of this table, or some of them.

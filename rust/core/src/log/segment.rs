@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::listing::{CheckpointInstance, CompactedFile, LogListing, VersionedFile};
 use super::path;
 use super::warning::LogWarning;
@@ -11,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::storage::FileMeta;
 
 /// One layer of the tail: a commit, or a compacted file that stands for several.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TailFile {
     /// The first version it holds.
     pub start: u64,

@@ -30,6 +30,10 @@ use crate::spec::actions::Sidecar;
 use crate::storage::Storage;
 use crate::storage::pool::ordered;
 
+mod parts;
+
+pub use parts::CheckpointPart;
+
 /// Batches that wait to be taken while others are decoded.
 const WAITING_BATCHES: usize = 2;
 
@@ -47,6 +51,8 @@ pub struct Checkpoint {
 struct OpenFile {
     path: String,
     file: CheckpointFile,
+    /// Where units have to begin to be read; `None`: anywhere.
+    bytes: Option<Range<u64>>,
 }
 
 /// Some live rows and their keys.
@@ -75,6 +81,8 @@ pub struct Selection {
     pub grain: Grain,
     /// Which rows may be left out by their statistics and partition values.
     pub filter: Option<Arc<dyn FileFilter>>,
+    /// On how many threads; `None` for as many as the pool has.
+    pub threads: Option<usize>,
 }
 
 /// How finely the rows of a checkpoint are cut.
@@ -91,6 +99,11 @@ impl Grain {
     pub const KEPT: Self = Self {
         batch_rows: 32 * 1024,
         unit_bytes: 8 << 20,
+    };
+    /// Middling ones for who sends them on to another process.
+    pub const SENT: Self = Self {
+        batch_rows: 16 * 1024,
+        unit_bytes: 4 << 20,
     };
     /// Small ones for who only looks: what is decoded leaves the caches no more than once.
     pub const STREAMED: Self = Self {
@@ -111,27 +124,21 @@ impl Checkpoint {
         Self::open_all(source, instance).map_err(located)
     }
 
+    /// Reads the control actions alone: nothing of the sidecars, and no footer is kept.
+    ///
+    /// # Errors
+    ///
+    /// As [`Checkpoint::open`].
+    pub fn read_control(source: &Source, instance: &CheckpointInstance) -> Result<Control> {
+        let located = |error: Error| error.at_version(instance.version);
+        head(source, instance, &mut |_| ())
+            .map(|(control, _)| control)
+            .map_err(located)
+    }
+
     fn open_all(source: &Source, instance: &CheckpointInstance) -> Result<Self> {
-        let mut manifest = None;
-        let mut control = Control::default();
         let mut files = Vec::new();
-        if instance.name == (CheckpointName::Uuid { json: true }) {
-            let path = instance.path().to_owned();
-            let bytes = source.storage.read(&path)?;
-            control = manifest_control(&bytes).map_err(|error| error.at_path(path.clone()))?;
-            manifest = Some((path, bytes));
-        } else {
-            let parts = instance
-                .files
-                .iter()
-                .map(|file| (file.path.clone(), Some(file.size)))
-                .collect();
-            for opened in open_files(source, parts, true) {
-                let (file, part) = opened?;
-                files.push(file);
-                merge(&mut control, part);
-            }
-        }
+        let (control, manifest) = head(source, instance, &mut |file| files.push(file))?;
         let sidecars = sidecar_paths(source, &control.sidecars, instance.path())?;
         for opened in open_files(source, sidecars, false) {
             files.push(opened?.0);
@@ -213,18 +220,19 @@ impl Checkpoint {
         let mut units: Vec<(usize, Unit)> = Vec::new();
         for (number, open) in self.files.iter().enumerate() {
             units.extend(
-                open.file
-                    .units(selection.action, &fields, selection.grain.unit_bytes)
+                open.units(selection, &fields)
                     .into_iter()
                     .map(|unit| (number, unit)),
             );
         }
         let files = Arc::clone(&self.files);
         let source = self.source.clone();
+        let selection_threads = selection.threads;
         let selection = selection.clone();
         let version = self.version;
         scatter(
             units,
+            selection_threads,
             WAITING_BATCHES,
             move |(number, unit): &(usize, Unit), give| {
                 let Some(open) = files.get(*number) else {
@@ -262,6 +270,18 @@ impl Checkpoint {
                 Ok(())
             },
         )
+    }
+}
+
+impl OpenFile {
+    fn units(&self, selection: &Selection, fields: &[FileField]) -> Vec<Unit> {
+        let mut units = self
+            .file
+            .units(selection.action, fields, selection.grain.unit_bytes);
+        if let Some(bytes) = &self.bytes {
+            units.retain(|unit| bytes.contains(&self.file.begins(unit)));
+        }
+        units
     }
 }
 
@@ -323,6 +343,33 @@ fn judge(
         bits.append_buffer(&filter.may_match(&rows?)?);
     }
     Ok(bits.finish())
+}
+
+/// The control actions of the checkpoint's own files, each of which is given to `opened`; a JSON
+/// manifest comes with its path and its bytes.
+fn head(
+    source: &Source,
+    instance: &CheckpointInstance,
+    opened: &mut dyn FnMut(OpenFile),
+) -> Result<(Control, Option<(String, Bytes)>)> {
+    if instance.name == (CheckpointName::Uuid { json: true }) {
+        let path = instance.path().to_owned();
+        let bytes = source.storage.read(&path)?;
+        let control = manifest_control(&bytes).map_err(|error| error.at_path(path.clone()))?;
+        return Ok((control, Some((path, bytes))));
+    }
+    let mut control = Control::default();
+    let parts = instance
+        .files
+        .iter()
+        .map(|file| (file.path.clone(), Some(file.size)))
+        .collect();
+    for file in open_files(source, parts, true) {
+        let (file, part) = file?;
+        opened(file);
+        merge(&mut control, part);
+    }
+    Ok((control, None))
 }
 
 /// The control actions of a JSON manifest.
@@ -433,6 +480,7 @@ fn open_file(
         OpenFile {
             path: path.to_owned(),
             file,
+            bytes: None,
         },
         control,
     ))

@@ -14,6 +14,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::error::{Error, Result};
@@ -21,6 +22,18 @@ use crate::error::{Error, Result};
 /// The key of one logical file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileActionKey(pub(crate) u128);
+
+impl FileActionKey {
+    /// The key as bytes, to send it elsewhere.
+    pub fn to_bytes(self) -> [u8; 16] {
+        self.0.to_le_bytes()
+    }
+
+    /// The key of these bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(u128::from_le_bytes(bytes))
+    }
+}
 
 /// A set of keys.
 pub type KeySet = hashbrown::HashSet<FileActionKey, BuildHasherDefault<Folded>>;
@@ -56,8 +69,8 @@ fn seed() -> u64 {
     *SEED.get_or_init(|| RandomState::new().hash_one(0))
 }
 
-/// Computes keys below one table root.
-#[derive(Clone, Debug)]
+/// Computes keys below one table root. Another process finds the same ones with the same value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keys {
     /// Scheme and authority of the root, which a path with neither gets.
     base: String,

@@ -12,11 +12,11 @@ pub mod state;
 pub mod tail;
 
 pub use active_files::ActiveFiles;
-pub use checkpoint::{Checkpoint, Grain, KeyedRows, Selection};
+pub use checkpoint::{Checkpoint, CheckpointPart, Grain, KeyedRows, Selection};
 pub use filter::FileFilter;
 pub use key::{FileActionKey, Folded, KeySet, Keys};
 pub use reconciler::{LiveActions, Reconciler};
 pub use row_columns::RowColumns;
 pub use source::Source;
 pub use state::LogState;
-pub use tail::decode_tail;
+pub use tail::{decode_one_by_one, decode_tail};

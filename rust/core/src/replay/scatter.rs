@@ -18,16 +18,25 @@ pub struct Scatter<T> {
     results: Option<Receiver<Result<(usize, T)>>>,
 }
 
-/// Begins to work on `units`; at most `capacity` results wait to be taken. `work` gives each result
-/// to the function that it gets, which fails when nobody wants more.
-pub fn scatter<U, T, W>(units: Vec<U>, capacity: usize, work: W) -> Result<Scatter<T>>
+/// Begins to work on `units` with at most `threads` threads, as many as the pool has where that is not
+/// told; at most `capacity` results wait to be taken. `work` gives each result to the function that it
+/// gets, which fails when nobody wants more.
+pub fn scatter<U, T, W>(
+    units: Vec<U>,
+    threads: Option<usize>,
+    capacity: usize,
+    work: W,
+) -> Result<Scatter<T>>
 where
     U: Send + Sync + 'static,
     T: Send + 'static,
     W: Fn(&U, &mut dyn FnMut(T) -> Result<()>) -> Result<()> + Send + Sync + 'static,
 {
     let (sender, results) = sync_channel(capacity);
-    let threads = pool::threads().min(units.len());
+    let threads = threads
+        .unwrap_or_else(pool::threads)
+        .max(1)
+        .min(units.len());
     let shared = Arc::new((units, work, AtomicUsize::new(0)));
     for number in 0..threads {
         let (shared, sender) = (Arc::clone(&shared), sender.clone());
@@ -113,7 +122,7 @@ mod tests {
         let work = |unit: &usize, give: &mut dyn FnMut(usize) -> Result<()>| {
             (0..*unit).try_for_each(&mut *give)
         };
-        let mut found: Vec<_> = scatter((0..50).collect(), 2, work)
+        let mut found: Vec<_> = scatter((0..50).collect(), None, 2, work)
             .unwrap()
             .map(Result::unwrap)
             .collect();
@@ -130,7 +139,7 @@ mod tests {
             assert!(*unit != 3, "three");
             Ok(())
         };
-        let errors: Vec<_> = scatter((0..8).collect(), 1, work)
+        let errors: Vec<_> = scatter((0..8).collect(), Some(2), 1, work)
             .unwrap()
             .filter_map(Result::err)
             .collect();
@@ -146,7 +155,7 @@ mod tests {
             let _held = &held;
             (0..).try_for_each(&mut *give)
         };
-        let mut stream = scatter(vec![0; 4], 1, work).unwrap();
+        let mut stream = scatter(vec![0; 4], None, 1, work).unwrap();
         assert!(stream.next().is_some());
         drop(stream);
         for _ in 0..500 {

@@ -33,6 +33,19 @@ pub fn decode_tail(
     Ok(batches)
 }
 
+/// The same on the caller's own thread alone.
+pub fn decode_one_by_one(
+    storage: &dyn Storage,
+    tail: &[TailFile],
+    wanted: &Wanted,
+) -> Result<Vec<ActionBatch>> {
+    let mut batches = Vec::new();
+    for run in runs(tail) {
+        batches.extend(decode_run(storage, &run, wanted)?);
+    }
+    Ok(batches)
+}
+
 fn decode_run(
     storage: &dyn Storage,
     run: &[TailFile],

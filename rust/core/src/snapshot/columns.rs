@@ -13,7 +13,7 @@ use crate::codec::partition_values::{Unparsable, parse_partition_values};
 use crate::codec::statistics::{num_records, parse_stats, stats_schema};
 use crate::error::{Error, Result};
 use crate::spec::properties::ColumnMappingMode;
-use crate::spec::schema::{self, StructField};
+use crate::spec::schema::{self, StructField, StructType};
 
 /// A column of the live files.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +52,11 @@ impl FileColumns {
     /// `columns.unknown`, `columns.twice`; `schema.physical_name` where typed columns are asked for
     /// and the schema does not say how the log names them.
     pub fn new(names: Option<&[String]>, snapshot: &Snapshot) -> Result<Self> {
+        Self::named(names, &Naming::of(snapshot))
+    }
+
+    /// The same where no snapshot is at hand.
+    pub(super) fn named(names: Option<&[String]>, table: &Naming<'_>) -> Result<Self> {
         let Some(names) = names else {
             return Ok(Self::all());
         };
@@ -63,25 +68,23 @@ impl FileColumns {
                     format!("the column {name:?} is asked for twice"),
                 ));
             }
-            columns.push(Self::column(name, snapshot)?);
+            columns.push(Self::column(name, table)?);
         }
         Ok(Self(columns))
     }
 
-    fn column(name: &str, snapshot: &Snapshot) -> Result<Column> {
+    fn column(name: &str, table: &Naming<'_>) -> Result<Column> {
         if let Some(field) = FileField::by_name(name, &ADD_FIELDS) {
             return Ok(Column::Field(field));
         }
-        let mode = snapshot.properties().column_mapping_mode;
-        let partitioned =
-            |field: &StructField| snapshot.metadata().partition_columns.contains(&field.name);
-        let columns = snapshot.schema().fields().iter();
+        let partitioned = |field: &StructField| table.partition_columns.contains(&field.name);
+        let columns = table.schema.fields().iter();
         match name {
             "numRecords" => Ok(Column::NumRecords),
-            STATS => Ok(Column::StatsParsed(stats_shape(snapshot)?)),
+            STATS => Ok(Column::StatsParsed(table.stats_shape()?)),
             PARTITION_VALUES => {
                 let typed =
-                    |field| physical(field, mode).map(|field| (field.name().clone(), field));
+                    |field| physical(field, table.mode).map(|field| (field.name().clone(), field));
                 Ok(Column::PartitionValuesParsed(
                     columns
                         .filter(|field| partitioned(field))
@@ -198,15 +201,32 @@ impl Column {
     }
 }
 
-/// The type of the table's parsed statistics, under the names that the log uses.
-pub(super) fn stats_shape(snapshot: &Snapshot) -> Result<Fields> {
-    let mode = snapshot.properties().column_mapping_mode;
-    let partitioned = &snapshot.metadata().partition_columns;
-    let fields = snapshot.schema().fields().iter();
-    let data = fields
-        .filter(|field| !partitioned.contains(&field.name))
-        .map(|field| physical(field, mode));
-    Ok(stats_schema(&data.collect::<Result<Fields>>()?))
+/// What tells how the log names the columns of a table.
+pub(super) struct Naming<'a> {
+    pub(super) schema: &'a StructType,
+    pub(super) partition_columns: &'a [String],
+    pub(super) mode: ColumnMappingMode,
+}
+
+impl<'a> Naming<'a> {
+    pub(super) fn of(snapshot: &'a Snapshot) -> Self {
+        Self {
+            schema: snapshot.schema(),
+            partition_columns: &snapshot.metadata().partition_columns,
+            mode: snapshot.properties().column_mapping_mode,
+        }
+    }
+
+    /// The type of the table's parsed statistics, under the names that the log uses.
+    pub(super) fn stats_shape(&self) -> Result<Fields> {
+        let data = self
+            .schema
+            .fields()
+            .iter()
+            .filter(|field| !self.partition_columns.contains(&field.name))
+            .map(|field| physical(field, self.mode));
+        Ok(stats_schema(&data.collect::<Result<Fields>>()?))
+    }
 }
 
 /// The field in Arrow's types under the names that the log uses, down through structs.

@@ -213,9 +213,7 @@ pub(super) fn read_checksum(
 /// Protocol, metadata, transactions and domains from the checkpoint and the tail.
 pub(super) fn read_state(source: &Source, segment: &LogSegment) -> Result<LogState> {
     let mut state = match &segment.checkpoint {
-        Some(checkpoint) => {
-            LogState::of_checkpoint(Checkpoint::open(source, checkpoint)?.control())
-        }
+        Some(checkpoint) => LogState::of_checkpoint(&Checkpoint::read_control(source, checkpoint)?),
         None => LogState::default(),
     };
     let wanted = Wanted {

@@ -21,6 +21,7 @@ pub mod columns;
 pub mod file_batches;
 pub mod files;
 pub mod load;
+pub mod pieces;
 mod recover;
 mod replayed;
 pub(crate) mod row_count;

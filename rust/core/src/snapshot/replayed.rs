@@ -9,7 +9,7 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::Fields;
 
 use super::Snapshot;
-use super::columns::stats_shape;
+use super::columns::Naming;
 use crate::codec::checkpoint::FileAction;
 use crate::codec::commit::Wanted;
 use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS};
@@ -72,7 +72,7 @@ impl Live {
     }
 
     /// The fields to decode in the tail, whose rows are judged after they are decoded.
-    fn decoded(&self) -> Vec<FileField> {
+    pub(super) fn decoded(&self) -> Vec<FileField> {
         let judged = self.filter.as_ref().map(|filter| RowColumns {
             fields: Vec::new(),
             judged: Some(filter.columns().clone()),
@@ -132,6 +132,27 @@ impl Replay {
             .as_ref()
             .map(|checkpoint| Checkpoint::open(source, checkpoint))
             .transpose()?;
+        Self::upon(checkpoint, snapshot, source, segment, wanted, removes)
+    }
+
+    /// The tail alone: the rows below it are read elsewhere, and the state is what the tail says.
+    pub(super) fn of_tail(
+        snapshot: &Snapshot,
+        source: &Source,
+        segment: &LogSegment,
+        wanted: &Live,
+    ) -> Result<Self> {
+        Self::upon(None, snapshot, source, segment, wanted, &[])
+    }
+
+    fn upon(
+        checkpoint: Option<Checkpoint>,
+        snapshot: &Snapshot,
+        source: &Source,
+        segment: &LogSegment,
+        wanted: &Live,
+        removes: &[FileField],
+    ) -> Result<Self> {
         let decoded = Wanted {
             adds: Some(keyed(&wanted.decoded(), &ADD_FIELDS)),
             removes: Some(keyed(removes, &REMOVE_FIELDS)),
@@ -152,7 +173,7 @@ impl Replay {
             hidden: Arc::default(),
             state,
             // a schema that does not say how the log names its columns has no typed statistics
-            stats_shape: stats_shape(snapshot).unwrap_or_default(),
+            stats_shape: Naming::of(snapshot).stats_shape().unwrap_or_default(),
         };
         for batch in batches.into_iter().rev() {
             let live = reconciler.older(&batch)?;
@@ -177,7 +198,13 @@ impl Replay {
             stats_shape: self.stats_shape.clone(),
             filter: wanted.filter.clone(),
             grain: if kept { Grain::KEPT } else { Grain::STREAMED },
+            threads: None,
         }
+    }
+
+    /// Every file that the tail speaks of.
+    pub(super) fn into_hidden(self) -> Arc<KeySet> {
+        self.hidden
     }
 
     /// All wanted rows: the checkpoint's in its order, then the tail's, oldest first.

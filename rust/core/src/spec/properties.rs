@@ -8,6 +8,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::interval::parse_interval;
@@ -17,7 +19,8 @@ use crate::spec::schema::StructField;
 const DAY: i64 = 86_400_000;
 
 /// How columns of data files find their column of the schema.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ColumnMappingMode {
     /// By the logical name.
     #[default]

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
@@ -33,7 +34,7 @@ pub use object::ObjectStorage;
 pub use resolve::PathResolver;
 
 /// A file as a listing shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileMeta {
     /// Path relative to the table root, e.g. `_delta_log/00000000000000000000.json`.
     pub path: String,

@@ -73,6 +73,23 @@ impl CheckpointFile {
         units
     }
 
+    /// About the byte at which a unit begins: the first of its row group, and on by its share of the
+    /// rows. Whoever has the same file finds the same place.
+    pub fn begins(&self, unit: &Unit) -> u64 {
+        let Some(group) = self.metadata().row_groups().get(unit.row_group) else {
+            return 0;
+        };
+        let starts = group.columns().iter().map(|column| {
+            let first = column.dictionary_page_offset();
+            first.unwrap_or_else(|| column.data_page_offset())
+        });
+        let start = u64::try_from(starts.min().unwrap_or_default()).unwrap_or_default();
+        let size = group.compressed_size();
+        let size = u128::try_from(size).unwrap_or_default();
+        let within = size * unit.rows.start as u128 / (unit.of as u128).max(1);
+        start.saturating_add(u64::try_from(within).unwrap_or(u64::MAX))
+    }
+
     /// Rows at which to cut, strictly ascending inside of `0..of`: where pages of the largest leaf
     /// begin, so that none of its pages is decoded twice.
     fn cuts(

@@ -1,0 +1,47 @@
+"""``ReplayPlan``: the replay of a snapshot's live files, cut into pieces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from deltareplay._readers import to_table
+from deltareplay.replay_piece import ReplayPiece
+from deltareplay.replay_tail import ReplayTail
+
+if TYPE_CHECKING:
+    from deltareplay import _native
+    from deltareplay.table import Table
+
+
+@dataclass(frozen=True)
+class ReplayPlan:
+    """What ``Snapshot.replay_plan`` gives.
+
+    Attributes:
+        pieces: What is to be read elsewhere: parts of the checkpoint, and with ``keyed`` runs of
+            commits.
+        tail: What each piece is read with.
+        files: The live files of the commits behind the checkpoint; empty with ``keyed``.
+
+    >>> plan = table.snapshot().replay_plan(columns=["path"])
+    >>> len(plan.pieces), plan.files.num_rows
+    (0, 2)
+    """
+
+    pieces: list[ReplayPiece]
+    tail: ReplayTail
+    files: pa.Table
+
+    @classmethod
+    def _made(
+        cls,
+        table: Table,
+        pieces: list[_native.ReplayPiece],
+        tail: _native.ReplayTail,
+        files: _native.ArrowTable,
+    ) -> ReplayPlan:
+        own = [ReplayPiece._made(piece) for piece in pieces]
+        return cls(own, ReplayTail._made(table, tail), to_table(files))

@@ -1,0 +1,86 @@
+"""``ReplayTail``: what the pieces of a replay are read with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay import _native
+from deltareplay._readers import to_schema
+
+if TYPE_CHECKING:
+    from deltareplay._native import ReplayTail as NativeReplayTail
+    from deltareplay.table import Table
+
+
+class ReplayTail:
+    """The table, the columns and the filter of a plan, and what its commits hide of the checkpoint.
+
+    Each file that a commit behind the checkpoint speaks of is a key of 16 bytes. It pickles, with
+    the storage options of its table: send it once to each process that reads pieces.
+
+    >>> import pickle
+    >>> tail = table.snapshot().replay_plan(columns=["path"]).tail
+    >>> pickle.loads(pickle.dumps(tail)).num_hidden
+    3
+    """
+
+    __slots__ = ("_native", "_table")
+
+    _native: NativeReplayTail
+    _table: Table
+
+    def __init__(self) -> None:
+        raise TypeError("a tail is made by Snapshot.replay_plan()")
+
+    @classmethod
+    def _made(cls, table: Table, native: NativeReplayTail) -> ReplayTail:
+        self = cls.__new__(cls)
+        self._table = table
+        self._native = native
+        return self
+
+    @property
+    def version(self) -> int:
+        """The version of the snapshot.
+
+        >>> table.snapshot().replay_plan().tail.version
+        2
+        """
+        return self._native.version
+
+    @property
+    def num_hidden(self) -> int:
+        """Of how many files the commits behind the checkpoint speak; 0 with ``keyed``.
+
+        >>> table.snapshot().replay_plan().tail.num_hidden
+        3
+        """
+        return self._native.num_hidden
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of a piece's rows.
+
+        The columns asked for. With ``keyed``: ``key`` (binary, the same for all that is said of one
+        file), ``version`` (int64: rows of a greater one are newer; -1 in a checkpoint) and ``file``
+        (a struct of the columns; null where that version removed the file or the filter leaves it
+        out). Of each key the row with the greatest version counts.
+
+        >>> table.snapshot().replay_plan(columns=["path"]).tail.schema.names
+        ['path']
+        >>> table.snapshot().replay_plan(columns=["path"], keyed=True).tail.schema.names
+        ['key', 'version', 'file']
+        """
+        return to_schema(self._native.schema())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._table, self._native.to_json(), self._native.hidden_bytes())
+
+    def __repr__(self) -> str:
+        return f"<ReplayTail of {self._table!r}, version {self.version}: {self.num_hidden} keys>"
+
+
+def _restored(table: Table, json: str, hidden: bytes) -> ReplayTail:
+    return ReplayTail._made(table, _native.ReplayTail(json, hidden))

@@ -1,0 +1,89 @@
+//! `ReplayPiece` and `ReplayTail`: the live files of a snapshot, replayed by other processes.
+
+use deltareplay_core::table;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::batches::{ArrowSchema, BatchIterator};
+use crate::gate::detached;
+
+/// A part of a snapshot's log.
+#[pyclass(module = "deltareplay._native", frozen)]
+pub(crate) struct ReplayPiece(pub(crate) table::ReplayPiece);
+
+#[pymethods]
+impl ReplayPiece {
+    #[new]
+    fn new(py: Python<'_>, json: &str) -> PyResult<Self> {
+        detached(py, || table::ReplayPiece::from_json(json)).map(Self)
+    }
+
+    /// The piece as JSON, which makes it anew.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        detached(py, || self.0.to_json())
+    }
+
+    /// The files of the log that it reads.
+    fn paths(&self) -> Vec<String> {
+        self.0.paths().into_iter().map(str::to_owned).collect()
+    }
+
+    /// About how many bytes of them.
+    #[getter]
+    fn size_in_bytes(&self) -> u64 {
+        self.0.size_in_bytes()
+    }
+
+    /// Its live files, read as they are pulled from the log of this table.
+    #[pyo3(signature = (table, tail, threads=None))]
+    fn rows(
+        &self,
+        py: Python<'_>,
+        table: &crate::table::Table,
+        tail: &ReplayTail,
+        threads: Option<usize>,
+    ) -> PyResult<BatchIterator> {
+        let rows = detached(py, || table.0.piece_rows(&self.0, &tail.0, threads))?;
+        Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
+    }
+}
+
+/// What the pieces of one plan are read with.
+#[pyclass(module = "deltareplay._native", frozen)]
+pub(crate) struct ReplayTail(pub(crate) table::ReplayTail);
+
+#[pymethods]
+impl ReplayTail {
+    #[new]
+    fn new(py: Python<'_>, json: &str, hidden: &[u8]) -> PyResult<Self> {
+        detached(py, || table::ReplayTail::from_parts(json, hidden)).map(Self)
+    }
+
+    /// All but the keys as JSON.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        detached(py, || self.0.to_json())
+    }
+
+    /// The keys of the files that the tail speaks of, 16 bytes each.
+    fn hidden_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let found = detached(py, || Ok(self.0.hidden_bytes()))?;
+        Ok(PyBytes::new(py, &found))
+    }
+
+    /// How many keys there are.
+    #[getter]
+    fn num_hidden(&self) -> usize {
+        self.0.num_hidden()
+    }
+
+    /// The version of the snapshot.
+    #[getter]
+    fn version(&self) -> u64 {
+        self.0.version()
+    }
+
+    /// The schema of a piece's rows.
+    fn schema(&self, py: Python<'_>) -> PyResult<ArrowSchema> {
+        detached(py, || self.0.schema()).map(ArrowSchema)
+    }
+}

@@ -1,0 +1,215 @@
+//! A checkpoint as plain values, each of which another process reads by itself.
+//!
+//! Cutting looks at the control actions, to find the sidecars, and at lengths of files; footers are
+//! read by whoever reads the rows. A file longer than wanted is cut by bytes: a unit belongs to the
+//! part in which it begins, and since the parts of a file cover all bytes there are, each row is read
+//! once whatever length the log claims.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Checkpoint, Control, head, manifest_control, open_file, sidecar_paths};
+use crate::codec::checkpoint::FileAction;
+use crate::codec::commit::{ActionDecoder, Wanted};
+use crate::codec::file_actions::FileField;
+use crate::error::{Error, Result};
+use crate::log::listing::CheckpointInstance;
+use crate::log::path::CheckpointName;
+use crate::replay::Source;
+
+/// A log may claim any length: no file is cut into more parts than about so many.
+const MOST_PARTS: u64 = 10_000;
+
+/// A file of a checkpoint, or some bytes of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointPart {
+    /// Where it is, for the storage.
+    pub path: String,
+    /// How long the listing or the manifest says that it is.
+    pub size: Option<u64>,
+    /// Of its rows, those whose row group or run of pages begins here; `None` for all.
+    pub bytes: Option<Range<u64>>,
+    /// A manifest of JSON lines rather than Parquet.
+    pub json: bool,
+}
+
+impl CheckpointPart {
+    /// About how many bytes it covers.
+    pub fn size_in_bytes(&self) -> u64 {
+        let size = self.size.unwrap_or_default();
+        let bytes = self.bytes.clone().unwrap_or(0..size);
+        bytes.end.min(size).saturating_sub(bytes.start)
+    }
+}
+
+impl Checkpoint {
+    /// Runs of parts, each of about `target_size` bytes, that together hold all `add` rows.
+    ///
+    /// # Errors
+    ///
+    /// As [`Checkpoint::open`], but for sidecars and parts of many, which are not opened.
+    pub fn parts(
+        source: &Source,
+        instance: &CheckpointInstance,
+        target_size: u64,
+    ) -> Result<Vec<Vec<CheckpointPart>>> {
+        let located = |error: Error| error.at_version(instance.version);
+        let mut parts = Vec::new();
+        if let CheckpointName::Part { .. } = instance.name {
+            // V1 content: there are no sidecars to be found
+            let files = instance.files.iter();
+            parts.extend(files.map(|file| (file.path.clone(), Some(file.size))));
+            return Ok(cut(parts, target_size));
+        }
+        let mut runs = Vec::new();
+        let mut holds_files = false;
+        let (control, manifest) = head(source, instance, &mut |open| {
+            holds_files = !open.file.units(FileAction::Add, &[], u64::MAX).is_empty();
+        })
+        .map_err(located)?;
+        let first = instance.files.first().map(|file| file.size);
+        if let Some((path, bytes)) = manifest {
+            let inline = has_adds(&bytes).map_err(|error| located(error.at_path(path.clone())))?;
+            if inline {
+                runs.push(vec![CheckpointPart {
+                    path,
+                    size: first,
+                    bytes: None,
+                    json: true,
+                }]);
+            }
+        } else if holds_files {
+            parts.push((instance.path().to_owned(), first));
+        }
+        parts.extend(sidecar_paths(source, &control.sidecars, instance.path()).map_err(located)?);
+        runs.extend(cut(parts, target_size));
+        Ok(runs)
+    }
+
+    /// Opens some parts of the checkpoint of `version`: its rows are theirs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Checkpoint::open`].
+    pub fn of_parts(source: &Source, version: u64, parts: &[CheckpointPart]) -> Result<Self> {
+        let mut manifest = None;
+        let mut files = Vec::new();
+        for part in parts {
+            let located = |error: Error| error.at_path(part.path.clone()).at_version(version);
+            if part.json {
+                let bytes = source.storage.read(&part.path).map_err(located)?;
+                manifest_control(&bytes).map_err(located)?;
+                manifest = Some((part.path.clone(), bytes));
+                continue;
+            }
+            let (mut file, _) =
+                open_file(&*source.storage, &part.path, part.size, false).map_err(located)?;
+            file.bytes = part.bytes.clone();
+            files.push(file);
+        }
+        Ok(Self {
+            source: source.clone(),
+            version,
+            files: files.into(),
+            manifest,
+            control: Control::default(),
+        })
+    }
+}
+
+/// Whether a JSON manifest has file actions of its own.
+fn has_adds(bytes: &[u8]) -> Result<bool> {
+    let mut decoder = ActionDecoder::new(Wanted {
+        adds: Some(vec![FileField::Path]),
+        ..Wanted::default()
+    });
+    decoder.decode(bytes)?;
+    let adds = decoder.finish()?.adds;
+    Ok(adds.is_some_and(|adds| !adds.sequence.is_empty()))
+}
+
+/// Runs of files of about `target_size` bytes; larger files are cut by bytes, and one of unknown
+/// length is a run of its own.
+fn cut(files: Vec<(String, Option<u64>)>, target_size: u64) -> Vec<Vec<CheckpointPart>> {
+    let target_size = target_size.max(1);
+    let mut runs: Vec<Vec<CheckpointPart>> = Vec::new();
+    let mut current = Vec::new();
+    let mut bytes = 0_u64;
+    for (path, size) in files {
+        let known = size.unwrap_or(target_size);
+        if !current.is_empty() && bytes.saturating_add(known) > target_size {
+            runs.push(std::mem::take(&mut current));
+            bytes = 0;
+        }
+        let part = |bytes| CheckpointPart {
+            path: path.clone(),
+            size,
+            bytes,
+            json: false,
+        };
+        if known <= target_size {
+            bytes += known;
+            current.push(part(None));
+            continue;
+        }
+        let length = target_size.max(known / MOST_PARTS);
+        let parts = known.div_ceil(length);
+        let length = known.div_ceil(parts);
+        for number in 0..parts {
+            let start = number.saturating_mul(length);
+            // the file may be longer than the log says: the last part takes what is left
+            let end = if number + 1 == parts {
+                u64::MAX
+            } else {
+                start.saturating_add(length)
+            };
+            runs.push(vec![part(Some(start..end))]);
+        }
+    }
+    if !current.is_empty() {
+        runs.push(current);
+    }
+    runs
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_keep_the_order_and_cover_each_byte_once() {
+        let sizes = [
+            Some(0),
+            Some(900),
+            None,
+            Some(10_000),
+            Some(1),
+            Some(u64::MAX),
+        ];
+        let files: Vec<_> = sizes
+            .iter()
+            .enumerate()
+            .map(|(number, size)| (number.to_string(), *size))
+            .collect();
+        for target in [0, 1, 1000, 9_999, 1 << 40] {
+            let parts: Vec<_> = cut(files.clone(), target).into_iter().flatten().collect();
+            assert!(parts.len() < 40_000, "{}", parts.len());
+            let mut expected = files.iter();
+            let mut end = u64::MAX;
+            for part in &parts {
+                let bytes = part.bytes.clone().unwrap_or(0..u64::MAX);
+                if bytes.start == 0 {
+                    assert_eq!(end, u64::MAX, "the file before it is covered to its end");
+                    assert_eq!(part.path, expected.next().unwrap().0);
+                } else {
+                    assert_eq!(bytes.start, end);
+                }
+                end = bytes.end;
+                assert!(bytes.start < bytes.end);
+            }
+            assert_eq!((end, expected.next()), (u64::MAX, None));
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The live files of a snapshot in pieces, which other processes replay side by side.
+//!
+//! The tail is replayed here: it gives its own live files, and the keys of all that it hides. A
+//! checkpoint is reconciled, so each of its pieces needs no more than those keys: nothing of its rows
+//! is read here, and what is held is bounded by the tail. Where even the tail is too long, its commits
+//! become pieces too; rows then come with their keys, and of each key the newest counts.
+//!
+//! Protocol: "Action Reconciliation", "Checkpoints", "Sidecar Files".
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Snapshot;
+use super::columns::FileColumns;
+use super::files::FileTable;
+use super::replayed::{Live, Replay};
+use crate::error::{Error, Result};
+use crate::log::{LogSegment, TailFile};
+use crate::replay::{Checkpoint, CheckpointPart, FileFilter, KeySet, RowColumns, Source};
+
+mod rows;
+mod tail;
+
+pub use rows::PieceRows;
+pub use tail::ReplayTail;
+
+use tail::Definition;
+
+/// What of the live files is to be replayed elsewhere.
+#[derive(Clone, Debug)]
+pub struct PieceOptions {
+    /// Columns of the files; `None` for all fields of `add`.
+    pub columns: Option<Vec<String>>,
+    /// Which files may be left out, and the predicate as SQL.
+    pub filter: Option<(Arc<dyn FileFilter>, String)>,
+    /// About how many bytes of the log make a piece.
+    pub target_size: u64,
+    /// Whether commits become pieces too, and rows come with their keys.
+    pub keyed: bool,
+}
+
+/// A snapshot's live files, still to be replayed.
+#[derive(Clone, Debug)]
+pub struct ReplayPlan {
+    /// What is to be read elsewhere.
+    pub pieces: Vec<ReplayPiece>,
+    /// What each piece is read with.
+    pub tail: ReplayTail,
+    /// The live files that the tail itself adds; none where rows come with their keys.
+    pub files: FileTable,
+}
+
+/// Some files of the log, or some bytes of one: plain values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplayPiece {
+    /// Tells the pieces and the tail of one plan from those of another.
+    plan: u64,
+    work: Work,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Work {
+    /// Parts of the checkpoint of a version.
+    Checkpoint(u64, Vec<CheckpointPart>),
+    /// A run of commits and compacted files, oldest first.
+    Commits(Vec<TailFile>),
+}
+
+impl Snapshot {
+    /// Cuts the replay of the live files into pieces.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshot::files`], for what is read: the tail, and the checkpoint's control actions.
+    pub fn replay_plan(&self, source: &Source, options: &PieceOptions) -> Result<ReplayPlan> {
+        let columns = FileColumns::new(options.columns.as_deref(), self)?;
+        let schema = columns.schema();
+        let plan = RandomState::new().hash_one(self.version());
+        let wanted = Live {
+            columns: RowColumns::fields(&columns.fields()),
+            filter: options.filter.as_ref().map(|(filter, _)| filter.clone()),
+        };
+        let (work, hidden, batches) = self.recovering(source, |segment| {
+            let mut work = checkpoint_work(source, segment, options.target_size)?;
+            if options.keyed {
+                work.extend(commit_work(segment, options.target_size));
+                return Ok((work, Arc::<KeySet>::default(), Vec::new()));
+            }
+            let replay = Replay::of_tail(self, source, segment, &wanted)?;
+            let live = replay.adds.iter().rev();
+            let live = live.map(|(rows, _)| columns.of(rows));
+            let live = live.collect::<Result<Vec<_>>>()?;
+            Ok((work, replay.into_hidden(), live))
+        })?;
+        let filter = options.filter.as_ref().map(|(_, text)| text.clone());
+        let definition = Definition::new(self, source, plan, options, filter);
+        Ok(ReplayPlan {
+            pieces: work
+                .into_iter()
+                .map(|work| ReplayPiece { plan, work })
+                .collect(),
+            tail: ReplayTail::new(definition, hidden)?,
+            files: FileTable { schema, batches },
+        })
+    }
+}
+
+impl ReplayPiece {
+    /// The piece as JSON; [`ReplayPiece::from_json`] takes it in any process.
+    ///
+    /// # Errors
+    ///
+    /// None that can be brought about from outside.
+    pub fn to_json(&self) -> Result<String> {
+        tail::to_json(self)
+    }
+
+    /// The piece that [`ReplayPiece::to_json`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `replay.json`.
+    pub fn from_json(json: &str) -> Result<Self> {
+        tail::from_json(json)
+    }
+
+    /// The files of the log that it reads, relative to the table root.
+    pub fn paths(&self) -> Vec<&str> {
+        match &self.work {
+            Work::Checkpoint(_, parts) => parts.iter().map(|part| part.path.as_str()).collect(),
+            Work::Commits(files) => files.iter().map(|file| file.file.path.as_str()).collect(),
+        }
+    }
+
+    /// About how many bytes of them.
+    pub fn size_in_bytes(&self) -> u64 {
+        match &self.work {
+            Work::Checkpoint(_, parts) => parts.iter().map(CheckpointPart::size_in_bytes).sum(),
+            Work::Commits(files) => files.iter().map(|file| file.file.size).sum(),
+        }
+    }
+
+    /// Its live files; `source` is the table's, `filter` the tail's.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `replay.plan` when the tail is another plan's. Corrupt: the file of the log
+    /// that does not decode; `replay.vanished` when it is there no more.
+    pub fn rows(
+        &self,
+        source: &Source,
+        tail: &ReplayTail,
+        filter: Option<Arc<dyn FileFilter>>,
+        threads: Option<usize>,
+    ) -> Result<PieceRows> {
+        if self.plan != tail.definition().plan {
+            let message = "this piece and this tail were made by two calls: read a piece with the tail that came with it";
+            return Err(Error::invalid("replay.plan", message));
+        }
+        match &self.work {
+            Work::Checkpoint(version, parts) => {
+                PieceRows::of_checkpoint(source, tail, *version, parts, filter, threads)
+            }
+            Work::Commits(files) => PieceRows::of_commits(source, tail, files, filter),
+        }
+    }
+}
+
+fn checkpoint_work(source: &Source, segment: &LogSegment, target_size: u64) -> Result<Vec<Work>> {
+    let Some(checkpoint) = &segment.checkpoint else {
+        return Ok(Vec::new());
+    };
+    let runs = Checkpoint::parts(source, checkpoint, target_size)?;
+    let work = |parts| Work::Checkpoint(checkpoint.version, parts);
+    Ok(runs.into_iter().map(work).collect())
+}
+
+/// Runs of the tail's files of about `target_size` bytes.
+fn commit_work(segment: &LogSegment, target_size: u64) -> Vec<Work> {
+    let mut runs: Vec<Vec<TailFile>> = Vec::new();
+    let mut bytes = u64::MAX;
+    for file in &segment.tail {
+        bytes = bytes.saturating_add(file.file.size);
+        match runs.last_mut() {
+            Some(run) if bytes <= target_size => run.push(file.clone()),
+            _ => {
+                runs.push(vec![file.clone()]);
+                bytes = file.file.size;
+            }
+        }
+    }
+    runs.into_iter().map(Work::Commits).collect()
+}

@@ -1,0 +1,187 @@
+//! The live files of one piece, read where the piece is.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StructArray, new_null_array};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, SchemaRef};
+
+use super::tail::ReplayTail;
+use crate::codec::checkpoint::FileAction;
+use crate::codec::commit::Wanted;
+use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
+use crate::error::{Error, Result};
+use crate::log::TailFile;
+use crate::replay::{
+    Checkpoint, CheckpointPart, FileActionKey, FileFilter, Grain, KeyedRows, Reconciler,
+    RowColumns, Selection, Source, decode_one_by_one,
+};
+use crate::snapshot::columns::FileColumns;
+use crate::snapshot::recover::missing_sidecar;
+use crate::snapshot::replayed::{Live, keyed, settled};
+
+/// The order of a checkpoint's rows: older than any commit behind it.
+const CHECKPOINT: i64 = -1;
+
+/// The files of a piece, batch by batch, in no order.
+pub struct PieceRows {
+    schema: SchemaRef,
+    batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>,
+}
+
+impl PieceRows {
+    pub(super) fn of_checkpoint(
+        source: &Source,
+        tail: &ReplayTail,
+        version: u64,
+        parts: &[CheckpointPart],
+        filter: Option<Arc<dyn FileFilter>>,
+        threads: Option<usize>,
+    ) -> Result<Self> {
+        let snapshot = tail.version();
+        let located = move |error| vanished(missing_sidecar(error)).at_version(snapshot);
+        let schema = tail.schema()?;
+        let columns = tail.columns()?;
+        let selection = Selection {
+            action: FileAction::Add,
+            columns: RowColumns::fields(&columns.fields()),
+            hidden: tail.hidden(),
+            with_keys: tail.definition().keyed,
+            stats_shape: tail.naming().stats_shape().unwrap_or_default(),
+            grain: Grain::SENT,
+            filter,
+            threads,
+        };
+        let checkpoint =
+            Checkpoint::of_parts(&tail.source(source), version, parts).map_err(located)?;
+        let inline = checkpoint.inline_rows(&selection).map_err(located)?;
+        let rows = checkpoint.rows(&selection).map_err(located)?;
+        let rows = rows.map(|next| next.map(|(_, rows)| rows));
+        let shaped = Arc::clone(&schema);
+        let batches = inline.map(Ok).into_iter().chain(rows).map(move |next| {
+            let KeyedRows { rows, keys } = next.map_err(located)?;
+            let rows = columns.of(&settled(rows)?)?;
+            if !selection.with_keys {
+                return Ok(rows);
+            }
+            with_keys(&shaped, &keys, CHECKPOINT, files(&rows, None)?)
+        });
+        Ok(Self {
+            schema,
+            batches: Box::new(batches),
+        })
+    }
+
+    pub(super) fn of_commits(
+        source: &Source,
+        tail: &ReplayTail,
+        commits: &[TailFile],
+        filter: Option<Arc<dyn FileFilter>>,
+    ) -> Result<Self> {
+        let run = commits.first().map_or(0, |file| file.start);
+        let run = i64::try_from(run).unwrap_or(i64::MAX);
+        let source = tail.source(source);
+        let schema = tail.schema()?;
+        let columns = tail.columns()?;
+        let wanted = Live {
+            columns: RowColumns::fields(&columns.fields()),
+            filter,
+        };
+        let decoded = Wanted {
+            adds: Some(keyed(&wanted.decoded(), &ADD_FIELDS)),
+            removes: Some(keyed(&[], &REMOVE_FIELDS)),
+            ..Wanted::default()
+        };
+        let batches = decode_one_by_one(&*source.storage, commits, &decoded).map_err(vanished)?;
+        let mut reconciler = Reconciler::new(source.keys.clone());
+        let mut found = Vec::new();
+        for batch in batches.iter().rev() {
+            let live = reconciler.older(batch)?;
+            if let Some(rows) = live.adds {
+                let files = added(&wanted, &columns, &rows)?;
+                found.push(with_keys(&schema, &live.add_keys, run, files)?);
+            }
+            if let Some(rows) = live.removes {
+                let keys = source.keys.of_batch(&rows)?;
+                let none = file_type(&schema).map(|none| new_null_array(none, keys.len()));
+                found.push(with_keys(&schema, &keys, run, none?)?);
+            }
+        }
+        Ok(Self {
+            schema,
+            batches: Box::new(found.into_iter().map(Ok)),
+        })
+    }
+
+    /// The schema of every batch.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+impl Iterator for PieceRows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.batches.next()
+    }
+}
+
+/// The added files as a column; null where the filter leaves one out, for its key counts all the same.
+fn added(wanted: &Live, columns: &FileColumns, rows: &RecordBatch) -> Result<ArrayRef> {
+    let passed = match &wanted.filter {
+        Some(filter) => Some(filter.may_match(&filter.columns().of(rows)?)?),
+        None => None,
+    };
+    let shown = columns.of(&settled(wanted.columns.of(rows)?)?)?;
+    files(&shown, passed.map(NullBuffer::new))
+}
+
+fn files(rows: &RecordBatch, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+    let fields = rows.schema_ref().fields().clone();
+    let columns = rows.columns().to_vec();
+    let files = StructArray::try_new_with_length(fields, columns, nulls, rows.num_rows());
+    files
+        .map(|files| Arc::new(files) as ArrayRef)
+        .map_err(|cause| misfit().because(cause))
+}
+
+fn file_type(schema: &SchemaRef) -> Result<&DataType> {
+    let field = schema.field_with_name("file");
+    field
+        .map(|field| field.data_type())
+        .map_err(|cause| misfit().because(cause))
+}
+
+fn with_keys(
+    schema: &SchemaRef,
+    keys: &[FileActionKey],
+    run: i64,
+    files: ArrayRef,
+) -> Result<RecordBatch> {
+    let runs = Int64Array::from_value(run, keys.len());
+    let keys = BinaryArray::from_iter_values(keys.iter().map(|key| key.to_bytes()));
+    let columns: Vec<ArrayRef> = vec![Arc::new(keys), Arc::new(runs), files];
+    RecordBatch::try_new(Arc::clone(schema), columns).map_err(|cause| misfit().because(cause))
+}
+
+fn misfit() -> Error {
+    Error::corrupt("log.columns", "the rows of a piece do not fit together")
+}
+
+/// A file that was there when the pieces were cut.
+fn vanished(error: Error) -> Error {
+    if error.code() != "storage.not_found" {
+        return error;
+    }
+    let message = "this file of the log was there when the replay was planned, and is gone: the log was cleaned in \
+                   the meantime; plan again";
+    let mut found = Error::corrupt("replay.vanished", message);
+    if let Some(path) = error.path() {
+        found = found.at_path(path.to_owned());
+    }
+    if let Some(version) = error.version() {
+        found = found.at_version(version);
+    }
+    found
+}

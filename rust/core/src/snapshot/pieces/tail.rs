@@ -1,0 +1,207 @@
+//! What every piece of a plan is read with, in values that serialise.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::PieceOptions;
+use crate::error::{Error, Result};
+use crate::replay::{FileActionKey, KeySet, Keys, Source};
+use crate::snapshot::Snapshot;
+use crate::snapshot::columns::{FileColumns, Naming};
+use crate::spec::properties::ColumnMappingMode;
+use crate::spec::schema::StructType;
+
+/// The release that cut the pieces has to read them: another may cut a file at other places.
+const LIBRARY: &str = env!("CARGO_PKG_VERSION");
+
+/// How rows of a plan are read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Definition {
+    library: String,
+    pub(super) plan: u64,
+    /// The version of the snapshot.
+    pub(super) version: u64,
+    schema: String,
+    partition_columns: Vec<String>,
+    column_mapping: ColumnMappingMode,
+    columns: Option<Vec<String>>,
+    /// The predicate as SQL.
+    filter: Option<String>,
+    /// Keys mean something only together with how they were made.
+    keys: Keys,
+    /// Whether rows come with their keys.
+    pub(super) keyed: bool,
+}
+
+impl Definition {
+    pub(super) fn new(
+        snapshot: &Snapshot,
+        source: &Source,
+        plan: u64,
+        options: &PieceOptions,
+        filter: Option<String>,
+    ) -> Self {
+        Self {
+            library: LIBRARY.to_owned(),
+            plan,
+            version: snapshot.version(),
+            schema: snapshot.metadata().schema_string.clone(),
+            partition_columns: snapshot.metadata().partition_columns.clone(),
+            column_mapping: snapshot.properties().column_mapping_mode,
+            columns: options.columns.clone(),
+            filter,
+            keys: source.keys.clone(),
+            keyed: options.keyed,
+        }
+    }
+}
+
+/// What the tail hides, and how the rows below it are read. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ReplayTail {
+    definition: Arc<Definition>,
+    table_schema: Arc<StructType>,
+    hidden: Arc<KeySet>,
+}
+
+impl ReplayTail {
+    pub(super) fn new(definition: Definition, hidden: Arc<KeySet>) -> Result<Self> {
+        Ok(Self {
+            table_schema: Arc::new(StructType::parse(&definition.schema)?),
+            definition: Arc::new(definition),
+            hidden,
+        })
+    }
+
+    pub(super) fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// All but the keys as JSON.
+    ///
+    /// # Errors
+    ///
+    /// None that can be brought about from outside.
+    pub fn to_json(&self) -> Result<String> {
+        to_json(&*self.definition)
+    }
+
+    /// The keys, 16 bytes each, in no order.
+    pub fn hidden_bytes(&self) -> Vec<u8> {
+        self.hidden.iter().flat_map(|key| key.to_bytes()).collect()
+    }
+
+    /// What [`ReplayTail::to_json`] and [`ReplayTail::hidden_bytes`] gave.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `replay.json`, also for what another release of the library made.
+    pub fn from_parts(json: &str, hidden: &[u8]) -> Result<Self> {
+        let definition: Definition = from_json(json)?;
+        if definition.library != LIBRARY {
+            let message = format!(
+                "this was made by deltareplay {}, and here is {LIBRARY}: install the same release on the driver and \
+                 on the executors",
+                definition.library
+            );
+            return Err(Error::invalid("replay.json", message));
+        }
+        let (keys, rest) = hidden.as_chunks();
+        if !rest.is_empty() {
+            let message = format!("keys have 16 bytes each, and there are {}", hidden.len());
+            return Err(Error::invalid("replay.json", message));
+        }
+        let keys = keys.iter().map(|key| FileActionKey::from_bytes(*key));
+        Self::new(definition, Arc::new(keys.collect()))
+    }
+
+    /// How many files the tail speaks of.
+    pub fn num_hidden(&self) -> usize {
+        self.hidden.len()
+    }
+
+    /// The version of the snapshot.
+    pub fn version(&self) -> u64 {
+        self.definition.version
+    }
+
+    /// The table's schema at that version.
+    pub fn table_schema(&self) -> &StructType {
+        &self.table_schema
+    }
+
+    /// The table's partition columns.
+    pub fn partition_columns(&self) -> &[String] {
+        &self.definition.partition_columns
+    }
+
+    /// How the table's columns are named in its files.
+    pub fn column_mapping_mode(&self) -> ColumnMappingMode {
+        self.definition.column_mapping
+    }
+
+    /// Which files are wanted, as SQL.
+    pub fn filter(&self) -> Option<&str> {
+        self.definition.filter.as_deref()
+    }
+
+    /// The schema of a piece's rows: the columns asked for; or `key` (binary), `version` (of the run of
+    /// commits, -1 in a checkpoint) and `file`, a struct of them that is null where no file is left.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileColumns::new`].
+    pub fn schema(&self) -> Result<SchemaRef> {
+        let files = self.columns()?.schema();
+        Ok(if self.definition.keyed {
+            Arc::new(Schema::new(vec![
+                Field::new("key", DataType::Binary, false),
+                Field::new("version", DataType::Int64, false),
+                Field::new("file", DataType::Struct(files.fields().clone()), true),
+            ]))
+        } else {
+            files
+        })
+    }
+
+    pub(super) fn columns(&self) -> Result<FileColumns> {
+        FileColumns::named(self.definition.columns.as_deref(), &self.naming())
+    }
+
+    pub(super) fn naming(&self) -> Naming<'_> {
+        Naming {
+            schema: &self.table_schema,
+            partition_columns: self.partition_columns(),
+            mode: self.column_mapping_mode(),
+        }
+    }
+
+    pub(super) fn hidden(&self) -> Arc<KeySet> {
+        Arc::clone(&self.hidden)
+    }
+
+    /// The source with the keys that the tail was made with.
+    pub(super) fn source(&self, source: &Source) -> Source {
+        Source {
+            keys: self.definition.keys.clone(),
+            ..source.clone()
+        }
+    }
+}
+
+pub(super) fn to_json(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|cause| {
+        Error::invalid("replay.json", "the plan does not serialise").because(cause)
+    })
+}
+
+pub(super) fn from_json<T: DeserializeOwned>(json: &str) -> Result<T> {
+    serde_json::from_str(json).map_err(|cause| {
+        let message =
+            "this is no part of a plan of this version of the library: make the plan anew";
+        Error::invalid("replay.json", message).because(cause)
+    })
+}
