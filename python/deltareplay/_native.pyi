@@ -87,6 +87,7 @@ class Table:
         columns: Sequence[str] | None = None,
         filter: Filter | None = None,
         key: Sequence[str] | None = None,
+        most_rows: int | None = None,
         require_feed: bool = False,
         allow_out_of_range: bool = False,
     ) -> Changes: ...

@@ -154,6 +154,7 @@ class Table:
         columns: Sequence[str] | None = None,
         filter: Filter | None = None,
         key: Sequence[str] | None = None,
+        most_rows: int | None = None,
         require_feed: bool = False,
         allow_out_of_range: bool = False,
     ) -> Changes:
@@ -182,6 +183,8 @@ class Table:
                 takes all. The three columns that tell what happened are always there.
             filter: Which changed rows, as in ``Snapshot.scan``; may name those three columns, too.
             key: Columns that tell which row is which, where the table does not track rows.
+            most_rows: So many rows may be held as numbers where rows must be compared, about 100
+                bytes each; None allows four million. More rows are compared in parts.
             require_feed: Refuse versions at which the change data feed was off, as Spark does,
                 rather than derive their changes from files.
             allow_out_of_range: A range that lies behind the latest version is empty, not an error.
@@ -205,6 +208,7 @@ class Table:
             "columns": columns,
             "filter": filter,
             "key": key,
+            "most_rows": most_rows,
             "require_feed": require_feed,
             "allow_out_of_range": allow_out_of_range,
         }

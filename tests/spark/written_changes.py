@@ -76,6 +76,9 @@ CHANGED: dict[str, Callable[[Sql], None]] = {
     "widened": widened,
 }
 
+#: Where a range may begin for Spark, which reads none in which a type changes.
+FIRST = {"widened": 2}
+
 
 def written(spark: Spark, path: Path, name: str) -> None:
     """Writes a table."""

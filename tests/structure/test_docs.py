@@ -89,7 +89,7 @@ def test_the_guide_to_changes_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     exec(compile("\n".join(blocks), "changes.md", "exec"), names)
 
     assert names["happened"].num_rows > 0
-    assert 0 < names["net"].num_rows
+    assert names["net"].num_rows > 0
     assert names["batch"].data.num_rows > 0
 
 

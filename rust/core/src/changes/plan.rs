@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::commits::{Commit, Commits, Stamp};
+use super::compare::MOST_ROWS;
 use super::definition::Reading;
 use super::derive::{Derived, Item, Way, derive, derive_net, sides};
 use super::epoch::{Epochs, Facts};
@@ -61,13 +62,15 @@ impl Task {
 pub(super) struct Teller {
     key: Vec<String>,
     seed: u64,
+    most_rows: usize,
 }
 
 impl Teller {
-    pub(super) fn new(key: &[String]) -> Self {
+    pub(super) fn new(key: &[String], most_rows: Option<usize>) -> Self {
         Self {
             key: key.to_vec(),
             seed: RandomState::new().hash_one(0),
+            most_rows: most_rows.unwrap_or(MOST_ROWS).max(1),
         }
     }
 
@@ -76,6 +79,7 @@ impl Teller {
             way,
             key: self.key.clone(),
             seed: self.seed,
+            most_rows: self.most_rows,
         }
     }
 }

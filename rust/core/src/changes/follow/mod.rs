@@ -130,7 +130,7 @@ impl Follow {
         Ok(Self {
             source: source.clone(),
             strict,
-            teller: Teller::new(&options.key),
+            teller: Teller::new(&options.key, None),
             last: options.available_now.then(|| known.version()),
             definition,
             reading,
