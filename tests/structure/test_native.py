@@ -48,6 +48,8 @@ def test_classes_are_frozen(table: dr.Table, rows: dr.Table) -> None:
     one_of_each.append(snapshot.files())
     scan = rows._native.snapshot().scan()
     one_of_each += [scan, scan.splits(1)[0]]
+    changes = rows._native.changes(0)
+    one_of_each += [changes, changes.splits(1)[0]]
     one_of_each.append(_native.DeletionVector.decode(b"\xd1\xd3\x39\x64" + bytes(8)))
     assert {type(one) for one in one_of_each} == set(CLASSES)
     for one in one_of_each:
