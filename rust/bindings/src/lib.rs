@@ -37,7 +37,11 @@ mod _native {
     #[pymodule_export]
     use super::pieces::{ReplayPiece, ReplayTail};
     #[pymodule_export]
-    use super::protocol::{why_not_readable, why_not_writable};
+    use super::protocol::{
+        automatically_enabled_features, protocol_can_upgrade_to, protocol_features,
+        protocol_for_new_table, protocol_merge, protocol_required_minimum, protocol_upgrade_for,
+        protocol_with_feature, protocol_without_feature, why_not_readable, why_not_writable,
+    };
     #[pymodule_export]
     use super::scan::{Scan, Split};
     #[pymodule_export]
