@@ -1,0 +1,197 @@
+"""``Table.changes`` where rows must be told apart: by key, id or values; and net changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support import data, feed, logs
+
+import deltareplay as dr
+
+#: What the document on change queries prints for its three commits.
+FULL = {
+    ("jack", "apple", "insert", 1),
+    ("sarah", "orange", "insert", 1),
+    ("john", "pineapple", "insert", 1),
+    ("jack", "apple", "update_preimage", 2),
+    ("jack", "banana", "update_postimage", 2),
+    ("john", "pineapple", "delete", 3),
+}
+
+
+def told(changes: dr.Changes) -> set[tuple[Any, ...]]:
+    """The changes without their times; fails when one comes twice."""
+    rows = changes.to_arrow().drop_columns(["_commit_timestamp"]).to_pylist()
+    found = [tuple(row.values()) for row in rows]
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+@pytest.fixture(params=[False, True], ids=["cow", "mor"])
+def fed(log: logs.LogBuilder, request: pytest.FixtureRequest) -> dr.Table:
+    """The seed's table with its feed."""
+    feed.seed(log, vectors=request.param, feed=True)
+    return dr.Table(log.uri)
+
+
+@pytest.mark.parametrize("vectors", [False, True], ids=["cow", "mor"])
+def test_without_a_feed_rows_are_compared(log: logs.LogBuilder, vectors: bool) -> None:
+    feed.seed(log, vectors=vectors)
+    table = dr.Table(log.uri)
+    one = ("jack", "apple"), ("jack", "banana")
+    pair = {(*one[0], "update_preimage", 2), (*one[1], "update_postimage", 2)}
+    apart = {(*one[0], "delete", 2), (*one[1], "insert", 2)}
+    assert told(table.changes(0, key=["name"])) == FULL
+    assert told(table.changes(0)) == (FULL - pair) | apart
+    assert told(table.changes(3)) == {("john", "pineapple", "delete", 3)}
+    ways = table.changes(0, key=["name"]).explain()["way"].to_pylist()
+    assert ways == ["nothing", "files", "key", "deletion vectors" if vectors else "key"]
+    ways = table.changes(0).explain()["way"].to_pylist()
+    assert ways == ["nothing", "files", "rows", "deletion vectors" if vectors else "rows"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "deleted", "start", "rows"),
+    [
+        ("min-delta", None, 0, {("jack", "banana", "insert", 2), ("sarah", "orange", "insert", 1)}),
+        (
+            "min-delta",
+            None,
+            2,
+            {
+                ("jack", "apple", "update_preimage", 2),
+                ("jack", "banana", "update_postimage", 2),
+                ("john", "pineapple", "delete", 3),
+            },
+        ),
+        ("upsert", None, 2, {("jack", "banana", "update_postimage", 2)}),
+        (
+            "upsert",
+            "include",
+            2,
+            {("jack", "banana", "update_postimage", 2), ("john", "pineapple", "delete", 3)},
+        ),
+        (
+            "append-only",
+            "include",
+            1,
+            {
+                ("jack", "banana", "insert", 2),
+                ("sarah", "orange", "insert", 1),
+                ("john", "pineapple", "insert", 1),
+            },
+        ),
+        (
+            "append-only",
+            "exclude",
+            1,
+            {("jack", "banana", "insert", 2), ("sarah", "orange", "insert", 1)},
+        ),
+        ("append-only", None, 2, set()),
+    ],
+)
+@pytest.mark.parametrize("fed", [True, False], ids=["feed", "no-feed"])
+@pytest.mark.parametrize("vectors", [False, True], ids=["cow", "mor"])
+def test_what_a_range_comes_to(
+    log: logs.LogBuilder,
+    vectors: bool,
+    fed: bool,
+    kind: Any,
+    deleted: Any,
+    start: int,
+    rows: set[Any],
+) -> None:
+    feed.seed(log, vectors=vectors, feed=fed)
+    changes = dr.Table(log.uri).changes(start, kind=kind, deleted=deleted, key=["name"])
+    assert told(changes) == rows
+    assert set(changes.explain()["way"].to_pylist()) <= {"key", "nothing"}
+
+
+def test_kinds_that_need_to_know_say_what_would_help(log: logs.LogBuilder) -> None:
+    feed.seed(log, vectors=False)
+    table = dr.Table(log.uri)
+    for kind in ("upsert", "append-only"):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            table.changes(0, kind=kind).to_arrow()
+        assert caught.value.code == "changes.identity"
+        assert "delta.enableRowTracking" in str(caught.value)
+        assert "key" in str(caught.value)
+    net = table.changes(2, kind="min-delta")
+    assert told(net) == {
+        ("jack", "apple", "delete", 2),
+        ("jack", "banana", "insert", 2),
+        ("john", "pineapple", "delete", 3),
+    }
+    assert "row tracking or `key`" in net.explain()["reason"].to_pylist()[0]
+
+
+def test_a_key_that_is_none(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long", v="long"))
+    one = data.write(log.table, "1.parquet", {"id": [1, 1, 2], "v": [1, 2, 3]})
+    log.commit(one)
+    two = data.write(log.table, "2.parquet", {"id": [1, 1, 2], "v": [1, 9, 3]})
+    log.commit(feed.gone(one), two)
+    table = dr.Table(log.uri)
+    # one of the two rows was carried over, so that the other one is known
+    assert told(table.changes(2, key=["id"])) == {
+        (1, 2, "update_preimage", 2),
+        (1, 9, "update_postimage", 2),
+    }
+    three = data.write(log.table, "3.parquet", {"id": [1, 1, 2], "v": [7, 8, 3]})
+    log.commit(feed.gone(two), three)
+    for kind in ("full-delta", "min-delta"):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            table.changes(3, kind=kind, key=["id"]).to_arrow()  # type: ignore[arg-type]
+        assert (caught.value.code, caught.value.version) == ("changes.key", 3)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.changes(2, key=["nothing"])
+    assert caught.value.code == "columns.unknown"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({"kind": "half-delta"}, "changes.kind"),
+        ({"kind": "full-delta", "deleted": "include"}, "changes.deleted"),
+        ({"kind": "min-delta", "deleted": "exclude"}, "changes.deleted"),
+        ({"kind": "upsert", "deleted": "perhaps"}, "changes.deleted"),
+    ],
+)
+def test_kinds_that_there_are_not(fed: dr.Table, arguments: dict[str, Any], code: str) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        fed.changes(0, **arguments)
+    assert caught.value.code == code
+
+
+def test_row_ids_that_are_missing_or_twice(log: logs.LogBuilder) -> None:
+    names = {
+        "delta.enableRowTracking": "true",
+        "delta.rowTracking.materializedRowIdColumnName": "_id",
+        "delta.rowTracking.materializedRowCommitVersionColumnName": "_since",
+    }
+    features = logs.features(writer_only=["rowTracking", "domainMetadata"])
+    log.create(logs.schema(v="long"), protocol_action=features, configuration=names)
+    tracked = {"default_row_commit_version": 1}
+    one = data.write(log.table, "1.parquet", {"v": [1, 2]}, base_row_id=0, **tracked)
+    log.commit(one)
+    twice = {"v": [1, 9], "_id": [1, 1], "_since": [2, 2]}
+    two = data.write(log.table, "2.parquet", twice, base_row_id=2, **tracked)
+    log.commit(feed.gone(one), two)
+    table = dr.Table(log.uri)
+    with pytest.raises(dr.CorruptTableError) as caught:
+        table.changes(2).to_arrow()
+    assert (caught.value.code, caught.value.version) == ("changes.row_id", 2)
+    not_kept = {"tags": {"delta.rowTracking.preserved": "false"}}
+    log.commit(
+        logs.commit_info(**not_kept),
+        feed.gone(two),
+        data.write(
+            log.table, "3.parquet", {"v": [1, 8]}, base_row_id=4, default_row_commit_version=3
+        ),
+    )
+    changes = table.changes(3)
+    assert told(changes) == {(9, "delete", 3), (8, "insert", 3)}
+    [explained] = changes.explain().to_pylist()
+    assert explained["way"] == "rows"
+    assert "did not keep row ids" in explained["reason"]
