@@ -11,5 +11,6 @@ a function is called.
 """
 
 from deltareplay.spark.read import read
+from deltareplay.spark.replayed_files import files
 
-__all__ = ["read"]
+__all__ = ["files", "read"]
