@@ -11,7 +11,7 @@ BENCH_DATA := benches/data
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python test-spark lint lint-rust lint-python format bench build wheel clean
+.PHONY: help demo test test-rust test-python test-spark lint lint-rust lint-python format bench bench-spark build wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,11 @@ bench: $(VENV)/.bench ## time us, deltalake and a bare Parquet decode side by si
 	$(ACTIVE) maturin develop --profile dist --skip-install
 	$(ACTIVE) python benches/python/run.py --data $(BENCH_DATA)
 	$(ACTIVE) python benches/python/rows.py --data $(BENCH_DATA)
+	$(ACTIVE) python benches/python/changes.py --data $(BENCH_DATA)
+
+bench-spark: $(VENV)/.bench $(VENV)/.spark ## time reads in Spark beside delta-spark and bare Parquet
+	$(ACTIVE) maturin develop --profile dist --skip-install
+	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python benches/python/spark.py --data $(BENCH_DATA)
 
 wheel: $(VENV)/.maturin ## build dist/*.whl and hold it to its size
 	rm -f dist/*.whl

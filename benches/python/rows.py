@@ -187,8 +187,8 @@ def cpu_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def one(engine: str, task: str, table: Path) -> None:
-    step = engine_step(engine, task, table)
+def timed(step: Callable[[], int]) -> None:
+    """Runs a step once and prints what it took."""
     cpu, wall = cpu_seconds(), time.perf_counter()
     found = step()
     wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
@@ -211,16 +211,25 @@ def find(name: str, data: Path) -> Path:
     return table
 
 
-def measure(engine: str, task: str, table: Path, runs: int) -> dict[str, float]:
+def measure(script: str, engine: str, task: str, table: Path, runs: int) -> dict[str, float]:
+    """The least of some fresh processes."""
     best: dict[str, float] = {}
     for _ in range(runs):
-        command = [sys.executable, __file__, "--one", engine, task, str(table)]
+        command = [sys.executable, script, "--one", engine, task, str(table)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
         answer = json.loads(done.stdout)
         best = {key: min(best.get(key, value), value) for key, value in answer.items()}
     return best
+
+
+def line(title: str, engine: str, best: dict[str, float], ours: float) -> str:
+    """A row of the table."""
+    return (
+        f"| {title} | {engine} | {best['cpu']:.3f} | {best['wall']:.3f} | "
+        f"{best['peak']:,.0f} | {best['cpu'] / max(ours, 1e-6):.2f} |"
+    )
 
 
 def main() -> None:
@@ -232,7 +241,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.one:
         engine, task, table = arguments.one
-        one(engine, task, Path(table))
+        timed(engine_step(engine, task, Path(table)))
         return
     print("| task | engine | CPU s | wall s | peak MB | CPU, ours = 1 |")
     print("|---|---|---:|---:|---:|---:|")
@@ -242,15 +251,11 @@ def main() -> None:
         table = find(name, arguments.data)
         ours = 0.0
         for engine in ENGINES.get(task) or ENGINES.get(name) or ("deltareplay",):
-            best = measure(engine, task, table, arguments.runs)
+            best = measure(__file__, engine, task, table, arguments.runs)
             if name == "rows" and best["found"] != FILES * ROWS:
                 sys.exit(f"{engine}, {title}: found {best['found']} rows")
             ours = ours or best["cpu"]
-            print(
-                f"| {title} | {engine} | {best['cpu']:.3f} | {best['wall']:.3f} | "
-                f"{best['peak']:,.0f} | {best['cpu'] / max(ours, 1e-6):.2f} |",
-                flush=True,
-            )
+            print(line(title, engine, best, ours), flush=True)
 
 
 if __name__ == "__main__":

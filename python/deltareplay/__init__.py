@@ -23,8 +23,10 @@ from deltareplay.exceptions import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
+from deltareplay.follow import Follow
 from deltareplay.log_warning import LogWarning
 from deltareplay.metadata import Metadata
+from deltareplay.micro_batch import MicroBatch
 from deltareplay.protocol import Obstacle, Protocol
 from deltareplay.replay_piece import ReplayPiece
 from deltareplay.replay_plan import ReplayPlan
@@ -32,6 +34,7 @@ from deltareplay.replay_tail import ReplayTail
 from deltareplay.scan import Scan
 from deltareplay.skipped_file import SkippedFile
 from deltareplay.snapshot import Snapshot
+from deltareplay.snapshot_diff import SnapshotDiff
 from deltareplay.split import Split
 from deltareplay.table import Table, is_table
 
@@ -43,9 +46,11 @@ __all__ = [
     "DeletionVector",
     "DeltaReplayError",
     "DeltaReplayWarning",
+    "Follow",
     "InvalidArgumentError",
     "LogWarning",
     "Metadata",
+    "MicroBatch",
     "Obstacle",
     "Protocol",
     "ReplayPiece",
@@ -54,6 +59,7 @@ __all__ = [
     "Scan",
     "SkippedFile",
     "Snapshot",
+    "SnapshotDiff",
     "Split",
     "StorageError",
     "Table",

@@ -16,6 +16,7 @@ __all__ = [
     "ChangeSplit",
     "Changes",
     "DeletionVector",
+    "Follow",
     "ReplayPiece",
     "ReplayTail",
     "Scan",
@@ -23,12 +24,24 @@ __all__ = [
     "Split",
     "Table",
     "__version__",
+    "automatically_enabled_features",
     "pack_deletion_vectors",
+    "protocol_can_upgrade_to",
+    "protocol_features",
+    "protocol_for_new_table",
+    "protocol_merge",
+    "protocol_required_minimum",
+    "protocol_upgrade_for",
+    "protocol_with_feature",
+    "protocol_without_feature",
     "why_not_readable",
     "why_not_writable",
 ]
 
 __version__: str
+
+_Versions = tuple[int, int, Sequence[str] | None, Sequence[str] | None]
+_Protocol = tuple[int, int, list[str] | None, list[str] | None]
 
 @final
 class ArrowSchema:
@@ -86,6 +99,7 @@ class Table:
         columns: Sequence[str] | None = None,
         filter: Filter | None = None,
         key: Sequence[str] | None = None,
+        most_rows: int | None = None,
         require_feed: bool = False,
         allow_out_of_range: bool = False,
     ) -> Changes: ...
@@ -109,6 +123,15 @@ class ChangeSplit:
     @property
     def size_in_bytes(self) -> int: ...
     def rows(self, table: Table) -> BatchIterator: ...
+
+@final
+class Follow:
+    def __new__(cls, table: Table, arguments: Mapping[str, object]) -> Follow: ...
+    @property
+    def schema(self) -> ArrowSchema: ...
+    def offset(self) -> str: ...
+    def is_done(self) -> bool: ...
+    def next_batch(self) -> tuple[ChangeSplit, str] | None: ...
 
 @final
 class Snapshot:
@@ -157,6 +180,13 @@ class Snapshot:
         look_ahead: int | None = None,
     ) -> Scan: ...
     def tombstones(self) -> ArrowTable: ...
+    def diff(
+        self, other: Snapshot
+    ) -> tuple[
+        ArrowTable,
+        list[tuple[str, str, str | None, str | None]],
+        list[tuple[int, int | None, int]],
+    ]: ...
     def update(self) -> Snapshot: ...
     def warnings(self, start: int) -> list[tuple[str, str | None, int | None, str]]: ...
 
@@ -245,3 +275,20 @@ def why_not_writable(
     writer_features: Sequence[str] | None,
     /,
 ) -> list[tuple[str, str, str]]: ...
+def automatically_enabled_features(
+    schema_string: str, configuration: Mapping[str, str], protocol: _Versions | None, /
+) -> list[str]: ...
+def protocol_can_upgrade_to(old: _Versions, new: _Versions, /) -> bool: ...
+def protocol_features(protocol: _Versions, /) -> list[str]: ...
+def protocol_for_new_table(
+    schema_string: str, configuration: Mapping[str, str], /
+) -> _Protocol: ...
+def protocol_merge(one: _Versions, other: _Versions, /) -> _Protocol: ...
+def protocol_required_minimum(
+    schema_string: str, configuration: Mapping[str, str], /
+) -> tuple[_Protocol, list[str]]: ...
+def protocol_upgrade_for(
+    protocol: _Versions, schema_string: str, configuration: Mapping[str, str], /
+) -> _Protocol: ...
+def protocol_with_feature(protocol: _Versions, name: str, /) -> _Protocol: ...
+def protocol_without_feature(protocol: _Versions, name: str, /) -> _Protocol: ...

@@ -156,7 +156,12 @@ class Changes:
         return self._native.schema.__arrow_c_schema__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made_again, (self._table, self._arguments)
+        arguments = self._arguments
+        if self.versions is not None:
+            # the same range on the other side, whatever is the latest version there
+            first, last = self.versions
+            arguments = {**arguments, "start": first, "end": last}
+        return _made_again, (self._table, arguments)
 
     def __repr__(self) -> str:
         if self.versions is None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass, field
+
+
+def _new_id() -> str:
+    return str(uuid.uuid4())
 
 
 @dataclass(frozen=True)
@@ -10,7 +15,7 @@ class Metadata:
     """Identity, schema and properties of a table, as the ``metaData`` action has them.
 
     Attributes:
-        id: The table id, a GUID that stays for the life of the table.
+        id: The table id, a GUID that stays for the life of the table; a new one unless given.
         name: The name that a user gave, or None.
         description: The description that a user gave, or None.
         schema_string: The schema as JSON, character for character.
@@ -26,10 +31,10 @@ class Metadata:
     ['day']
     """
 
-    id: str
-    name: str | None
-    description: str | None
-    schema_string: str
+    id: str = field(default_factory=_new_id)
+    name: str | None = None
+    description: str | None = None
+    schema_string: str = ""
     partition_columns: list[str] = field(default_factory=list)
     configuration: dict[str, str] = field(default_factory=dict)
     created_time: int | None = None

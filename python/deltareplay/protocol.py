@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from deltareplay import _native
+from deltareplay.metadata import Metadata
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,185 @@ class Protocol:
 
         >>> for obstacle in Protocol(1, 8).why_not_writable():
         ...     print(obstacle.feature)
-        writing
         minWriterVersion=8
         """
         return [Obstacle(*facts) for facts in _native.why_not_writable(*self._facts())]
+
+    @staticmethod
+    def for_new_table(metadata: Metadata) -> Protocol:
+        """Find the protocol of a new table with this metadata.
+
+        Args:
+            metadata: Its schema and properties count. ``delta.feature.<name>`` adds a feature;
+                ``delta.minReaderVersion`` and ``delta.minWriterVersion`` (1 and 2 unless given)
+                say what is implied at least.
+
+        Returns:
+            The weakest protocol with every feature that the table needs: plain versions where they
+            imply exactly those, lists of features elsewhere.
+
+        Raises:
+            InvalidArgumentError: A version or a feature that does not exist.
+
+        Source: delta-spark, ``Protocol.forNewTable``.
+
+        >>> Protocol.for_new_table(Metadata(configuration={"delta.appendOnly": "true"}))
+        Protocol(min_reader_version=1, min_writer_version=2, reader_features=None, writer_features=None)
+        """  # noqa: E501
+        return Protocol(
+            *_native.protocol_for_new_table(metadata.schema_string, metadata.configuration)
+        )
+
+    @staticmethod
+    def required_minimum(metadata: Metadata) -> tuple[Protocol, list[str]]:
+        """Apply the ordered rules from before table features.
+
+        From versions (0, 0): column invariants ask for (0, 2), append-only tables for (0, 3) as
+        those rules print it, CHECK constraints (0, 3), generated columns (0, 4), the change data
+        feed (0, 4), column mapping (2, 5). ``for_new_table`` is what a table really gets.
+
+        Args:
+            metadata: Its schema and properties count.
+
+        Returns:
+            The least versions, and the names of the features that were met, in the order of the
+            rules.
+
+        Raises:
+            InvalidArgumentError: The properties hold ``delta.minReaderVersion`` or
+                ``delta.minWriterVersion``.
+            UnsupportedFeatureError: There are identity columns: those rules end in a refusal.
+
+        Source: delta-spark, ``Protocol.requiredMinimumProtocol``.
+
+        >>> minimum, used = Protocol.required_minimum(
+        ...     Metadata(configuration={"delta.columnMapping.mode": "name"})
+        ... )
+        >>> minimum.min_reader_version, minimum.min_writer_version, used
+        (2, 5, ['columnMapping'])
+        """
+        versions, used = _native.protocol_required_minimum(
+            metadata.schema_string, metadata.configuration
+        )
+        return Protocol(*versions), used
+
+    @staticmethod
+    def automatically_enabled_features(
+        metadata: Metadata, protocol: Protocol | None = None
+    ) -> list[str]:
+        """List the features that metadata calls for, and all that they lean on.
+
+        Args:
+            metadata: Its schema and properties count.
+            protocol: Its writer features are added.
+
+        Returns:
+            Names in order.
+
+        Source: delta-spark, ``Protocol.extractAutomaticallyEnabledFeatures``.
+
+        >>> Protocol.automatically_enabled_features(
+        ...     Metadata(configuration={"delta.enableRowTracking": "true"})
+        ... )
+        ['domainMetadata', 'rowTracking']
+        """
+        return _native.automatically_enabled_features(
+            metadata.schema_string,
+            metadata.configuration,
+            None if protocol is None else protocol._facts(),
+        )
+
+    @property
+    def features(self) -> list[str]:
+        """The names of all features of such a table, implied by versions and listed, in order.
+
+        >>> Protocol(1, 2).features
+        ['appendOnly', 'invariants']
+        """
+        return _native.protocol_features(self._facts())
+
+    def with_feature(self, name: str) -> Protocol:
+        """Add a feature, and those that it leans on.
+
+        Args:
+            name: The feature; upper and lower case do not matter.
+
+        Raises:
+            InvalidArgumentError: There is no such feature.
+
+        >>> Protocol(1, 2).with_feature("deletionVectors").writer_features
+        ['appendOnly', 'deletionVectors', 'invariants']
+        """
+        return Protocol(*_native.protocol_with_feature(self._facts(), name))
+
+    def without_feature(self, name: str) -> Protocol:
+        """Take a feature away, as ``DROP FEATURE`` leaves the protocol.
+
+        Whether the table still uses it is not looked at here.
+
+        Args:
+            name: The feature; upper and lower case do not matter.
+
+        Raises:
+            InvalidArgumentError: It does not exist, the protocol does not have it, it can never be
+                dropped, or another feature needs it.
+
+        >>> Protocol(1, 2).with_feature("domainMetadata").without_feature("domainMetadata")
+        Protocol(min_reader_version=1, min_writer_version=2, reader_features=None, writer_features=None)
+        """  # noqa: E501
+        return Protocol(*_native.protocol_without_feature(self._facts(), name))
+
+    def merge(self, *others: Protocol) -> Protocol:
+        """Find the weakest protocol with the features of all.
+
+        Args:
+            others: The protocols to add.
+
+        >>> merged = Protocol(1, 4).merge(Protocol(2, 5))
+        >>> merged.min_reader_version, merged.min_writer_version
+        (2, 5)
+        """
+        merged = self._facts()
+        for other in others:
+            merged = _native.protocol_merge(merged, other._facts())
+        return Protocol(*merged)
+
+    def upgrade_for(self, metadata: Metadata) -> Protocol:
+        """Find the protocol that a table of this one needs once it has this metadata.
+
+        Args:
+            metadata: Its schema and properties count, ``delta.feature.<name>`` too.
+
+        Returns:
+            This protocol where it is enough.
+
+        Raises:
+            InvalidArgumentError: The properties hold ``delta.minReaderVersion`` or
+                ``delta.minWriterVersion``, or a feature is needed that existing tables must get by
+                name first.
+
+        Source: delta-spark, ``Protocol.checkProtocolRequirements``.
+
+        >>> metadata = Metadata(configuration={"delta.enableChangeDataFeed": "true"})
+        >>> Protocol(1, 2).upgrade_for(metadata).writer_features
+        ['appendOnly', 'changeDataFeed', 'invariants']
+        """
+        return Protocol(
+            *_native.protocol_upgrade_for(
+                self._facts(), metadata.schema_string, metadata.configuration
+            )
+        )
+
+    def can_upgrade_to(self, new: Protocol) -> bool:
+        """Tell whether every feature of this protocol is one of the new protocol too.
+
+        Args:
+            new: The other protocol.
+
+        >>> Protocol(1, 2).can_upgrade_to(Protocol(1, 4)), Protocol(2, 5).can_upgrade_to(Protocol(1, 2))
+        (True, False)
+        """  # noqa: E501
+        return _native.protocol_can_upgrade_to(self._facts(), new._facts())
 
     def _facts(self) -> tuple[int, int, list[str] | None, list[str] | None]:
         return (

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from deltareplay._readers import to_table
 from deltareplay.replay_piece import ReplayPiece
 from deltareplay.replay_tail import ReplayTail
+
+if TYPE_CHECKING:
+    from deltareplay import _native
+    from deltareplay.table import Table
 
 
 @dataclass(frozen=True)
@@ -28,3 +34,14 @@ class ReplayPlan:
     pieces: list[ReplayPiece]
     tail: ReplayTail
     files: pa.Table
+
+    @classmethod
+    def _made(
+        cls,
+        table: Table,
+        pieces: list[_native.ReplayPiece],
+        tail: _native.ReplayTail,
+        files: _native.ArrowTable,
+    ) -> ReplayPlan:
+        own = [ReplayPiece._made(piece) for piece in pieces]
+        return cls(own, ReplayTail._made(table, tail), to_table(files))

@@ -10,18 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from deltareplay._readers import reader, to_schema, to_table
-from deltareplay.exceptions import (
-    CorruptTableError,
-    DeltaReplayWarning,
-    InvalidArgumentError,
-)
+from deltareplay.exceptions import CorruptTableError, DeltaReplayWarning, InvalidArgumentError
 from deltareplay.log_warning import LogWarning
 from deltareplay.metadata import Metadata
 from deltareplay.protocol import Protocol
-from deltareplay.replay_piece import ReplayPiece
 from deltareplay.replay_plan import ReplayPlan
-from deltareplay.replay_tail import ReplayTail
 from deltareplay.scan import Scan
+from deltareplay.snapshot_diff import SnapshotDiff
 
 if TYPE_CHECKING:
     from deltareplay._filters import Filter
@@ -34,9 +29,8 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 class Snapshot:
     """The state of a table at one version; ``Table.snapshot`` opens it.
 
-    A snapshot never changes. Version, protocol and metadata are there at once; everything else is
-    read when it is asked for. pyarrow, pandas, Polars, DuckDB and DataFusion take a snapshot as it
-    is, as the table of its rows.
+    A snapshot never changes. Version, protocol and metadata are there at once; the rest is read
+    when asked for. pyarrow, pandas, Polars, DuckDB and DataFusion take it as the table of its rows.
 
     >>> import pyarrow as pa
     >>> pa.table(rows.snapshot()).num_rows
@@ -231,10 +225,10 @@ class Snapshot:
             column: A column, or the path to one through structs (``"a.b"``).
 
         Returns:
-            Two values as Python has them, ``(None, None)`` where no row has a value; or None where the
-            log does not tell exactly, and ``warnings`` says why. It tells of partition columns, and of
-            integers, decimals and dates as long as no row was deleted by a vector. Statistics of text,
-            timestamps and floating-point numbers are bounds that no row need have.
+            Two Python values, ``(None, None)`` where no row has any; or None where the log does not
+            tell exactly: ``warnings`` says why. It tells of partition columns, and of integers,
+            decimals and dates where no row was deleted by a vector; statistics of text, timestamps
+            and floating-point numbers are bounds that no row need have.
 
         Raises:
             InvalidArgumentError: There is no such column.
@@ -331,17 +325,15 @@ class Snapshot:
         """Cut the replay of the live files into pieces that other processes read.
 
         For logs that one machine does not take: the commits behind the checkpoint are replayed
-        here, and nothing of the checkpoint's rows. The pieces together, and ``ReplayPlan.files``,
-        are the rows of ``files()``. ``deltareplay.spark.files`` does all of this with the executors
-        of a cluster.
+        here, and none of its rows. The pieces together, and ``ReplayPlan.files``, are the rows of
+        ``files()``. ``deltareplay.spark.files`` does all of this on a cluster.
 
         Args:
             columns: As in ``files()``.
             filter: As in ``files()``.
             piece_size: About how many bytes of the log make a piece.
             keyed: Replays nothing here: commits become pieces too, and rows come with keys by which
-                the newest is found; ``ReplayTail.schema`` tells how. For logs whose commits alone
-                are too much.
+                the newest is found (``ReplayTail.schema``). For logs whose commits are too much.
 
         Raises:
             InvalidArgumentError: A column that does not exist, a filter that does not parse.
@@ -353,15 +345,9 @@ class Snapshot:
         >>> plan.files.num_rows + sum(piece.to_arrow(plan.tail).num_rows for piece in plan.pieces)
         2
         """
-        pieces, tail, files = self._native.replay_plan(
-            columns, filter, target_size=piece_size, keyed=keyed
-        )
+        found = self._native.replay_plan(columns, filter, target_size=piece_size, keyed=keyed)
         self._tell()
-        return ReplayPlan(
-            pieces=[ReplayPiece._made(piece) for piece in pieces],
-            tail=ReplayTail._made(self._table, tail),
-            files=to_table(files),
-        )
+        return ReplayPlan._made(self._table, *found)
 
     def scan(
         self,
@@ -443,6 +429,26 @@ class Snapshot:
         found = to_table(self._native.tombstones())
         self._tell()
         return found
+
+    def diff(self, other: Snapshot) -> SnapshotDiff:
+        """Compare this version with another one of the same table.
+
+        Args:
+            other: The later version, as a rule; what it has and this one has not was added.
+
+        Raises:
+            InvalidArgumentError: It is a snapshot of another table.
+            CorruptTableError: The log breaks the protocol.
+
+        >>> table.snapshot(version=1).diff(table.snapshot(version=2)).files["change"].to_pylist()
+        ['removed', 'added']
+        """
+        if other._table != self._table:
+            raise InvalidArgumentError(
+                f"{other!r} is of another table than {self!r}: two versions of one can be compared",
+                code="diff.table",
+            )
+        return SnapshotDiff._made(self._native, other._native)
 
     def update(self) -> Snapshot:
         """Open the newest version, reading only the commits since this one.

@@ -14,7 +14,11 @@ from deltareplay import _native
 from deltareplay._filters import Filter
 from deltareplay._readers import reader, to_table
 from deltareplay.changes import Changes
+from deltareplay.follow import Follow
 from deltareplay.snapshot import Snapshot
+
+#: The kinds of changes.
+Kind = Literal["full-delta", "min-delta", "upsert", "append-only"]
 
 
 class Table:
@@ -145,11 +149,12 @@ class Table:
         start: int | datetime.datetime | str,
         end: int | datetime.datetime | str | None = None,
         *,
-        kind: Literal["full-delta", "min-delta", "upsert", "append-only"] = "full-delta",
+        kind: Kind = "full-delta",
         deleted: Literal["include", "exclude"] | None = None,
         columns: Sequence[str] | None = None,
         filter: Filter | None = None,
         key: Sequence[str] | None = None,
+        most_rows: int | None = None,
         require_feed: bool = False,
         allow_out_of_range: bool = False,
     ) -> Changes:
@@ -178,6 +183,8 @@ class Table:
                 takes all. The three columns that tell what happened are always there.
             filter: Which changed rows, as in ``Snapshot.scan``; may name those three columns, too.
             key: Columns that tell which row is which, where the table does not track rows.
+            most_rows: So many rows may be held as numbers where rows must be compared, about 100
+                bytes each; None allows four million. More rows are compared in parts.
             require_feed: Refuse versions at which the change data feed was off, as Spark does,
                 rather than derive their changes from files.
             allow_out_of_range: A range that lies behind the latest version is empty, not an error.
@@ -201,11 +208,93 @@ class Table:
             "columns": columns,
             "filter": filter,
             "key": key,
+            "most_rows": most_rows,
             "require_feed": require_feed,
             "allow_out_of_range": allow_out_of_range,
         }
         native = self._native.changes(start, end, **arguments)
         return Changes._made(self, native, {"start": start, "end": end, **arguments})
+
+    def follow(
+        self,
+        *,
+        starting_version: int | Literal["latest"] | None = None,
+        starting_timestamp: datetime.datetime | str | None = None,
+        offset: str | None = None,
+        ignore_deletes: bool = False,
+        ignore_changes: bool = False,
+        skip_change_commits: bool = False,
+        read_change_feed: bool = False,
+        require_feed: bool = False,
+        kind: Kind | None = None,
+        deleted: Literal["include", "exclude"] | None = None,
+        key: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+        filter: Filter | None = None,
+        max_files_per_batch: int | None = None,
+        max_bytes_per_batch: int | None = None,
+        available_now: bool = False,
+        poll_interval: float = 1.0,
+    ) -> Follow:
+        """Follow the table: its rows, or its changes, in small batches as they come.
+
+        Without a start the stream begins with the rows of the latest version, and goes on with the
+        commits behind it; with one it begins with that commit. A stream of rows has the rows of
+        added files; commits that remove files stop it, unless they are tolerated.
+
+        Args:
+            starting_version: The first version; ``"latest"`` begins behind the latest one.
+            starting_timestamp: Begins with the first version committed at or after this moment.
+            offset: Goes on behind this place: JSON from ``MicroBatch.offset``, or from the
+                checkpoint of a Spark query over this table.
+            ignore_deletes: Tolerates commits that only delete.
+            ignore_changes: Tolerates commits that change rows; gives the files that they wrote as a
+                whole, so that unchanged rows come again.
+            skip_change_commits: Passes over commits that change or delete rows.
+            read_change_feed: Gives changes rather than rows, as ``Table.changes`` tells them.
+            require_feed: As in ``Table.changes``.
+            kind: Gives changes of this kind, as in ``Table.changes``; a net kind is what the
+                commits of one batch come to.
+            deleted: As in ``Table.changes``.
+            key: As in ``Table.changes``.
+            columns: Logical names of the columns wanted; None takes all.
+            filter: Which rows, as in ``Snapshot.scan``.
+            max_files_per_batch: So many files at most in a batch; 1000 where no limit is set.
+                Files whose rows belong together are not taken apart.
+            max_bytes_per_batch: About so many bytes of files at most in a batch.
+            available_now: Ends with the version that is the latest now.
+            poll_interval: Seconds between two looks at the log when there is nothing new.
+
+        Raises:
+            InvalidArgumentError: More than one start; an offset of another table; an option that is
+                not understood.
+            VersionNotFoundError: The start lies behind the latest version.
+            TableNotFoundError: There is no Delta table.
+
+        >>> stream = rows.follow(starting_version=0, read_change_feed=True, available_now=True)
+        >>> [batch.data["_change_type"].to_pylist() for batch in stream]
+        [['insert', 'insert', 'insert', 'delete']]
+        """
+        arguments = {
+            "starting_version": starting_version,
+            "starting_timestamp": starting_timestamp,
+            "offset": offset,
+            "ignore_deletes": ignore_deletes,
+            "ignore_changes": ignore_changes,
+            "skip_change_commits": skip_change_commits,
+            "read_change_feed": read_change_feed,
+            "require_feed": require_feed,
+            "kind": kind,
+            "deleted": deleted,
+            "key": key,
+            "columns": columns,
+            "filter": filter,
+            "max_files_per_batch": max_files_per_batch,
+            "max_bytes_per_batch": max_bytes_per_batch,
+            "available_now": available_now,
+        }
+        native = _native.Follow(self._native, arguments)
+        return Follow._made(self, native, poll_interval)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):

@@ -288,6 +288,7 @@ def test_consumers_and_pickles(fed: dr.Table) -> None:
     import pickle
 
     changes = fed.changes(0, 2, columns=["name"])
+    assert pickle.loads(pickle.dumps(fed.changes(1))).versions == (1, 3)
     assert pa.table(changes).num_rows == 5
     assert pa.schema(changes) == changes.schema
     again = pickle.loads(pickle.dumps(changes))
@@ -459,6 +460,15 @@ def test_row_ids_that_are_missing_or_twice(log: logs.LogBuilder) -> None:
     assert "did not keep row ids" in explained["reason"]
 
 
+def test_a_pickle_keeps_its_range(log: logs.LogBuilder) -> None:
+    import pickle
+
+    table = appends(log)
+    sent = pickle.dumps(table.changes(at(13)))
+    log.commit(data.write(log.table, "later.parquet", {"id": [9]}))
+    assert pickle.loads(sent).versions == (1, 3)
+
+
 def test_splits_are_the_changes(fed: dr.Table) -> None:
     import pickle
 
@@ -479,3 +489,20 @@ def test_splits_are_the_changes(fed: dr.Table) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr._native.ChangeSplit("{}")
     assert caught.value.code == "split.json"
+
+
+def test_long_ranges_stream(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"))
+    add = data.write(log.table, "1.parquet", {"id": [1]})
+    for _ in range(700):
+        log.commit(add)
+    broken = {"add": {**add["add"], "size": "many"}}
+    log.commit(broken, logs.commit_info())
+    log.commit(logs.commit_info())
+    batches = dr.Table(log.uri).changes(0).to_batches()
+    # rows come before the commits behind them are known
+    assert next(batches)["_commit_version"].to_pylist() == [1]
+    with pytest.raises(dr.CorruptTableError) as caught:
+        for _ in batches:
+            pass
+    assert (caught.value.code, caught.value.version) == ("commit.json", 701)

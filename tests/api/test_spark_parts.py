@@ -59,7 +59,9 @@ def test_a_name_that_the_public_reader_passes_over() -> None:
     files = Files("file:/t", table["p"], table["n"], table["n"])
     session: Any = None
     error = raises(
-        "spark.hidden_file", dr.UnsupportedFeatureError, lambda: by_paths.frame(session, files, [])
+        "spark.hidden_file",
+        dr.UnsupportedFeatureError,
+        lambda: by_paths.frame(session, files, [], False),
     )
     assert error.path == "file:/t/_b"
 
@@ -141,6 +143,24 @@ def test_types_that_spark_lacks_are_named() -> None:
     )
     assert "g.element" in str(error)
     assert "columns=" in str(error)
+
+
+def test_what_takes_spark_4_is_refused_before() -> None:
+    old: Any = types.SimpleNamespace(version="3.5.7")
+    change = {"delta.typeChanges": [{"fromType": "integer", "toType": "long"}]}
+    wide = {"name": "w", "type": "long", "metadata": change}
+    for field, told in (
+        (wide, "w had a narrower type"),
+        ({"name": "v", "type": "variant"}, "v is of"),
+    ):
+        columns = columns_of(snapshot_of(field))
+        session.check_types(types.SimpleNamespace(version="4.0.1"), columns)  # type: ignore[arg-type]
+        error = raises(
+            "spark.too_old",
+            dr.UnsupportedFeatureError,
+            lambda columns=columns: session.check_types(old, columns),
+        )
+        assert told in str(error)
 
 
 def test_physical_names_count_where_columns_are_mapped() -> None:

@@ -37,6 +37,11 @@ class Rows:
         kept = {numbers[0], numbers[len(numbers) // 2], numbers[-1]}
         return Rows(self.case, {number: self.versions[number] for number in sorted(kept)})
 
+    def last(self) -> Rows:
+        """The last version alone."""
+        number = max(self.versions)
+        return Rows(self.case, {number: self.versions[number]})
+
 
 def cases() -> list[Rows]:
     """The cases with rows that a reader gives, or that it must refuse to give."""

@@ -25,24 +25,27 @@ def arrow(frame: Any) -> pa.Table:
     try:
         return frame.toArrow()
     except pa.ArrowInvalid:
-        variants = [one.name for one in frame.schema if one.dataType.typeName() == "variant"]
-        assert variants
-    types = dict.fromkeys(variants, pa.struct([("value", pa.binary()), ("metadata", pa.binary())]))
-    plain = frame.drop(*variants).limit(0).toArrow().schema
-    types |= {one.name: one.type for one in plain}
-    rows = [row.asDict() for row in frame.collect()]
-    columns = {
-        name: pa.array([with_bytes(row[name]) for row in rows], types[name])
-        for name in frame.columns
-    }
-    return pa.table(columns)
+        schema = frame.limit(0).toArrow().schema
+    assert "variant" in frame.schema.simpleString()
+    rows = [[with_bytes(value) for value in row] for row in frame.collect()]
+    columns = zip(*rows, strict=True)
+    return pa.table(
+        [pa.array(values, one.type) for values, one in zip(columns, schema, strict=True)],
+        names=schema.names,
+    )
 
 
 def with_bytes(value: Any) -> Any:
-    """A variant as its two binaries, anything else as it is."""
-    if type(value).__name__ != "VariantVal":
-        return value
-    return {"value": bytes(value.value), "metadata": bytes(value.metadata)}
+    """A value with its variants as their two binaries, as pyarrow takes it."""
+    if type(value).__name__ == "VariantVal":
+        return {"value": bytes(value.value), "metadata": bytes(value.metadata)}
+    if hasattr(value, "asDict"):
+        return {name: with_bytes(one) for name, one in value.asDict().items()}
+    if isinstance(value, list):
+        return [with_bytes(one) for one in value]
+    if isinstance(value, dict):
+        return [(with_bytes(key), with_bytes(one)) for key, one in value.items()]
+    return value
 
 
 def plan(frame: Any) -> str:
@@ -260,6 +263,25 @@ def test_a_damaged_vector_names_file_and_version(spark: Any, tmp_path: Path) -> 
     assert caught.value.version == 1
     assert caught.value.path == vector.name
     assert caught.value.code.startswith("dv.")
+
+
+def test_columns_are_found_by_id_in_any_session(spark: Any, tables: Any) -> None:
+    path = tables("nested_by_id")
+    with conf(spark, spark__sql__parquet__fieldId__read__enabled="false"):
+        ours = dr_spark.read(spark, path, version=1).toArrow()
+        assert spark.conf.get("spark.sql.parquet.fieldId.read.enabled") == "true"
+    assert lines(ours) == lines(dr.Table(path).snapshot(version=1).scan().to_arrow())
+
+
+def test_a_column_may_be_named_like_sparks_own(spark: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    frame = spark.range(100).selectExpr("id", "named_struct('row_index', -id) AS _metadata")
+    frame.coalesce(1).write.format("delta").option("delta.enableDeletionVectors", "true").save(path)
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 3 = 0")
+    ours = dr_spark.read(spark, path, with_row_index=True).toArrow()
+    scan = dr.Table(path).snapshot().scan(with_row_index=True)
+    assert lines(ours) == lines(scan.to_arrow())
+    assert ours.num_rows == 66
 
 
 def test_bad_arguments(spark: Any, tables: Any) -> None:

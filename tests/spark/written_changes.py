@@ -59,8 +59,9 @@ def widened(sql: Sql) -> None:
     sql("INSERT INTO {t} VALUES (1, 1), (2, 2)")
     sql("ALTER TABLE {t} ALTER COLUMN v TYPE INT")
     sql("ALTER TABLE {t} ADD COLUMN s STRUCT<a: INT, b: ARRAY<STRING>>")
-    sql("INSERT INTO {t} VALUES (3, 100000, struct(1, array('x', NULL))), (4, 4, NULL)")
-    sql("UPDATE {t} SET s = struct(2, array()) WHERE k IN (1, 3)")
+    sql("INSERT INTO {t} VALUES (3, 100000, named_struct('a', 1, 'b', array('x', NULL)))")
+    sql("INSERT INTO {t} VALUES (4, 4, NULL)")
+    sql("UPDATE {t} SET s = named_struct('a', 2, 'b', array('z')) WHERE k IN (1, 3)")
     sql("DELETE FROM {t} WHERE k = 2")
 
 
@@ -74,6 +75,9 @@ CHANGED: dict[str, Callable[[Sql], None]] = {
     "cow_tracked": of(COW, TRACKED),
     "widened": widened,
 }
+
+#: Where a range may begin for Spark, which reads none in which a type changes.
+FIRST = {"widened": 2}
 
 
 def written(spark: Spark, path: Path, name: str) -> None:

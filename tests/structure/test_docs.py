@@ -80,6 +80,19 @@ def test_the_guide_to_rows_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert names["rescue"].skipped == []
 
 
+def test_the_guide_to_changes_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs" / "guide" / "changes.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    monkeypatch.chdir(ROOT)
+    names: dict[str, Any] = {}
+
+    exec(compile("\n".join(blocks), "changes.md", "exec"), names)
+
+    assert names["happened"].num_rows > 0
+    assert names["net"].num_rows > 0
+    assert names["batch"].data.num_rows > 0
+
+
 def test_the_recipes_that_the_readme_names_exist() -> None:
     recipes = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = set(re.findall(r"`?make ([a-z-]+)", (ROOT / "README.md").read_text()))

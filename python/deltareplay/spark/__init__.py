@@ -10,7 +10,22 @@ a function is called.
 [Row(name='three')]
 """
 
+from deltareplay.spark.count import count
+from deltareplay.spark.create_view import create_view
+from deltareplay.spark.data_source import register
+from deltareplay.spark.detail import detail
+from deltareplay.spark.history import history
 from deltareplay.spark.read import read
 from deltareplay.spark.replayed_files import files
+from deltareplay.spark.snapshot_files import snapshot_files
 
-__all__ = ["files", "read"]
+__all__ = [
+    "count",
+    "create_view",
+    "detail",
+    "files",
+    "history",
+    "read",
+    "register",
+    "snapshot_files",
+]

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.files import Files
-from deltareplay.spark.names import quoted
-from deltareplay.spark.schema import Json
+from deltareplay.spark.names import ROW_NUMBER, quoted
+from deltareplay.spark.schema import Json, field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _KEY = "__deltareplay_path"
 
 
-def frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame:
+def frame(spark: SparkSession, files: Files, fields: list[Json], numbered: bool) -> DataFrame:
     """As ``relation.relation`` tells."""
     hidden = pc.match_substring_regex(files.paths, r"/[._][^/=]*$")
     if pc.any(hidden, min_count=0).as_py():
@@ -36,17 +36,22 @@ def frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame:
         )
     from pyspark.sql import functions as sf
 
-    from deltareplay.spark.relation import struct_type
+    from deltareplay.spark.relation import of_file, struct_type
 
     schema = struct_type(fields)
     if len(files) == 0:
         empty = [one.json for one in files.constants]
+        if numbered:
+            empty.append(field(ROW_NUMBER, "long"))
         return spark.createDataFrame([], struct_type([*fields, *empty]))
-    paths = [re.sub(r"([\[\]{}*?\\])", r"\\\1", path) for path in files.paths.to_pylist()]
+    listed: list[Any] = files.paths.to_pylist()
+    paths = [re.sub(r"([\[\]{}*?\\])", r"\\\1", path) for path in listed]
     scan = spark.read.schema(schema).parquet(*paths)
-    if not files.constants:
-        return scan
     columns = [sf.col(quoted(one["name"])) for one in fields]
+    if numbered:
+        columns.append(of_file(scan, "row_index").alias(ROW_NUMBER))
+    if not files.constants:
+        return scan.select(*columns)
     rows = pa.table(
         [files.paths, *(one.values for one in files.constants)],
         names=[_KEY, *(one.name for one in files.constants)],
@@ -55,9 +60,9 @@ def frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame:
     for one in struct_type([one.json for one in files.constants]):
         types = types.add(one)
     known = spark.createDataFrame(rows, types)
-    found = normal_path(sf.col("_metadata.file_path")).alias(_KEY)
+    found = normal_path(of_file(scan, "file_path")).alias(_KEY)
     known = sf.broadcast(known.withColumn(_KEY, normal_path(sf.col(_KEY))))
-    return scan.select(*columns, "_metadata", found).join(known, _KEY).drop(_KEY)
+    return scan.select(*columns, found).join(known, _KEY).drop(_KEY)
 
 
 def normal_path(path: Any) -> Any:

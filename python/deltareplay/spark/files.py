@@ -137,11 +137,14 @@ def hadoop_root(uri: str) -> str:
 def _whole(table: Table, paths: pa.ChunkedArray[Any], base: str) -> pa.ChunkedArray[Any]:
     plain = pc.match_substring_regex(paths, _PLAIN)
     if pc.all(plain, min_count=0).as_py():
-        return pc.binary_join_element_wise(pa.scalar(base), paths, pa.scalar("/"))
+        join: Any = pc.binary_join_element_wise  # its stubs know no mixture of texts and columns
+        whole: pa.ChunkedArray[Any] = join(base, paths, "/")
+        return whole
     parts = urlsplit(base)
     store = f"{parts.scheme}://{parts.netloc}" if parts.scheme else ""
+    listed: list[Any] = paths.to_pylist()
     found = [
         f"{store}{place}" if place.startswith("/") else f"{base}/{place}"
-        for place in table._native.locate(paths.to_pylist())
+        for place in table._native.locate(listed)
     ]
     return pa.chunked_array([pa.array(found, pa.string())])

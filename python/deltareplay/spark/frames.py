@@ -24,6 +24,12 @@ def from_arrow(spark: SparkSession, rows: pa.Table, schema: Any = None) -> DataF
         return spark.createDataFrame(rows, schema)
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    listed = rows.to_pylist(maps_as_pydicts="strict")
-    values = [tuple(row.values()) for row in listed]
+    maps = [pa.types.is_map(one.type) for one in rows.schema]
+    values = [
+        tuple(
+            dict(value) if is_map and value is not None else value
+            for is_map, value in zip(maps, row.values(), strict=True)
+        )
+        for row in rows.to_pylist()
+    ]
     return spark.createDataFrame(values, schema or from_arrow_schema(rows.schema))

@@ -5,7 +5,8 @@ ROW_INDEX = "_row_index"
 ROW_ID = "_row_id"
 ROW_COMMIT_VERSION = "_row_commit_version"
 
-#: Constants of a file that no result shows.
+#: What no result shows: the position of a row in its file, and constants of files.
+ROW_NUMBER = "__deltareplay_row_number"
 VECTOR = "__deltareplay_vector"
 BASE_ROW_ID = "__deltareplay_base_row_id"
 DEFAULT_VERSION = "__deltareplay_default_version"

@@ -51,7 +51,7 @@ def _extra(wanted: Wanted, materialized: tuple[str, str] | None) -> list[SparkCo
     from pyspark.sql import functions as sf
 
     found = []
-    row_index = sf.col("_metadata.row_index")
+    row_index = sf.col(names.ROW_NUMBER)
     if materialized is not None:
         row_id, version = (sf.col(names.quoted(name)) for name in materialized)
         fresh = sf.col(names.BASE_ROW_ID) + row_index

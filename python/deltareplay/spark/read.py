@@ -68,6 +68,8 @@ def read(
     session.check(spark)
     snapshot = snapshot_of(table, version, timestamp)
     wanted = Wanted(with_row_id, with_file_path, with_row_index)
+    if snapshot.properties.get("delta.columnMapping.mode") == "id":
+        session.find_columns_by_id(spark)
     zone = session.time_zone(spark)
     scan = snapshot.scan(
         columns,
@@ -79,6 +81,7 @@ def read(
     if filter is not None:
         snapshot.scan(filter=filter)  # judged by the same rules, whether or not it chooses files
     every = _chosen(columns_of(snapshot), columns)
+    session.check_types(spark, every)
     rows = frame(spark, snapshot, scan, every, wanted, root)
     if filter is not None:
         rows = rows.filter(filters.condition(filter))

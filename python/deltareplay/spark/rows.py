@@ -30,6 +30,11 @@ class Wanted:
     row_index: bool
 
     @property
+    def numbered(self) -> bool:
+        """Whether positions of rows are needed for that."""
+        return self.row_id or self.row_index
+
+    @property
     def names(self) -> list[str]:
         """Their names, in the order of ``Snapshot.scan``."""
         found = []
@@ -62,17 +67,18 @@ def frame(
     has_vector = vectors.has_vector(listed)
     deleted_from = listed.filter(has_vector)
     if deleted_from.num_rows == 0:
-        return relation(spark, files, fields).select(*shown)
+        return relation(spark, files, fields, numbered=wanted.numbered).select(*shown)
     numbers = pa.chunked_array([pa.array(range(deleted_from.num_rows), pa.int64())])
     touched = files.filter(has_vector)
     touched = touched.with_constants(Constant.of(names.VECTOR, "long", numbers))
     descriptors = deleted_from.column("deletionVector").to_pylist()
-    rows = relation(spark, touched, fields)
+    rows = relation(spark, touched, fields, numbered=True)
     left = vectors.without_deleted(spark, rows, snapshot, descriptors).select(*shown)
     whole = files.filter(pc.invert(has_vector))
     if len(whole) == 0:
         return left
-    return relation(spark, whole, fields).select(*shown).union(left)
+    rest = relation(spark, whole, fields, numbered=wanted.numbered)
+    return rest.select(*shown).union(left)
 
 
 def _listed(columns: list[Column], wanted: Wanted) -> list[str]:

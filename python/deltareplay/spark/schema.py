@@ -28,6 +28,7 @@ class Column:
         physical_type: The same with the names of the data files.
         metadata: What Spark gets to know of it, e.g. a comment.
         is_partition: Whether the value comes from the log.
+        is_widened: Whether files may hold a narrower type.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Column:
     physical_type: Any
     metadata: Json
     is_partition: bool
+    is_widened: bool = False
 
     @property
     def is_void(self) -> bool:
@@ -83,6 +85,7 @@ def columns_of(snapshot: Snapshot) -> list[Column]:
                 physical_type=_type(one["type"], mode if mapped else "none", one["name"]),
                 metadata=_metadata(metadata, mode),
                 is_partition=one["name"].lower() in partitions,
+                is_widened="delta.typeChanges" in json.dumps(one),
             )
         )
     return found

@@ -9,6 +9,8 @@ from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from deltareplay.spark.schema import Column
+
 #: Zones in which a wall clock shows UTC.
 UTC = frozenset({"utc", "etc/utc", "gmt", "etc/gmt", "z", "zulu", "uct", "+00:00", "utc+00:00"})
 
@@ -42,6 +44,33 @@ def version(spark: SparkSession) -> tuple[int, int]:
     """
     major, minor = spark.version.split(".")[:2]
     return int(major), int(minor)
+
+
+def find_columns_by_id(spark: SparkSession) -> None:
+    """Sets what Spark needs to find columns by their ids; it changes nothing for those without."""
+    spark.conf.set("spark.sql.parquet.fieldId.read.enabled", "true")
+
+
+def check_types(spark: SparkSession, columns: list[Column]) -> None:
+    """Refuses what only Spark 4 reads.
+
+    Raises:
+        UnsupportedFeatureError: Variants, or types that were widened, on an older Spark.
+    """
+    if version(spark) >= (4, 0):
+        return
+    for one in columns:
+        what = None
+        if "variant" in str(one.logical_type):
+            what = "is of type variant"
+        elif one.is_widened:
+            what = "had a narrower type in older files (type widening)"
+        if what:
+            raise UnsupportedFeatureError(
+                f"the column {one.name} {what}, which takes Spark 4.0, and this is "
+                f"{spark.version}: leave it out with columns=, or use Snapshot.scan",
+                code="spark.too_old",
+            )
 
 
 def is_classic(spark: SparkSession) -> bool:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from deltareplay._readers import reader
 from deltareplay.exceptions import DeltaReplayError, UnsupportedFeatureError
-from deltareplay.spark.names import VECTOR, quoted
+from deltareplay.spark.names import ROW_NUMBER, VECTOR
 from deltareplay.spark.session import version
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _MOST = 2 << 30
 _KEY_BITS = 32
 
 
-def has_vector(files: pa.Table) -> pa.ChunkedArray[Any]:
+def has_vector(files: pa.Table) -> Any:
     """Which files have a deletion vector."""
     kinds = [
         pc.struct_field(chunk, [chunk.type.get_field_index("storageType")])
@@ -41,13 +41,13 @@ def has_vector(files: pa.Table) -> pa.ChunkedArray[Any]:
 
 
 def without_deleted(
-    spark: SparkSession, frame: DataFrame, snapshot: Snapshot, vectors: list[dict[str, Any]]
+    spark: SparkSession, frame: DataFrame, snapshot: Snapshot, vectors: list[Any]
 ) -> DataFrame:
     """Leaves the deleted rows out of the rows of some files.
 
     Args:
         spark: The session.
-        frame: Rows with ``_metadata``, and the number of the file's vector as ``names.VECTOR``.
+        frame: Numbered rows, and the number of the file's vector as ``names.VECTOR``.
         snapshot: Whose table the vectors belong to.
         vectors: Descriptors, by that number.
 
@@ -59,11 +59,11 @@ def without_deleted(
 
     bits = _chunk_bits(vectors)
     bitmaps = _bitmaps(spark, snapshot, vectors, bits)
-    row = sf.col("_metadata.row_index")
+    row = sf.col(ROW_NUMBER)
     in_chunk = row.bitwiseAND(sf.lit((1 << bits) - 1))
     word = sf.get("__deltareplay_words", sf.shiftright(in_chunk, 6).cast("int"))
     deleted = sf.getbit(word, row.bitwiseAND(sf.lit(63)).cast("int")) == sf.lit(1)
-    key = sf.shiftleft(sf.col(quoted(VECTOR)), _KEY_BITS).bitwiseOR(sf.shiftright(row, bits))
+    key = sf.shiftleft(sf.col(VECTOR), _KEY_BITS).bitwiseOR(sf.shiftright(row, bits))
     same = key == sf.col("__deltareplay_key")
     return frame.join(sf.broadcast(bitmaps), same & deleted, "left_anti")
 

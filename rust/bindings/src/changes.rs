@@ -59,7 +59,7 @@ type Explained = (u64, &'static str, &'static str, u64, u64);
 
 /// A part of the changes.
 #[pyclass(module = "deltareplay._native", frozen)]
-pub(crate) struct ChangeSplit(changes::Split);
+pub(crate) struct ChangeSplit(pub(crate) changes::Split);
 
 #[pymethods]
 impl ChangeSplit {

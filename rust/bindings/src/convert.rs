@@ -117,7 +117,7 @@ pub(crate) fn unsigned(py: Python<'_>, name: &str, value: i128) -> PyResult<u64>
 }
 
 /// A `datetime` (naive means UTC) or ISO 8601 text as milliseconds since the epoch, rounded down.
-fn milliseconds(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
+pub(crate) fn milliseconds(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
     let py = moment.py();
     if let Ok(text) = moment.cast::<PyString>() {
         let text: String = text.extract()?;

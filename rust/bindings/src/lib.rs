@@ -10,6 +10,7 @@ mod convert;
 mod deletion_vector;
 mod exceptions;
 mod filter;
+mod follow;
 mod gate;
 mod pieces;
 mod protocol;
@@ -32,9 +33,15 @@ mod _native {
     #[pymodule_export]
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
     #[pymodule_export]
+    use super::follow::Follow;
+    #[pymodule_export]
     use super::pieces::{ReplayPiece, ReplayTail};
     #[pymodule_export]
-    use super::protocol::{why_not_readable, why_not_writable};
+    use super::protocol::{
+        automatically_enabled_features, protocol_can_upgrade_to, protocol_features,
+        protocol_for_new_table, protocol_merge, protocol_required_minimum, protocol_upgrade_for,
+        protocol_with_feature, protocol_without_feature, why_not_readable, why_not_writable,
+    };
     #[pymodule_export]
     use super::scan::{Scan, Split};
     #[pymodule_export]

@@ -1,11 +1,44 @@
-//! The protocol gate, asked about plain values.
+//! Protocols and table features, asked about plain values.
 
-use deltareplay_core::spec::actions::Protocol;
+use std::collections::BTreeMap;
+
+use deltareplay_core::spec::actions::{Metadata, Protocol};
 use deltareplay_core::spec::protocol::Obstacle;
 use pyo3::prelude::*;
 
+use crate::gate::detached;
+
 /// Feature, reason, remedy.
 type Facts = (String, String, String);
+
+/// Reader version, writer version, reader features, writer features.
+pub(crate) type Versions = (i32, i32, Option<Vec<String>>, Option<Vec<String>>);
+
+pub(crate) fn protocol(versions: Versions) -> Protocol {
+    Protocol {
+        min_reader_version: versions.0,
+        min_writer_version: versions.1,
+        reader_features: versions.2,
+        writer_features: versions.3,
+    }
+}
+
+fn versions(protocol: Protocol) -> Versions {
+    (
+        protocol.min_reader_version,
+        protocol.min_writer_version,
+        protocol.reader_features,
+        protocol.writer_features,
+    )
+}
+
+fn metadata(schema_string: String, configuration: BTreeMap<String, String>) -> Metadata {
+    Metadata {
+        schema_string,
+        configuration,
+        ..Metadata::default()
+    }
+}
 
 /// What keeps this build from reading tables of such a protocol: (feature, reason, remedy) each.
 #[pyfunction]
@@ -16,13 +49,13 @@ pub(crate) fn why_not_readable(
     reader_features: Option<Vec<String>>,
     writer_features: Option<Vec<String>>,
 ) -> Vec<Facts> {
-    let protocol = Protocol {
+    let asked = (
         min_reader_version,
         min_writer_version,
         reader_features,
         writer_features,
-    };
-    facts(protocol.why_not_readable())
+    );
+    facts(protocol(asked).why_not_readable())
 }
 
 /// What keeps this build from writing to tables of such a protocol: (feature, reason, remedy) each.
@@ -34,13 +67,13 @@ pub(crate) fn why_not_writable(
     reader_features: Option<Vec<String>>,
     writer_features: Option<Vec<String>>,
 ) -> Vec<Facts> {
-    let protocol = Protocol {
+    let asked = (
         min_reader_version,
         min_writer_version,
         reader_features,
         writer_features,
-    };
-    facts(protocol.why_not_writable())
+    );
+    facts(protocol(asked).why_not_writable())
 }
 
 fn facts(obstacles: Vec<Obstacle>) -> Vec<Facts> {
@@ -48,4 +81,104 @@ fn facts(obstacles: Vec<Obstacle>) -> Vec<Facts> {
         .into_iter()
         .map(|one| (one.feature, one.reason, one.remedy))
         .collect()
+}
+
+/// The protocol of a new table with this schema and these properties.
+#[pyfunction]
+#[pyo3(signature = (schema_string, configuration, /))]
+pub(crate) fn protocol_for_new_table(
+    py: Python<'_>,
+    schema_string: String,
+    configuration: BTreeMap<String, String>,
+) -> PyResult<Versions> {
+    let asked = metadata(schema_string, configuration);
+    detached(py, || Protocol::for_new_table(&asked)).map(versions)
+}
+
+/// The least versions by the rules from before table features, and the features that were met.
+#[pyfunction]
+#[pyo3(signature = (schema_string, configuration, /))]
+pub(crate) fn protocol_required_minimum(
+    py: Python<'_>,
+    schema_string: String,
+    configuration: BTreeMap<String, String>,
+) -> PyResult<(Versions, Vec<&'static str>)> {
+    let asked = metadata(schema_string, configuration);
+    let (found, used) = detached(py, || Protocol::required_minimum(&asked))?;
+    Ok((versions(found), used))
+}
+
+/// The features that metadata calls for, those of the protocol, and all that they lean on.
+#[pyfunction]
+#[pyo3(signature = (schema_string, configuration, protocol, /))]
+pub(crate) fn automatically_enabled_features(
+    py: Python<'_>,
+    schema_string: String,
+    configuration: BTreeMap<String, String>,
+    protocol: Option<Versions>,
+) -> PyResult<Vec<String>> {
+    let asked = metadata(schema_string, configuration);
+    let listed = protocol.map(self::protocol);
+    detached(py, || {
+        Protocol::automatically_enabled_features(&asked, listed.as_ref())
+    })
+}
+
+/// The protocol with one more feature.
+#[pyfunction]
+#[pyo3(signature = (protocol, name, /))]
+pub(crate) fn protocol_with_feature(
+    py: Python<'_>,
+    protocol: Versions,
+    name: &str,
+) -> PyResult<Versions> {
+    let old = self::protocol(protocol);
+    detached(py, || old.with_feature(name)).map(versions)
+}
+
+/// The protocol with one feature less.
+#[pyfunction]
+#[pyo3(signature = (protocol, name, /))]
+pub(crate) fn protocol_without_feature(
+    py: Python<'_>,
+    protocol: Versions,
+    name: &str,
+) -> PyResult<Versions> {
+    let old = self::protocol(protocol);
+    detached(py, || old.without_feature(name)).map(versions)
+}
+
+/// The weakest protocol with the features of both.
+#[pyfunction]
+#[pyo3(signature = (one, other, /))]
+pub(crate) fn protocol_merge(one: Versions, other: Versions) -> Versions {
+    versions(protocol(one).merge(&protocol(other)))
+}
+
+/// The protocol that a table needs once it has this schema and these properties.
+#[pyfunction]
+#[pyo3(signature = (protocol, schema_string, configuration, /))]
+pub(crate) fn protocol_upgrade_for(
+    py: Python<'_>,
+    protocol: Versions,
+    schema_string: String,
+    configuration: BTreeMap<String, String>,
+) -> PyResult<Versions> {
+    let old = self::protocol(protocol);
+    let asked = metadata(schema_string, configuration);
+    detached(py, || old.upgrade_for(&asked)).map(versions)
+}
+
+/// Whether every feature of the old protocol is one of the new.
+#[pyfunction]
+#[pyo3(signature = (old, new, /))]
+pub(crate) fn protocol_can_upgrade_to(old: Versions, new: Versions) -> bool {
+    protocol(old).can_upgrade_to(&protocol(new))
+}
+
+/// The features of a protocol, implied and listed.
+#[pyfunction]
+#[pyo3(signature = (protocol, /))]
+pub(crate) fn protocol_features(protocol: Versions) -> Vec<String> {
+    self::protocol(protocol).features()
 }

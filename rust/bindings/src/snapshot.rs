@@ -16,6 +16,12 @@ use crate::gate::detached;
 use crate::pieces::{ReplayPiece, ReplayTail};
 use crate::scan::Scan;
 
+/// Something of a definition: what, name, before, after.
+type Difference = (&'static str, String, Option<String>, Option<String>);
+
+/// Files, rows and bytes.
+type Totals = (u64, Option<u64>, u64);
+
 /// One version of a table. What is asked for is read when it is asked for.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct Snapshot {
@@ -220,6 +226,28 @@ impl Snapshot {
     /// The removed files whose retention has not passed.
     fn tombstones(&self, py: Python<'_>) -> PyResult<ArrowTable> {
         detached(py, || self.table.tombstones(&self.state)).map(arrow_table)
+    }
+
+    /// What differs from this version to another one of the same table: files, the definition as
+    /// (what, name, before, after), and (files, rows, bytes) of both.
+    fn diff(
+        &self,
+        py: Python<'_>,
+        other: &Snapshot,
+    ) -> PyResult<(ArrowTable, Vec<Difference>, [Totals; 2])> {
+        let found = detached(py, || self.table.diff(&self.state, &other.state))?;
+        let definition = found.definition.into_iter();
+        let totals = found.totals.map(|side| (side.files, side.rows, side.bytes));
+        Ok((
+            ArrowTable {
+                schema: found.files.schema(),
+                batches: vec![found.files],
+            },
+            definition
+                .map(|one| (one.what, one.name, one.before, one.after))
+                .collect(),
+            totals,
+        ))
     }
 
     /// The snapshot of the newest version; this one where there is none newer.

@@ -112,7 +112,7 @@ impl Table {
     }
 
     /// What happened to rows from `start` to `end`, both included.
-    #[pyo3(signature = (start, end=None, *, kind="full-delta", deleted=None, columns=None, filter=None, key=None, require_feed=false, allow_out_of_range=false))]
+    #[pyo3(signature = (start, end=None, *, kind="full-delta", deleted=None, columns=None, filter=None, key=None, most_rows=None, require_feed=false, allow_out_of_range=false))]
     #[allow(clippy::too_many_arguments, reason = "the options of one call")]
     fn changes(
         &self,
@@ -124,6 +124,7 @@ impl Table {
         columns: Option<&Bound<'_, PyAny>>,
         filter: Option<&Bound<'_, PyAny>>,
         key: Option<&Bound<'_, PyAny>>,
+        most_rows: Option<i128>,
         require_feed: bool,
         allow_out_of_range: bool,
     ) -> PyResult<Changes> {
@@ -134,6 +135,10 @@ impl Table {
             columns: convert::texts("columns", columns)?,
             filter: filter::predicate(py, filter)?,
             key: convert::texts("key", key)?.unwrap_or_default(),
+            most_rows: most_rows
+                .map(|rows| convert::unsigned(py, "most_rows", rows))
+                .transpose()?
+                .map(|rows| usize::try_from(rows).unwrap_or(usize::MAX)),
             require_feed,
             allow_out_of_range,
         };

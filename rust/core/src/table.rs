@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 
+use crate::changes::diff::{SnapshotDiff, diff};
+use crate::changes::follow::{Follow, FollowOptions};
 use crate::changes::{ChangeOptions, Changes, Edge};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Predicate;
@@ -149,6 +151,16 @@ impl Table {
     ) -> Result<Changes> {
         Changes::new(&self.source, start, end, self.strict, options)
             .map_err(|error| self.named(error))
+    }
+
+    /// What differs between two versions of this table.
+    pub fn diff(&self, before: &Snapshot, after: &Snapshot) -> Result<SnapshotDiff> {
+        diff(&self.source, before, after)
+    }
+
+    /// The table as a stream.
+    pub fn follow(&self, options: FollowOptions) -> Result<Follow> {
+        Follow::new(&self.source, self.strict, options).map_err(|error| self.named(error))
     }
 
     /// The raw actions of the commits `start..=end`, oldest first.

@@ -16,7 +16,7 @@ use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
 use crate::replay::{Folded, Source};
 
-/// So many rows are held at once.
+/// So many rows are held at once, where nothing else was asked for.
 pub(super) const MOST_ROWS: usize = 4 << 20;
 
 /// Maps by numbers that are as good as random, or ids.
@@ -92,15 +92,15 @@ impl Held {
     }
 }
 
-/// Compares the first `gone` pieces with the others. `None` when there are more than `most` rows.
+/// Compares the first `gone` pieces with the others. `None` when there are too many rows.
 pub(super) fn differences(
     source: &Source,
     reading: &Arc<Reading>,
     telling: &Telling,
     share: Share,
     (gone, new): (Vec<Piece>, Vec<Piece>),
-    most: usize,
 ) -> Result<Option<Differences>> {
+    let most = telling.most_rows_of(share);
     let shift = u32::try_from(gone.len()).unwrap_or(NONE);
     let mut held = Held {
         heads: Numbers::default(),
@@ -151,28 +151,30 @@ pub(super) fn compare(
     (gone, new): (Vec<Piece>, Vec<Piece>),
 ) -> Result<Compared> {
     let pieces: Vec<Piece> = gone.iter().chain(&new).cloned().collect();
-    let most = share.halves().map_or(usize::MAX, |_| MOST_ROWS);
-    let found = differences(source, reading, telling, share, (gone, new), most);
+    let found = differences(source, reading, telling, share, (gone, new));
     let Some(found) = found.map_err(|error| error.at_version(stamp.version))? else {
         return Ok(Compared::TooMany);
     };
-    let mut left: Numbers<u32> = Numbers::default();
+    // how many rows of one number left, and how many came for them
+    let mut both: Numbers<(u32, u32)> = Numbers::default();
     for seen in &found.gone {
-        *left.entry(seen.who).or_default() += 1;
+        both.entry(seen.who).or_default().0 += 1;
     }
-    let mut came: Numbers<u32> = Numbers::default();
     for seen in &found.new {
-        *came.entry(seen.who).or_default() += 1;
-    }
-    for (who, count) in &came {
-        let gone = left.get(who).copied().unwrap_or_default();
-        if gone > 0 && (gone > 1 || *count > 1) {
-            return Err(twice(telling.way).at_version(stamp.version));
+        if let Some((_, came)) = both.get_mut(&seen.who) {
+            *came += 1;
         }
+    }
+    if both
+        .values()
+        .any(|(left, came)| *came > 0 && left + came > 2)
+    {
+        return Err(twice(telling.way).at_version(stamp.version));
     }
     let mut labels = LabelledPieces::new(pieces);
     for seen in &found.gone {
-        let change = if came.contains_key(&seen.who) {
+        let updated = both.get(&seen.who).is_some_and(|(_, came)| *came > 0);
+        let change = if updated {
             ChangeType::UpdatePreimage
         } else {
             ChangeType::Delete
@@ -180,7 +182,7 @@ pub(super) fn compare(
         labels.push(seen.piece, seen.row, change, stamp);
     }
     for seen in &found.new {
-        let change = if left.contains_key(&seen.who) {
+        let change = if both.contains_key(&seen.who) {
             ChangeType::UpdatePostimage
         } else {
             ChangeType::Insert
@@ -227,7 +229,9 @@ impl LabelledPieces {
         let changed = pieces.filter(|(_, labels)| !labels.is_empty());
         changed
             .map(|(piece, mut labels)| {
-                labels.sort_unstable_by_key(|label| label.row);
+                if !labels.is_sorted_by_key(|label| label.row) {
+                    labels.sort_unstable_by_key(|label| label.row);
+                }
                 let rows = labels.iter().map(|label| label.row);
                 Ok(Piece {
                     file: piece.file,

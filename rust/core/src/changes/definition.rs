@@ -5,7 +5,8 @@
 //! narrower type are widened. Which columns come from the log instead of the file is told by the
 //! file's own partition values, whatever the table is partitioned by later.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,9 @@ use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 pub(super) const CHANGE_COLUMNS: [&str; 3] =
     ["_change_type", "_commit_version", "_commit_timestamp"];
 
+/// So many plans are kept.
+const MOST_PLANS: usize = 64;
+
 /// What is read of changed files, in values that serialise.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Definition {
@@ -34,6 +38,9 @@ pub(super) struct Definition {
     columns: Option<Vec<String>>,
     /// The predicate as SQL.
     filter: Option<String>,
+    /// Without the columns that say what happened.
+    #[serde(default)]
+    bare: bool,
 }
 
 /// A definition, understood.
@@ -50,10 +57,13 @@ pub(super) struct Reading {
     /// What `late` is applied to.
     all: SchemaRef,
     schema: SchemaRef,
+    bare: bool,
+    /// One for each way in which files were met.
+    plans: Mutex<HashMap<(Vec<String>, Purpose), ReadPlan>>,
 }
 
 /// What is read of a file besides or instead of its columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Purpose {
     /// The rows as they are handed out; with their positions, or with their change types.
     Rows { numbered: bool, typed: bool },
@@ -96,7 +106,13 @@ impl Definition {
             ),
             columns,
             filter: filter.map(ToString::to_string),
+            bare: false,
         }
+    }
+
+    /// The same without the columns that say what happened.
+    pub(super) fn bare(self) -> Self {
+        Self { bare: true, ..self }
     }
 
     /// # Errors
@@ -133,7 +149,7 @@ impl Reading {
             .map(|field| field.name().clone())
             .collect();
         let given = read.len();
-        for name in CHANGE_COLUMNS {
+        for name in CHANGE_COLUMNS.into_iter().filter(|_| !definition.bare) {
             if read.iter().any(|own| own.eq_ignore_ascii_case(name)) {
                 let message = format!(
                     "the table has a column named {name}, which says what happened in a change \
@@ -147,6 +163,7 @@ impl Reading {
             let filter = Predicate::parse_sql(text)?;
             match filter.bind(&layout.schema) {
                 Ok(bound) => early = Some(bound),
+                Err(error) if definition.bare => return Err(error),
                 Err(error) => {
                     let extended = extended(&layout.schema)?;
                     let Ok(bound) = filter.bind(&extended) else {
@@ -167,7 +184,13 @@ impl Reading {
         let all = ReadPlan::new(layout.clone(), Some(&read), Extras::default())?.schema();
         Ok(Self {
             all: with_change_columns(&all, all.fields().len()),
-            schema: with_change_columns(&all, given),
+            schema: if definition.bare {
+                own
+            } else {
+                with_change_columns(&all, given)
+            },
+            bare: definition.bare,
+            plans: Mutex::default(),
             layout,
             read,
             given,
@@ -189,6 +212,11 @@ impl Reading {
     /// How many of the table's columns are handed out; those that only the filter needs are behind.
     pub(super) fn given(&self) -> usize {
         self.given
+    }
+
+    /// Whether the columns that say what happened are left out.
+    pub(super) fn is_bare(&self) -> bool {
+        self.bare
     }
 
     /// What is applied once it is known what happened.
@@ -217,13 +245,33 @@ impl Reading {
 
     /// How this file is read.
     pub(super) fn plan(&self, file: &ScanFile, purpose: Purpose) -> Result<ReadPlan> {
-        let mut layout = self.layout.clone();
+        let mut partition_columns = Vec::new();
         for field in self.layout.schema.fields() {
-            let name = field.name_in_files(layout.column_mapping)?;
+            let name = field.name_in_files(self.layout.column_mapping)?;
             if file.partition_values.iter().any(|(key, _)| key == name) {
-                layout.partition_columns.push(field.name.clone());
+                partition_columns.push(field.name.clone());
             }
         }
+        let key = (partition_columns, purpose);
+        // a plan is put in whole, so that a panic elsewhere leaves no half of one
+        let plans = || self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plan) = plans().get(&key) {
+            return Ok(plan.clone());
+        }
+        let layout = TableLayout {
+            partition_columns: key.0.clone(),
+            ..self.layout.clone()
+        };
+        let plan = self.new_plan(layout, purpose)?;
+        let mut plans = plans();
+        if plans.len() >= MOST_PLANS {
+            plans.clear(); // partitioned in ever new ways: no table is
+        }
+        plans.insert(key, plan.clone());
+        Ok(plan)
+    }
+
+    fn new_plan(&self, layout: TableLayout, purpose: Purpose) -> Result<ReadPlan> {
         let none: &[String] = &[];
         let (columns, extras) = match purpose {
             Purpose::Rows { numbered, typed } => (

@@ -49,6 +49,14 @@ impl Epochs {
         })
     }
 
+    /// The same behind the first version rather than before it.
+    pub(super) fn behind(self) -> Self {
+        Self {
+            first: false,
+            ..self
+        }
+    }
+
     /// What holds for this commit, which follows the last one.
     ///
     /// # Errors
@@ -88,6 +96,12 @@ fn facts(properties: &TableProperties, metadata: &Metadata) -> Facts {
         row_tracking: properties.row_tracking && !properties.row_tracking_suspended,
         partitioned: !metadata.partition_columns.is_empty(),
     }
+}
+
+/// Whether rows of a table with this metadata can be told.
+pub(super) fn check_metadata(metadata: &Metadata, reading: &Reading) -> Result<()> {
+    let schema = StructType::parse(&metadata.schema_string)?;
+    check(&schema, reading, reading.table().1)
 }
 
 fn check(schema: &StructType, reading: &Reading, mode: ColumnMappingMode) -> Result<()> {

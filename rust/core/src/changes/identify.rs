@@ -54,6 +54,15 @@ pub(super) struct Telling {
     pub key: Vec<String>,
     /// The same for all who share the work.
     pub seed: u64,
+    /// So many rows may be held at once.
+    pub most_rows: usize,
+}
+
+impl Telling {
+    /// So many rows of a share may be held; as many as there are, where it cannot be cut any more.
+    pub(super) fn most_rows_of(&self, share: Share) -> usize {
+        share.halves().map_or(usize::MAX, |_| self.most_rows)
+    }
 }
 
 /// A row that was looked at.
@@ -227,24 +236,25 @@ impl Identities {
                 types.into_iter().map(number_of).collect()
             }
         };
-        let kept: Vec<usize> = (0..rows)
-            .filter(|row| who.get(*row).is_some_and(|who| self.share.has(*who)))
-            .collect();
-        let pick = |values: &[u128]| -> ArrayRef {
-            let picked = kept.iter().filter_map(|row| values.get(*row));
-            Arc::new(Decimal128Array::from_iter_values(
-                picked.map(|value| value.cast_signed()),
-            ))
+        let kept: Option<Vec<usize>> = (self.share.of > 1).then(|| {
+            let rows = who.iter().enumerate();
+            rows.filter_map(|(row, who)| self.share.has(*who).then_some(row))
+                .collect()
+        });
+        let kept = kept.as_deref();
+        let count = kept.map_or(rows, <[usize]>::len);
+        let numbers = |values: &[u128]| -> ArrayRef {
+            let picked = picked(values, kept).into_iter();
+            let picked: Vec<i128> = picked.map(u128::cast_signed).collect();
+            Arc::new(Decimal128Array::from(picked))
         };
         let piece = u32::try_from(number).unwrap_or(u32::MAX);
-        let places = kept.iter().filter_map(|row| positions.values().get(*row));
-        let changes = kept.iter().filter_map(|row| changes.get(*row));
         let columns: Vec<ArrayRef> = vec![
-            Arc::new(UInt32Array::from_value(piece, kept.len())),
-            Arc::new(Int64Array::from_iter_values(places.copied())),
-            pick(&who),
-            pick(&what),
-            Arc::new(UInt8Array::from_iter_values(changes.copied())),
+            Arc::new(UInt32Array::from_value(piece, count)),
+            Arc::new(Int64Array::from(picked(positions.values(), kept))),
+            numbers(&who),
+            numbers(&what),
+            Arc::new(UInt8Array::from(picked(&changes, kept))),
         ];
         let fields: Vec<Field> = ["piece", "row", "who", "what", "change"]
             .into_iter()
@@ -253,6 +263,17 @@ impl Identities {
             .collect();
         RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
             .map_err(|cause: ArrowError| odd().because(cause))
+    }
+}
+
+/// These of the values, or all.
+fn picked<T: Copy>(values: &[T], kept: Option<&[usize]>) -> Vec<T> {
+    match kept {
+        None => values.to_vec(),
+        Some(kept) => kept
+            .iter()
+            .filter_map(|row| values.get(*row).copied())
+            .collect(),
     }
 }
 

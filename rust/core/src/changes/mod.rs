@@ -20,8 +20,10 @@ mod commits;
 mod compare;
 mod definition;
 mod derive;
+pub mod diff;
 mod epoch;
 mod explain;
+pub mod follow;
 mod identify;
 mod net;
 mod piece;
@@ -66,6 +68,8 @@ pub struct ChangeOptions {
     pub filter: Option<Predicate>,
     /// Columns that tell rows apart, where the table itself does not.
     pub key: Vec<String>,
+    /// So many rows may be held to be compared; `None` for four million.
+    pub most_rows: Option<usize>,
     /// Refuse versions at which the change data feed was off, as the reference does.
     pub require_feed: bool,
     /// A range that lies behind the newest version is empty rather than an error.
@@ -108,7 +112,7 @@ impl Changes {
         reading.positions(&options.key)?;
         Ok(Self {
             source: source.clone(),
-            teller: Teller::new(&options.key),
+            teller: Teller::new(&options.key, options.most_rows),
             reading,
             definition,
             range,

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::commits::Stamp;
-use super::compare::{Compared, LabelledPieces, MOST_ROWS, Numbers, differences, twice};
+use super::compare::{Compared, LabelledPieces, Numbers, differences, twice};
 use super::definition::Reading;
 use super::derive::{Item, Way};
 use super::identify::{Seen, Share, Telling, look};
@@ -64,62 +64,64 @@ struct Fates {
     places: Vec<(Place, u32)>,
 }
 
-impl Fates {
-    fn push(&mut self, seen: &Seen, base: u32, stamp: u32, next: u32) -> u32 {
-        let place = Place {
-            piece: seen.piece.saturating_add(base),
-            stamp,
-            row: seen.row,
-        };
-        self.places.push((place, next));
-        u32::try_from(self.places.len() - 1).unwrap_or(NONE)
-    }
-
-    fn next(&self, at: u32) -> u32 {
-        self.places.get(at as usize).map_or(NONE, |(_, next)| *next)
-    }
-
-    fn fate(&self, who: u128, stamp: u32) -> Fate {
-        let fate = self.fates.get(&who).copied().unwrap_or(Fate {
+impl Fate {
+    fn new() -> Self {
+        Self {
             before: NONE,
             now: NONE,
             ghost: NONE,
-            stamp,
-        });
-        Fate { stamp, ..fate }
+            stamp: NONE,
+        }
     }
+}
 
+/// Puts a place in front of a chain; gives the new front.
+fn push(places: &mut Vec<(Place, u32)>, seen: &Seen, base: u32, stamp: u32, next: u32) -> u32 {
+    let place = Place {
+        piece: seen.piece.saturating_add(base),
+        stamp,
+        row: seen.row,
+    };
+    places.push((place, next));
+    u32::try_from(places.len() - 1).unwrap_or(NONE)
+}
+
+fn behind(places: &[(Place, u32)], at: u32) -> u32 {
+    places.get(at as usize).map_or(NONE, |(_, next)| *next)
+}
+
+impl Fates {
     /// A row left.
-    fn gone(&mut self, seen: &Seen, base: u32, stamp: u32) -> Result<()> {
-        let mut fate = self.fate(seen.who, stamp);
+    fn left(&mut self, seen: &Seen, base: u32, stamp: u32) -> Result<()> {
+        let fate = self.fates.entry(seen.who).or_insert_with(Fate::new);
+        fate.stamp = stamp;
         if fate.now != NONE {
             if fate.before == NONE {
                 fate.ghost = fate.now;
             }
-            fate.now = self.next(fate.now);
-        } else {
-            if self.way != Way::Rows && (fate.before != NONE || fate.ghost != NONE) {
-                return Err(twice(self.way));
-            }
-            fate.before = self.push(seen, base, stamp, fate.before);
+            fate.now = behind(&self.places, fate.now);
+            return Ok(());
         }
-        self.fates.insert(seen.who, fate);
+        if self.way != Way::Rows && (fate.before != NONE || fate.ghost != NONE) {
+            return Err(twice(self.way));
+        }
+        fate.before = push(&mut self.places, seen, base, stamp, fate.before);
         Ok(())
     }
 
     /// A row came.
-    fn new(&mut self, seen: &Seen, base: u32, stamp: u32) -> Result<()> {
-        let mut fate = self.fate(seen.who, stamp);
+    fn came(&mut self, seen: &Seen, base: u32, stamp: u32) -> Result<()> {
+        let fate = self.fates.entry(seen.who).or_insert_with(Fate::new);
+        fate.stamp = stamp;
         if self.way == Way::Rows && fate.before != NONE {
             // an equal row left before
-            fate.before = self.next(fate.before);
-        } else {
-            if self.way != Way::Rows && fate.now != NONE {
-                return Err(twice(self.way));
-            }
-            fate.now = self.push(seen, base, stamp, fate.now);
+            fate.before = behind(&self.places, fate.before);
+            return Ok(());
         }
-        self.fates.insert(seen.who, fate);
+        if self.way != Way::Rows && fate.now != NONE {
+            return Err(twice(self.way));
+        }
+        fate.now = push(&mut self.places, seen, base, stamp, fate.now);
         Ok(())
     }
 
@@ -162,23 +164,22 @@ pub(super) fn net(
                 let base = u32::try_from(pieces.len()).unwrap_or(NONE);
                 pieces.extend(gone.iter().chain(new).cloned());
                 let sides = (gone.clone(), new.clone());
-                let most = share.halves().map_or(usize::MAX, |_| MOST_ROWS);
-                let found = differences(source, reading, telling, share, sides, most);
+                let found = differences(source, reading, telling, share, sides);
                 let at = |error: crate::error::Error| error.at_version(stamp.version);
                 let Some(found) = found.map_err(at)? else {
                     return Ok(Compared::TooMany);
                 };
                 let number = u32::try_from(stamps.len()).unwrap_or(NONE);
                 for seen in &found.gone {
-                    fates.gone(seen, base, number).map_err(at)?;
+                    fates.left(seen, base, number).map_err(at)?;
                 }
                 for seen in &found.new {
-                    fates.new(seen, base, number).map_err(at)?;
+                    fates.came(seen, base, number).map_err(at)?;
                 }
             }
         }
         stamps.push(*stamp);
-        if fates.len() > MOST_ROWS && share.halves().is_some() {
+        if fates.len() > telling.most_rows_of(share) {
             return Ok(Compared::TooMany);
         }
     }
@@ -188,7 +189,7 @@ pub(super) fn net(
         return Ok(Compared::TooMany);
     }
     if kind == Net::MinDelta && telling.way != Way::Rows {
-        drop_unchanged(source, reading, &mut fates, &pieces)?;
+        drop_unchanged(source, reading, telling, &mut fates, &pieces)?;
     }
     shown(&fates, kind, pieces, &stamps).map(Compared::Pieces)
 }
@@ -217,6 +218,7 @@ fn follow_pieces(
         })
         .collect();
     let base = u32::try_from(base).unwrap_or(NONE);
+    let most = telling.most_rows_of(share);
     let mut failed = None;
     let mut full = false;
     // of one commit, what left is followed before what came
@@ -230,7 +232,7 @@ fn follow_pieces(
                 current = number;
             }
             match seen.change {
-                ChangeType::Delete | ChangeType::UpdatePreimage => fates.gone(&seen, base, number),
+                ChangeType::Delete | ChangeType::UpdatePreimage => fates.left(&seen, base, number),
                 ChangeType::Insert | ChangeType::UpdatePostimage => {
                     came.push(seen);
                     Ok(())
@@ -241,7 +243,7 @@ fn follow_pieces(
             let version = versions.get(seen.piece as usize).copied();
             failed = Some(error.at_version(version.unwrap_or_default()));
         }
-        full = fates.len() + came.len() > MOST_ROWS && share.halves().is_some();
+        full = fates.len() + came.len() > most;
         failed.is_none() && !full
     };
     look(source, reading, telling, share, run, &mut see)?;
@@ -256,7 +258,7 @@ fn follow_pieces(
 
 fn flush(fates: &mut Fates, came: &mut Vec<Seen>, base: u32, number: u32) -> Result<()> {
     for seen in came.drain(..) {
-        fates.new(&seen, base, number)?;
+        fates.came(&seen, base, number)?;
     }
     Ok(())
 }
@@ -265,6 +267,7 @@ fn flush(fates: &mut Fates, came: &mut Vec<Seen>, base: u32, number: u32) -> Res
 fn drop_unchanged(
     source: &Source,
     reading: &Arc<Reading>,
+    telling: &Telling,
     fates: &mut Fates,
     pieces: &[Piece],
 ) -> Result<()> {
@@ -305,7 +308,8 @@ fn drop_unchanged(
     let by_values = Telling {
         way: Way::Rows,
         key: Vec::new(),
-        seed: 0x5EED,
+        seed: telling.seed,
+        most_rows: usize::MAX,
     };
     let numbers: Vec<u32> = wanted.iter().map(|(number, _)| *number).collect();
     let mut values: std::collections::HashMap<(u32, u64), u128> =
@@ -336,12 +340,12 @@ fn drop_unchanged(
 
 /// The rows that are shown, at their places.
 fn shown(fates: &Fates, kind: Net, pieces: Vec<Piece>, stamps: &[Stamp]) -> Result<Vec<Piece>> {
-    let mut labels = LabelledPieces::new(pieces);
+    // by place first, since places are in the order of the files
+    let mut marks: Vec<Option<(ChangeType, u32)>> = vec![None; fates.places.len()];
     let mut show = |mut at: u32, change: ChangeType, stamp: Option<u32>| {
         while let Some((place, next)) = fates.places.get(at as usize) {
-            let number = stamp.unwrap_or(place.stamp);
-            if let Some(stamp) = stamps.get(number as usize) {
-                labels.push(place.piece, place.row, change, *stamp);
+            if let Some(mark) = marks.get_mut(at as usize) {
+                *mark = Some((change, stamp.unwrap_or(place.stamp)));
             }
             at = *next;
         }
@@ -374,11 +378,19 @@ fn shown(fates: &Fates, kind: Net, pieces: Vec<Piece>, stamps: &[Stamp]) -> Resu
             Net::AppendOnly { .. } if known => {}
             Net::AppendOnly { deleted } => {
                 show(fate.now, ChangeType::Insert, stamp);
-                if deleted && fate.now == NONE && fate.ghost != NONE {
-                    // only the last image, which may be linked to none
+                if deleted && fate.now == NONE {
                     show(fate.ghost, ChangeType::Insert, None);
                 }
             }
+        }
+    }
+    let mut labels = LabelledPieces::new(pieces);
+    for ((place, _), mark) in fates.places.iter().zip(marks) {
+        let Some((change, number)) = mark else {
+            continue;
+        };
+        if let Some(stamp) = stamps.get(number as usize) {
+            labels.push(place.piece, place.row, change, *stamp);
         }
     }
     labels.finish()

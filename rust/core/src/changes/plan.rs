@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::commits::{Commit, Commits, Stamp};
+use super::compare::MOST_ROWS;
 use super::definition::Reading;
 use super::derive::{Derived, Item, Way, derive, derive_net, sides};
 use super::epoch::{Epochs, Facts};
@@ -14,7 +15,7 @@ use super::net::Net;
 use super::piece::Piece;
 use super::{ChangeOptions, Changes};
 use crate::error::{Error, Result};
-use crate::replay::Source;
+use crate::replay::{Keys, Source};
 
 /// A step towards changed rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -61,13 +62,15 @@ impl Task {
 pub(super) struct Teller {
     key: Vec<String>,
     seed: u64,
+    most_rows: usize,
 }
 
 impl Teller {
-    pub(super) fn new(key: &[String]) -> Self {
+    pub(super) fn new(key: &[String], most_rows: Option<usize>) -> Self {
         Self {
             key: key.to_vec(),
             seed: RandomState::new().hash_one(0),
+            most_rows: most_rows.unwrap_or(MOST_ROWS).max(1),
         }
     }
 
@@ -76,6 +79,7 @@ impl Teller {
             way,
             key: self.key.clone(),
             seed: self.seed,
+            most_rows: self.most_rows,
         }
     }
 }
@@ -125,7 +129,8 @@ impl Iterator for FactualCommits {
     }
 }
 
-fn feed_disabled(version: u64) -> Error {
+/// The reference's refusal.
+pub(super) fn feed_disabled(version: u64) -> Error {
     let message = "the change data feed was off at this version, so that its writers recorded no \
                    changes: ask for versions at which `delta.enableChangeDataFeed` was true, or let \
                    the changes be derived from the files";
@@ -179,13 +184,26 @@ impl NetPlan {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `changes.identity` where the kind needs to know which row is which.
+    /// As [`NetPlan::of`]; errors of the log.
     pub(super) fn new(changes: &Changes) -> Result<Self> {
         let kind = changes.net().unwrap_or(Net::MinDelta);
         let commits = FactualCommits::new(changes)?.collect::<Result<Vec<_>>>()?;
-        let keys = &changes.source.keys;
         let has_key = !changes.options.key.is_empty();
-        let (way, reason) = common_way(&commits, changes, has_key)?;
+        Self::of(&commits, &changes.source.keys, has_key, kind)
+    }
+
+    /// For these commits.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `changes.identity` where the kind needs to know which row is which.
+    pub(super) fn of(
+        commits: &[(Commit, Facts)],
+        keys: &Keys,
+        has_key: bool,
+        kind: Net,
+    ) -> Result<Self> {
+        let (way, reason) = common_way(commits, keys, has_key)?;
         if way == Way::Rows && kind != Net::MinDelta {
             let message = format!(
                 "{reason}: this kind of changes needs to know; have the table track rows \
@@ -208,7 +226,7 @@ impl NetPlan {
 /// The best way to know rows in all of the commits.
 fn common_way(
     commits: &[(Commit, Facts)],
-    changes: &Changes,
+    keys: &Keys,
     has_key: bool,
 ) -> Result<(Way, &'static str)> {
     let (mut tracked, mut in_place) = (true, true);
@@ -217,7 +235,7 @@ fn common_way(
         if commit.info.no_op_merge {
             continue;
         }
-        let sides = sides(commit, *facts, &changes.source.keys)?;
+        let sides = sides(commit, *facts, keys)?;
         if sides.gone.is_empty() && sides.new.is_empty() {
             continue;
         }

@@ -89,6 +89,11 @@ pub(super) fn resolve(
     })
 }
 
+/// The first version of a range that begins here, which may lie behind the newest one.
+pub(super) fn first_version(source: &Source, newest: &Snapshot, start: Edge) -> Result<u64> {
+    Finder::new(source, newest, start, None)?.first(start, false)
+}
+
 struct Finder<'a> {
     source: &'a Source,
     newest: &'a Snapshot,

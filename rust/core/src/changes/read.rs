@@ -115,6 +115,9 @@ impl Work for ChangedRows {
 
 /// The rows with what happened to them, filtered by that.
 fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<RecordBatch> {
+    if reading.is_bare() {
+        return Ok(batch.clone());
+    }
     let own = reading.all().fields().len() - 3;
     let rows = batch.num_rows();
     // the position, or the type, that was asked for besides

@@ -88,12 +88,7 @@ impl Changes {
     }
 
     fn split(&self, tasks: Vec<Task>, bytes: u64) -> Split {
-        Split {
-            definition: self.definition.clone(),
-            teller: self.teller.clone(),
-            tasks,
-            bytes,
-        }
+        Split::new(self.definition.clone(), self.teller.clone(), tasks, bytes)
     }
 }
 
@@ -116,6 +111,20 @@ fn pieces_of(item: Item) -> Vec<(Task, u64)> {
 }
 
 impl Split {
+    pub(super) fn new(
+        definition: Definition,
+        teller: Teller,
+        tasks: Vec<Task>,
+        bytes: u64,
+    ) -> Self {
+        Self {
+            definition,
+            teller,
+            tasks,
+            bytes,
+        }
+    }
+
     /// The split as JSON; [`Split::from_json`] takes it in any process.
     ///
     /// # Errors

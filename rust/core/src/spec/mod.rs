@@ -6,12 +6,15 @@
 pub mod actions;
 pub mod arrow;
 pub mod deletion_vector;
+pub mod feature_rules;
 pub mod features;
 pub(crate) mod interval;
 pub(crate) mod json;
 pub mod properties;
+pub mod property_rules;
 pub mod protocol;
 pub mod schema;
+pub mod upgrade;
 pub(crate) mod values;
 
 pub use actions::{DomainMetadata, Metadata, Protocol, SetTransaction};

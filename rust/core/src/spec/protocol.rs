@@ -86,15 +86,9 @@ impl Protocol {
         obstacles
     }
 
-    /// Everything that keeps this build from writing the table. Never empty: this build only reads,
-    /// and the list says what a writer would have to do for each feature of the table.
+    /// Everything that keeps this build from writing the table; empty when it can.
     pub fn why_not_writable(&self) -> Vec<Obstacle> {
-        let mut obstacles = vec![Obstacle::new(
-            "writing",
-            "this build reads tables and writes none",
-            "write with another client; it must do what the following features ask",
-        )];
-        obstacles.extend(self.why_not_readable());
+        let mut obstacles = self.why_not_readable();
         if self.min_writer_version > MAX_WRITER_VERSION {
             obstacles.push(Obstacle::new(
                 format!("minWriterVersion={}", self.min_writer_version),
@@ -105,16 +99,22 @@ impl Protocol {
         let lowered = |obstacle: &Obstacle| obstacle.feature.to_ascii_lowercase();
         let mut seen: HashSet<_> = obstacles.iter().map(lowered).collect();
         for feature in TABLE_FEATURES {
-            if self.is_supported(feature.name) && seen.insert(feature.name.to_ascii_lowercase()) {
+            if !feature.is_writable()
+                && self.is_supported(feature.name)
+                && seen.insert(feature.name.to_ascii_lowercase())
+            {
                 obstacles.push(Obstacle::new(
                     feature.name,
-                    "writing it is not supported",
-                    format!("a writer must {}", feature.writer_duty),
+                    "this build cannot write tables that have it",
+                    format!(
+                        "write with a client that can {}, or drop the feature",
+                        feature.writer_duty
+                    ),
                 ));
             }
         }
         for name in self.writer_features.iter().flatten() {
-            if seen.insert(name.to_ascii_lowercase()) {
+            if find_feature(name).is_none() && seen.insert(name.to_ascii_lowercase()) {
                 obstacles.push(Obstacle::new(
                     name,
                     "the writer feature is unknown to this build",
@@ -123,6 +123,23 @@ impl Protocol {
             }
         }
         obstacles
+    }
+
+    /// Lets a table through that this build may commit to.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: `protocol.writer_features` with everything that stands in the way. Corrupt:
+    /// `protocol.malformed`.
+    pub fn check_writable(&self) -> Result<()> {
+        self.check_readable()?;
+        let obstacles = self.why_not_writable();
+        if obstacles.is_empty() {
+            return Ok(());
+        }
+        let list: Vec<_> = obstacles.iter().map(ToString::to_string).collect();
+        let message = format!("this build cannot write the table: {}", list.join(". "));
+        Err(Error::unsupported("protocol.writer_features", message))
     }
 
     /// Whether both ask the same of clients: equal versions, and equal lists where order and

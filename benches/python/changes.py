@@ -1,0 +1,189 @@
+"""Times change queries beside deltalake and prints one table.
+
+``python benches/python/changes.py [--data DIRECTORY] [--runs 3] [--only WORD]``
+
+``feed``: 1,000 commits with the change data feed, each with one change data file of 1,000 changed
+rows. ``tracked``: row tracking and no feed; 100 commits of 20,000 rows each, and every one of them
+updates 10,000 rows of the file before it by a deletion vector and a new file. ``bare`` reads the
+same Parquet files with pyarrow and knows of no changes. Every figure is the least of some fresh
+processes, engines in turn; CPU seconds are those of the task, over all threads, libraries loaded
+before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import rows
+
+HERE = Path(__file__).parent
+FEED_COMMITS, FEED_ROWS = 1_000, 1_000
+COMMITS, ROWS = 100, 20_000
+SCHEMA = [("id", "long"), ("x", "double"), ("category", "string"), ("name", "string")]
+TASKS = {
+    "1M changed rows, 1,000 commits: full-delta": ("feed", "full-delta"),
+    "3M changed rows, 100 commits, row tracking: full-delta": ("tracked", "full-delta"),
+    "3M changed rows, 100 commits, row tracking: min-delta": ("tracked", "min-delta"),
+    "3M changed rows, 100 commits, row tracking: upsert": ("tracked", "upsert"),
+    "3M changed rows, 100 commits, row tracking: append-only": ("tracked", "append-only"),
+}
+ENGINES = {"feed": ("deltareplay", "deltalake", "bare"), "tracked": ("deltareplay", "bare")}
+
+
+def write_log(directory: Path, configuration: dict[str, str], commits: list[list[object]]) -> None:
+    log = directory / "_delta_log"
+    log.mkdir(parents=True)
+    fields = [
+        {"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in SCHEMA
+    ]
+    writer = ["changeDataFeed"]
+    protocol: dict[str, object] = {"minReaderVersion": 1, "minWriterVersion": 4}
+    if "delta.enableRowTracking" in configuration:
+        writer = ["deletionVectors", "rowTracking", "domainMetadata"]
+        protocol = {"minReaderVersion": 3, "minWriterVersion": 7}
+        protocol |= {"readerFeatures": ["deletionVectors"], "writerFeatures": writer}
+    metadata = {
+        "id": "7f6c1d52-0b7e-4b0a-9d0c-2f3f9f0f6c13",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps({"type": "struct", "fields": fields}),
+        "partitionColumns": [],
+        "configuration": configuration,
+        "createdTime": 0,
+    }
+    for version, actions in enumerate([[{"protocol": protocol}, {"metaData": metadata}], *commits]):
+        info = {"commitInfo": {"timestamp": version, "operation": "UPDATE"}}
+        lines = "\n".join(json.dumps(action) for action in [info, *actions])
+        (log / f"{version:020}.json").write_text(lines)
+
+
+def columns(pick: random.Random, ids: list[int]) -> dict[str, object]:
+    categories = ["alpha", "beta", "gamma", "delta"]
+    return {
+        "id": ids,
+        "x": [pick.random() for _ in ids],
+        "category": [categories[pick.randrange(4)] for _ in ids],
+        "name": [f"name-{pick.randrange(1 << 30)}" for _ in ids],
+    }
+
+
+def action(path: Path, root: Path, **more: object) -> dict[str, object]:
+    size = path.stat().st_size
+    name = str(path.relative_to(root))
+    return {"path": name, "partitionValues": {}, "size": size, **more}
+
+
+def write_feed(directory: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (directory / "_change_data").mkdir(parents=True)
+    commits: list[list[object]] = []
+    for number in range(FEED_COMMITS):
+        pick = random.Random(number)
+        ids = [pick.randrange(1 << 40) for _ in range(FEED_ROWS // 2)] * 2
+        types = ["update_preimage"] * (FEED_ROWS // 2) + ["update_postimage"] * (FEED_ROWS // 2)
+        path = directory / "_change_data" / f"cdc-{number}.parquet"
+        pq.write_table(pa.table({**columns(pick, ids), "_change_type": types}), path)
+        commits.append([{"cdc": action(path, directory, dataChange=False)}])
+    write_log(directory, {"delta.enableChangeDataFeed": "true"}, commits)
+
+
+def write_tracked(directory: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    import deltareplay as dr
+
+    directory.mkdir(parents=True)
+    commits: list[list[object]] = []
+    before: dict[str, object] | None = None
+    free, last = 0, list[int]()
+    for number in range(COMMITS):
+        pick = random.Random(number)
+        moved = last[: ROWS // 2]
+        ids: list[int | None] = [*moved, *[None] * (ROWS - len(moved))]
+        path = directory / f"part-{number}.parquet"
+        values = columns(pick, list(range(free, free + ROWS)))
+        since = pa.nulls(ROWS, pa.int64())
+        kept = {"_id": pa.array(ids, pa.int64()), "_since": since} if moved else {}
+        pq.write_table(pa.table({**values, **kept}), path)
+        more = {"dataChange": True, "modificationTime": 0, "baseRowId": free}
+        more |= {"defaultRowCommitVersion": number + 1, "stats": f'{{"numRecords":{ROWS}}}'}
+        add = action(path, directory, **more)
+        actions: list[object] = [{"add": add}]
+        if before is not None:
+            vector = dr.DeletionVector.from_rows(range(ROWS // 2)).encode_inline()
+            actions.append({"add": {**before, "deletionVector": vector}})
+            gone = {key: before[key] for key in ("path", "partitionValues", "size", "baseRowId")}
+            gone |= {"defaultRowCommitVersion": before["defaultRowCommitVersion"]}
+            gone |= {"dataChange": True, "extendedFileMetadata": True, "deletionTimestamp": 0}
+            actions.append({"remove": gone})
+        commits.append(actions)
+        last = [one if one is not None else free + at for at, one in enumerate(ids)]
+        before, free = add, free + ROWS
+    configuration = {
+        "delta.enableRowTracking": "true",
+        "delta.rowTracking.materializedRowIdColumnName": "_id",
+        "delta.rowTracking.materializedRowCommitVersionColumnName": "_since",
+    }
+    write_log(directory, configuration, commits)
+
+
+WRITE = {"feed": write_feed, "tracked": write_tracked}
+
+
+def step(engine: str, kind: str, table: Path) -> Callable[[], int]:
+    if engine == "bare":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        files = sorted(path for path in table.rglob("*.parquet") if "_delta_log" not in str(path))
+        names = [name for name, _ in SCHEMA]
+        return lambda: (
+            pa.concat_tables([pq.ParquetFile(path).read(columns=names) for path in files]).num_rows
+        )
+    if engine == "deltalake":
+        import pyarrow as pa
+        from deltalake import DeltaTable
+
+        return lambda: pa.table(DeltaTable(str(table)).load_cdf(starting_version=1)).num_rows
+    import deltareplay as dr
+
+    return lambda: dr.Table(str(table)).changes(1, kind=kind).to_arrow().num_rows  # type: ignore[arg-type]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=HERE.parent / "data")
+    parser.add_argument("--runs", type=int, default=3, help="fresh processes for each figure")
+    parser.add_argument("--only", default="", help="tasks whose title has this text")
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        engine, kind, table = arguments.one
+        rows.timed(step(engine, kind, Path(table)))
+        return
+    print("| task | engine | CPU s | wall s | peak MB | CPU, ours = 1 |")
+    print("|---|---|---:|---:|---:|---:|")
+    for title, (name, kind) in TASKS.items():
+        if arguments.only not in title:
+            continue
+        table = arguments.data / f"changes-{name}"
+        if not (table / "_delta_log" / f"{0:020}.json").is_file():
+            WRITE[name](table)
+        ours = 0.0
+        for engine in ENGINES[name]:
+            best = rows.measure(__file__, engine, kind, table, arguments.runs)
+            if name == "feed" and best["found"] != FEED_COMMITS * FEED_ROWS:
+                sys.exit(f"{engine}, {title}: found {best['found']} rows")
+            ours = ours or best["cpu"]
+            print(rows.line(title, engine, best, ours), flush=True)
+
+
+if __name__ == "__main__":
+    main()

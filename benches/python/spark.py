@@ -1,0 +1,308 @@
+"""Times reads of one table in Spark, by ours, delta-spark and bare Parquet, in sessions alike.
+
+``python benches/python/spark.py [--data DIRECTORY] [--runs 3] [--only WORD]``
+
+20 million rows of 10 columns in 20 files; the same again with 0.5 % of the rows deleted by vectors;
+and 100,000 files for planning: hard links to small ones. Each engine has a session of its own
+(``local[2]``), in which every query runs once to warm up, then some times; figures are the least.
+CPU seconds are those of the JVM and of all Python processes. Every engine has to give the same
+answer; ``parquet`` knows of no deleted rows, and is asked about the table without.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+FILES, ROWS, DELETED = 20, 1_000_000, 5_000
+MANY = 100_000
+LINKS = 50_000  # a file system has a limit to them
+ENGINES = ("deltareplay", "delta-spark", "parquet")
+SCHEMA = {
+    "id": "long",
+    "units": "integer",
+    "x": "double",
+    "y": "double",
+    "category": "string",
+    "name": "string",
+    "at": "timestamp",
+    "day": "date",
+    "price": "decimal(21,2)",
+    "flag": "boolean",
+}
+QUERIES: dict[str, Callable[[Any], Any]] = {
+    "count": lambda frame: frame.count(),
+    "sum of a column": lambda frame: frame.selectExpr("sum(units)").first()[0],
+    "three columns": lambda frame: sink(frame.select("id", "x", "category")),
+    "group": lambda frame: sorted(map(tuple, frame.groupBy("category").count().collect())),
+    "selective filter": lambda frame: frame.where("id BETWEEN 7000000 AND 7001000").count(),
+    "all columns": lambda frame: sink(frame),
+}
+
+
+def sink(frame: Any) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def write_rows(directory: Path, deleted: bool) -> None:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    import deltareplay as dr
+
+    adds = []
+    directory.mkdir(parents=True)
+    for number in range(FILES):
+        pick = np.random.default_rng(number)
+        columns = {
+            "id": pa.array(np.arange(ROWS) + number * ROWS),
+            "units": pa.array(pick.integers(0, 1000, ROWS, np.int32)),
+            "x": pa.array(pick.random(ROWS)),
+            "y": pa.array(pick.random(ROWS)),
+            "category": pa.array(
+                np.array(["alpha", "beta", "gamma", "delta"])[pick.integers(0, 4, ROWS)]
+            ),
+            "name": pa.array([f"name-{value}" for value in pick.integers(0, 1 << 30, ROWS)]),
+            "at": pa.array(1_700_000_000_000_000 + pick.integers(0, 10**12, ROWS)).cast(
+                pa.timestamp("us", "UTC")
+            ),
+            "day": pa.array(pick.integers(18_000, 20_000, ROWS, np.int32)).cast(pa.date32()),
+            "price": pa.array(pick.integers(0, 10**7, ROWS))
+            .cast(pa.decimal128(19, 0))
+            .cast(pa.decimal128(21, 2)),
+            "flag": pa.array(pick.random(ROWS) < 0.5),
+        }
+        path = directory / f"part-{number:05}.parquet"
+        pq.write_table(pa.table(columns), path, row_group_size=ROWS // 4)
+        bounds = {"minValues": {"id": number * ROWS}, "maxValues": {"id": (number + 1) * ROWS - 1}}
+        add = added(path.name, path.stat().st_size, ROWS, bounds)
+        if deleted:
+            rows = np.sort(pick.choice(ROWS, DELETED, replace=False))
+            add["deletionVector"] = dr.DeletionVector.from_rows(rows).encode_inline()
+        adds.append(add)
+    write_log(directory, SCHEMA, adds, deleted)
+
+
+def write_many(directory: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    directory.mkdir(parents=True)
+    table, first, adds = pa.table({"id": pa.array(range(10), pa.int64())}), Path(), []
+    for number in range(MANY):
+        name = f"part-{number:06}.parquet"
+        if number % LINKS == 0:
+            first = directory / name
+            pq.write_table(table, first)
+        else:
+            os.link(first, directory / name)
+        size = first.stat().st_size
+        bounds = {"minValues": {"id": 0}, "maxValues": {"id": 9}, "nullCount": {"id": 0}}
+        adds.append(added(name, size, 10, bounds))
+    write_log(directory, {"id": "long"}, adds, False)
+
+
+def added(path: str, size: int, rows: int, bounds: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "path": path,
+        "partitionValues": {},
+        "size": size,
+        "modificationTime": 1_700_000_000_000,
+        "dataChange": True,
+        "stats": json.dumps({"numRecords": rows, **bounds}),
+    }
+
+
+def write_log(directory: Path, schema: dict[str, str], adds: list[Any], deleted: bool) -> None:
+    fields = [
+        {"name": name, "type": kind, "nullable": True, "metadata": {}}
+        for name, kind in schema.items()
+    ]
+    protocol: dict[str, Any] = {"minReaderVersion": 1, "minWriterVersion": 2}
+    if deleted:
+        features = ["deletionVectors"]
+        protocol = {"minReaderVersion": 3, "minWriterVersion": 7}
+        protocol |= {"readerFeatures": features, "writerFeatures": features}
+    metadata = {
+        "id": "7f6c1d52-0b7e-4b0a-9d0c-2f3f9f0f6c13",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps({"type": "struct", "fields": fields}),
+        "partitionColumns": [],
+        "configuration": {},
+        "createdTime": 0,
+    }
+    actions = [{"protocol": protocol}, {"metaData": metadata}, *({"add": add} for add in adds)]
+    log = directory / "_delta_log"
+    log.mkdir()
+    (log / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
+
+
+def session(engine: str) -> Any:
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "4g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    builder = SparkSession.builder.master("local[2]").appName(f"bench {engine}")
+    if engine == "delta-spark":
+        settings["spark.sql.extensions"] = "io.delta.sql.DeltaSparkSessionExtension"
+        settings["spark.sql.catalog.spark_catalog"] = (
+            "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+        )
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    if engine == "delta-spark":
+        from delta import configure_spark_with_delta_pip
+
+        builder = configure_spark_with_delta_pip(builder)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def opener(spark: Any, engine: str) -> Callable[[Path], Any]:
+    if engine == "deltareplay":
+        from deltareplay import spark as dr_spark
+
+        return lambda table: dr_spark.read(spark, table)
+    if engine == "parquet":
+        return lambda table: spark.read.parquet(str(table))
+
+    def load(table: Path) -> Any:
+        spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+        return spark.read.format("delta").load(str(table))
+
+    return load
+
+
+def plan(frame: Any) -> int:
+    """All that happens before the first task: the plan, the files, how they are cut."""
+    return int(frame._jdf.queryExecution().toRdd().getNumPartitions())
+
+
+def cpu_seconds() -> float:
+    """Of this process and all that it has started, alive or gone."""
+    import psutil
+
+    me = psutil.Process()
+    total = 0.0
+    for process in [me, *me.children(recursive=True)]:
+        try:
+            times = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
+def measured(step: Callable[[], Any], runs: int) -> tuple[Any, float, float]:
+    answer = step()
+    cpu, wall = [], []
+    for _ in range(runs):
+        began, begun = cpu_seconds(), time.perf_counter()
+        if step() != answer:
+            raise AssertionError("two runs gave two answers")
+        wall.append(time.perf_counter() - begun)
+        cpu.append(cpu_seconds() - began)
+    return answer, min(cpu), min(wall)
+
+
+def one(engine: str, data: Path, runs: int, only: str) -> None:
+    spark = session(engine)
+    load = opener(spark, engine)
+    tables = {"rows": data / "spark-rows", "deleted": data / "spark-deleted"}
+    if engine == "parquet":
+        del tables["deleted"]
+    for kind, table in tables.items():
+        for name, query in QUERIES.items():
+            if only in f"{kind}: {name}":
+                report(f"{kind}: {name}", measured(lambda q=query, t=table: q(load(t)), runs))
+        if engine == "deltareplay" and only in f"{kind}: spark.count":
+            from deltareplay import spark as dr_spark
+
+            count = measured(lambda t=table: dr_spark.count(spark, t), runs)
+            report(f"{kind}: spark.count", count)
+    if only in f"planning {MANY} files":
+        many = data / "spark-many"
+        report(f"planning {MANY} files", measured(lambda: plan(load(many)), runs))
+    spark.stop()
+
+
+def report(task: str, found: tuple[Any, float, float]) -> None:
+    answer, cpu, wall = found
+    print(f"{task}: CPU {cpu:.2f} s, wall {wall:.2f} s", file=sys.stderr)
+    print("RESULT " + json.dumps({"task": task, "answer": answer, "cpu": cpu, "wall": wall}))
+    sys.stdout.flush()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=HERE.parent / "data")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--engine", choices=ENGINES, help="one of them, in this process")
+    args = parser.parse_args()
+    for name, write in (
+        ("spark-rows", lambda path: write_rows(path, False)),
+        ("spark-deleted", lambda path: write_rows(path, True)),
+        ("spark-many", write_many),
+    ):
+        if not (args.data / name / "_delta_log").exists():
+            write(args.data / name)
+    if args.engine:
+        warnings.simplefilter("ignore")
+        one(args.engine, args.data.absolute(), args.runs, args.only)
+        return
+    found: dict[str, dict[str, Any]] = {}
+    for engine in ENGINES:
+        command = [sys.executable, __file__, "--data", str(args.data), "--runs", str(args.runs)]
+        command += ["--only", args.only, "--engine", engine]
+        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, text=True, check=True, env=environment
+        )
+        for line in done.stdout.splitlines():
+            if line.startswith("RESULT "):
+                told = json.loads(line.removeprefix("RESULT "))
+                found.setdefault(told["task"], {})[engine] = told
+    print_table(found)
+
+
+def print_table(found: dict[str, dict[str, Any]]) -> None:
+    heads = [f"{engine}: CPU s, wall s" for engine in ENGINES]
+    print("| task | " + " | ".join([*heads, "ours / delta-spark", "ours / parquet"]) + " |")
+    print("|---" * (len(heads) + 3) + "|")
+    for task, engines in found.items():
+        answers = {
+            json.dumps(told["answer"]) for told in engines.values() if "planning" not in task
+        }
+        if len(answers) > 1:
+            raise AssertionError(f"{task}: the engines disagree: {answers}")
+        cells = [
+            f"{engines[one]['cpu']:.2f}, {engines[one]['wall']:.2f}" if one in engines else "-"
+            for one in ENGINES
+        ]
+        measure = "wall" if "planning" in task else "cpu"
+        for other in ENGINES[1:]:
+            both = "deltareplay" in engines and other in engines
+            ours = engines["deltareplay"][measure] if both else 0.0
+            cells.append(f"{ours / max(engines[other][measure], 1e-9):.2f}" if both else "-")
+        print(f"| {task} | " + " | ".join(cells) + " |")
+
+
+if __name__ == "__main__":
+    main()

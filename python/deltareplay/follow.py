@@ -1,0 +1,95 @@
+"""``Follow``: a table as a stream of small batches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from deltareplay._readers import to_schema
+from deltareplay.change_split import ChangeSplit
+from deltareplay.micro_batch import MicroBatch
+
+if TYPE_CHECKING:
+    from deltareplay._native import Follow as NativeFollow
+    from deltareplay.table import Table
+
+
+class Follow(Iterator[MicroBatch]):
+    """The rows of a table as they come, made by ``Table.follow``: an iterator of ``MicroBatch``.
+
+    Each step waits until there are rows. With ``available_now`` it ends at the version that was the
+    latest when the stream began.
+
+    >>> [batch.data.num_rows for batch in rows.follow(available_now=True)]
+    [2]
+    """
+
+    __slots__ = ("_native", "_poll_interval", "_table")
+
+    _native: NativeFollow
+    _table: Table
+    _poll_interval: float
+
+    def __init__(self) -> None:
+        raise TypeError("streams are made by Table.follow()")
+
+    @classmethod
+    def _made(cls, table: Table, native: NativeFollow, poll_interval: float) -> Follow:
+        self = cls.__new__(cls)
+        self._table = table
+        self._native = native
+        self._poll_interval = poll_interval
+        return self
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the rows of every batch: that of the table when the stream began.
+
+        >>> rows.follow(columns=["id"]).schema
+        id: int64
+        """
+        return to_schema(self._native.schema)
+
+    @property
+    def offset(self) -> str:
+        """Where the stream stands: JSON, as Delta's own streaming source has it.
+
+        Commits without rows move it on, too.
+
+        >>> import json
+        >>> json.loads(rows.follow(starting_version=1).offset)["reservoirVersion"]
+        1
+        """
+        return self._native.offset()
+
+    def __iter__(self) -> Follow:
+        """The stream itself."""
+        return self
+
+    def __next__(self) -> MicroBatch:
+        """The next rows; waits for them.
+
+        Raises:
+            StopIteration: With ``available_now``, when all has been given.
+            UnsupportedFeatureError: A commit changed or deleted rows, and the options do not
+                tolerate that; or the table needs features that this release lacks.
+            InvalidArgumentError: The table's columns changed, or another table took its place:
+                begin anew; the message names the version.
+            VersionNotFoundError: Commits that come next are not in the log any more.
+            CorruptTableError: A commit does not decode.
+            StorageError: The storage failed.
+        """
+        while True:
+            found = self._native.next_batch()
+            if found is not None:
+                split, offset = found
+                return MicroBatch._made(ChangeSplit._made(self._table, split), offset)
+            if self._native.is_done():
+                raise StopIteration
+            time.sleep(self._poll_interval)
+
+    def __repr__(self) -> str:
+        return f"<Follow of {self._table!r}: {self.offset}>"

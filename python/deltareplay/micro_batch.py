@@ -1,0 +1,93 @@
+"""``MicroBatch``: some rows of a table that is followed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from deltareplay.change_split import ChangeSplit
+
+
+class MicroBatch:
+    """Some rows of a stream, and where the stream stands behind them; ``Follow`` gives it.
+
+    The rows are read when they are asked for. Keep the offset once they are safe: a stream that is
+    begun with it goes on behind them.
+
+    >>> batch = next(rows.follow(available_now=True))
+    >>> batch.data["id"].to_pylist()
+    [1, 3]
+    """
+
+    __slots__ = ("_offset", "_split")
+
+    _split: ChangeSplit
+    _offset: str
+
+    def __init__(self) -> None:
+        raise TypeError("micro-batches are made by Table.follow()")
+
+    @classmethod
+    def _made(cls, split: ChangeSplit, offset: str) -> MicroBatch:
+        self = cls.__new__(cls)
+        self._split = split
+        self._offset = offset
+        return self
+
+    @property
+    def data(self) -> pa.Table:
+        """Read all rows of the batch.
+
+        Raises:
+            CorruptTableError: A file is missing or damaged.
+            StorageError: The storage failed.
+
+        >>> next(rows.follow(starting_version=1, kind="full-delta")).data["id"].to_pylist()
+        [2]
+        """
+        return self._split.to_arrow()
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """Stream the rows of the batch, with bounded memory.
+
+        Raises:
+            CorruptTableError: A file is missing or damaged; raised while reading, too.
+            StorageError: The storage failed.
+
+        >>> next(rows.follow()).to_batches().read_all().num_rows
+        2
+        """
+        return self._split.to_batches()
+
+    @property
+    def offset(self) -> str:
+        """Where the stream stands behind the batch: JSON, as Delta's own streaming source has it.
+
+        >>> import json
+        >>> offset = json.loads(next(rows.follow()).offset)
+        >>> offset["reservoirVersion"], offset["index"], offset["isStartingVersion"]
+        (2, -1, False)
+        """
+        return self._offset
+
+    @property
+    def split(self) -> ChangeSplit:
+        """The rows as a value that pickles: other processes read it without the log.
+
+        >>> next(rows.follow()).split.to_arrow().num_rows
+        2
+        """
+        return self._split
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as an Arrow C stream; the consumer pulls it without Python."""
+        return self._split.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of ``__arrow_c_stream__``."""
+        return self._split.__arrow_c_schema__()
+
+    def __repr__(self) -> str:
+        return f"<MicroBatch up to {self._offset}>"

@@ -1,0 +1,124 @@
+"""``spark.read.format("deltareplay")``: the Python Data Source, for SQL and for Spark Connect.
+
+Its classes are made within a function, so that they travel to the executors by value: one that has
+no ``deltareplay`` can then say so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from deltareplay import _native
+from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.spark import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
+
+def register(spark: SparkSession) -> None:
+    """Make the format ``deltareplay`` known to a session.
+
+    Options: ``versionAsOf``, ``timestampAsOf``, ``filter`` (SQL), ``splitSize`` (bytes),
+    ``allowedRoots`` (comma-separated), ``withRowId``, ``withFilePath``, ``withRowIndex``, and
+    ``storage.<key>`` for each storage option. A schema that is given chooses columns.
+
+    Filters are pushed where ``spark.sql.python.filterPushdown.enabled`` was set before this call
+    (Spark 4.1).
+
+    Rows come from Python workers: prefer ``read`` wherever it works.
+
+    Args:
+        spark: A session of PySpark 4.0 or later, classic or Connect.
+
+    Raises:
+        UnsupportedFeatureError: This PySpark has no Python Data Source API.
+
+    >>> register(spark)  # doctest: +SKIP
+    >>> spark.read.format("deltareplay").load(rows.uri).count()  # doctest: +SKIP
+    2
+    """
+    session.check(spark)
+    if session.version(spark) < (4, 0):
+        raise UnsupportedFeatureError(
+            f"this is Spark {spark.version}, and Python data sources need 4.0: use "
+            "deltareplay.spark.read, which needs none",
+            code="spark.data_source",
+        )
+    # Spark refuses readers that take filters where that is off, and a worker cannot ask
+    filtering = str(spark.conf.get(_PUSHDOWN, "false")).lower() == "true"
+    spark.dataSource.register(_made(_native.__version__, filtering))
+
+
+def _made(wheel: str, filtering: bool) -> Any:
+    """The class to register; nothing of this module is looked up when it is unpickled."""
+    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+    class Part(InputPartition):
+        """One split, pickled."""
+
+    class Reader(DataSourceReader):
+        def __init__(self, options: dict[str, Any], version: int, schema: Any) -> None:
+            self.options = options
+            self.version = version
+            self.schema = schema
+            self.filters: list[Any] = []
+
+        def partitions(self) -> list[Any]:
+            import pickle
+
+            from deltareplay.spark import options
+
+            scan = options.scan(self.options, self.version, self.schema, self.filters)
+            size = options.split_size(self.options)
+            return [Part(pickle.dumps(split)) for split in scan.splits(size)] or [Part(None)]
+
+        def read(self, partition: Any) -> Any:
+            if partition.value is None:
+                return
+            try:
+                from deltareplay.spark import options
+            except ImportError as missing:
+                import socket
+                import sys
+
+                raise RuntimeError(
+                    f"the executor on {socket.gethostname()} has no deltareplay in {sys.executable}"
+                    f" ({missing}): install deltareplay=={wheel} there, or ship an environment "
+                    "that has it with spark.archives and PYSPARK_PYTHON"
+                ) from None
+            yield from options.batches(partition.value, self.schema)
+
+    class FilteringReader(Reader):
+        def pushFilters(self, filters: list[Any]) -> Any:  # noqa: N802 Spark's name
+            """Takes what skips files and row groups; Spark evaluates all of it again."""
+            from deltareplay.spark import pushed
+
+            self.filters = [one for one in map(pushed.comparison, filters) if one is not None]
+            return filters
+
+    class DeltaReplayDataSource(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "deltareplay"
+
+        def __init__(self, options: dict[str, Any]) -> None:
+            from deltareplay.spark import options as given
+
+            super().__init__(options)
+            # all that follows is of one version, though it runs in several processes
+            self.version = given.snapshot(options, None).version
+
+        def schema(self) -> Any:
+            from deltareplay.spark import options
+
+            return options.schema(self.options, self.version)
+
+        def reader(self, schema: Any) -> Any:
+            kind = FilteringReader if filtering else Reader
+            return kind(dict(self.options), self.version, schema)
+
+    return DeltaReplayDataSource

@@ -1,0 +1,148 @@
+"""What the options of the format ``deltareplay`` mean; runs in Python workers."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.scan import TARGET_SIZE, Scan
+from deltareplay.snapshot import Snapshot
+from deltareplay.spark import names
+from deltareplay.spark.schema import Json, columns_of, field
+from deltareplay.table import Table
+
+_STORAGE = "storage."
+_KNOWN = {
+    "path",
+    "versionasof",
+    "timestampasof",
+    "filter",
+    "splitsize",
+    "allowedroots",
+    "withrowid",
+    "withfilepath",
+    "withrowindex",
+}
+
+Options = Mapping[str, str]
+
+
+def snapshot(options: Options, version: int | None) -> Snapshot:
+    """The snapshot that the options name, or this version of the table.
+
+    Raises:
+        InvalidArgumentError: No path, or an option that is not known.
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    unknown = sorted(name for name in given if name not in _KNOWN and not name.startswith(_STORAGE))
+    if unknown:
+        raise InvalidArgumentError(
+            f"the format deltareplay has no option {', '.join(unknown)}: it takes path, "
+            "versionAsOf, timestampAsOf, filter, splitSize, allowedRoots, withRowId, withFilePath, "
+            "withRowIndex, and storage.<key> for the options of the storage",
+            code="option.unknown",
+        )
+    if "path" not in given:
+        raise InvalidArgumentError(
+            "the format deltareplay needs to know where the table lies: .load(path)",
+            code="option.path",
+        )
+    storage = {
+        name[len(_STORAGE) :]: value for name, value in given.items() if name.startswith(_STORAGE)
+    }
+    roots = given.get("allowedroots")
+    table = Table(given["path"], storage, roots.split(",") if roots else None)
+    if version is not None:
+        return table.snapshot(version)
+    wanted = given.get("versionasof")
+    return table.snapshot(_number("versionAsOf", wanted), given.get("timestampasof"))
+
+
+def _number(name: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"the option {name} takes a number, and not {text!r}", code="option.number"
+        ) from None
+
+
+def split_size(options: Options) -> int:
+    """Bytes of data files in a split."""
+    given = {name.lower(): value for name, value in options.items()}
+    return _number("splitSize", given.get("splitsize")) or TARGET_SIZE
+
+
+def _extras(options: Options) -> dict[str, Any]:
+    given = {name.lower(): value.lower() == "true" for name, value in options.items()}
+    return {
+        "with_row_id": given.get("withrowid", False),
+        "with_file_path": given.get("withfilepath", False),
+        "with_row_index": given.get("withrowindex", False),
+    }
+
+
+def schema(options: Options, version: int) -> Any:
+    """Spark's schema of the rows."""
+    from pyspark.sql.types import StructType
+
+    extras = _extras(options)
+    fields: list[Json] = [
+        field(one.name, one.logical_type, _without_ids(one.metadata))
+        for one in columns_of(snapshot(options, version))
+        if not one.is_void
+    ]
+    if extras["with_row_id"]:
+        fields += [field(names.ROW_ID, "long"), field(names.ROW_COMMIT_VERSION, "long")]
+    if extras["with_file_path"]:
+        fields.append(field(names.FILE_PATH, "string"))
+    if extras["with_row_index"]:
+        fields.append(field(names.ROW_INDEX, "long"))
+    return StructType.fromJson(json.loads(json.dumps({"type": "struct", "fields": fields})))
+
+
+def _without_ids(metadata: Json) -> Json:
+    return {name: value for name, value in metadata.items() if name != "parquet.field.id"}
+
+
+def scan(options: Options, version: int, schema: Any, pushed: list[Any]) -> Scan:
+    """The scan of the columns that a schema names.
+
+    Raises:
+        InvalidArgumentError: The schema or the filter has a column that the table has not.
+    """
+    extras = _extras(options)
+    added = {names.ROW_ID, names.ROW_COMMIT_VERSION, names.FILE_PATH, names.ROW_INDEX}
+    columns = [name for name in schema.fieldNames() if name not in added]
+    given = {name.lower(): value for name, value in options.items()}
+    filter = given.get("filter")
+    of = snapshot(options, version)
+    if filter is None and pushed:
+        return of.scan(columns, pushed, **extras)
+    return of.scan(columns, filter, **extras)
+
+
+def batches(split: bytes, schema: Any) -> Iterator[pa.RecordBatch]:
+    """The rows of a pickled split as Spark's Arrow reader takes them: types plain and exact."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    wanted = to_arrow_schema(schema)
+    for batch in pickle.loads(split).to_batches():
+        yield _cast(batch, wanted)
+
+
+def _cast(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
+    places = {name.lower(): place for place, name in enumerate(batch.schema.names)}
+    found = [batch.column(places[one.name.lower()]) for one in wanted]
+    columns = [
+        column if column.type == one.type else column.cast(one.type)
+        for column, one in zip(found, wanted, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=wanted)

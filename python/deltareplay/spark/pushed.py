@@ -1,0 +1,48 @@
+"""Filters that Spark pushes to the data source, as tuples."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from typing import Any
+
+#: Spark's classes of filters that are comparisons with one value.
+_OPERATORS = {
+    "EqualTo": "=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+}
+
+
+def comparison(filter: Any) -> Any:
+    """A filter as a tuple; None for one that is left to Spark.
+
+    Moments are left to Spark: their zone is the session's, which a worker does not know.
+    """
+    kind = type(filter).__name__
+    name = _name(getattr(filter, "attribute", ()))
+    if name is None:
+        return None
+    if kind == "IsNull":
+        return name, "=", None
+    if kind == "IsNotNull":
+        return name, "!=", None
+    if kind == "In":
+        values = list(filter.value)
+        return (name, "in", values) if values and all(map(_plain, values)) else None
+    operator = _OPERATORS.get(kind)
+    if operator is None or not _plain(filter.value):
+        return None
+    return name, operator, filter.value
+
+
+def _name(attribute: tuple[str, ...]) -> str | None:
+    return ".".join("`" + part.replace("`", "``") + "`" for part in attribute) or None
+
+
+def _plain(value: Any) -> bool:
+    if isinstance(value, datetime.datetime):
+        return False
+    return isinstance(value, bool | int | float | str | decimal.Decimal | datetime.date)

@@ -1,0 +1,170 @@
+//! `Follow`: a table as a stream of small batches.
+
+use std::sync::{Mutex, PoisonError};
+
+use deltareplay_core::changes::follow::{self, Begin, FollowOptions, Offset};
+use deltareplay_core::changes::{Edge, Kind};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::batches::ArrowSchema;
+use crate::changes::ChangeSplit;
+use crate::convert;
+use crate::exceptions::{invalid, to_exception};
+use crate::filter;
+use crate::gate::detached;
+
+/// The limit of Delta's own streaming source, where no other is set.
+const MOST_FILES: u64 = 1000;
+
+/// A table that is followed.
+#[pyclass(module = "deltareplay._native", frozen)]
+pub(crate) struct Follow {
+    schema: ArrowSchema,
+    inner: Mutex<follow::Follow>,
+}
+
+/// Where a stream begins: at most one of the three.
+fn begin(
+    py: Python<'_>,
+    version: Option<&Bound<'_, PyAny>>,
+    timestamp: Option<&Bound<'_, PyAny>>,
+    offset: Option<&str>,
+) -> PyResult<Begin> {
+    Ok(match (version, timestamp, offset) {
+        (None, None, None) => Begin::State,
+        (Some(version), None, None) => {
+            if let Ok(text) = version.cast::<PyString>() {
+                let text: String = text.extract()?;
+                if text == "latest" {
+                    return Ok(Begin::Latest);
+                }
+            }
+            Begin::At(Edge::Version(convert::unsigned(
+                py,
+                "starting_version",
+                version.extract()?,
+            )?))
+        }
+        (None, Some(moment), None) => Begin::At(Edge::Timestamp(convert::milliseconds(moment)?)),
+        (None, None, Some(json)) => {
+            let offset = Offset::from_json(json).map_err(|error| to_exception(py, &error))?;
+            Begin::Behind(offset)
+        }
+        _ => {
+            return Err(invalid(
+                py,
+                "follow.start",
+                "starting_version, starting_timestamp and offset are three ways to say where a \
+                 stream begins: pass one of them",
+            ));
+        }
+    })
+}
+
+/// What Python passes.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Arguments<'py> {
+    starting_version: Option<Bound<'py, PyAny>>,
+    starting_timestamp: Option<Bound<'py, PyAny>>,
+    offset: Option<String>,
+    ignore_deletes: bool,
+    ignore_changes: bool,
+    skip_change_commits: bool,
+    read_change_feed: bool,
+    require_feed: bool,
+    kind: Option<String>,
+    deleted: Option<String>,
+    key: Option<Bound<'py, PyAny>>,
+    columns: Option<Bound<'py, PyAny>>,
+    filter: Option<Bound<'py, PyAny>>,
+    max_files_per_batch: Option<i128>,
+    max_bytes_per_batch: Option<i128>,
+    available_now: bool,
+}
+
+impl Arguments<'_> {
+    fn options(&self, py: Python<'_>) -> PyResult<FollowOptions> {
+        let limit = |name, value: Option<i128>| {
+            value
+                .map(|value| convert::unsigned(py, name, value))
+                .transpose()
+        };
+        let max_bytes = limit("max_bytes_per_batch", self.max_bytes_per_batch)?;
+        let max_files = limit("max_files_per_batch", self.max_files_per_batch)?;
+        let changes: Option<Kind> = match &self.kind {
+            Some(kind) => Some(convert::kind(py, kind, self.deleted.as_deref())?),
+            None if self.deleted.is_some() => {
+                Some(convert::kind(py, "full-delta", self.deleted.as_deref())?)
+            }
+            None => self.read_change_feed.then_some(Kind::Full),
+        };
+        Ok(FollowOptions {
+            begin: begin(
+                py,
+                self.starting_version.as_ref(),
+                self.starting_timestamp.as_ref(),
+                self.offset.as_deref(),
+            )?,
+            ignore_deletes: self.ignore_deletes,
+            ignore_changes: self.ignore_changes,
+            skip_change_commits: self.skip_change_commits,
+            changes,
+            require_feed: self.require_feed,
+            key: convert::texts("key", self.key.as_ref())?.unwrap_or_default(),
+            max_files: max_files.or_else(|| max_bytes.is_none().then_some(MOST_FILES)),
+            max_bytes,
+            available_now: self.available_now,
+            columns: convert::texts("columns", self.columns.as_ref())?,
+            filter: filter::predicate(py, self.filter.as_ref())?,
+        })
+    }
+}
+
+#[pymethods]
+impl Follow {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        table: &crate::table::Table,
+        arguments: Arguments<'_>,
+    ) -> PyResult<Self> {
+        let options = arguments.options(py)?;
+        let inner = detached(py, || table.0.follow(options))?;
+        Ok(Self {
+            schema: ArrowSchema(inner.schema()),
+            inner: Mutex::new(inner),
+        })
+    }
+
+    /// The schema of every batch.
+    #[getter]
+    fn schema(&self) -> ArrowSchema {
+        ArrowSchema(self.schema.0.clone())
+    }
+
+    /// Where the stream stands, as JSON.
+    fn offset(&self, py: Python<'_>) -> PyResult<String> {
+        detached(py, || Ok(self.with(|follow| follow.offset().to_json())))
+    }
+
+    /// Whether it has come to its end.
+    fn is_done(&self, py: Python<'_>) -> PyResult<bool> {
+        detached(py, || Ok(self.with(|follow| follow.is_done())))
+    }
+
+    /// The next rows with the offset behind them, if there are any yet.
+    fn next_batch(&self, py: Python<'_>) -> PyResult<Option<(ChangeSplit, String)>> {
+        let found = detached(py, || self.with(follow::Follow::next_batch))?;
+        Ok(found.map(|batch| (ChangeSplit(batch.rows), batch.offset.to_json())))
+    }
+}
+
+impl Follow {
+    fn with<T>(&self, work: impl FnOnce(&mut follow::Follow) -> T) -> T {
+        // whatever failed in between, the offset is that of the last batch that was given
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&mut inner)
+    }
+}

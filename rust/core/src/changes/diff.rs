@@ -1,0 +1,277 @@
+//! What differs between two versions of a table: files and their vectors, and the table's definition.
+//!
+//! Two states are compared, not the commits between them: a file that came and went is in neither.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::scan::ScanFile;
+use crate::scan::scan_file::SCAN_FIELDS;
+use crate::snapshot::Snapshot;
+use crate::snapshot::columns::FileColumns;
+use crate::snapshot::row_count::live_rows;
+
+/// Deeper parts of a schema are compared as one.
+const MOST_DEPTH: usize = 32;
+
+/// How a file differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FileDifference {
+    Added,
+    Removed,
+    /// The same file with another deletion vector.
+    Vector,
+}
+
+/// Something of the definition that differs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Difference {
+    /// `column`, `partition columns`, `protocol`, `reader feature`, `writer feature`, `property`,
+    /// `domain` or `metadata`.
+    pub what: &'static str,
+    /// Its name.
+    pub name: String,
+    /// What it was; `None` where it was not there.
+    pub before: Option<String>,
+    /// What it is; `None` where it is not there.
+    pub after: Option<String>,
+}
+
+/// Files, rows and bytes of a version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Live files.
+    pub files: u64,
+    /// Their rows; `None` where a file does not tell.
+    pub rows: Option<u64>,
+    /// Their sizes together.
+    pub bytes: u64,
+}
+
+/// What differs between two versions.
+#[derive(Clone, Debug)]
+pub struct SnapshotDiff {
+    /// One row a file that differs.
+    pub files: RecordBatch,
+    /// The differences of the definition, sorted.
+    pub definition: Vec<Difference>,
+    /// The totals of both.
+    pub totals: [Totals; 2],
+}
+
+struct Known {
+    file: ScanFile,
+    rows: Option<u64>,
+}
+
+/// A file that differs: how, what it was, what it is.
+type Differing = (FileDifference, Option<Known>, Option<Known>);
+
+/// What it was, or what it is.
+type Side = fn(&Differing) -> &Option<Known>;
+
+/// Compares two versions of a table.
+pub fn diff(source: &Source, before: &Snapshot, after: &Snapshot) -> Result<SnapshotDiff> {
+    let (old, old_totals) = files(source, before)?;
+    let (mut new, new_totals) = files(source, after)?;
+    let mut found: Vec<Differing> = Vec::new();
+    for (key, known) in old {
+        match new.remove(&key) {
+            None => found.push((FileDifference::Removed, Some(known), None)),
+            Some(same) if same.file.deletion_vector != known.file.deletion_vector => {
+                found.push((FileDifference::Vector, Some(known), Some(same)));
+            }
+            Some(_) => {}
+        }
+    }
+    let added = new.into_values();
+    found.extend(added.map(|known| (FileDifference::Added, None, Some(known))));
+    found.sort_by(|one, other| path(one).cmp(path(other)));
+    Ok(SnapshotDiff {
+        files: batch(&found)?,
+        definition: definition(source, before, after)?,
+        totals: [old_totals, new_totals],
+    })
+}
+
+fn path(found: &Differing) -> &str {
+    let known = found.1.as_ref().or(found.2.as_ref());
+    known.map_or("", |known| &known.file.path)
+}
+
+type Files = HashMap<crate::replay::FileActionKey, Known>;
+
+fn files(source: &Source, snapshot: &Snapshot) -> Result<(Files, Totals)> {
+    let names = SCAN_FIELDS.iter().map(|field| field.name());
+    let names: Vec<String> = names.chain(["numRecords"]).map(str::to_owned).collect();
+    let columns = FileColumns::new(Some(&names), snapshot)?;
+    let mut files = Files::new();
+    let mut totals = Totals {
+        rows: Some(0),
+        ..Totals::default()
+    };
+    for rows in snapshot.file_batches(source, columns, None)? {
+        let rows = rows?;
+        for (file, live) in ScanFile::of(&rows)?.into_iter().zip(live_rows(&rows)?) {
+            let file = file?;
+            totals.files += 1;
+            totals.bytes += u64::try_from(file.size).unwrap_or_default();
+            totals.rows = totals.rows.zip(live).map(|(all, live)| all + live);
+            let key = source.keys.key(&file.path, None);
+            files.insert(key, Known { file, rows: live });
+        }
+    }
+    Ok((files, totals))
+}
+
+fn schema() -> SchemaRef {
+    let long = |name: &str| Field::new(name, DataType::Int64, true);
+    Arc::new(Schema::new(vec![
+        Field::new("change", DataType::Utf8, false),
+        Field::new("path", DataType::Utf8, false),
+        Field::new("size", DataType::Int64, false),
+        long("rows_before"),
+        long("rows_after"),
+        long("deleted_before"),
+        long("deleted_after"),
+    ]))
+}
+
+fn batch(found: &[Differing]) -> Result<RecordBatch> {
+    let names = found.iter().map(|(change, ..)| match change {
+        FileDifference::Added => "added",
+        FileDifference::Removed => "removed",
+        FileDifference::Vector => "vector",
+    });
+    let sizes = found.iter().map(|(_, before, after)| {
+        let known = after.as_ref().or(before.as_ref());
+        known.map_or(0, |known| known.file.size)
+    });
+    let rows = |side: Side| {
+        let rows = found.iter().map(move |one| {
+            let known = side(one).as_ref()?;
+            i64::try_from(known.rows?).ok()
+        });
+        Arc::new(rows.collect::<Int64Array>()) as ArrayRef
+    };
+    let deleted = |side: Side| {
+        let deleted = found.iter().map(move |one| {
+            let vector = side(one).as_ref()?.file.deletion_vector.as_ref();
+            i64::try_from(vector.map_or(0, |vector| vector.cardinality())).ok()
+        });
+        Arc::new(deleted.collect::<Int64Array>()) as ArrayRef
+    };
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from_iter_values(names)),
+        Arc::new(StringArray::from_iter_values(found.iter().map(path))),
+        Arc::new(Int64Array::from_iter_values(sizes)),
+        rows(|one| &one.1),
+        rows(|one| &one.2),
+        deleted(|one| &one.1),
+        deleted(|one| &one.2),
+    ];
+    RecordBatch::try_new(schema(), columns).map_err(|cause: ArrowError| {
+        Error::corrupt("log.columns", "the columns of two versions do not fit").because(cause)
+    })
+}
+
+type Named = BTreeMap<(&'static str, String), String>;
+
+fn definition(source: &Source, before: &Snapshot, after: &Snapshot) -> Result<Vec<Difference>> {
+    let (mut old, mut new) = (named(source, before)?, named(source, after)?);
+    let mut found = Vec::new();
+    let names: Vec<_> = old.keys().chain(new.keys()).cloned().collect();
+    for key in names {
+        let (before, after) = (old.remove(&key), new.remove(&key));
+        if before != after {
+            found.push(Difference {
+                what: key.0,
+                name: key.1,
+                before,
+                after,
+            });
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Everything that a definition has, by its name.
+fn named(source: &Source, snapshot: &Snapshot) -> Result<Named> {
+    let mut found = Named::new();
+    let mut add = |what, name: &str, value: String| {
+        found.insert((what, name.to_owned()), value);
+    };
+    let protocol = snapshot.protocol();
+    let versions = [
+        ("minReaderVersion", protocol.min_reader_version),
+        ("minWriterVersion", protocol.min_writer_version),
+    ];
+    for (name, version) in versions {
+        add("protocol", name, version.to_string());
+    }
+    for (what, features) in [
+        ("reader feature", &protocol.reader_features),
+        ("writer feature", &protocol.writer_features),
+    ] {
+        for feature in features.iter().flatten() {
+            add(what, feature, "supported".to_owned());
+        }
+    }
+    let metadata = snapshot.metadata();
+    add("metadata", "id", metadata.id.clone());
+    if let Some(name) = &metadata.name {
+        add("metadata", "name", name.clone());
+    }
+    if let Some(description) = &metadata.description {
+        add("metadata", "description", description.clone());
+    }
+    let partitions = metadata.partition_columns.join(", ");
+    add("partition columns", "", partitions);
+    for (key, value) in &metadata.configuration {
+        add("property", key, value.clone());
+    }
+    for domain in snapshot.domain_metadata(source)? {
+        add("domain", &domain.domain, domain.configuration);
+    }
+    let schema: Value = serde_json::from_str(&metadata.schema_string).unwrap_or_default();
+    let mut columns = Vec::new();
+    fields("", &schema, 0, &mut columns);
+    for (name, text) in columns {
+        add("column", &name, text);
+    }
+    Ok(found)
+}
+
+/// The columns of a struct in the log's JSON, those of structs in it by their dotted names.
+fn fields(prefix: &str, schema: &Value, depth: usize, found: &mut Vec<(String, String)>) {
+    let list = schema.get("fields").and_then(Value::as_array);
+    for field in list.into_iter().flatten() {
+        let name = field.get("name").and_then(Value::as_str).unwrap_or("?");
+        let path = format!("{prefix}{name}");
+        let data_type = field.get("type").unwrap_or(&Value::Null);
+        let nested = data_type.get("type").and_then(Value::as_str) == Some("struct");
+        let mut text = match data_type {
+            Value::String(name) => name.clone(),
+            _ if nested && depth < MOST_DEPTH => "struct".to_owned(),
+            other => other.to_string(),
+        };
+        if field.get("nullable") == Some(&Value::Bool(false)) {
+            text.push_str(" not null");
+        }
+        let metadata = field.get("metadata").and_then(Value::as_object);
+        if let Some(metadata) = metadata.filter(|metadata| !metadata.is_empty()) {
+            text.push_str(&format!(" {}", Value::Object(metadata.clone())));
+        }
+        found.push((path.clone(), text));
+        if nested && depth < MOST_DEPTH {
+            fields(&format!("{path}."), data_type, depth + 1, found);
+        }
+    }
+}

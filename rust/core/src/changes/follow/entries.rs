@@ -1,0 +1,247 @@
+//! The files of a stream in their order: those of a state, those of a commit.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+
+use super::{FollowOptions, Tasks, net_of};
+use crate::changes::Kind;
+use crate::changes::commits::{Commit, FileChange, Stamp};
+use crate::changes::derive::{Item, derive};
+use crate::changes::epoch::Facts;
+use crate::changes::identify::Share;
+use crate::changes::piece::{ChangeType, Piece};
+use crate::changes::plan::{NetPlan, Task, feed_disabled};
+use crate::codec::file_actions::FileField;
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::scan::ScanFile;
+use crate::scan::scan_file::SCAN_FIELDS;
+use crate::snapshot::Snapshot;
+use crate::snapshot::columns::FileColumns;
+
+/// A file at its place.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// Its place among the files of its version.
+    pub index: i64,
+    /// Its size, as the log tells it.
+    pub bytes: u64,
+    what: What,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    /// These rows.
+    Rows(Box<Piece>),
+    /// What the commit did, with the last of its files.
+    Commit(Box<(Commit, Facts)>),
+    /// Belongs to the commit that comes with the last one.
+    Part,
+}
+
+/// The files of a batch.
+#[derive(Debug, Default)]
+pub(super) struct Entries(Vec<Entry>);
+
+impl Entries {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn push(&mut self, entry: Entry) {
+        self.0.push(entry);
+    }
+
+    /// How the batch is read, and about how many bytes it has.
+    pub(super) fn finish(self, source: &Source, options: &FollowOptions) -> Result<(Tasks, u64)> {
+        let bytes = self.0.iter().map(|entry| entry.bytes);
+        let bytes = bytes.fold(0, u64::saturating_add);
+        let mut tasks: Tasks = Vec::new();
+        let mut commits: Vec<(Commit, Facts)> = Vec::new();
+        let has_key = !options.key.is_empty();
+        for entry in self.0 {
+            match entry.what {
+                What::Part => {}
+                What::Rows(piece) => add(&mut tasks, Task::Pieces(vec![*piece])),
+                What::Commit(commit) if net_of(options).is_some() => commits.push(*commit),
+                What::Commit(commit) => {
+                    let (commit, facts) = *commit;
+                    let derived = derive(&commit, facts, &source.keys, has_key)?;
+                    add(&mut tasks, Task::of(derived.work));
+                }
+            }
+        }
+        if let Some(kind) = net_of(options).filter(|_| !commits.is_empty()) {
+            let plan = NetPlan::of(&commits, &source.keys, has_key, kind)?;
+            tasks.push(Task::Net(Arc::new(plan), Share::ALL));
+        }
+        Ok((tasks, bytes))
+    }
+}
+
+fn add(tasks: &mut Tasks, task: Task) {
+    match (tasks.last_mut(), task) {
+        (Some(Task::Pieces(before)), Task::Pieces(more)) => before.extend(more),
+        (_, task) => tasks.push(task),
+    }
+}
+
+/// All files of a state, the oldest first.
+pub(super) fn state_files(source: &Source, snapshot: &Snapshot) -> Result<Vec<Entry>> {
+    let fields: Vec<FileField> = SCAN_FIELDS
+        .into_iter()
+        .chain([FileField::ModificationTime])
+        .collect();
+    let found = snapshot.files(source, &FileColumns::fields_only(&fields), None)?;
+    let mut files: Vec<(i64, ScanFile)> = Vec::new();
+    for rows in &found.batches {
+        let times = rows
+            .column_by_name(FileField::ModificationTime.name())
+            .and_then(|times| times.as_primitive_opt::<Int64Type>());
+        for (row, file) in ScanFile::of(rows)?.into_iter().enumerate() {
+            let time = times.map(|times| times.value(row)).unwrap_or_default();
+            files.push((time, file?));
+        }
+    }
+    files.sort_by(|one, other| (one.0, &one.1.path).cmp(&(other.0, &other.1.path)));
+    let stamp = Stamp {
+        version: snapshot.version(),
+        timestamp: snapshot.timestamp(),
+    };
+    let entries = files.into_iter().zip(0_i64..);
+    Ok(entries
+        .map(|((_, file), index)| entry(index, Piece::live(file, ChangeType::Insert, stamp)))
+        .collect())
+}
+
+fn entry(index: i64, piece: Piece) -> Entry {
+    Entry {
+        index,
+        bytes: piece.bytes(),
+        what: What::Rows(Box::new(piece)),
+    }
+}
+
+/// The files of a commit, in groups that stay together.
+pub(super) fn of_commit(
+    source: &Source,
+    commit: &Commit,
+    facts: Option<Facts>,
+    options: &FollowOptions,
+) -> Result<Vec<Vec<Entry>>> {
+    match (options.changes, facts) {
+        (Some(kind), Some(facts)) => changes(source, commit, facts, kind, options),
+        _ => added_files(commit, options),
+    }
+}
+
+/// The rows of added files, as the reference gives them.
+fn added_files(commit: &Commit, options: &FollowOptions) -> Result<Vec<Vec<Entry>>> {
+    if !commit.removes.is_empty() {
+        if options.skip_change_commits {
+            return Ok(Vec::new());
+        }
+        tolerated(commit, options)?;
+    }
+    let added = commit.adds.iter().zip(0_i64..);
+    Ok(added
+        .map(|(add, index)| {
+            let piece = Piece::live(add.file.clone(), ChangeType::Insert, commit.stamp);
+            vec![entry(index, piece)]
+        })
+        .collect())
+}
+
+fn tolerated(commit: &Commit, options: &FollowOptions) -> Result<()> {
+    let info = &commit.info;
+    let what = match (&info.operation, &info.parameters) {
+        (Some(operation), Some(parameters)) => format!("{operation} ({parameters})"),
+        (Some(operation), None) => operation.clone(),
+        _ => commit
+            .removes
+            .first()
+            .map(|remove| remove.file.path.clone())
+            .unwrap_or_default(),
+    };
+    let version = commit.stamp.version;
+    if commit.adds.is_empty() {
+        if options.ignore_deletes || options.ignore_changes {
+            return Ok(());
+        }
+        let message = format!(
+            "rows were deleted, which a stream of added rows does not show ({what}): tolerate it by \
+             `ignore_deletes`, pass over such commits by `skip_change_commits`, or follow the \
+             changes by `read_change_feed`"
+        );
+        return Err(Error::unsupported("follow.deletes", message).at_version(version));
+    }
+    if options.ignore_changes {
+        return Ok(());
+    }
+    let message = format!(
+        "rows were changed, which a stream of added rows does not show ({what}): pass over such \
+         commits by `skip_change_commits`, get rewritten files as a whole by `ignore_changes`, or \
+         follow the changes by `read_change_feed`"
+    );
+    Err(Error::unsupported("follow.changes", message).at_version(version))
+}
+
+/// What the commit did.
+fn changes(
+    source: &Source,
+    commit: &Commit,
+    facts: Facts,
+    kind: Kind,
+    options: &FollowOptions,
+) -> Result<Vec<Vec<Entry>>> {
+    if options.require_feed && !facts.feed {
+        return Err(feed_disabled(commit.stamp.version));
+    }
+    let files: Vec<&FileChange> = if commit.change_files.is_empty() {
+        let mut files: Vec<&FileChange> = commit.adds.iter().chain(&commit.removes).collect();
+        files.sort_by_key(|change| change.place);
+        files
+    } else {
+        commit.change_files.iter().collect()
+    };
+    if files.is_empty() || commit.info.no_op_merge {
+        return Ok(Vec::new());
+    }
+    let has_vectors = files
+        .iter()
+        .any(|change| change.file.deletion_vector.is_some());
+    let told = !commit.change_files.is_empty();
+    let derived = derive(commit, facts, &source.keys, !options.key.is_empty())?;
+    let apart = kind == Kind::Full && !told && !has_vectors;
+    if let Item::Pieces(pieces) = derived.work
+        && apart
+        && pieces.len() == files.len()
+    {
+        // each file on its own, at its place in the commit
+        let find = |change: &&FileChange| {
+            let same = |piece: &&Piece| piece.file.path == change.file.path;
+            pieces.iter().find(same).cloned()
+        };
+        let found = files.iter().zip(0_i64..);
+        return Ok(found
+            .filter_map(|(change, index)| Some(vec![entry(index, find(change)?)]))
+            .collect());
+    }
+    let last = files.len().saturating_sub(1);
+    let group = files.iter().zip(0_i64..).enumerate();
+    Ok(vec![
+        group
+            .map(|(at, (change, index))| Entry {
+                index,
+                bytes: u64::try_from(change.file.size).unwrap_or_default(),
+                what: if at == last {
+                    What::Commit(Box::new((commit.clone(), facts)))
+                } else {
+                    What::Part
+                },
+            })
+            .collect(),
+    ])
+}

@@ -1,0 +1,420 @@
+//! A table as a stream: its state, and then its commits as they come, in small batches, each with the
+//! offset from which another process goes on.
+//!
+//! Files are admitted in the order and by the limits of Delta's own streaming source, so that offsets
+//! of one can be resumed by the other.
+
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+
+mod entries;
+mod offset;
+
+pub use offset::Offset;
+
+use super::commits::Commits;
+use super::definition::{Definition, Reading};
+use super::epoch::Epochs;
+use super::plan::{Task, Teller};
+use super::range::{Edge, first_version};
+use super::split::Split;
+use super::stream::ChangeRows;
+use super::{Kind, Net};
+use crate::error::{Error, ErrorKind, Result};
+use crate::expr::Predicate;
+use crate::log::LogListing;
+use crate::replay::Source;
+use crate::snapshot::Snapshot;
+use crate::snapshot::load::load;
+use entries::{Entries, Entry};
+
+/// Where a stream begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Begin {
+    /// With the state at the newest version, as new rows.
+    #[default]
+    State,
+    /// With the first commit behind the newest version.
+    Latest,
+    /// With the commit of this version, or the first at or after this instant.
+    At(Edge),
+    /// Behind this offset.
+    Behind(Offset),
+}
+
+/// How a table is followed.
+#[derive(Clone, Debug, Default)]
+pub struct FollowOptions {
+    /// Where it begins.
+    pub begin: Begin,
+    /// Tolerate commits that only remove files.
+    pub ignore_deletes: bool,
+    /// Give the files that commits rewrote once more, as a whole.
+    pub ignore_changes: bool,
+    /// Pass over commits that remove files.
+    pub skip_change_commits: bool,
+    /// Changes of this kind rather than the rows of added files; net changes are those of one batch.
+    pub changes: Option<Kind>,
+    /// Refuse versions at which the change data feed was off.
+    pub require_feed: bool,
+    /// Columns that tell rows apart, where the table does not.
+    pub key: Vec<String>,
+    /// So many files in a batch; `None` for no limit.
+    pub max_files: Option<u64>,
+    /// About so many bytes of files in a batch; `None` for no limit.
+    pub max_bytes: Option<u64>,
+    /// End with the version that is the newest now.
+    pub available_now: bool,
+    /// Logical names of the table's columns in the order wanted; `None` for all.
+    pub columns: Option<Vec<String>>,
+    /// Which rows; `None` for all.
+    pub filter: Option<Predicate>,
+}
+
+/// A table that is followed.
+#[derive(Debug)]
+pub struct Follow {
+    source: Source,
+    strict: bool,
+    options: FollowOptions,
+    definition: Definition,
+    reading: Arc<Reading>,
+    teller: Teller,
+    /// The newest version when it began: its schema is that of all batches.
+    known: Snapshot,
+    /// The last version to give; `None` for no end.
+    last: Option<u64>,
+    offset: Offset,
+    /// Protocol and metadata before the next commit; found when they are needed.
+    epochs: Option<Epochs>,
+}
+
+/// Some rows of a stream.
+#[derive(Clone, Debug)]
+pub struct MicroBatch {
+    /// The rows, as a value that other processes can read, too.
+    pub rows: Split,
+    /// Where the stream stands behind them.
+    pub offset: Offset,
+}
+
+impl Follow {
+    /// Begins to follow; reads the newest version's definition.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `follow.offset` for an offset of another table or of a version that is not
+    /// there yet, `follow.limit`, and those of columns and filter. Version not found: `changes.start`,
+    /// `version.timestamp`.
+    pub fn new(source: &Source, strict: bool, options: FollowOptions) -> Result<Self> {
+        if options.max_files == Some(0) || options.max_bytes == Some(0) {
+            let message = "a batch has at least one file and one byte: raise the limit";
+            return Err(Error::invalid("follow.limit", message));
+        }
+        let known = load(source, None, strict)?;
+        let definition = Definition::new(
+            &known,
+            None,
+            options.columns.clone(),
+            options.filter.as_ref(),
+        );
+        let definition = if options.changes.is_none() {
+            definition.bare()
+        } else {
+            definition
+        };
+        let reading = Arc::new(definition.reading()?);
+        reading.positions(&options.key)?;
+        let offset = begin(source, &known, &options.begin)?;
+        Ok(Self {
+            source: source.clone(),
+            strict,
+            teller: Teller::new(&options.key, None),
+            last: options.available_now.then(|| known.version()),
+            definition,
+            reading,
+            known,
+            offset,
+            epochs: None,
+            options,
+        })
+    }
+
+    /// The schema of the rows of every batch.
+    pub fn schema(&self) -> SchemaRef {
+        self.reading.schema()
+    }
+
+    /// Where the stream stands.
+    pub fn offset(&self) -> &Offset {
+        &self.offset
+    }
+
+    /// Whether the stream has come to its end.
+    pub fn is_done(&self) -> bool {
+        self.last.is_some_and(|last| self.offset.version > last)
+    }
+
+    /// The next rows, if there are any yet.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: `follow.changes` and `follow.deletes` for commits that the options do not
+    /// tolerate, `changes.feed_disabled`, features that this build lacks. Invalid argument:
+    /// `follow.schema` when the table's columns changed, `follow.offset` when the table was replaced.
+    /// All name the version. Errors of the log.
+    pub fn next_batch(&mut self) -> Result<Option<MicroBatch>> {
+        let before = self.offset.clone();
+        let batch = self.gather();
+        if batch.is_err() {
+            // what was not given is looked at again
+            self.offset = before;
+            self.epochs = None;
+        }
+        batch
+    }
+
+    fn gather(&mut self) -> Result<Option<MicroBatch>> {
+        let mut admission = Admission::new(&self.options);
+        let mut entries = Entries::default();
+        if self.offset.initial {
+            self.state(&mut admission, &mut entries)?;
+        }
+        // what a batch of commits comes to does not mix with the state before them
+        let apart = net_of(&self.options).is_some() && !entries.is_empty();
+        if !self.offset.initial && !admission.full() && !apart {
+            self.commits(&mut admission, &mut entries)?;
+        }
+        if entries.is_empty() {
+            return Ok(None);
+        }
+        let (tasks, bytes) = entries.finish(&self.source, &self.options)?;
+        Ok(Some(MicroBatch {
+            rows: Split::new(self.definition.clone(), self.teller.clone(), tasks, bytes),
+            offset: self.offset.clone(),
+        }))
+    }
+
+    /// The files of the state that come next.
+    fn state(&mut self, admission: &mut Admission, entries: &mut Entries) -> Result<()> {
+        let version = self.offset.version;
+        let snapshot = if version == self.known.version() {
+            self.known.clone()
+        } else {
+            load(&self.source, Some(version), self.strict)?
+        };
+        let files = entries::state_files(&self.source, &snapshot)?;
+        for entry in files {
+            if entry.index <= self.offset.index {
+                continue;
+            }
+            if admission.full() {
+                return Ok(());
+            }
+            admission.take(1, entry.bytes);
+            self.offset.index = entry.index;
+            entries.push(entry);
+        }
+        self.offset = Offset::before(&self.offset.table_id, version.saturating_add(1));
+        Ok(())
+    }
+
+    /// The commits that come next, as far as the limits go.
+    fn commits(&mut self, admission: &mut Admission, entries: &mut Entries) -> Result<()> {
+        let first = self.offset.version;
+        let listing = LogListing::read(&*self.source.storage, first)?;
+        let newest = listing.commits.last().map(|commit| commit.version);
+        let newest = newest.map_or(0, |newest| newest.min(self.last.unwrap_or(newest)));
+        if newest < first || listing.commits.is_empty() {
+            return Ok(());
+        }
+        if self.epochs.is_none() && self.options.changes.is_some() {
+            self.epochs = Some(self.first_epoch(first)?);
+        }
+        for commit in Commits::new(&self.source.storage, first, newest)? {
+            let commit = commit?;
+            let version = commit.stamp.version;
+            let begun = self.offset.version == version && self.offset.index >= 0;
+            let facts = match &mut self.epochs {
+                // a commit that was begun was looked at before, unless the stream was resumed in it
+                Some(epochs) => Some(epochs.step(&commit, &self.reading)?),
+                None => None,
+            };
+            self.check(&commit)?;
+            let found = entries::of_commit(&self.source, &commit, facts, &self.options)?;
+            let mut whole = true;
+            for group in found {
+                let rest: Vec<Entry> = group
+                    .into_iter()
+                    .filter(|entry| !begun || entry.index > self.offset.index)
+                    .collect();
+                let Some(last) = rest.last() else { continue };
+                // rows of one commit that belong together come in one batch, however many
+                if admission.full() || (rest.len() > 1 && admission.exceeds(&rest)) {
+                    whole = false;
+                    break;
+                }
+                let bytes = rest.iter().map(|entry| entry.bytes);
+                admission.take(rest.len() as u64, bytes.fold(0, u64::saturating_add));
+                self.offset = Offset {
+                    index: last.index,
+                    version,
+                    ..self.offset.clone()
+                };
+                for entry in rest {
+                    entries.push(entry);
+                }
+            }
+            if !whole {
+                // the next batch looks at this commit again
+                self.epochs = None;
+                return Ok(());
+            }
+            self.offset = Offset::before(&self.offset.table_id, version.saturating_add(1));
+            if admission.full() {
+                // the epochs stand behind this commit
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// What holds before the commit of a version.
+    fn first_epoch(&self, version: u64) -> Result<Epochs> {
+        let newest = self.known.version();
+        if version == newest {
+            return Epochs::new(&self.known, &self.reading);
+        }
+        if version == newest.saturating_add(1) {
+            return Ok(Epochs::new(&self.known, &self.reading)?.behind());
+        }
+        let snapshot = load(&self.source, Some(version), self.strict)?;
+        Epochs::new(&snapshot, &self.reading)
+    }
+
+    /// Whether the commit keeps the table and its columns.
+    fn check(&self, commit: &super::commits::Commit) -> Result<()> {
+        let version = commit.stamp.version;
+        if let Some(protocol) = &commit.protocol {
+            let readable = protocol.check_readable();
+            readable.map_err(|error| error.at_version(version))?;
+        }
+        let Some(metadata) = &commit.metadata else {
+            return Ok(());
+        };
+        if metadata.id != self.offset.table_id {
+            let message = "at this version the table was replaced by another one, with an id of \
+                           its own: begin anew";
+            return Err(Error::invalid("follow.offset", message).at_version(version));
+        }
+        let known = self.known.metadata();
+        let same = metadata.schema_string == known.schema_string
+            && metadata.partition_columns == known.partition_columns;
+        if version > self.known.version() && !same {
+            let message = format!(
+                "at this version the table's columns changed: the stream goes on with the new ones \
+                 when it is begun again, behind the offset {}",
+                self.offset.to_json()
+            );
+            return Err(Error::invalid("follow.schema", message).at_version(version));
+        }
+        if !same && self.epochs.is_none() {
+            super::epoch::check_metadata(metadata, &self.reading)
+                .map_err(|error| error.at_version(version))?;
+        }
+        Ok(())
+    }
+}
+
+fn begin(source: &Source, known: &Snapshot, begin: &Begin) -> Result<Offset> {
+    let id = &known.metadata().id;
+    let newest = known.version();
+    match begin {
+        Begin::State => Ok(Offset {
+            initial: true,
+            ..Offset::before(id, newest)
+        }),
+        Begin::Latest => Ok(Offset::before(id, newest.saturating_add(1))),
+        Begin::At(edge) => {
+            let first = first_version(source, known, *edge)?;
+            if first > newest {
+                let message = format!(
+                    "the stream begins with version {first}, and the newest version is {newest}: \
+                     begin with that at most, or with \"latest\""
+                );
+                let error = Error::new(ErrorKind::VersionNotFound, "changes.start", message);
+                return Err(error.at_version(first));
+            }
+            Ok(Offset::before(id, first))
+        }
+        Begin::Behind(offset) => {
+            let why = if offset.table_id != *id {
+                Some("it is of another table, or the table was replaced")
+            } else if offset.version > newest.saturating_add(1) {
+                Some("it lies behind the newest version: the table was replaced or its log was cut")
+            } else {
+                None
+            };
+            match why {
+                None => Ok(offset.clone()),
+                Some(why) => {
+                    let message = format!("the stream cannot go on behind this offset: {why}");
+                    Err(Error::invalid("follow.offset", message))
+                }
+            }
+        }
+    }
+}
+
+/// How much more a batch takes.
+struct Admission {
+    files: u64,
+    bytes: u64,
+    taken: bool,
+}
+
+impl Admission {
+    fn new(options: &FollowOptions) -> Self {
+        Self {
+            files: options.max_files.unwrap_or(u64::MAX),
+            bytes: options.max_bytes.unwrap_or(u64::MAX),
+            taken: false,
+        }
+    }
+
+    /// Asked before a file is taken, so that at least one is.
+    fn full(&self) -> bool {
+        self.files == 0 || self.bytes == 0
+    }
+
+    /// Whether files that belong together do not fit; the first ones of a batch always do.
+    fn exceeds(&self, group: &[Entry]) -> bool {
+        let bytes = group.iter().map(|entry| entry.bytes);
+        self.taken
+            && (group.len() as u64 > self.files || bytes.fold(0, u64::saturating_add) > self.bytes)
+    }
+
+    fn take(&mut self, files: u64, bytes: u64) {
+        self.taken = true;
+        self.files = self.files.saturating_sub(files);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+}
+
+impl MicroBatch {
+    /// The rows, read from the files of this table.
+    pub fn read(&self, source: &Source) -> Result<ChangeRows> {
+        self.rows.rows(source)
+    }
+}
+
+/// Which fates of a batch are shown.
+fn net_of(options: &FollowOptions) -> Option<Net> {
+    match options.changes {
+        Some(Kind::Net(net)) => Some(net),
+        _ => None,
+    }
+}
+
+type Tasks = Vec<Task>;

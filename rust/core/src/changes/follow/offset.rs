@@ -1,0 +1,134 @@
+//! Where a stream stands, as Delta's own streaming source writes it.
+//!
+//! Protocol of the reference: `DeltaSourceOffset`.
+
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+
+/// Before any file of a version: `-1` in JSON.
+pub(super) const BASE: i64 = -100;
+
+/// A place between two files of a table's history.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Offset {
+    /// `metaData.id` of the table.
+    pub table_id: String,
+    /// The version.
+    pub version: u64,
+    /// The last file of the version that was given.
+    pub index: i64,
+    /// Whether the files are those of the state at the version, rather than those of its commit.
+    pub initial: bool,
+}
+
+impl Offset {
+    /// Before the commit of this version.
+    pub(super) fn before(table_id: &str, version: u64) -> Self {
+        Self {
+            table_id: table_id.to_owned(),
+            version,
+            index: BASE,
+            initial: false,
+        }
+    }
+
+    /// The offset as the reference writes it.
+    pub fn to_json(&self) -> String {
+        let index = if self.index == BASE { -1 } else { self.index };
+        let id = Value::String(self.table_id.clone());
+        format!(
+            "{{\"sourceVersion\":1,\"reservoirId\":{id},\"reservoirVersion\":{},\"index\":{index},\
+             \"isStartingVersion\":{}}}",
+            self.version, self.initial
+        )
+    }
+
+    /// The offset that the reference, or [`Offset::to_json`], wrote.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `follow.offset`.
+    pub fn from_json(json: &str) -> Result<Self> {
+        let bad = |why: &str| {
+            let message = format!("this is no offset of a Delta stream that can be resumed: {why}");
+            Error::invalid("follow.offset", message)
+        };
+        let fields: Map<String, Value> = serde_json::from_str(json)
+            .map_err(|cause| bad("it is no JSON object").because(cause))?;
+        let number = |name: &str| {
+            let value = fields.get(name).and_then(Value::as_i64);
+            value.ok_or_else(|| bad(&format!("{name} is no number")))
+        };
+        let source = number("sourceVersion")?;
+        if source != 1 && source != 3 {
+            return Err(bad(&format!(
+                "sourceVersion is {source}: 1 and 3 are known"
+            )));
+        }
+        let index = match number("index")? {
+            -1 if source == 1 => BASE,
+            BASE => BASE,
+            index if index >= 0 => index,
+            index @ (-20 | -19) => {
+                return Err(bad(&format!(
+                    "index {index} stands for a change of the schema, which is not tracked here: \
+                     begin anew behind it"
+                )));
+            }
+            index => return Err(bad(&format!("index is {index}"))),
+        };
+        let text = fields.get("reservoirId").and_then(Value::as_str);
+        let initial = fields.get("isStartingVersion").and_then(Value::as_bool);
+        Ok(Self {
+            table_id: text
+                .ok_or_else(|| bad("reservoirId is no text"))?
+                .to_owned(),
+            version: u64::try_from(number("reservoirVersion")?)
+                .map_err(|_| bad("reservoirVersion is negative"))?,
+            index,
+            initial: initial.ok_or_else(|| bad("isStartingVersion is neither true nor false"))?,
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_what_the_reference_writes() {
+        // the example of the reference's documentation of its offsets
+        let json = r#"{"sourceVersion":1,"reservoirId":"a-b","reservoirVersion":7,"index":3,"isStartingVersion":false}"#;
+        let offset = Offset::from_json(json).unwrap();
+        assert_eq!(
+            (offset.version, offset.index, offset.initial),
+            (7, 3, false)
+        );
+        assert_eq!(offset.to_json(), json);
+        let base = json.replace("\"index\":3", "\"index\":-1");
+        let offset = Offset::from_json(&base).unwrap();
+        assert_eq!(offset.index, BASE);
+        assert_eq!(offset.to_json(), base);
+    }
+
+    #[test]
+    fn refuses_what_it_does_not_know() {
+        let json = r#"{"sourceVersion":1,"reservoirId":"a","reservoirVersion":7,"index":3,"isStartingVersion":false}"#;
+        for (from, to) in [
+            ("\"sourceVersion\":1", "\"sourceVersion\":2"),
+            ("\"sourceVersion\":1", "\"sourceVersion\":4"),
+            ("\"sourceVersion\":1,", ""),
+            ("\"index\":3", "\"index\":-20"),
+            ("\"index\":3", "\"index\":-2"),
+            ("Version\":7", "Version\":-7"),
+            ("\"a\"", "1"),
+            ("false", "null"),
+            ("{", "["),
+        ] {
+            let error = Offset::from_json(&json.replace(from, to)).unwrap_err();
+            assert_eq!(error.code(), "follow.offset", "{to}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What a writer knows of each feature: whether this build can commit to tables that have it, what in a
+//! table's metadata calls for it, what its arrival does to concurrent writers, whether it can go again.
+//!
+//! Protocol: "Table Features"; the lists are those of the reference implementation.
+
+use serde_json::Value;
+
+use crate::spec::actions::Metadata;
+use crate::spec::features::TableFeature;
+use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
+
+/// Features whose duties a commit of this build fulfils. Duties about the rows themselves (constraints,
+/// generated values, change files) are those of whoever writes the data files.
+const WRITABLE: [&str; 23] = [
+    "appendOnly",
+    "invariants",
+    "checkConstraints",
+    "changeDataFeed",
+    "generatedColumns",
+    "columnMapping",
+    "identityColumns",
+    "deletionVectors",
+    "timestampNtz",
+    "v2Checkpoint",
+    "vacuumProtocolCheck",
+    "typeWidening",
+    "typeWidening-preview",
+    "variantType",
+    "variantType-preview",
+    "variantShredding",
+    "variantShredding-preview",
+    "domainMetadata",
+    "rowTracking",
+    "clustering",
+    "allowColumnDefaults",
+    "inCommitTimestamp",
+    "checkpointProtection",
+];
+
+/// Features that may appear beneath a running transaction.
+const HARMLESS_TO_CONCURRENT_WRITERS: [&str; 17] = [
+    "appendOnly",
+    "changeDataFeed",
+    "columnMapping",
+    "timestampNtz",
+    "deletionVectors",
+    "rowTracking",
+    "domainMetadata",
+    "icebergCompatV1",
+    "icebergCompatV2",
+    "icebergCompatV3",
+    "v2Checkpoint",
+    "catalogManaged",
+    "typeWidening",
+    "typeWidening-preview",
+    "inCommitTimestamp",
+    "vacuumProtocolCheck",
+    "catalogOwned-preview",
+];
+
+/// Features that the reference implementation can drop.
+const REMOVABLE: [&str; 17] = [
+    "checkConstraints",
+    "columnMapping",
+    "deletionVectors",
+    "rowTracking",
+    "domainMetadata",
+    "materializePartitionColumns",
+    "v2Checkpoint",
+    "coordinatedCommits-preview",
+    "catalogManaged",
+    "typeWidening",
+    "typeWidening-preview",
+    "inCommitTimestamp",
+    "vacuumProtocolCheck",
+    "checkpointProtection",
+    "geospatial",
+    "redirectReaderWriter-preview",
+    "redirectWriterOnly-preview",
+];
+
+impl TableFeature {
+    /// Whether this build can commit to tables that have it.
+    pub fn is_writable(&self) -> bool {
+        WRITABLE.contains(&self.name)
+    }
+
+    /// Whether transactions that run while it is added to the table must begin anew.
+    pub fn stops_concurrent_writers(&self) -> bool {
+        !HARMLESS_TO_CONCURRENT_WRITERS.contains(&self.name)
+    }
+
+    /// Whether the reference implementation can drop it.
+    pub fn is_removable(&self) -> bool {
+        REMOVABLE.contains(&self.name)
+    }
+
+    /// Whether an existing table gets it as soon as its metadata calls for it; otherwise it must be
+    /// added by name first.
+    pub fn joins_existing_tables(&self) -> bool {
+        self.name != "timestampNtz"
+    }
+
+    /// Whether the metadata of a table calls for it.
+    pub fn is_called_for(&self, metadata: &Metadata, schema: &StructType) -> bool {
+        let on = |key: &str| {
+            metadata
+                .property(key)
+                .is_some_and(|value| value.eq_ignore_ascii_case("true"))
+        };
+        let is = |key: &str, wanted: &str| {
+            metadata
+                .property(key)
+                .is_some_and(|value| value.eq_ignore_ascii_case(wanted))
+        };
+        let has = |key: &str| metadata.property(key).is_some();
+        let marked = |keys: &[&str]| {
+            any_field(schema, &|field| {
+                keys.iter().any(|key| field.metadata.contains_key(*key))
+            })
+        };
+        let typed = |wanted: fn(&PrimitiveType) -> bool| any_type(schema, &wanted);
+        match self.name {
+            "appendOnly" => on("delta.appendOnly"),
+            "invariants" => marked(&["delta.invariants"]),
+            "checkConstraints" => metadata
+                .configuration
+                .keys()
+                .any(|key| key.to_ascii_lowercase().starts_with("delta.constraints.")),
+            "changeDataFeed" => match metadata.property("delta.enableChangeDataFeed") {
+                Some(value) => value.eq_ignore_ascii_case("true"),
+                None => on("delta.enableChangeDataCapture"),
+            },
+            "generatedColumns" => marked(&["delta.generationExpression"]),
+            "identityColumns" => marked(&[
+                "delta.identity.start",
+                "delta.identity.step",
+                "delta.identity.highWaterMark",
+                "delta.identity.allowExplicitInsert",
+            ]),
+            "columnMapping" => {
+                is("delta.columnMapping.mode", "name") || is("delta.columnMapping.mode", "id")
+            }
+            "deletionVectors" => on("delta.enableDeletionVectors"),
+            "timestampNtz" => typed(|one| matches!(one, PrimitiveType::TimestampNtz)),
+            "v2Checkpoint" => is("delta.checkpointPolicy", "v2"),
+            "typeWidening" => on("delta.enableTypeWidening"),
+            "variantType" => typed(|one| matches!(one, PrimitiveType::Variant)),
+            // what delta-spark 4.3 lists; it does not know the later name yet
+            "variantShredding-preview" => on("delta.enableVariantShredding"),
+            "geospatial" => typed(|one| {
+                matches!(
+                    one,
+                    PrimitiveType::Geometry { .. } | PrimitiveType::Geography { .. }
+                )
+            }),
+            "rowTracking" => on("delta.enableRowTracking"),
+            "inCommitTimestamp" => on("delta.enableInCommitTimestamps"),
+            "icebergCompatV1" => on("delta.enableIcebergCompatV1"),
+            "icebergCompatV2" => on("delta.enableIcebergCompatV2"),
+            "icebergCompatV3" => on("delta.enableIcebergCompatV3"),
+            "icebergWriterCompatV1" => on("delta.enableIcebergWriterCompatV1"),
+            "icebergWriterCompatV3" => on("delta.enableIcebergWriterCompatV3"),
+            "materializePartitionColumns" => on("delta.enableMaterializePartitionColumnsFeature"),
+            "coordinatedCommits-preview" => {
+                has("delta.coordinatedCommits.commitCoordinator-preview")
+            }
+            "redirectReaderWriter-preview" => has("delta.redirectReaderWriter-preview"),
+            "redirectWriterOnly-preview" => has("delta.redirectWriterOnly-preview"),
+            "collations" => marked(&["__COLLATIONS"]),
+            _ => false,
+        }
+    }
+}
+
+impl Metadata {
+    /// The value of a table property; upper and lower case of the key do not matter.
+    pub fn property(&self, key: &str) -> Option<&str> {
+        let exact = self.configuration.get(key);
+        exact
+            .or_else(|| {
+                self.configuration
+                    .iter()
+                    .find(|(found, _)| found.eq_ignore_ascii_case(key))
+                    .map(|(_, value)| value)
+            })
+            .map(String::as_str)
+    }
+}
+
+/// Whether a field at any depth passes.
+pub(crate) fn any_field(fields: &StructType, wanted: &dyn Fn(&StructField) -> bool) -> bool {
+    fields
+        .fields()
+        .iter()
+        .any(|field| wanted(field) || any_field_of(&field.data_type, wanted))
+}
+
+fn any_field_of(data_type: &DataType, wanted: &dyn Fn(&StructField) -> bool) -> bool {
+    match data_type {
+        DataType::Primitive(_) => false,
+        DataType::Array(array) => any_field_of(&array.element_type, wanted),
+        DataType::Map(map) => {
+            any_field_of(&map.key_type, wanted) || any_field_of(&map.value_type, wanted)
+        }
+        DataType::Struct(fields) => any_field(fields, wanted),
+    }
+}
+
+/// Whether a type without parts, at any depth, passes.
+pub(crate) fn any_type(fields: &StructType, wanted: &dyn Fn(&PrimitiveType) -> bool) -> bool {
+    let mut open: Vec<&DataType> = fields
+        .fields()
+        .iter()
+        .map(|field| &field.data_type)
+        .collect();
+    while let Some(data_type) = open.pop() {
+        match data_type {
+            DataType::Primitive(primitive) if wanted(primitive) => return true,
+            DataType::Primitive(_) => {}
+            DataType::Array(array) => open.push(&array.element_type),
+            DataType::Map(map) => open.extend([&map.key_type, &map.value_type]),
+            DataType::Struct(fields) => {
+                open.extend(fields.fields().iter().map(|field| &field.data_type));
+            }
+        }
+    }
+    false
+}
+
+/// The comment of a field.
+pub(crate) const COMMENT: &str = "comment";
+
+impl StructField {
+    /// The comment that a user gave.
+    pub fn comment(&self) -> Option<&str> {
+        self.metadata.get(COMMENT).and_then(Value::as_str)
+    }
+}

@@ -1,0 +1,342 @@
+//! Which table properties there are, and which values they take: what a writer checks before it stores
+//! one. Keys are matched without regard to case and stored in canonical case.
+//!
+//! Protocol: "Table Properties"; names, defaults and rules as in the reference implementation.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+use crate::spec::features::find_feature;
+use crate::spec::interval::parse_interval;
+use crate::spec::json::clipped;
+
+/// What a property takes.
+#[derive(Clone, Copy, Debug)]
+enum Takes {
+    Boolean,
+    Interval,
+    /// A whole number from this one on.
+    Integer(i64),
+    OneOf(&'static [&'static str]),
+    /// Names out of this list, separated by commas.
+    Among(&'static [&'static str]),
+    Codec,
+    FormatVersion,
+    Text,
+    /// Set by writers, never by users.
+    Internal,
+}
+
+const FEATURE: &str = "delta.feature.";
+
+/// Keys that say which protocol a table is to have; they are consumed, never stored.
+const CONSUMED: [&str; 3] = [
+    "delta.minReaderVersion",
+    "delta.minWriterVersion",
+    "delta.ignoreProtocolDefaults",
+];
+
+const CODECS: [&str; 8] = [
+    "uncompressed",
+    "none",
+    "snappy",
+    "gzip",
+    "lz4",
+    "lz4_raw",
+    "zstd",
+    "brotli",
+];
+
+use Takes::{Among, Boolean, Codec, FormatVersion, Integer, Internal, Interval, OneOf, Text};
+
+/// Every property, with its default where it has one.
+const PROPERTIES: &[(&str, Takes, Option<&str>)] = &[
+    (
+        "delta.logRetentionDuration",
+        Interval,
+        Some("interval 30 days"),
+    ),
+    (
+        "delta.deletedFileRetentionDuration",
+        Interval,
+        Some("interval 1 week"),
+    ),
+    (
+        "delta.sampleRetentionDuration",
+        Interval,
+        Some("interval 7 days"),
+    ),
+    (
+        "delta.checkpointRetentionDuration",
+        Interval,
+        Some("interval 2 days"),
+    ),
+    ("delta.checkpointInterval", Integer(1), Some("10")),
+    ("delta.enableExpiredLogCleanup", Boolean, Some("true")),
+    ("delta.enableFullRetentionRollback", Boolean, Some("true")),
+    (
+        "delta.dropFeatureTruncateHistory.retentionDuration",
+        Interval,
+        Some("interval 24 hours"),
+    ),
+    ("delta.setTransactionRetentionDuration", Interval, None),
+    ("delta.randomizeFilePrefixes", Boolean, Some("false")),
+    ("delta.randomPrefixLength", Integer(1), Some("2")),
+    ("delta.appendOnly", Boolean, Some("false")),
+    ("delta.enableDeletionVectors", Boolean, Some("false")),
+    ("delta.dataSkippingNumIndexedCols", Integer(-1), Some("32")),
+    ("delta.dataSkippingStatsColumns", Text, None),
+    ("delta.dataSkippingStringPrefixLength", Integer(0), None),
+    ("delta.checkpoint.writeStatsAsJson", Boolean, Some("true")),
+    ("delta.checkpoint.writeStatsAsStruct", Boolean, Some("true")),
+    ("delta.enableChangeDataFeed", Boolean, Some("false")),
+    ("delta.enableChangeDataCapture", Boolean, None),
+    (
+        "delta.columnMapping.mode",
+        OneOf(&["none", "name", "id"]),
+        Some("none"),
+    ),
+    ("delta.columnMapping.maxColumnId", Internal, Some("0")),
+    (
+        "delta.isolationLevel",
+        OneOf(&["Serializable"]),
+        Some("Serializable"),
+    ),
+    (
+        "delta.checkpointPolicy",
+        OneOf(&["classic", "v2"]),
+        Some("classic"),
+    ),
+    ("delta.enableRowTracking", Boolean, Some("false")),
+    ("delta.rowTrackingSuspended", Boolean, Some("false")),
+    (
+        "delta.rowTracking.materializedRowIdColumnName",
+        Internal,
+        None,
+    ),
+    (
+        "delta.rowTracking.materializedRowCommitVersionColumnName",
+        Internal,
+        None,
+    ),
+    ("delta.enableTypeWidening", Boolean, Some("false")),
+    ("delta.enableInCommitTimestamps", Boolean, Some("false")),
+    ("delta.inCommitTimestampEnablementVersion", Internal, None),
+    ("delta.inCommitTimestampEnablementTimestamp", Internal, None),
+    ("delta.enableVariantShredding", Boolean, Some("false")),
+    (
+        "delta.requireCheckpointProtectionBeforeVersion",
+        Integer(0),
+        Some("0"),
+    ),
+    ("delta.enableIcebergCompatV1", Boolean, None),
+    ("delta.enableIcebergCompatV2", Boolean, None),
+    ("delta.enableIcebergCompatV3", Boolean, None),
+    ("delta.enableIcebergWriterCompatV1", Boolean, None),
+    ("delta.enableIcebergWriterCompatV3", Boolean, None),
+    (
+        "delta.universalFormat.enabledFormats",
+        Among(&["iceberg", "hudi"]),
+        None,
+    ),
+    (
+        "delta.coordinatedCommits.commitCoordinator-preview",
+        Text,
+        None,
+    ),
+    (
+        "delta.coordinatedCommits.commitCoordinatorConf-preview",
+        Text,
+        None,
+    ),
+    ("delta.coordinatedCommits.tableConf-preview", Text, None),
+    (
+        "delta.enableMaterializePartitionColumnsFeature",
+        Boolean,
+        None,
+    ),
+    (
+        "delta.writePartitionColumnsToParquet",
+        Boolean,
+        Some("false"),
+    ),
+    ("delta.autoOptimize", Boolean, None),
+    ("delta.autoOptimize.optimizeWrite", Boolean, None),
+    ("delta.autoOptimize.autoCompact", Text, None),
+    (
+        "delta.compatibility.symlinkFormatManifest.enabled",
+        Boolean,
+        Some("false"),
+    ),
+    ("delta.parquet.compression.codec", Codec, None),
+    ("delta.parquet.format.version", FormatVersion, Some("1.0.0")),
+    ("delta.redirectReaderWriter-preview", Text, None),
+    ("delta.redirectWriterOnly-preview", Text, None),
+    ("delta.minReaderVersion", Integer(1), None),
+    ("delta.minWriterVersion", Integer(1), None),
+    ("delta.ignoreProtocolDefaults", Boolean, None),
+];
+
+/// The default of a property that is not set; `None` where it has none.
+pub fn default_of(key: &str) -> Option<&'static str> {
+    PROPERTIES
+        .iter()
+        .find(|(name, ..)| name.eq_ignore_ascii_case(key))
+        .and_then(|(_, _, default)| *default)
+}
+
+/// Whether the key says which protocol a table is to have: such keys are consumed, never stored.
+pub fn is_consumed(key: &str) -> bool {
+    CONSUMED.iter().any(|name| name.eq_ignore_ascii_case(key)) || feature_name(key).is_some()
+}
+
+/// The name in `delta.feature.<name>`.
+pub fn feature_name(key: &str) -> Option<&str> {
+    let (prefix, name) = key.split_at_checked(FEATURE.len())?;
+    prefix.eq_ignore_ascii_case(FEATURE).then_some(name)
+}
+
+/// Properties as they are stored: keys in canonical case, every value checked. Keys that do not begin
+/// with `delta.` are the user's own.
+///
+/// # Errors
+///
+/// Invalid argument: `properties.unknown`, `properties.value`, `properties.internal`,
+/// `properties.feature_status`, `protocol.unknown_feature`.
+pub fn checked_properties<'a>(
+    pairs: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> Result<BTreeMap<String, String>> {
+    pairs
+        .into_iter()
+        .map(|(key, value)| Ok((checked_property(key, value)?, value.clone())))
+        .collect()
+}
+
+/// The canonical key of a property that a user may set to this value.
+fn checked_property(key: &str, value: &str) -> Result<String> {
+    if let Some(name) = feature_name(key) {
+        let Some(feature) = find_feature(name) else {
+            let message = format!(
+                "{} is no table feature that is known here: check its name, or upgrade deltareplay",
+                clipped(name)
+            );
+            return Err(Error::invalid("protocol.unknown_feature", message));
+        };
+        if !value.eq_ignore_ascii_case("supported") && !value.eq_ignore_ascii_case("enabled") {
+            let message = format!(
+                "{key} is {}: a feature can only be `supported`",
+                clipped(value)
+            );
+            return Err(Error::invalid("properties.feature_status", message));
+        }
+        return Ok(format!("{FEATURE}{}", feature.name));
+    }
+    let lowered = key.to_ascii_lowercase();
+    if !lowered.starts_with("delta.") {
+        return Ok(key.to_owned());
+    }
+    if lowered.starts_with("delta.universalformat.config.") {
+        return Ok(lowered);
+    }
+    if let Some(name) = lowered.strip_prefix("delta.constraints.") {
+        return Ok(format!("delta.constraints.{name}"));
+    }
+    let found = PROPERTIES
+        .iter()
+        .find(|(name, ..)| name.eq_ignore_ascii_case(key));
+    let Some((name, takes, _)) = found else {
+        let message = format!(
+            "{} is no table property: names that begin with delta. are those of Delta Lake",
+            clipped(key)
+        );
+        return Err(Error::invalid("properties.unknown", message));
+    };
+    check_value(name, *takes, value)?;
+    Ok((*name).to_owned())
+}
+
+fn check_value(key: &str, takes: Takes, value: &str) -> Result<()> {
+    let one_of = |list: &[&str]| list.iter().any(|one| one.eq_ignore_ascii_case(value));
+    let wanted = match takes {
+        Boolean if one_of(&["true", "false"]) => return Ok(()),
+        Boolean => "true or false".to_owned(),
+        Interval => match parse_interval(value) {
+            Ok(_) => return Ok(()),
+            Err(reason) => format!("a length of time such as `interval 7 days` ({reason})"),
+        },
+        Integer(least) => match value.trim().parse::<i64>() {
+            Ok(number) if number >= least => return Ok(()),
+            _ => format!("a whole number from {least} on"),
+        },
+        OneOf(list) if one_of(list) => return Ok(()),
+        OneOf(list) => list.join(" or "),
+        Among(list) => {
+            let known = |part: &str| list.contains(&part.trim().to_ascii_lowercase().as_str());
+            if value.is_empty() || value.split(',').all(known) {
+                return Ok(());
+            }
+            format!("some of {}", list.join(", "))
+        }
+        Codec if one_of(&CODECS) => return Ok(()),
+        Codec => CODECS.join(" or "),
+        FormatVersion if is_format_version(value) => return Ok(()),
+        FormatVersion => "1.0.0, or 2 with two more numbers".to_owned(),
+        Text => return Ok(()),
+        Internal => {
+            let message = format!("{key} is kept by writers: it cannot be set by hand");
+            return Err(Error::invalid("properties.internal", message));
+        }
+    };
+    let message = format!("{key} cannot be {}: it takes {wanted}", clipped(value));
+    Err(Error::invalid("properties.value", message))
+}
+
+fn is_format_version(value: &str) -> bool {
+    let parts: Vec<_> = value.split('.').collect();
+    let numbers = |part: &&str| part.parse::<u32>().is_ok();
+    value == "1.0.0"
+        || (parts.len() == 3 && parts.first() == Some(&"2") && parts.iter().all(numbers))
+}
+
+/// What one property says of another: called for the whole configuration before it is committed.
+///
+/// # Errors
+///
+/// Invalid argument: `properties.combination`.
+pub fn check_combination(configuration: &BTreeMap<String, String>) -> Result<()> {
+    let get = |key: &str| {
+        configuration
+            .iter()
+            .find(|(found, _)| found.eq_ignore_ascii_case(key))
+            .map(|(_, value)| value.as_str())
+    };
+    let interval = |key: &str| {
+        let text = get(key).or(default_of(key)).unwrap_or_default();
+        parse_interval(text).ok()
+    };
+    let (log, files) = (
+        "delta.logRetentionDuration",
+        "delta.deletedFileRetentionDuration",
+    );
+    if (get(log).is_some() || get(files).is_some())
+        && let (Some(kept), Some(needed)) = (interval(log), interval(files))
+        && kept < needed
+    {
+        let message = format!(
+            "{log} must not be shorter than {files}: a version could not be read any more while its \
+             files are still kept"
+        );
+        return Err(Error::invalid("properties.combination", message));
+    }
+    let on = |key: &str| get(key).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    if on("delta.enableRowTracking") && on("delta.rowTrackingSuspended") {
+        let message =
+            "delta.enableRowTracking and delta.rowTrackingSuspended cannot both be true: unset one";
+        return Err(Error::invalid("properties.combination", message));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,369 @@
+//! Which protocol a table needs: for its metadata, for one more feature, for several at once, for one
+//! less.
+//!
+//! A protocol is thought of as a set of features; versions and lists follow from the set. The weakest
+//! form is taken: plain versions where they imply exactly the set, lists elsewhere.
+//!
+//! Protocol: "Protocol Evolution", "Table Features"; the rules of delta-spark's `Protocol`.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::feature_rules::any_field;
+use crate::spec::features::{TABLE_FEATURES, TableFeature, find_feature};
+use crate::spec::json::clipped;
+use crate::spec::property_rules::feature_name;
+use crate::spec::schema::StructType;
+
+/// What a new table gets that asks for nothing.
+const DEFAULT_VERSIONS: (i32, i32) = (1, 2);
+
+/// Features by canonical name, and whether readers must know them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct FeatureSet(BTreeMap<String, bool>);
+
+impl FeatureSet {
+    /// Adds a feature and all that it leans on.
+    fn add(&mut self, feature: &'static TableFeature) {
+        let mut open = vec![feature];
+        while let Some(feature) = open.pop() {
+            let new = self
+                .0
+                .insert(feature.name.to_owned(), feature.binds_readers());
+            if new.is_none() {
+                open.extend(
+                    feature
+                        .requires
+                        .iter()
+                        .filter_map(|name| find_feature(name)),
+                );
+            }
+        }
+    }
+
+    fn of(protocol: &Protocol) -> Self {
+        let mut set = Self::default();
+        for feature in TABLE_FEATURES {
+            if protocol.is_supported(feature.name) {
+                set.0
+                    .insert(feature.name.to_owned(), feature.binds_readers());
+            }
+        }
+        let unknown = |name: &&String| find_feature(name).is_none();
+        for name in protocol.writer_features.iter().flatten().filter(unknown) {
+            set.0.entry(name.clone()).or_insert(false);
+        }
+        for name in protocol.reader_features.iter().flatten().filter(unknown) {
+            set.0.insert(name.clone(), true);
+        }
+        set
+    }
+
+    fn join(&mut self, other: Self) {
+        for (name, readers) in other.0 {
+            *self.0.entry(name).or_insert(false) |= readers;
+        }
+    }
+
+    fn is_within(&self, other: &Self) -> bool {
+        self.0.keys().all(|name| other.0.contains_key(name))
+    }
+
+    /// The weakest protocol that supports exactly these features.
+    fn protocol(&self) -> Protocol {
+        let known: Vec<_> = self.0.keys().map(|name| find_feature(name)).collect();
+        let (mut reader, mut writer) = (1, 1);
+        for feature in &known {
+            reader = reader.max(feature.map_or(1, |feature| feature.min_reader_version));
+            writer = writer.max(feature.map_or(7, |feature| feature.min_writer_version));
+        }
+        let plain = Protocol {
+            min_reader_version: reader,
+            min_writer_version: writer,
+            ..Protocol::default()
+        };
+        if reader < 3 && writer < 7 && Self::of(&plain) == *self {
+            return plain;
+        }
+        let binding: Vec<_> = self.0.iter().filter(|(_, readers)| **readers).collect();
+        if binding.iter().any(|(name, _)| find_feature(name).is_none()) {
+            reader = 3;
+        }
+        Protocol {
+            min_reader_version: reader,
+            min_writer_version: 7,
+            reader_features: (reader == 3)
+                .then(|| binding.into_iter().map(|(name, _)| name.clone()).collect()),
+            writer_features: Some(self.0.keys().cloned().collect()),
+        }
+    }
+}
+
+impl Protocol {
+    /// The names of all features of such tables, implied and listed, in order.
+    pub fn features(&self) -> Vec<String> {
+        FeatureSet::of(self).0.into_keys().collect()
+    }
+
+    /// The protocol of a new table with this metadata: what its properties and its schema call for,
+    /// `delta.feature.<name>`, and what versions (1, 2) imply, or the versions that
+    /// `delta.minReaderVersion` and `delta.minWriterVersion` ask for.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `protocol.version`, `protocol.unknown_feature`. Corrupt: the schema.
+    pub fn for_new_table(metadata: &Metadata) -> Result<Self> {
+        let asked = |key: &str, most: i32| match metadata.property(key) {
+            None => Ok(None),
+            Some(text) => match text.trim().parse::<i32>() {
+                Ok(version) if (1..=most).contains(&version) => Ok(Some(version)),
+                _ => {
+                    let message = format!("{key} is {}: it goes from 1 to {most}", clipped(text));
+                    Err(Error::invalid("protocol.version", message))
+                }
+            },
+        };
+        let (reader, writer) = (
+            asked("delta.minReaderVersion", 3)?,
+            asked("delta.minWriterVersion", 7)?,
+        );
+        let plain = metadata
+            .property("delta.ignoreProtocolDefaults")
+            .is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        let defaults = if plain { (1, 1) } else { DEFAULT_VERSIONS };
+        let base = Self {
+            // version 3 alone lists nothing; version 2 is the last that implies
+            min_reader_version: reader.unwrap_or(defaults.0).min(2),
+            min_writer_version: writer.unwrap_or(defaults.1),
+            ..Self::default()
+        };
+        let mut set = FeatureSet::of(&base);
+        set.join(called_for(metadata, true)?);
+        Ok(set.protocol())
+    }
+
+    /// The ordered rules of delta-spark before table features, and the features that were met: the
+    /// least versions (from 0) that a table with this metadata needs.
+    ///
+    /// Append-only tables count with writer version 3 here, as those rules print it;
+    /// [`Protocol::for_new_table`] knows that version 2 is enough.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `protocol.version_property`. Unsupported: `protocol.identity`, since those
+    /// rules end in a refusal of identity columns.
+    pub fn required_minimum(metadata: &Metadata) -> Result<(Self, Vec<&'static str>)> {
+        refuse_version_properties(metadata)?;
+        let schema = StructType::parse(&metadata.schema_string)?;
+        let (mut versions, mut used) = ((0, 0), Vec::new());
+        for (name, reader, writer) in [
+            ("invariants", 0, 2),
+            ("appendOnly", 0, 3),
+            ("checkConstraints", 0, 3),
+            ("generatedColumns", 0, 4),
+            ("changeDataFeed", 0, 4),
+            ("identityColumns", 0, 6),
+            ("columnMapping", 2, 5),
+        ] {
+            let Some(feature) = find_feature(name) else {
+                continue;
+            };
+            if feature.is_called_for(metadata, &schema) {
+                versions = (versions.0.max(reader), versions.1.max(writer));
+                used.push(feature.name);
+            }
+        }
+        if used.contains(&"identityColumns") {
+            return Err(Error::unsupported(
+                "protocol.identity",
+                "IDENTITY column is not supported: these rules end before it; ask for_new_table",
+            ));
+        }
+        let protocol = Self {
+            min_reader_version: versions.0,
+            min_writer_version: versions.1,
+            ..Self::default()
+        };
+        Ok((protocol, used))
+    }
+
+    /// The features that metadata calls for, those that `protocol` lists for writers, and all that
+    /// they lean on.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: the schema.
+    pub fn automatically_enabled_features(
+        metadata: &Metadata,
+        protocol: Option<&Self>,
+    ) -> Result<Vec<String>> {
+        let mut set = called_for(metadata, false)?;
+        let listed = protocol.and_then(|protocol| protocol.writer_features.as_ref());
+        for name in listed.into_iter().flatten() {
+            match find_feature(name) {
+                Some(feature) => set.add(feature),
+                None => {
+                    set.0.insert(name.clone(), false);
+                }
+            }
+        }
+        Ok(set.0.into_keys().collect())
+    }
+
+    /// This protocol with one more feature, and those that it leans on.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `protocol.unknown_feature`.
+    pub fn with_feature(&self, name: &str) -> Result<Self> {
+        let mut added = FeatureSet::default();
+        added.add(known(name)?);
+        Ok(self.joined(added))
+    }
+
+    /// This protocol without a feature.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `protocol.unknown_feature`; `protocol.not_removable` where the reference
+    /// implementation cannot drop it either; `protocol.feature_absent`; `protocol.feature_required`
+    /// with the features that lean on it.
+    pub fn without_feature(&self, name: &str) -> Result<Self> {
+        let feature = known(name)?;
+        let mut set = FeatureSet::of(self);
+        if !feature.is_removable() {
+            let message = format!("{} can never be dropped from a table", feature.name);
+            return Err(Error::invalid("protocol.not_removable", message));
+        }
+        if !set.0.contains_key(feature.name) {
+            let message = format!("the table does not have {}", feature.name);
+            return Err(Error::invalid("protocol.feature_absent", message));
+        }
+        let leans = |name: &&String| {
+            find_feature(name).is_some_and(|other| other.requires.contains(&feature.name))
+        };
+        let leaning: Vec<_> = set.0.keys().filter(leans).cloned().collect();
+        if !leaning.is_empty() {
+            let message = format!(
+                "{} is needed by {}: drop that first",
+                feature.name,
+                leaning.join(", ")
+            );
+            return Err(Error::invalid("protocol.feature_required", message));
+        }
+        set.0.remove(feature.name);
+        Ok(set.protocol())
+    }
+
+    /// The weakest protocol with the features of both.
+    #[must_use]
+    pub fn merge(&self, other: &Self) -> Self {
+        let mut set = FeatureSet::of(self);
+        set.join(FeatureSet::of(other));
+        set.protocol()
+    }
+
+    /// The protocol that a table of this one needs once it has this metadata; the same protocol where
+    /// it is enough.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `protocol.version_property` where the metadata holds protocol versions;
+    /// `protocol.manual_enablement` for a feature that must be added by name first;
+    /// `protocol.unknown_feature`. Corrupt: the schema.
+    pub fn upgrade_for(&self, metadata: &Metadata) -> Result<Self> {
+        refuse_version_properties(metadata)?;
+        let (needed, asked) = (called_for(metadata, true)?, named(metadata)?);
+        let manual: Vec<_> = needed
+            .0
+            .keys()
+            .filter(|name| !self.is_supported(name) && !asked.0.contains_key(*name))
+            .filter(|name| find_feature(name).is_some_and(|one| !one.joins_existing_tables()))
+            .cloned()
+            .collect();
+        if !manual.is_empty() {
+            let message = format!(
+                "the table must get {} by name first: set delta.feature.{} to supported",
+                manual.join(", "),
+                manual.first().map_or("", String::as_str)
+            );
+            return Err(Error::invalid("protocol.manual_enablement", message));
+        }
+        Ok(self.joined(needed))
+    }
+
+    /// Whether every feature of this protocol is one of `new` too, so that nobody who reads and writes
+    /// by `new` misses anything.
+    pub fn can_upgrade_to(&self, new: &Self) -> bool {
+        FeatureSet::of(self).is_within(&FeatureSet::of(new))
+    }
+
+    fn joined(&self, added: FeatureSet) -> Self {
+        let mut set = FeatureSet::of(self);
+        if added.is_within(&set) {
+            return self.clone();
+        }
+        set.join(added);
+        set.protocol()
+    }
+}
+
+fn known(name: &str) -> Result<&'static TableFeature> {
+    find_feature(name).ok_or_else(|| {
+        let message = format!(
+            "{} is no table feature that is known here: check its name, or upgrade deltareplay",
+            clipped(name)
+        );
+        Error::invalid("protocol.unknown_feature", message)
+    })
+}
+
+/// The features of `delta.feature.<name>`, and what they lean on.
+fn named(metadata: &Metadata) -> Result<FeatureSet> {
+    let mut set = FeatureSet::default();
+    for key in metadata.configuration.keys() {
+        if let Some(name) = feature_name(key) {
+            set.add(known(name)?);
+        }
+    }
+    Ok(set)
+}
+
+/// The features that metadata calls for, and what they lean on.
+fn called_for(metadata: &Metadata, by_name: bool) -> Result<FeatureSet> {
+    let schema = StructType::parse(&metadata.schema_string)?;
+    let mut set = if by_name {
+        named(metadata)?
+    } else {
+        FeatureSet::default()
+    };
+    for feature in TABLE_FEATURES {
+        if feature.is_called_for(metadata, &schema) {
+            set.add(feature);
+        }
+    }
+    Ok(set)
+}
+
+fn refuse_version_properties(metadata: &Metadata) -> Result<()> {
+    for key in ["delta.minReaderVersion", "delta.minWriterVersion"] {
+        if metadata.property(key).is_some() {
+            let message =
+                format!("Should not have the protocol version ({key}) as part of table properties");
+            return Err(Error::invalid("protocol.version_property", message));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a schema uses `CURRENT_DEFAULT`.
+pub fn has_defaults(schema: &StructType) -> bool {
+    any_field(schema, &|field| {
+        field.metadata.contains_key("CURRENT_DEFAULT")
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

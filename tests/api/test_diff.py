@@ -1,0 +1,92 @@
+"""``Snapshot.diff``: what differs between two versions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from support import data, feed, logs
+
+import deltareplay as dr
+
+
+def test_files_and_definitions(log: logs.LogBuilder) -> None:
+    domains = ["domainMetadata", "appendOnly"]
+    features = logs.features("deletionVectors", writer_only=domains)
+    log.create(
+        logs.schema(id="long"),
+        protocol_action=logs.features(writer_only=domains),
+        configuration={"a": "1", "b": "2"},
+        name="old",
+    )
+    one = data.write(log.table, "1.parquet", {"id": [1, 2, 3]})
+    two = data.write(log.table, "2.parquet", {"id": [4, 5]})
+    log.commit(one, two, logs.domain("mine", "{}"))
+    nested = {"type": "struct", "fields": [logs.field_json("x", "integer", nullable=False)]}
+    log.commit(
+        features,
+        logs.metadata(
+            logs.schema(id="long", inner=nested), configuration={"a": "1", "b": "3", "c": "4"}
+        ),
+        feed.gone(one),
+        feed.with_vector(one, [0, 2]),
+        feed.gone(two),
+        data.write(log.table, "3.parquet", {"id": [6]}, stats=False),
+        logs.domain("mine", "{}", removed=True),
+        logs.domain("other", '{"x":1}'),
+    )
+    table = dr.Table(log.uri)
+    diff = table.snapshot(version=1).diff(table.snapshot())
+
+    assert diff.versions == (1, 2)
+    columns = ["change", "path", "rows_before", "rows_after", "deleted_before", "deleted_after"]
+    assert [tuple(row.values()) for row in diff.files.select(columns).to_pylist()] == [
+        ("vector", "1.parquet", 3, 1, 0, 2),
+        ("removed", "2.parquet", 2, None, 0, None),
+        ("added", "3.parquet", None, None, None, 0),
+    ]
+    assert [tuple(row.values()) for row in diff.definition.to_pylist()] == [
+        ("column", "inner", None, "struct"),
+        ("column", "inner.x", None, "integer not null"),
+        ("domain", "mine", "{}", None),
+        ("domain", "other", None, '{"x":1}'),
+        ("metadata", "name", "old", None),
+        ("property", "b", "2", "3"),
+        ("property", "c", None, "4"),
+        ("reader feature", "deletionVectors", None, "supported"),
+        ("writer feature", "deletionVectors", None, "supported"),
+    ]
+    assert diff.num_files == (2, 2)
+    assert diff.num_rows == (5, None)
+    sizes = {name: (log.table / f"{name}.parquet").stat().st_size for name in "123"}
+    assert diff.size_in_bytes == (sizes["1"] + sizes["2"], sizes["1"] + sizes["3"])
+    assert pa.table(diff) == diff.files
+    assert str(diff).splitlines() == [
+        f"versions 1 to 2: 2 to 2 files, {diff.size_in_bytes[0]} to {diff.size_in_bytes[1]} bytes"
+        if diff.size_in_bytes[0] != diff.size_in_bytes[1]
+        else "versions 1 to 2: 2 to 2 files",
+        "column inner added: struct",
+        "column inner.x added: integer not null",
+        "domain mine removed: {}",
+        'domain other added: {"x":1}',
+        "metadata name removed: old",
+        "property b: 2 to 3",
+        "property c added: 4",
+        "reader feature deletionVectors added: supported",
+        "writer feature deletionVectors added: supported",
+        "vector 1.parquet: 3 to 1 rows",
+        f"removed 2.parquet: 2 rows, {sizes['2']} bytes",
+        f"added 3.parquet: ? rows, {sizes['3']} bytes",
+    ]
+    back = table.snapshot().diff(table.snapshot(version=1))
+    assert back.files["change"].to_pylist() == ["vector", "added", "removed"]
+    same = table.snapshot().diff(table.snapshot())
+    assert (same.files.num_rows, same.definition.num_rows) == (0, 0)
+
+
+def test_another_table(table: dr.Table, rows: dr.Table, tmp_path: Path) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.snapshot().diff(rows.snapshot())
+    assert caught.value.code == "diff.table"
+    assert tmp_path.exists()

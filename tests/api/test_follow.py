@@ -1,0 +1,339 @@
+"""``Table.follow``: rows and changes as they come, in batches, with offsets that can be resumed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support import data, feed, logs
+
+import deltareplay as dr
+
+JACK, SARAH, JOHN = ("jack", "apple"), ("sarah", "orange"), ("john", "pineapple")
+BANANA = ("jack", "banana")
+
+
+def rows_of(batches: Any) -> list[tuple[Any, ...]]:
+    """All rows of the batches, sorted."""
+    found = [tuple(row.values()) for batch in batches for row in batch.data.to_pylist()]
+    return sorted(found)
+
+
+@pytest.fixture(params=[False, True], ids=["cow", "mor"])
+def vectors(request: pytest.FixtureRequest) -> bool:
+    """Merge-on-read rather than copy-on-write."""
+    return bool(request.param)
+
+
+@pytest.fixture
+def seed(log: logs.LogBuilder, vectors: bool) -> dr.Table:
+    """The table of the document on change queries."""
+    feed.seed(log, vectors=vectors)
+    return dr.Table(log.uri)
+
+
+@pytest.fixture
+def fed(log: logs.LogBuilder, vectors: bool) -> dr.Table:
+    """The same with its change data feed."""
+    feed.seed(log, vectors=vectors, feed=True)
+    return dr.Table(log.uri)
+
+
+def test_config_1_the_state(seed: dr.Table) -> None:
+    stream = seed.follow(ignore_changes=False, skip_change_commits=False, available_now=True)
+    assert rows_of(stream) == sorted([BANANA, SARAH])
+
+
+def test_config_2_an_update_stops_the_stream(seed: dr.Table) -> None:
+    stream = seed.follow(starting_version=0, available_now=True)
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        list(stream)
+    assert (caught.value.code, caught.value.version) == ("follow.changes", 2)
+    message = str(caught.value)
+    assert 'UPDATE (predicate -> ["(name#56 = jack)"])' in message
+    assert "skip_change_commits" in message
+
+
+def test_configs_3_and_4_rewritten_files_come_again(seed: dr.Table, vectors: bool) -> None:
+    stream = seed.follow(starting_version=0, ignore_changes=True, available_now=True)
+    first = [JACK, SARAH, JOHN]
+    cow = [BANANA, SARAH, JOHN, BANANA, SARAH]
+    mor = [SARAH, JOHN, BANANA, SARAH]
+    assert rows_of(stream) == sorted(first + (mor if vectors else cow))
+
+
+def test_config_5_changes_are_passed_over(seed: dr.Table) -> None:
+    stream = seed.follow(starting_version=0, skip_change_commits=True, available_now=True)
+    assert rows_of(stream) == sorted([JACK, SARAH, JOHN])
+
+
+def told(stream: dr.Follow) -> set[tuple[Any, ...]]:
+    """Changes without their times."""
+    found = [row for batch in stream for row in batch.data.to_pylist()]
+    return {tuple(value for key, value in row.items() if "timestamp" not in key) for row in found}
+
+
+FULL = {
+    (*JACK, "insert", 1),
+    (*SARAH, "insert", 1),
+    (*JOHN, "insert", 1),
+    (*JACK, "update_preimage", 2),
+    (*BANANA, "update_postimage", 2),
+    (*JOHN, "delete", 3),
+}
+
+
+def test_feed_config_1_every_change(fed: dr.Table) -> None:
+    stream = fed.follow(starting_version=0, read_change_feed=True, available_now=True)
+    assert told(stream) == FULL
+
+
+def test_feed_config_2_the_state_as_inserts(fed: dr.Table) -> None:
+    stream = fed.follow(read_change_feed=True, available_now=True)
+    assert told(stream) == {(*BANANA, "insert", 3), (*SARAH, "insert", 3)}
+
+
+def test_changes_without_a_feed(seed: dr.Table) -> None:
+    stream = seed.follow(starting_version=0, kind="full-delta", key=["name"], available_now=True)
+    assert told(stream) == FULL
+    refused = seed.follow(starting_version=0, read_change_feed=True, require_feed=True)
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        next(refused)
+    assert caught.value.code == "changes.feed_disabled"
+
+
+def test_net_changes_of_each_batch(fed: dr.Table) -> None:
+    stream = fed.follow(starting_version=0, kind="min-delta", key=["name"], available_now=True)
+    [batch] = stream
+    assert sorted(batch.data["fruit"].to_pylist()) == ["banana", "orange"]
+    small = fed.follow(
+        starting_version=0,
+        kind="upsert",
+        deleted="include",
+        key=["name"],
+        max_files_per_batch=1,
+        available_now=True,
+    )
+    types = [sorted(batch.data["_change_type"].to_pylist()) for batch in small]
+    assert types == [["insert"] * 3, ["update_postimage"], ["delete"]]
+
+
+def appends(log: logs.LogBuilder, versions: int = 3) -> dr.Table:
+    """Versions of two files each."""
+    log.create(logs.schema(id="long"))
+    for version in range(1, versions + 1):
+        log.commit(
+            logs.commit_info(),
+            *(
+                data.write(log.table, f"{version}-{n}.parquet", {"id": [version * 10 + n]})
+                for n in range(2)
+            ),
+        )
+    return dr.Table(log.uri)
+
+
+ALL = [(10,), (11,), (20,), (21,), (30,), (31,)]
+
+
+@pytest.mark.parametrize("start", [{}, {"starting_version": 0}], ids=["state", "commits"])
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 100])
+def test_batches_resume_where_they_end(
+    log: logs.LogBuilder, start: dict[str, Any], limit: int
+) -> None:
+    table = appends(log)
+    options: dict[str, Any] = {"max_files_per_batch": limit, "available_now": True}
+    batches = list(table.follow(**start, **options))
+    assert rows_of(batches) == ALL
+    assert len(batches) == -(-6 // limit)
+    for batch in batches:
+        assert batch.data.num_rows <= limit
+    # after any batch, a stream that is begun with its offset gives the rest
+    for done in range(1, len(batches) + 1):
+        rest = table.follow(offset=batches[done - 1].offset, **options)
+        assert rows_of([*batches[:done], *rest]) == ALL
+    changes = table.follow(starting_version=0, read_change_feed=True, **options)
+    assert [batch.data.num_rows for batch in changes] == [
+        min(limit, 6 - at) for at in range(0, 6, limit)
+    ]
+
+
+def test_offsets_are_those_of_delta(log: logs.LogBuilder) -> None:
+    table = appends(log)
+    batches = list(table.follow(max_files_per_batch=4, available_now=True))
+    head = f'{{"sourceVersion":1,"reservoirId":"{logs.TABLE_ID}",'
+    assert [batch.offset for batch in batches] == [
+        head + '"reservoirVersion":3,"index":3,"isStartingVersion":true}',
+        head + '"reservoirVersion":4,"index":-1,"isStartingVersion":false}',
+    ]
+    batches = list(table.follow(starting_version=0, max_files_per_batch=3, available_now=True))
+    assert [batch.offset for batch in batches] == [
+        head + '"reservoirVersion":2,"index":0,"isStartingVersion":false}',
+        head + '"reservoirVersion":4,"index":-1,"isStartingVersion":false}',
+    ]
+
+
+def test_bytes_limit_batches_too(log: logs.LogBuilder) -> None:
+    table = appends(log)
+    size = (log.table / "1-0.parquet").stat().st_size
+    batches = list(table.follow(max_bytes_per_batch=size + 1, available_now=True))
+    assert [batch.data.num_rows for batch in batches] == [2, 2, 2]
+    assert len(list(table.follow(max_bytes_per_batch=1, available_now=True))) == 6
+    for limit in ("max_files_per_batch", "max_bytes_per_batch"):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            table.follow(**{limit: 0})
+        assert caught.value.code == "follow.limit"
+
+
+def test_changes_of_one_commit_stay_together(fed: dr.Table) -> None:
+    stream = fed.follow(
+        starting_version=0, read_change_feed=True, max_files_per_batch=1, available_now=True
+    )
+    versions = [set(batch.data["_commit_version"].to_pylist()) for batch in stream]
+    assert versions == [{1}, {2}, {3}]
+
+
+def test_commits_that_come_later(log: logs.LogBuilder) -> None:
+    table = appends(log, versions=1)
+    stream = table.follow(poll_interval=0.01)
+    assert rows_of([next(stream)]) == [(10,), (11,)]
+    log.commit(logs.commit_info("SET TBLPROPERTIES"))
+    log.commit(data.write(log.table, "later.parquet", {"id": [7]}))
+    batch = next(stream)
+    assert rows_of([batch]) == [(7,)]
+    assert json.loads(batch.offset)["reservoirVersion"] == 4
+    assert stream.offset == batch.offset
+    latest = table.follow(starting_version="latest", poll_interval=0.01)
+    log.commit(data.write(log.table, "last.parquet", {"id": [8]}))
+    assert rows_of([next(latest)]) == [(8,)]
+    assert rows_of([next(stream)]) == [(8,)]
+    # what comes after the beginning is not part of what is available
+    now = table.follow(available_now=True)
+    log.commit(data.write(log.table, "more.parquet", {"id": [9]}))
+    assert (9,) not in rows_of(now)
+
+
+def test_deletes_may_be_tolerated(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"))
+    one = data.write(log.table, "1.parquet", {"id": [1]})
+    log.commit(one)
+    log.commit(logs.commit_info("DELETE"), feed.gone(one))
+    log.commit(data.write(log.table, "2.parquet", {"id": [2]}))
+    table = dr.Table(log.uri)
+    stream = table.follow(starting_version=0, available_now=True, max_files_per_batch=1)
+    assert rows_of([next(stream)]) == [(1,)]
+    for _ in range(2):  # and it stays there
+        with pytest.raises(dr.UnsupportedFeatureError) as caught:
+            next(stream)
+        assert (caught.value.code, caught.value.version) == ("follow.deletes", 2)
+        assert json.loads(stream.offset)["reservoirVersion"] == 2
+    for tolerant in ("ignore_deletes", "ignore_changes", "skip_change_commits"):
+        found = table.follow(starting_version=0, available_now=True, **{tolerant: True})  # type: ignore[arg-type]
+        assert rows_of(found) == [(1,), (2,)]
+
+
+def test_columns_that_change_stop_the_stream(log: logs.LogBuilder) -> None:
+    table = appends(log, versions=1)
+    stream = table.follow(poll_interval=0.01)
+    next(stream)
+    log.commit(logs.metadata(logs.schema(id="long", more="string")))
+    log.commit(data.write(log.table, "more.parquet", {"id": [5], "more": ["x"]}))
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        next(stream)
+    assert (caught.value.code, caught.value.version) == ("follow.schema", 2)
+    again = table.follow(offset=stream.offset, available_now=True)
+    assert rows_of(again) == [(5, "x")]
+    assert rows_of(table.follow(starting_version=0, columns=["id"], available_now=True)) == [
+        (5,),
+        (10,),
+        (11,),
+    ]
+    other = {**logs.metadata(logs.schema(id="long"))["metaData"], "id": "another"}
+    stream = table.follow(poll_interval=0.01)
+    next(stream)
+    log.commit({"metaData": other})
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        next(stream)
+    assert (caught.value.code, caught.value.version) == ("follow.offset", 4)
+
+
+def test_streams_that_cannot_begin(log: logs.LogBuilder) -> None:
+    table = appends(log)
+    offset = table.follow().offset
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"starting_version": 0, "starting_timestamp": "2026-01-01"}, "follow.start"),
+        ({"starting_version": 0, "offset": offset}, "follow.start"),
+        ({"starting_version": 9}, "changes.start"),
+        ({"starting_version": -1}, "argument.range"),
+        ({"starting_timestamp": "2999-01-01"}, "version.timestamp"),
+        ({"offset": "{}"}, "follow.offset"),
+        ({"offset": offset.replace(logs.TABLE_ID, "another")}, "follow.offset"),
+        ({"offset": offset.replace('reservoirVersion":3', 'reservoirVersion":9')}, "follow.offset"),
+        ({"kind": "half-delta"}, "changes.kind"),
+        ({"read_change_feed": True, "deleted": "include"}, "changes.deleted"),
+        ({"columns": ["nothing"]}, "columns.unknown"),
+        ({"filter": "_change_type = 'insert'"}, "filter.column"),
+    ]
+    for arguments, code in cases:
+        with pytest.raises(dr.DeltaReplayError) as caught:
+            table.follow(**arguments)
+        assert caught.value.code == code, arguments
+    log.checkpoint(version=2)
+    log.delete_commits(below=2)
+    with pytest.raises(dr.VersionNotFoundError) as caught:
+        next(table.follow(starting_version=0))
+    assert caught.value.code == "version.range"
+
+
+def test_streams_begin_at_a_moment(log: logs.LogBuilder) -> None:
+    hour = 3_600_000
+    log.create(logs.schema(id="long"), modified=logs.T0)
+    for version in range(1, 4):
+        add = data.write(log.table, f"{version}.parquet", {"id": [version]})
+        log.commit(add, modified=logs.T0 + version * hour)
+    stream = dr.Table(log.uri).follow(starting_timestamp="2025-10-09T10:30:00Z", available_now=True)
+    assert rows_of(stream) == [(2,), (3,)]  # version 1 was committed at 09:53:20
+
+
+def test_a_column_of_the_feed_may_be_a_table_s_own(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(_change_type="string"))
+    log.commit(data.write(log.table, "1.parquet", {"_change_type": ["mine"]}))
+    assert rows_of(dr.Table(log.uri).follow(available_now=True)) == [("mine",)]
+
+
+def test_batches_go_to_other_processes(fed: dr.Table) -> None:
+    import pickle
+
+    [batch] = fed.follow(columns=["name"], filter="name <> 'sarah'", available_now=True)
+    split = pickle.loads(pickle.dumps(batch.split))
+    assert split.to_arrow().to_pylist() == [{"name": "jack"}]
+    assert pa.table(batch) == batch.to_batches().read_all()
+    assert pa.schema(batch) == batch.split.schema
+    for made in (dr.Follow, dr.MicroBatch, dr.ChangeSplit, dr.SnapshotDiff):
+        with pytest.raises(TypeError):
+            made()
+
+
+def test_files_are_read_by_their_age(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"))
+    ages = {"b": 3, "c": 1, "a": 1}
+    log.commit(
+        *(
+            data.write(log.table, f"{name}.parquet", {"id": [at]}, modification_time=age)
+            for at, (name, age) in enumerate(ages.items())
+        )
+    )
+    stream = dr.Table(log.uri).follow(max_files_per_batch=1, available_now=True)
+    assert [batch.data["id"].to_pylist() for batch in stream] == [[2], [1], [0]]
+
+
+def test_missing_files_are_named(log: logs.LogBuilder, tmp_path: Path) -> None:
+    table = appends(log)
+    (log.table / "2-0.parquet").unlink()
+    [batch] = table.follow(starting_version=0, available_now=True)
+    with pytest.raises(dr.CorruptTableError) as caught:
+        _ = batch.data
+    assert (caught.value.code, caught.value.version) == ("data.missing", 2)
+    assert tmp_path in Path(table.uri.removeprefix("file://")).parents

@@ -1,0 +1,90 @@
+"""Which protocol a table needs: what delta-spark 4.3 gave tables of the same properties."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltareplay as dr
+
+RECORDED = json.loads((Path(__file__).parent / "protocols_of_delta_spark.json").read_text())
+LISTS = ("readerFeatures", "writerFeatures")
+
+#: Where the protocol's text asks for more than delta-spark 4.3 writes: shredded variants are variants.
+MORE = {"delta.enableVariantShredding=true": "variantType"}
+
+
+def protocol(body: dict[str, Any]) -> dr.Protocol:
+    """A protocol action as a value; lists are sets, so they are sorted."""
+    lists = [sorted(body[name]) if name in body else None for name in LISTS]
+    return dr.Protocol(body["minReaderVersion"], body["minWriterVersion"], *lists)
+
+
+def named(case: dict[str, Any]) -> str:
+    return ",".join(f"{key}={value}" for key, value in case["properties"].items()) or "nothing"
+
+
+@pytest.mark.parametrize("case", RECORDED["new_tables"], ids=named)
+def test_a_new_table_gets_what_the_reference_gives(case: dict[str, Any]) -> None:
+    metadata = dr.Metadata(schema_string=case.get("schema", ""), configuration=case["properties"])
+    expected = protocol(case["protocol"])
+    if named(case) in MORE:
+        expected = expected.with_feature(MORE[named(case)])
+    assert dr.Protocol.for_new_table(metadata) == expected
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in RECORDED["upgrades"] if "delta.minWriterVersion" not in case["properties"]],
+    ids=named,
+)
+def test_a_table_is_upgraded_as_the_reference_does_it(case: dict[str, Any]) -> None:
+    old = protocol(case["from"])
+    new = old.upgrade_for(dr.Metadata(configuration=case["properties"]))
+
+    assert new == protocol(case["to"])
+    assert old.can_upgrade_to(new)
+    assert new == old or not new.can_upgrade_to(old)
+
+
+@pytest.mark.parametrize("case", RECORDED["drops"], ids=lambda case: case["feature"])
+def test_a_feature_is_dropped_as_the_reference_does_it(case: dict[str, Any]) -> None:
+    codes = {
+        "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE": "protocol.not_removable",
+        "DELTA_FEATURE_DROP_DEPENDENT_FEATURE": "protocol.feature_required",
+        "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT": "protocol.feature_absent",
+    }
+    if "to" in case and "checkpointProtection" not in case["to"].get("writerFeatures", ()):
+        assert protocol(case["from"]).without_feature(case["feature"]) == protocol(case["to"])
+    elif "error" in case:
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            protocol(case["from"]).without_feature(case["feature"])
+        assert caught.value.code == codes[case["error"]]
+
+
+def test_the_record_is_complete() -> None:
+    assert len(RECORDED["new_tables"]) > 30
+    assert len(RECORDED["upgrades"]) > 10
+    assert len(RECORDED["drops"]) > 5
+
+
+def test_the_demo_of_the_protocol_document() -> None:
+    configuration = {"delta.appendOnly": "true"}
+    metadata = dr.Metadata(configuration=configuration)
+    found = dr.Protocol.for_new_table(metadata)
+
+    assert found.min_reader_version == 1
+    assert found.min_writer_version == 2
+
+
+@pytest.mark.parametrize("key", ["delta.minReaderVersion", "delta.minWriterVersion"])
+def test_versions_are_no_table_properties(key: str) -> None:
+    metadata = dr.Metadata(configuration={key: "2"})
+    message = rf"Should not have the protocol version \({key}\) as part of table properties"
+
+    for ask in (dr.Protocol(1, 2).upgrade_for, dr.Protocol.required_minimum):
+        with pytest.raises(dr.InvalidArgumentError, match=message):
+            ask(metadata)

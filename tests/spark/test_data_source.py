@@ -1,0 +1,175 @@
+"""``spark.read.format("deltareplay")``: the rows that delta-spark reads, through Python workers."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from spark import rows_cases
+from spark.test_read import arrow
+from spark.test_rows import lines
+from spark.written import conf
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+from deltareplay.spark import options, pushed
+
+pytestmark = pytest.mark.spark
+CASES = rows_cases.cases()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered(spark: Any) -> None:
+    dr_spark.register(spark)
+
+
+def load(spark: Any, path: object, **given: Any) -> Any:
+    reader = spark.read.format("deltareplay")
+    for name, value in given.items():
+        reader = reader.option(name, value)
+    return reader.load(str(path))
+
+
+@pytest.mark.parametrize("rows", CASES, ids=str)
+def test_conformance(spark: Any, rows: rows_cases.Rows) -> None:
+    def read(table: dr.Table, version: int) -> pa.Table:
+        place = table.uri.removeprefix("file://")
+        return arrow(load(spark, place, versionAsOf=version, allowedRoots="/"))
+
+    few = rows if os.environ.get("DELTAREPLAY_SLOW") else rows.last()
+    assert rows_cases.check(few, read)
+
+
+def test_time_travel(spark: Any, tables: Any) -> None:
+    path = tables("changed_with_vectors")
+    table = dr.Table(path)
+    expected = lines(table.snapshot(version=2).scan().to_arrow())
+    assert lines(load(spark, path, versionAsOf=2).toArrow()) == expected
+    moment = table.snapshot(version=2).timestamp + dt.timedelta(milliseconds=1)
+    by_time = load(spark, path, timestampAsOf=moment.isoformat())
+    assert lines(by_time.toArrow()) == expected
+
+
+def test_sql_and_a_narrow_schema(spark: Any, tables: Any) -> None:
+    path = tables("changed_with_vectors")
+    scan = dr.Table(path).snapshot().scan(["s", "id"])
+    narrow = spark.read.format("deltareplay").schema("S string, id bigint").load(str(path))
+    assert narrow.columns == ["S", "id"]
+    found = narrow.toArrow().rename_columns(["s", "id"])
+    assert lines(found) == lines(scan.to_arrow())
+    load(spark, path).createOrReplaceTempView("by_format")
+    found = spark.sql("SELECT count(*) AS n FROM by_format WHERE id > 100").first().n
+    assert found == dr.Table(path).snapshot().scan(filter="id > 100").count()
+    spark.catalog.dropTempView("by_format")
+
+
+def test_filters_are_pushed(spark: Any, tables: Any) -> None:
+    path = tables("changed_with_vectors")
+    with conf(spark, spark__sql__python__filterPushdown__enabled="true"):
+        dr_spark.register(spark)
+        frame = load(spark, path).where("p = 1 AND id > 3000 AND s IN ('m', 'x')")
+        found = lines(frame.toArrow())
+        text = frame._jdf.queryExecution().toString()
+    dr_spark.register(spark)
+    assert found == lines(
+        dr.Table(path).snapshot().scan(filter="p = 1 AND id > 3000 AND s IN ('m', 'x')").to_arrow()
+    )
+    assert "PushedFilters" in text
+
+
+def test_what_is_pushed() -> None:
+    from pyspark.sql import datasource as of
+
+    for filter, expected in [
+        (of.EqualTo(("p",), 1), ("`p`", "=", 1)),
+        (of.GreaterThanOrEqual(("a", "b.c"), "x"), ("`a`.`b.c`", ">=", "x")),
+        (of.In(("p",), (1, 2)), ("`p`", "in", [1, 2])),
+        (of.In(("p",), (1, None)), None),
+        (of.IsNull(("p",)), ("`p`", "=", None)),
+        (of.IsNotNull(("p",)), ("`p`", "!=", None)),
+        (of.LessThan(("t",), dt.datetime(2024, 1, 1)), None),
+        (of.Not(of.EqualTo(("p",), 1)), None),
+        (of.StringStartsWith(("p",), "x"), None),
+    ]:
+        assert pushed.comparison(filter) == expected
+
+
+def test_pushed_filters_skip_files(tables: Any) -> None:
+    from pyspark.sql.types import StructType
+
+    path = str(tables("changed_with_vectors"))
+    given = {"path": path}
+    schema: StructType = options.schema(given, 3)
+    few = options.scan(given, 3, schema, [("`p`", "=", 1), ("`id`", ">", 3000)]).files(["path"])
+    assert 0 < few.num_rows < options.scan(given, 3, schema, []).files(["path"]).num_rows
+
+
+def test_more_columns(spark: Any, tables: Any) -> None:
+    path = tables("tracked")
+    frame = load(spark, path, withRowId=True, withFilePath=True, withRowIndex=True)
+    scan = (
+        dr.Table(path).snapshot().scan(with_row_id=True, with_file_path=True, with_row_index=True)
+    )
+    assert frame.columns == scan.schema.names
+    assert lines(frame.toArrow()) == lines(scan.to_arrow())
+
+
+def test_bad_options(spark: Any, tables: Any) -> None:
+    path = str(tables("plain"))
+    for given, code in [
+        ({"path": path, "versionOf": "1"}, "option.unknown"),
+        ({}, "option.path"),
+        ({"path": path, "versionAsOf": "one"}, "option.number"),
+    ]:
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            options.snapshot(given, None)
+        assert caught.value.code == code
+    with pytest.raises(Exception, match="has no option versionof"):
+        load(spark, path, versionOf="1").collect()
+    with pytest.raises(Exception, match="VersionNotFoundError"):
+        load(spark, path, versionAsOf="99").collect()
+
+
+def test_options_of_the_storage_stay_hidden(spark: Any, tables: Any) -> None:
+    frame = load(spark, tables("plain"), **{"storage.aws_secret_access_key": "hush-hush"})
+    text = frame._jdf.queryExecution().toString() + repr(frame) + frame.schema.json()
+    assert "hush-hush" not in text
+    assert frame.count()
+
+
+def test_an_old_spark_is_told() -> None:
+    class Session:
+        version = "3.5.4"
+
+        def createDataFrame(self) -> None: ...
+
+    with pytest.raises(dr.UnsupportedFeatureError, match=r"deltareplay\.spark\.read") as caught:
+        dr_spark.register(Session())  # type: ignore[arg-type]
+    assert caught.value.code == "spark.data_source"
+
+
+def test_an_executor_without_the_wheel_says_so(spark: Any, tmp_path: Path) -> None:
+    import subprocess
+
+    from pyspark import cloudpickle
+    from pyspark.sql.types import StructType
+
+    from deltareplay.spark.data_source import _made
+
+    source = _made("1.2.3", True)
+    spark.range(3).write.format("delta").save(str(tmp_path / "t"))
+    reader = source({"path": str(tmp_path / "t")}).reader(StructType().add("id", "long"))
+    (tmp_path / "sent").write_bytes(cloudpickle.dumps((reader, reader.partitions()[0])))
+    code = (
+        "import pickle, sys; sys.modules['deltareplay'] = None; "
+        f"reader, part = pickle.loads(open({str(tmp_path / 'sent')!r}, 'rb').read()); "
+        "next(reader.read(part))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "has no deltareplay in" in done.stderr
+    assert "install deltareplay==1.2.3 there" in done.stderr

@@ -1,0 +1,110 @@
+"""Counting, history, details, files and views, beside what delta-spark says in the same session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark import written
+from spark.test_cross_check import present
+from spark.test_read import without_nullability
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = pytest.mark.spark
+NAMES = ["plain", "partitioned", "vectors", "clustered", "mapped_by_name", "types", "v2_json"]
+
+
+def test_names() -> None:
+    assert set(NAMES) <= set(written.TABLES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_history_is_that_of_describe_history(spark: Any, tables: Any, name: str) -> None:
+    path = tables(name)
+    theirs = spark.sql(f"DESCRIBE HISTORY delta.`{path}`")
+    ours = dr_spark.history(spark, path)
+    assert without_nullability(ours.schema) == without_nullability(theirs.schema)
+    rows = list(zip(ours.collect(), theirs.collect(), strict=True))
+    assert rows
+    for found, expected in rows:
+        assert same(found) == same(expected)
+    assert dr_spark.history(spark, path, limit=1).count() == 1
+
+
+def same(row: Any) -> dict[str, Any]:
+    """A row of the history; absent metrics and none are the same."""
+    told = row.asDict(recursive=True)
+    told["operationParameters"] = present(told["operationParameters"])
+    told["operationMetrics"] = told["operationMetrics"] or {}
+    return told
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_detail_is_that_of_describe_detail(spark: Any, tables: Any, name: str) -> None:
+    path = tables(name)
+    theirs = spark.sql(f"DESCRIBE DETAIL delta.`{path}`")
+    ours = dr_spark.detail(spark, path)
+    assert without_nullability(ours.schema) == without_nullability(theirs.schema)
+    assert ours.first().asDict() == theirs.first().asDict()
+
+
+def test_detail_of_an_older_version(spark: Any, tables: Any) -> None:
+    snapshot = dr.Table(tables("plain")).snapshot(version=0)
+    assert dr_spark.detail(spark, snapshot).first().numFiles == snapshot.num_files
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_counts(spark: Any, tables: Any, name: str) -> None:
+    path = tables(name)
+    expected = spark.read.format("delta").load(str(path)).count()
+    assert dr_spark.count(spark, path) == expected
+    assert dr_spark.read(spark, path).count() == expected
+
+
+def test_a_count_by_the_log_starts_no_job(spark: Any, tables: Any) -> None:
+    path = tables("changed_with_vectors")
+    spark.sparkContext.setJobGroup("counting", "by the log")
+    try:
+        found = dr_spark.count(spark, path, version=2)
+        tracker = spark.sparkContext.statusTracker()
+        assert list(tracker.getJobIdsForGroup("counting")) == []
+        kept = dr_spark.count(spark, path, version=2, filter="p = 1 and id < 50")
+        assert list(tracker.getJobIdsForGroup("counting")) != []
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    snapshot = dr.Table(path).snapshot(version=2)
+    assert found == snapshot.scan().count()
+    assert kept == snapshot.scan(filter="p = 1 and id < 50").count()
+
+
+def test_a_count_without_statistics_is_exact(spark: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    spark.conf.set("spark.databricks.delta.stats.collect", "false")
+    try:
+        spark.range(1000).write.format("delta").save(path)
+    finally:
+        spark.conf.unset("spark.databricks.delta.stats.collect")
+    assert dr.Table(path).snapshot().scan().count() == 1000
+    assert dr_spark.count(spark, path) == 1000
+
+
+def test_files(spark: Any, tables: Any) -> None:
+    snapshot = dr.Table(tables("vectors")).snapshot()
+    frame = dr_spark.snapshot_files(spark, snapshot)
+    assert frame.columns == snapshot.files().column_names
+    assert frame.selectExpr("sum(size)").first()[0] == snapshot.size_in_bytes
+    lean = dr_spark.snapshot_files(spark, snapshot, columns=["path", "numRecords"])
+    found = sorted(tuple(row) for row in lean.collect())
+    listed = snapshot.files(columns=["path", "numRecords"]).to_pylist()
+    assert found == sorted((row["path"], row["numRecords"]) for row in listed)
+
+
+def test_views(spark: Any, tables: Any) -> None:
+    path = tables("changed_with_vectors")
+    dr_spark.create_view(spark, "some rows".replace(" ", "_"), path, version=3, filter="p = 1")
+    found = spark.sql("SELECT count(*) AS n FROM some_rows WHERE id > 3000").first().n
+    assert found == dr.Table(path).snapshot(version=3).scan(filter="p = 1 and id > 3000").count()
+    spark.catalog.dropTempView("some_rows")
