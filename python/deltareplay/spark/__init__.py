@@ -16,6 +16,16 @@ from deltareplay.spark.data_source import register
 from deltareplay.spark.detail import detail
 from deltareplay.spark.history import history
 from deltareplay.spark.read import read
+from deltareplay.spark.replayed_files import files
 from deltareplay.spark.snapshot_files import snapshot_files
 
-__all__ = ["count", "create_view", "detail", "history", "read", "register", "snapshot_files"]
+__all__ = [
+    "count",
+    "create_view",
+    "detail",
+    "files",
+    "history",
+    "read",
+    "register",
+    "snapshot_files",
+]

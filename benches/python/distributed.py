@@ -1,0 +1,197 @@
+"""Replays a log of many files on Spark's executors and prints what it takes.
+
+``python benches/python/distributed.py [--log TABLE | --files 1000000] [--cores 1,2] [--memory 2g]``
+
+Every figure comes from a session in a fresh process: seconds from the call of
+``deltareplay.spark.files`` until all of its rows, with the columns named, have reached the JVM; CPU
+seconds of the JVM and of all Python workers in that time; the peak memory of the driver's Python
+beyond what the libraries take. In local mode executor and driver share one JVM of ``--memory``.
+
+With ``--equal`` the rows are compared with those of ``Snapshot.file_batches`` by their number and
+by sums over sizes and over checksums of paths and statistics. ``--reconcile executors`` times the
+shuffle by key that a log without a checkpoint takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import generate
+
+SETS = {
+    "paths": ["path"],
+    "lean": ["path", "size", "partitionValues", "deletionVector"],
+    "all": None,
+}
+Json = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--log", type=Path, help="a table; one is generated where none is given")
+    parser.add_argument("--files", type=int, default=1_000_000, help="of the generated table")
+    parser.add_argument("--cores", default="1,2", help="a session for each")
+    parser.add_argument("--memory", default="2g")
+    parser.add_argument("--columns", default="paths,lean,all", help=", ".join(SETS))
+    parser.add_argument("--filter", help="which files")
+    parser.add_argument("--piece-size", type=int, default=32 << 20)
+    parser.add_argument("--reconcile", default="auto")
+    parser.add_argument("--equal", action="store_true")
+    parser.add_argument("--task", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.task:
+        print(json.dumps(task(json.loads(args.task))))
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        log = args.log or Path(directory) / "log"
+        if args.log is None:
+            shape = generate.Shape(files=args.files, commits=100, adds=60, removes=40)
+            generate.generate(log, shape)
+        for columns in args.columns.split(","):
+            for cores in args.cores.split(","):
+                show(columns, cores, vars(args) | {"log": str(log), "columns": SETS[columns]})
+
+
+def show(columns: str, cores: str, given: Json) -> None:
+    """Runs one session and prints its figures."""
+    given = given | {"cores": cores}
+    command = [sys.executable, __file__, "--task", json.dumps(given)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(done.stderr[-4000:])
+    found = json.loads(done.stdout.splitlines()[-1])
+    print(
+        f"{columns:5} local[{cores}] {found['pieces']:5} pieces {found['files']:>11,} files "
+        f"{found['seconds']:7.1f} s {found['cpu']:7.1f} CPU s "
+        f"{found['cpu'] / found['files'] * 1e6:6.2f} CPU us a file "
+        f"{found['driver']:5.0f} MB on the driver {found['equal']}",
+        flush=True,
+    )
+
+
+def task(given: Json) -> Json:
+    """One session's figures."""
+    from pyspark.sql import Observation
+    from pyspark.sql.functions import count, lit
+
+    import deltareplay as dr
+    from deltareplay import spark as dr_spark
+
+    spark = session(given["cores"], given["memory"])
+    warm = spark.range(0, 8, 1, 8).mapInArrow(lambda batches: batches, "id long")
+    warm.write.format("noop").mode("overwrite").save()
+    memory, used, begun = peak(), cpu(), time.monotonic()
+    frame = dr_spark.files(
+        spark,
+        given["log"],
+        columns=given["columns"],
+        filter=given["filter"],
+        piece_size=given["piece_size"],
+        reconcile=given["reconcile"],
+    )
+    planned = peak() - memory
+    rows = Observation()
+    frame.observe(rows, count(lit(1)).alias("rows")).write.format("noop").mode("overwrite").save()
+    seconds, used = time.monotonic() - begun, cpu() - used
+    snapshot = dr.Table(given["log"]).snapshot()
+    keyed = given["reconcile"] == "executors"
+    plan = snapshot.replay_plan(piece_size=given["piece_size"], keyed=keyed)
+    found = rows.get["rows"]
+    if given["filter"] is None:
+        assert found == snapshot.num_files, found
+    equal = ""
+    if given["equal"]:
+        ours, theirs = sums(frame), local_sums(snapshot, given)
+        equal = "equal" if ours == theirs else f"DIFFERENT: {ours} and {theirs}"
+    spark.stop()
+    return {
+        "pieces": len(plan.pieces),
+        "files": found,
+        "seconds": seconds,
+        "cpu": used,
+        "driver": planned / (1 << 20),
+        "equal": equal,
+    }
+
+
+def session(cores: str, memory: str) -> Any:
+    """Spark without its user interface, and with nothing but what ``files`` needs."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("distributed replay")
+    builder = builder.config("spark.driver.memory", memory).config("spark.ui.enabled", "false")
+    builder = builder.config("spark.sql.shuffle.partitions", "8")
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def peak() -> int:
+    """The most memory that this process ever had, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
+
+
+def cpu() -> float:
+    """CPU seconds of this process and all below it, those that have ended included."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    return sum(sum(map(int, fields[11:15])) for fields in tree(os.getpid())) / ticks
+
+
+def tree(process: int) -> Iterator[list[str]]:
+    """The fields of ``/proc/PID/stat`` behind the name, of a process and all below it."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text()
+        below = [
+            child
+            for each in Path(f"/proc/{process}/task").iterdir()
+            for child in (each / "children").read_text().split()
+        ]
+    except FileNotFoundError:
+        return
+    yield text.rpartition(")")[2].split()
+    for child in below:
+        yield from tree(int(child))
+
+
+def sums(frame: Any) -> list[int]:
+    """Number, sizes and checksums of the rows, by Spark."""
+    names = frame.columns
+    wanted = ["count(*)"]
+    if "size" in names:
+        wanted.append("sum(size)")
+    wanted += [f"sum(crc32({name}))" for name in ("path", "stats") if name in names]
+    return [value or 0 for value in frame.selectExpr(*wanted).first()]
+
+
+def local_sums(snapshot: Any, given: Json) -> list[int]:
+    """The same by this process."""
+    import pyarrow.compute as pc
+
+    totals: list[int] = []
+    for batch in snapshot.file_batches(given["columns"], given["filter"]):
+        names = batch.schema.names
+        found = [batch.num_rows]
+        if "size" in names:
+            found.append(pc.sum(batch.column("size")).as_py() or 0)
+        for name in ("path", "stats"):
+            if name in names:
+                texts = batch.column(name).to_pylist()
+                found.append(sum(zlib.crc32(text.encode()) for text in texts if text is not None))
+        totals = [sum(pair) for pair in zip(totals or [0] * len(found), found, strict=True)]
+    return totals
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""``files``: the live files of a snapshot, replayed by the executors."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark import session
+from deltareplay.spark.frames import from_arrow
+from deltareplay.spark.source import TableLike, snapshot_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._filters import Filter
+    from deltareplay.replay_plan import ReplayPlan
+
+#: A longer tail of commits is no longer the driver's work.
+DRIVER_BYTES = 256 << 20
+
+_Batches = Iterable["pa.RecordBatch"]
+
+
+def files(
+    spark: SparkSession,
+    table: TableLike,
+    *,
+    version: int | None = None,
+    timestamp: datetime.datetime | str | None = None,
+    columns: Sequence[str] | None = None,
+    filter: Filter | None = None,
+    piece_size: int = 32 << 20,
+    reconcile: Literal["auto", "driver", "executors"] = "auto",
+) -> DataFrame:
+    """List the live files of a table that has too many for one machine.
+
+    The driver replays the commits behind the checkpoint. The executors, one task for each piece of
+    the checkpoint, decode it, leave out what those commits speak of and what the filter rules out,
+    and give the rows that are left. Nothing is shuffled, for a checkpoint is reconciled already,
+    and the driver holds no row of it. Below some million files ``snapshot_files`` is faster.
+
+    Args:
+        spark: As in ``read``.
+        table: As in ``read``.
+        version: As in ``read``.
+        timestamp: As in ``read``.
+        columns: As in ``Snapshot.files``. Name those that you need: others are not decoded.
+        filter: As in ``Snapshot.files``: files in which no row can match are left out.
+        piece_size: About how many bytes of the log make a task.
+        reconcile: Where the commits behind the checkpoint are replayed: on the driver; or on the
+            executors, which costs a shuffle of all live files by their key. By itself the driver
+            does it up to 256 MiB of commits.
+
+    Returns:
+        One row a file, in no order; columns as ``Snapshot.files`` has them. The version is decided
+        when this is called, and stays so for the life of the DataFrame.
+
+    Raises:
+        InvalidArgumentError: As in ``Snapshot.files``.
+        CorruptTableError: The log is damaged where the driver reads it. Where a task does, the job
+            fails with a ``PythonException`` that names the file and says what to do.
+
+    >>> files(spark, table, columns=["size"]).agg({"size": "sum"}).show()  # doctest: +SKIP
+    +---------+
+    |sum(size)|
+    +---------+
+    |      500|
+    +---------+
+    """
+    session.check(spark)
+    if reconcile not in ("auto", "driver", "executors"):
+        raise InvalidArgumentError(
+            f"reconcile is {reconcile!r}: pass 'auto', 'driver' or 'executors'",
+            code="argument.reconcile",
+        )
+    snapshot = snapshot_of(table, version, timestamp)
+    keyed = reconcile == "executors" or (
+        reconcile == "auto" and snapshot._native.tail_size_in_bytes > DRIVER_BYTES
+    )
+    # a frame of no columns is a selection: rows without a column do not cross as Arrow
+    names = ["path"] if columns is not None and len(columns) == 0 else columns
+    plan = snapshot.replay_plan(names, filter, piece_size=piece_size, keyed=keyed)
+    rows = _newest(_replayed(spark, plan)) if keyed else _united(spark, plan)
+    return rows if names is columns else rows.select()
+
+
+def _united(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
+    """The rows of a checkpoint and those of the tail: no key is in both."""
+    if plan.files.num_rows == 0:
+        # where there is no piece either, Spark still wants one partition, of no rows
+        return _replayed(spark, plan)
+    newer = from_arrow(spark, plan.files, _schema(plan))
+    return _replayed(spark, plan).union(newer) if plan.pieces else newer
+
+
+def _newest(rows: DataFrame) -> DataFrame:
+    """Of each key the newest row; null where that is no file."""
+    from pyspark.sql import functions as sf
+
+    newest = rows.groupBy("key").agg(sf.max_by("file", "version").alias("file"))
+    return newest.where(sf.col("file").isNotNull()).select("file.*")
+
+
+def _replayed(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
+    """The rows of all pieces, a task each."""
+    sent = pickle.dumps((plan.tail, plan.pieces))
+    classic = session.is_classic(spark)
+    # once for each executor; Connect has no broadcast, and sends it with each task
+    held = spark.sparkContext.broadcast(sent) if classic else None
+    pieces = len(plan.pieces)
+    numbers = spark.range(0, pieces, 1, max(1, pieces))
+    return numbers.mapInArrow(_task(held, None if classic else sent), _schema(plan))
+
+
+def _schema(plan: ReplayPlan) -> Any:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(plan.tail.schema, prefer_timestamp_ntz=True)
+
+
+def _task(held: Any, sent: bytes | None) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+    """What a task does. It is pickled by value, so that it can say what the executor lacks."""
+
+    def replay(numbers: _Batches) -> Iterator[pa.RecordBatch]:
+        try:
+            from deltareplay.spark.task import read_pieces
+        except ImportError as cause:
+            raise RuntimeError(
+                "deltareplay cannot be imported where Spark runs its tasks: install the same "
+                f"release on every executor, or send the environment as an archive; {cause}"
+            ) from cause
+        payload = held.value if sent is None else sent
+        for batch in numbers:
+            yield from read_pieces(payload, batch.column(0))
+
+    return replay
