@@ -1,7 +1,7 @@
 """Random predicates over random small tables against Python's idea of them.
 
-A predicate is true, false or unknown (None) of a row; a scan keeps the rows of which it is true, and
-no file, row group or page that is skipped holds one.
+A predicate is true, false or unknown (None) of a row; a scan keeps the rows of which it is true,
+and no file, row group or page that is skipped holds one.
 """
 
 from __future__ import annotations

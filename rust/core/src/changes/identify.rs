@@ -113,10 +113,10 @@ pub(super) fn look(
         };
         let pieces = piece.as_primitive_opt::<UInt32Type>().ok_or_else(odd)?;
         let rows = row.as_primitive_opt::<Int64Type>().ok_or_else(odd)?;
-        let whos = who.as_primitive_opt::<Decimal128Type>().ok_or_else(odd)?;
-        let whats = what.as_primitive_opt::<Decimal128Type>().ok_or_else(odd)?;
+        let owners = who.as_primitive_opt::<Decimal128Type>().ok_or_else(odd)?;
+        let values = what.as_primitive_opt::<Decimal128Type>().ok_or_else(odd)?;
         let changes = change.as_primitive_opt::<UInt8Type>().ok_or_else(odd)?;
-        let both = whos.values().iter().zip(whats.values());
+        let both = owners.values().iter().zip(values.values());
         let places = pieces.values().iter().zip(rows.values());
         for (((piece, row), (who, what)), change) in places.zip(both).zip(changes.values()) {
             let more = see(Seen {
