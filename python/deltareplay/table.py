@@ -14,7 +14,9 @@ from deltareplay import _native
 from deltareplay._filters import Filter
 from deltareplay._readers import reader, to_table
 from deltareplay.changes import Changes
+from deltareplay.checkpoint import Checkpoint
 from deltareplay.snapshot import Snapshot
+from deltareplay.transaction import Transaction
 
 
 class Table:
@@ -207,6 +209,238 @@ class Table:
         native = self._native.changes(start, end, **arguments)
         return Changes._made(self, native, {"start": start, "end": end, **arguments})
 
+    def transaction(
+        self,
+        operation: str = "WRITE",
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        metrics: Mapping[str, Any] | None = None,
+        user_metadata: str | None = None,
+        tags: Mapping[str, str] | None = None,
+        engine_info: str | None = None,
+        snapshot: Snapshot | None = None,
+        isolation_level: str | None = None,
+        durable: bool = True,
+        timeout: float = 60.0,
+        txn: tuple[str, int] | None = None,
+    ) -> Transaction:
+        """Begin a transaction: what is staged on it becomes one version, or nothing at all.
+
+        Args:
+            operation: What the commit does, as Delta names it: ``WRITE``, ``DELETE``, ``MERGE`` ...
+            parameters: Of the operation; any JSON.
+            metrics: Of the operation; numbers become text.
+            user_metadata: Any text.
+            tags: Texts by name.
+            engine_info: Who commits; this package unless given.
+            snapshot: The version that is read; the latest unless given.
+            isolation_level: ``Serializable``, ``WriteSerializable`` or ``SnapshotIsolation``; the
+                table's own unless given.
+            durable: Whether a local commit is synced to disk before it is said to be done.
+            timeout: Seconds to go on against other writers, and a storage that does not answer.
+            txn: Application and version of an idempotent write, as ``Transaction.set_transaction``
+                takes them.
+
+        Raises:
+            UnsupportedFeatureError: The table has a feature that this release cannot write; the
+                message names every one.
+            TableNotFoundError: There is no Delta table.
+
+        Source: Delta protocol, "Delta Log Entries".
+
+        >>> with table.transaction("DELETE", parameters={"predicate": "true"}) as transaction:
+        ...     transaction.read()
+        ...     transaction.remove_files(transaction.snapshot.files())
+        >>> table.snapshot().num_files
+        0
+        """
+        read = self.snapshot() if snapshot is None else snapshot
+        native = self._native.transaction(
+            read._native, operation, isolation_level, durable, timeout
+        )
+        description = {
+            "parameters": dict(parameters or {}),
+            "metrics": {key: str(value) for key, value in (metrics or {}).items()},
+            "user_metadata": user_metadata,
+            "tags": dict(tags or {}),
+            "engine_info": engine_info,
+        }
+        begun = Transaction._begun(read, native, description)
+        if txn is not None:
+            begun.set_transaction(*txn)
+        return begun
+
+    def checkpoint(self) -> Checkpoint:
+        """Write a checkpoint of the latest version, and the hint that names it.
+
+        A classic checkpoint of one Parquet file, with row groups of 50,000 files. Statistics are
+        kept by ``delta.checkpoint.writeStatsAsJson`` (true unless set) and
+        ``delta.checkpoint.writeStatsAsStruct`` (false unless set). One that is there stays.
+
+        Returns:
+            What was written.
+
+        Raises:
+            UnsupportedFeatureError: The table has a feature that this release cannot write.
+
+        Source: Delta protocol, "Checkpoints".
+
+        >>> table.checkpoint().num_files
+        2
+        """
+        snapshot = self.snapshot()
+        written = self._native.checkpoint(snapshot._native)
+        return Checkpoint(snapshot.version, *written)
+
+    def write_checksum(self) -> bool:
+        """Write the version checksum of the latest version, counted from its live files.
+
+        Returns:
+            False where there is one, which stays.
+
+        Raises:
+            UnsupportedFeatureError: The table has a feature that this release cannot write.
+
+        Source: Delta protocol, "Version Checksum File".
+
+        >>> table.write_checksum()
+        True
+        """
+        return self._native.write_checksum(self.snapshot()._native)
+
+    def set_properties(self, properties: Mapping[str, str]) -> int:
+        """Set table properties; the protocol is upgraded where they call for it.
+
+        Args:
+            properties: Texts by name. Names that begin with ``delta.`` are those of Delta Lake;
+                ``delta.feature.<name>`` adds a table feature.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: A property that does not exist, or does not take the value.
+            UnsupportedFeatureError: A feature is needed that this release cannot write.
+
+        >>> table.set_properties({"delta.appendOnly": "true"})
+        3
+        """
+        return _committed(self._native.set_properties(dict(properties)))
+
+    def unset_properties(self, keys: Sequence[str], *, if_exists: bool = False) -> int:
+        """Take table properties away.
+
+        Args:
+            keys: Their names.
+            if_exists: Passes over those that are not set.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: A property is not set.
+
+        >>> table.unset_properties(["delta.appendOnly"], if_exists=True)
+        3
+        """
+        return _committed(self._native.unset_properties(list(keys), if_exists))
+
+    def add_columns(self, columns: pa.Schema) -> int:
+        """Add columns behind the others; rows that are there have null in them.
+
+        Args:
+            columns: Names and types; all must be nullable.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: A column may not be null, or has a type that tables do not have.
+            CorruptTableError: There is a column of that name.
+
+        >>> import pyarrow as pa
+        >>> table.add_columns(pa.schema([("note", pa.string())]))
+        3
+        """
+        return _committed(self._native.add_columns(_native.schema_string(columns)))
+
+    def rename_column(self, name: str, new_name: str) -> int:
+        """Give a column another name; no file is touched.
+
+        Args:
+            name: The column.
+            new_name: Its new name.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: There is no such column, the table does not map columns, or a
+                constraint speaks of the column.
+
+        >>> version = table.set_properties({"delta.columnMapping.mode": "name"})
+        >>> table.rename_column("id", "number")
+        4
+        """
+        return _committed(self._native.rename_column(name, new_name))
+
+    def drop_column(self, name: str) -> int:
+        """Take a column away; no file is touched.
+
+        Args:
+            name: The column.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: As ``rename_column``; or the table is partitioned by it, or it is
+                the last one.
+
+        >>> import pyarrow as pa
+        >>> version = table.set_properties({"delta.columnMapping.mode": "name"})
+        >>> version = table.add_columns(pa.schema([("note", pa.string())]))
+        >>> table.drop_column("note")
+        5
+        """
+        return _committed(self._native.drop_column(name))
+
+    def set_comment(self, comment: str | None, column: str | None = None) -> int:
+        """Say something of the table, or of one of its columns.
+
+        Args:
+            comment: The text; None takes it away.
+            column: The column; None means the table's description.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: There is no such column.
+
+        >>> table.set_comment("one row an event")
+        3
+        """
+        return _committed(self._native.set_comment(comment, column))
+
+    def add_feature(self, name: str) -> int:
+        """Add a table feature, and those that it leans on.
+
+        Args:
+            name: The feature; upper and lower case do not matter.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: There is no such feature.
+            UnsupportedFeatureError: This release cannot write it.
+
+        >>> table.add_feature("domainMetadata")
+        3
+        """
+        return _committed(self._native.add_feature(name))
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):
             return NotImplemented
@@ -246,6 +480,65 @@ def is_table(uri: str | os.PathLike[str], storage_options: Mapping[str, str] | N
     (True, False)
     """
     return Table(uri, storage_options)._native.exists()
+
+
+def create_table(
+    uri: str | os.PathLike[str],
+    schema: pa.Schema,
+    partition_columns: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    durable: bool = True,
+) -> Table:
+    """Create a Delta table: version 0, without rows.
+
+    Args:
+        uri: As ``Table`` takes it.
+        schema: The columns; field metadata ``comment`` becomes the column's comment.
+        partition_columns: Names of the columns that the table is partitioned by.
+        properties: Table properties. ``delta.minReaderVersion``, ``delta.minWriterVersion`` and
+            ``delta.feature.<name>`` say which protocol the table gets, and are not stored.
+        name: A name for people.
+        description: What the table is for.
+        storage_options: As ``Table`` takes them.
+        durable: Whether a local commit is synced to disk before it is said to be done.
+
+    Returns:
+        The table.
+
+    Raises:
+        InvalidArgumentError: There is a table already; or a column, a property or a partition
+            column is not possible.
+        UnsupportedFeatureError: A property calls for a feature that this release cannot write.
+        CommitConflictError: Another writer created the table.
+
+    Source: Delta protocol, "Change Metadata", "Protocol Evolution".
+
+    >>> import pyarrow as pa
+    >>> schema = pa.schema([("day", pa.date32()), ("id", pa.int64())])
+    >>> created = create_table(table.uri + "-new", schema, ["day"])
+    >>> created.snapshot().version, created.snapshot().partition_columns
+    (0, ['day'])
+    """
+    created = Table(uri, storage_options)
+    created._native.create(
+        _native.schema_string(schema),
+        list(partition_columns),
+        dict(properties or {}),
+        name,
+        description,
+        durable,
+    )
+    return created
+
+
+def _committed(version: int | None) -> int:
+    """Only idempotent writes can have been committed before."""
+    assert version is not None
+    return version
 
 
 def _table(

@@ -7,10 +7,12 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from support import samples
 
 import deltareplay as dr
 
@@ -94,18 +96,20 @@ def test_tells_every_argument(name: str) -> None:
 
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: module.__name__)
-def test_examples_run(module: ModuleType, table: dr.Table, rows: dr.Table) -> None:
-    names = {**vars(module), "table": table, "rows": rows, "dr": dr}
+def test_examples_run(module: ModuleType, rows: dr.Table, tmp_path: Path) -> None:
+    names = {**vars(module), "rows": rows, "dr": dr}
     finder = doctest.DocTestFinder(exclude_empty=True)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for example in finder.find(module, globs=names):
         if example.examples:
+            # a table of its own: examples of writing must not disturb the others
+            example.globs["table"] = dr.Table(samples.events(tmp_path / example.name / "t").uri)
             assert not runner.run(example).failed, f"{example.name}: see the captured output"
 
 
 def test_dataclasses_are_frozen() -> None:
     found = [value for value in PUBLIC.values() if dataclasses.is_dataclass(value)]
-    assert len(found) == 5
+    assert len(found) == 6
     for value in found:
         assert value.__dataclass_params__.frozen  # type: ignore[attr-defined]
 
