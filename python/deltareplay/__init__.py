@@ -11,6 +11,7 @@
 from deltareplay._native import __version__
 from deltareplay.change_split import ChangeSplit
 from deltareplay.changes import Changes
+from deltareplay.checkpoint import Checkpoint
 from deltareplay.deletion_vector import DeletionVector
 from deltareplay.exceptions import (
     CommitConflictError,
@@ -36,11 +37,13 @@ from deltareplay.skipped_file import SkippedFile
 from deltareplay.snapshot import Snapshot
 from deltareplay.snapshot_diff import SnapshotDiff
 from deltareplay.split import Split
-from deltareplay.table import Table, is_table
+from deltareplay.table import Table, create_table, is_table
+from deltareplay.transaction import Transaction
 
 __all__ = [
     "ChangeSplit",
     "Changes",
+    "Checkpoint",
     "CommitConflictError",
     "CorruptTableError",
     "DeletionVector",
@@ -64,8 +67,10 @@ __all__ = [
     "StorageError",
     "Table",
     "TableNotFoundError",
+    "Transaction",
     "UnsupportedFeatureError",
     "VersionNotFoundError",
     "__version__",
+    "create_table",
     "is_table",
 ]

@@ -68,8 +68,39 @@ class CorruptTableError(DeltaReplayError):
     """The table is not fine: bytes of its log break the protocol. The message names the place."""
 
 
+#: Delta's names of conflicts, by the codes here.
+_CONFLICTS = {
+    "conflict.protocol_changed": "ProtocolChangedException",
+    "conflict.metadata_changed": "MetadataChangedException",
+    "conflict.domain_metadata": "ConcurrentTransactionException",
+    "conflict.transaction": "ConcurrentTransactionException",
+    "conflict.append": "ConcurrentAppendException",
+    "conflict.delete_read": "ConcurrentDeleteReadException",
+    "conflict.delete_delete": "ConcurrentDeleteDeleteException",
+    "conflict.deadline": "ConcurrentWriteException",
+}
+
+
 class CommitConflictError(DeltaReplayError):
-    """Another writer won: read the table again, then retry."""
+    """Another writer won, and nothing was committed: read the table again, then retry.
+
+    Attributes:
+        version: The version that the other writer committed.
+        operation: What it did there, such as ``DELETE``; or None.
+    """
+
+    def __init__(self, message: str = "", *, operation: str | None = None, **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.operation = operation
+
+    @property
+    def conflict(self) -> str:
+        """Delta's own name of the conflict.
+
+        >>> CommitConflictError("in the way", code="conflict.append").conflict
+        'ConcurrentAppendException'
+        """
+        return _CONFLICTS.get(self.code, "ConcurrentWriteException")
 
 
 class StorageError(DeltaReplayError):

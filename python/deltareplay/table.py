@@ -13,6 +13,7 @@ import pyarrow as pa
 from deltareplay import _native
 from deltareplay._filters import Filter
 from deltareplay._readers import reader, to_table
+from deltareplay._table_writing import TableWriting
 from deltareplay.changes import Changes
 from deltareplay.follow import Follow
 from deltareplay.snapshot import Snapshot
@@ -21,7 +22,7 @@ from deltareplay.snapshot import Snapshot
 Kind = Literal["full-delta", "min-delta", "upsert", "append-only"]
 
 
-class Table:
+class Table(TableWriting):
     """A Delta table: its place, and the options of the storage there. Making one does no I/O.
 
     Args:
@@ -335,6 +336,59 @@ def is_table(uri: str | os.PathLike[str], storage_options: Mapping[str, str] | N
     (True, False)
     """
     return Table(uri, storage_options)._native.exists()
+
+
+def create_table(
+    uri: str | os.PathLike[str],
+    schema: pa.Schema,
+    partition_columns: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    durable: bool = True,
+) -> Table:
+    """Create a Delta table: version 0, without rows.
+
+    Args:
+        uri: As ``Table`` takes it.
+        schema: The columns; field metadata ``comment`` becomes the column's comment.
+        partition_columns: Names of the columns that the table is partitioned by.
+        properties: Table properties. ``delta.minReaderVersion``, ``delta.minWriterVersion`` and
+            ``delta.feature.<name>`` say which protocol the table gets, and are not stored.
+        name: A name for people.
+        description: What the table is for.
+        storage_options: As ``Table`` takes them.
+        durable: Whether a local commit is synced to disk before it is said to be done.
+
+    Returns:
+        The table.
+
+    Raises:
+        InvalidArgumentError: There is a table already; or a column, a property or a partition
+            column is not possible.
+        UnsupportedFeatureError: A property calls for a feature that this release cannot write.
+        CommitConflictError: Another writer created the table.
+
+    Source: Delta protocol, "Change Metadata", "Protocol Evolution".
+
+    >>> import pyarrow as pa
+    >>> schema = pa.schema([("day", pa.date32()), ("id", pa.int64())])
+    >>> created = create_table(table.uri + "-new", schema, ["day"])
+    >>> created.snapshot().version, created.snapshot().partition_columns
+    (0, ['day'])
+    """
+    created = Table(uri, storage_options)
+    created._native.create(
+        _native.schema_string(schema),
+        list(partition_columns),
+        dict(properties or {}),
+        name,
+        description,
+        durable,
+    )
+    return created
 
 
 def _table(

@@ -13,7 +13,7 @@ import deltareplay as dr
 RECORDED = json.loads((Path(__file__).parent / "protocols_of_delta_spark.json").read_text())
 LISTS = ("readerFeatures", "writerFeatures")
 
-#: Where the protocol asks for more than delta-spark 4.3 writes: shredded variants are variants.
+#: Where the protocol's text asks for more than delta-spark 4.3 writes.
 MORE = {"delta.enableVariantShredding=true": "variantType"}
 
 

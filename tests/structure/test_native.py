@@ -48,6 +48,7 @@ def test_classes_are_frozen(table: dr.Table, rows: dr.Table) -> None:
     one_of_each.append(snapshot.files())
     scan = rows._native.snapshot().scan()
     one_of_each += [scan, scan.splits(1)[0]]
+    one_of_each.append(table._native.transaction(snapshot, "WRITE"))
     changes = rows._native.changes(0)
     one_of_each += [changes, changes.splits(1)[0], rows.follow()._native]
     pieces, tail, _ = snapshot.replay_plan(target_size=1, keyed=True)

@@ -7,10 +7,12 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from support import samples
 
 import deltareplay as dr
 
@@ -45,7 +47,9 @@ def public() -> dict[str, Any]:
             continue
         found[name] = value
         if isinstance(value, type):
-            for member, thing in vars(value).items():
+            bases = [base for base in value.__mro__ if base.__module__.startswith("deltareplay._")]
+            members = [pair for part in (value, *bases) for pair in vars(part).items()]
+            for member, thing in members:
                 ours = isinstance(thing, property) or inspect.isfunction(thing)
                 if ours and not member.startswith("_"):
                     found[f"{name}.{member}"] = thing
@@ -94,12 +98,14 @@ def test_tells_every_argument(name: str) -> None:
 
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: module.__name__)
-def test_examples_run(module: ModuleType, table: dr.Table, rows: dr.Table) -> None:
-    names = {**vars(module), "table": table, "rows": rows, "dr": dr}
+def test_examples_run(module: ModuleType, rows: dr.Table, tmp_path: Path) -> None:
+    names = {**vars(module), "rows": rows, "dr": dr}
     finder = doctest.DocTestFinder(exclude_empty=True)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for example in finder.find(module, globs=names):
         if example.examples:
+            # a table of its own: examples of writing must not disturb the others
+            example.globs["table"] = dr.Table(samples.events(tmp_path / example.name / "t").uri)
             assert not runner.run(example).failed, f"{example.name}: see the captured output"
 
 

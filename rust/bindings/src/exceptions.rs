@@ -13,6 +13,10 @@ pub(crate) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
         .and_then(|()| facts.set_item("version", error.version()))
         .and_then(|()| facts.set_item("line", error.line()))
         .and_then(|()| facts.set_item("offset", error.offset()))
+        .and_then(|()| match error.kind() {
+            ErrorKind::Conflict => facts.set_item("operation", error.operation()),
+            _ => Ok(()),
+        })
         .and_then(|()| build(py, class_name(error.kind()), &error.to_string(), &facts));
     built.unwrap_or_else(|failed| failed)
 }

@@ -17,6 +17,7 @@ mod protocol;
 mod scan;
 mod snapshot;
 mod table;
+mod transaction;
 
 use pyo3::prelude::*;
 
@@ -48,6 +49,8 @@ mod _native {
     use super::snapshot::Snapshot;
     #[pymodule_export]
     use super::table::Table;
+    #[pymodule_export]
+    use super::transaction::{Transaction, schema_string};
 
     use pyo3::prelude::*;
 

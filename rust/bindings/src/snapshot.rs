@@ -33,6 +33,10 @@ impl Snapshot {
     pub(crate) fn new(table: Table, state: snapshot::Snapshot) -> Self {
         Self { table, state }
     }
+
+    pub(crate) fn state(&self) -> &snapshot::Snapshot {
+        &self.state
+    }
 }
 
 #[pymethods]

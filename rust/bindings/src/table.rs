@@ -1,10 +1,15 @@
 //! `Table`: where a table lies and how to get there.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use deltareplay_core::changes::ChangeOptions;
-use deltareplay_core::error::Result;
+use deltareplay_core::error::{Error, Result};
 use deltareplay_core::scan::Bitmaps;
 use deltareplay_core::spec::DeletionVectorDescriptor;
-use deltareplay_core::table::{self, TableOptions};
+use deltareplay_core::spec::schema::StructType;
+use deltareplay_core::table::{self, Alteration, TableDefinition, TableOptions};
+use deltareplay_core::transaction::{CommitDescription, IsolationLevel, TransactionOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -15,6 +20,7 @@ use crate::exceptions::invalid;
 use crate::filter;
 use crate::gate::detached;
 use crate::snapshot::Snapshot;
+use crate::transaction::Transaction;
 
 /// A table: its place and the options of its storage. Making one does no I/O.
 #[pyclass(module = "deltareplay._native", frozen)]
@@ -145,6 +151,140 @@ impl Table {
         detached(py, || self.0.changes(start, end, options)).map(Changes)
     }
 
+    /// Creates the table; gives the version, 0.
+    #[pyo3(signature = (schema_string, partition_columns, properties, name=None, description=None, durable=true))]
+    #[allow(clippy::too_many_arguments, reason = "the parts of one definition")]
+    fn create(
+        &self,
+        py: Python<'_>,
+        schema_string: &str,
+        partition_columns: &Bound<'_, PyAny>,
+        properties: BTreeMap<String, String>,
+        name: Option<String>,
+        description: Option<String>,
+        durable: bool,
+    ) -> PyResult<Option<u64>> {
+        let partition_columns = convert::texts("partition_columns", Some(partition_columns))?;
+        let commit = detached(py, || {
+            let definition = TableDefinition {
+                schema: StructType::parse(schema_string)?,
+                partition_columns: partition_columns.unwrap_or_default(),
+                properties,
+                name,
+                description,
+            };
+            let options = TransactionOptions {
+                durable,
+                ..TransactionOptions::default()
+            };
+            self.0.create(definition, options)
+        })?;
+        Ok(commit.version)
+    }
+
+    /// Sets properties; gives the version.
+    fn set_properties(
+        &self,
+        py: Python<'_>,
+        properties: BTreeMap<String, String>,
+    ) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::SetProperties(properties))
+    }
+
+    /// Takes properties away; gives the version.
+    fn unset_properties(
+        &self,
+        py: Python<'_>,
+        keys: &Bound<'_, PyAny>,
+        if_exists: bool,
+    ) -> PyResult<Option<u64>> {
+        let keys = convert::texts("keys", Some(keys))?.unwrap_or_default();
+        self.alter(py, Alteration::UnsetProperties(keys, if_exists))
+    }
+
+    /// Adds columns; gives the version.
+    fn add_columns(&self, py: Python<'_>, schema_string: &str) -> PyResult<Option<u64>> {
+        let columns = detached(py, || StructType::parse(schema_string))?;
+        self.alter(py, Alteration::AddColumns(columns))
+    }
+
+    /// Gives a column another name; gives the version.
+    fn rename_column(&self, py: Python<'_>, name: String, new: String) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::RenameColumn(name, new))
+    }
+
+    /// Takes a column away; gives the version.
+    fn drop_column(&self, py: Python<'_>, name: String) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::DropColumn(name))
+    }
+
+    /// Says something of a column, or of the table; gives the version.
+    #[pyo3(signature = (comment, column=None))]
+    fn set_comment(
+        &self,
+        py: Python<'_>,
+        comment: Option<String>,
+        column: Option<String>,
+    ) -> PyResult<Option<u64>> {
+        let change = match column {
+            Some(column) => Alteration::SetComment(column, comment),
+            None => Alteration::SetDescription(comment),
+        };
+        self.alter(py, change)
+    }
+
+    /// Adds a table feature; gives the version.
+    fn add_feature(&self, py: Python<'_>, name: String) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::AddFeature(name))
+    }
+
+    /// Writes a checkpoint of this snapshot: path, actions, files, bytes.
+    fn checkpoint(&self, py: Python<'_>, snapshot: &Snapshot) -> PyResult<(String, u64, u64, u64)> {
+        let written = detached(py, || self.0.checkpoint(snapshot.state()))?;
+        Ok((
+            written.path,
+            written.num_actions,
+            written.num_files,
+            written.size_in_bytes,
+        ))
+    }
+
+    /// Writes the version checksum of this snapshot; false where there is one.
+    fn write_checksum(&self, py: Python<'_>, snapshot: &Snapshot) -> PyResult<bool> {
+        detached(py, || self.0.write_checksum(snapshot.state()))
+    }
+
+    /// A transaction that reads this snapshot.
+    #[pyo3(signature = (snapshot, operation, isolation_level=None, durable=true, timeout=60.0))]
+    fn transaction(
+        &self,
+        py: Python<'_>,
+        snapshot: &Snapshot,
+        operation: String,
+        isolation_level: Option<&str>,
+        durable: bool,
+        timeout: f64,
+    ) -> PyResult<Transaction> {
+        let made = detached(py, || {
+            let isolation = isolation_level.map(IsolationLevel::parse).transpose()?;
+            let timeout = Duration::try_from_secs_f64(timeout).map_err(|_| {
+                let message = format!("timeout is {timeout}: pass seconds from 0 on");
+                Error::invalid("argument.range", message)
+            })?;
+            let options = TransactionOptions {
+                isolation,
+                durable,
+                timeout,
+            };
+            let description = CommitDescription {
+                operation,
+                ..CommitDescription::default()
+            };
+            self.0.transaction(snapshot.state(), description, options)
+        })?;
+        Ok(Transaction::new(self.0.clone(), made))
+    }
+
     /// The raw actions of the commits `start` to `end`, both included.
     #[pyo3(signature = (start, end=None))]
     fn actions(&self, py: Python<'_>, start: i128, end: Option<i128>) -> PyResult<BatchIterator> {
@@ -161,5 +301,12 @@ impl Table {
         }
         let batches = detached(py, || self.0.actions(start, end))?;
         Ok(BatchIterator::new(batches.schema(), Box::new(batches)))
+    }
+}
+
+impl Table {
+    fn alter(&self, py: Python<'_>, change: Alteration) -> PyResult<Option<u64>> {
+        let commit = detached(py, || self.0.alter(change, TransactionOptions::default()))?;
+        Ok(commit.version)
     }
 }

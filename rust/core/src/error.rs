@@ -42,6 +42,7 @@ struct Inner {
     version: Option<u64>,
     line: Option<u64>,
     offset: Option<u64>,
+    operation: Option<String>,
     cause: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -57,6 +58,7 @@ impl Error {
             version: None,
             line: None,
             offset: None,
+            operation: None,
             cause: None,
         }))
     }
@@ -126,6 +128,13 @@ impl Error {
         self
     }
 
+    /// Names the operation of the commit that was in the way.
+    #[must_use]
+    pub fn of_operation(mut self, operation: impl Into<String>) -> Self {
+        self.0.operation = Some(operation.into());
+        self
+    }
+
     /// Keeps the error that led to this one.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -161,6 +170,11 @@ impl Error {
     /// The line at fault, 1-based.
     pub fn line(&self) -> Option<u64> {
         self.0.line
+    }
+
+    /// The operation of the commit that was in the way.
+    pub fn operation(&self) -> Option<&str> {
+        self.0.operation.as_deref()
     }
 
     /// The byte at fault, 0-based in the file.

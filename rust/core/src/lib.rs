@@ -12,4 +12,6 @@ pub mod replay;
 pub mod snapshot;
 pub mod scan;
 pub mod changes;
+pub mod transaction;
+pub mod derived;
 pub mod table;

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-
 use crate::changes::diff::{SnapshotDiff, diff};
 use crate::changes::follow::{Follow, FollowOptions};
 use crate::changes::{ChangeOptions, Changes, Edge};
@@ -19,6 +17,11 @@ use crate::snapshot::columns::FileColumns;
 use crate::snapshot::load::load;
 use crate::snapshot::pieces::PieceOptions;
 use crate::spec::actions::{DomainMetadata, SetTransaction};
+use arrow_array::RecordBatch;
+
+mod writing;
+
+pub use writing::{Alteration, Committed, TableDefinition};
 
 pub use crate::log::actions::ActionBatches;
 pub use crate::snapshot::Snapshot;

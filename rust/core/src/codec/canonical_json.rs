@@ -141,6 +141,11 @@ impl CanonicalJson {
             .join(",")
     }
 
+    /// The MD5 of the canonical text.
+    pub(crate) fn checksum(&self) -> String {
+        md5_hex(&self.text())
+    }
+
     /// Whether this is the MD5 of the canonical text. The reference implementation sorts whole
     /// `path=value` entries, which differs in arrays of more than ten; either order is taken.
     pub(crate) fn matches(&self, checksum: &str) -> bool {

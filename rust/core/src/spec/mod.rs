@@ -8,6 +8,7 @@ pub mod arrow;
 pub mod deletion_vector;
 pub mod feature_rules;
 pub mod features;
+pub mod from_arrow;
 pub(crate) mod interval;
 pub(crate) mod json;
 pub mod properties;

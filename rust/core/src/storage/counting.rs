@@ -134,6 +134,15 @@ impl Storage for CountingStorage {
         self.record(Operation::PutIfAbsent, vec![path.to_owned()], &[]);
         self.inner.put_if_absent(path, bytes)
     }
+
+    fn put_if_absent_unsynced(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        self.record(Operation::PutIfAbsent, vec![path.to_owned()], &[]);
+        self.inner.put_if_absent_unsynced(path, bytes)
+    }
+
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        self.inner.put(path, bytes)
+    }
 }
 
 #[cfg(test)]

@@ -193,6 +193,10 @@ impl Storage for FaultStorage {
             }
         }
     }
+
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        self.inner.put(path, bytes)
+    }
 }
 
 /// The errors among the faults.

@@ -88,7 +88,7 @@ impl LocalStorage {
         }
     }
 
-    fn write_beside(&self, full: &str, bytes: &[u8]) -> io::Result<String> {
+    fn write_beside(&self, full: &str, bytes: &[u8], sync: bool) -> io::Result<String> {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let (directory, name) = full.rsplit_once('/').unwrap_or(("", full));
         fs::create_dir_all(if directory.is_empty() { "/" } else { directory })?;
@@ -107,7 +107,9 @@ impl LocalStorage {
                 Err(left_over) if left_over.kind() == IoKind::AlreadyExists => continue,
                 Err(other) => return Err(other),
             };
-            let written = file.write_all(bytes).and_then(|()| file.sync_all());
+            let written = file
+                .write_all(bytes)
+                .and_then(|()| if sync { file.sync_all() } else { Ok(()) });
             return match written {
                 Ok(()) => Ok(temporary),
                 Err(cause) => {
@@ -249,25 +251,51 @@ impl Storage for LocalStorage {
     /// The bytes are written to a temporary file beside it, synced, and linked to the name; then the
     /// directory is synced. A reader sees the whole file or none, also after a power cut.
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        self.create(path, bytes, true)
+    }
+
+    fn put_if_absent_unsynced(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        self.create(path, bytes, false)
+    }
+
+    /// The bytes are written to a temporary file beside it, synced, and renamed; then the directory is
+    /// synced.
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let full = self.full_path(path)?;
+        let wrong = |cause| failed("write", path, cause);
+        let temporary = self.write_beside(&full, bytes, true).map_err(wrong)?;
+        if let Err(cause) = fs::rename(&temporary, &full) {
+            let _it_is_only_rubbish = fs::remove_file(&temporary);
+            return Err(wrong(cause));
+        }
+        sync_directory_of(&full, path)
+    }
+}
+
+impl LocalStorage {
+    fn create(&self, path: &str, bytes: &[u8], sync: bool) -> Result<bool> {
         let full = self.full_path(path)?;
         let temporary = self
-            .write_beside(&full, bytes)
+            .write_beside(&full, bytes, sync)
             .map_err(|cause| failed("write", path, cause))?;
         let linked = fs::hard_link(&temporary, &full);
         let _it_is_only_rubbish = fs::remove_file(&temporary);
         match linked {
-            Ok(()) => {}
-            Err(taken) if taken.kind() == IoKind::AlreadyExists => return Ok(false),
-            Err(cause) => return Err(failed("write", path, cause)),
+            Ok(()) if sync => sync_directory_of(&full, path).map(|()| true),
+            Ok(()) => Ok(true),
+            Err(taken) if taken.kind() == IoKind::AlreadyExists => Ok(false),
+            Err(cause) => Err(failed("write", path, cause)),
         }
-        let directory = full
-            .rsplit_once('/')
-            .map_or("/", |(directory, _)| directory);
-        File::open(if directory.is_empty() { "/" } else { directory })
-            .and_then(|directory| directory.sync_all())
-            .map_err(|cause| failed("sync the directory of", path, cause))?;
-        Ok(true)
     }
+}
+
+fn sync_directory_of(full: &str, path: &str) -> Result<()> {
+    let directory = full
+        .rsplit_once('/')
+        .map_or("/", |(directory, _)| directory);
+    File::open(if directory.is_empty() { "/" } else { directory })
+        .and_then(|directory| directory.sync_all())
+        .map_err(|cause| failed("sync the directory of", path, cause))
 }
 
 fn meta(path: &str, metadata: &fs::Metadata) -> FileMeta {
@@ -331,6 +359,10 @@ fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
             format!("not allowed to {verb} this file: ask for access to it"),
         ),
         IoKind::IsADirectory => return not_a_file(path),
+        IoKind::StorageFull | IoKind::QuotaExceeded | IoKind::FileTooLarge => Error::storage(
+            "storage.full",
+            "there is no room for this file: free some, then try again",
+        ),
         _ => Error::storage("storage.io", format!("cannot {verb} this file")),
     };
     error.at_path(path).because(cause)

@@ -79,6 +79,21 @@ pub trait Storage: Debug + Send + Sync {
                 .at_path(path),
         )
     }
+
+    /// As [`Storage::put_if_absent`], but a power cut soon after may undo it. The same thing where the
+    /// store gives no choice.
+    fn put_if_absent_unsynced(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        self.put_if_absent(path, bytes)
+    }
+
+    /// Writes the file anew, whether or not there is one; readers see the old bytes or the new ones.
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let _unwritten = bytes;
+        Err(
+            Error::unsupported("storage.read_only", "this store cannot be written to")
+                .at_path(path),
+        )
+    }
 }
 
 /// Opens the storage below a table root: a local path, or a URI as [`Location::parse`] knows it.

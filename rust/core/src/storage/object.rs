@@ -316,6 +316,14 @@ impl Storage for ObjectStorage {
             .at_path(path)
         })
     }
+
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let (object, store) = (self.object(path)?, self.client()?.store);
+        let payload = PutPayload::from(Bytes::copy_from_slice(bytes));
+        runtime::block_on(async move { store.put(&object, payload).await })?
+            .map(drop)
+            .map_err(|cause| self.failed("write", path, cause))
+    }
 }
 
 /// One store for each name, for as long as the process lives.

@@ -14,9 +14,11 @@ use crate::error::{Error, Result};
 
 mod chunks;
 mod ranges;
+mod write;
 
 pub(crate) use chunks::Chunks;
 pub(crate) use ranges::{Selected, chunk_ranges};
+pub(crate) use write::{codec, writer_options};
 
 /// Gives byte ranges of the file, in the order asked.
 pub type Fetch<'a> = dyn Fn(&[Range<u64>]) -> Result<Vec<Bytes>> + 'a;

@@ -5,6 +5,7 @@
 //!
 //! Protocol: "Schema Serialization Format".
 
+mod json;
 mod parse;
 mod type_name;
 

@@ -1,0 +1,27 @@
+"""``Checkpoint``: what ``Table.checkpoint`` wrote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint of one version.
+
+    Attributes:
+        version: The version.
+        path: Its file, relative to the table root.
+        num_actions: All of its actions.
+        num_files: Those that are live files.
+        size_in_bytes: The length of the file.
+
+    >>> table.checkpoint().path
+    '_delta_log/00000000000000000002.checkpoint.parquet'
+    """
+
+    version: int
+    path: str
+    num_actions: int
+    num_files: int
+    size_in_bytes: int

@@ -1,0 +1,407 @@
+"""``Transaction``: staged actions, committed as one version of a table."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay.exceptions import DeltaReplayWarning
+from deltareplay.metadata import Metadata
+from deltareplay.protocol import Protocol
+
+if TYPE_CHECKING:
+    from deltareplay._filters import Filter
+    from deltareplay._native import Transaction as NativeTransaction
+    from deltareplay.snapshot import Snapshot
+
+
+class Transaction:
+    """What is to become the next version of a table; ``Table.transaction`` begins one.
+
+    Stage what the commit shall do and note what was read for it; nothing is visible to others until
+    ``commit``, and then all of it. As a context manager it commits at the end of the block, and
+    commits nothing when the block raises.
+
+    Where another writer commits first, Delta's own rules tell whether this commit may follow; if so
+    it does, after as many attempts as the timeout allows.
+
+    >>> with table.transaction(operation="WRITE") as transaction:
+    ...     transaction.add("part-d.parquet", size=10, partition_values={"day": "2026-01-04"})
+    >>> transaction.version
+    3
+    """
+
+    __slots__ = ("_description", "_done", "_native", "attempts", "snapshot", "version")
+
+    #: The snapshot that the transaction reads.
+    snapshot: Snapshot
+    #: The version that was committed; None before, and where it had been committed before.
+    version: int | None
+    #: How many versions were tried.
+    attempts: int
+    _native: NativeTransaction
+    _done: bool
+    _description: dict[str, Any]
+
+    def __init__(self) -> None:
+        raise TypeError("a transaction is begun by Table.transaction()")
+
+    @classmethod
+    def _begun(
+        cls, snapshot: Snapshot, native: NativeTransaction, description: dict[str, Any]
+    ) -> Transaction:
+        self = cls.__new__(cls)
+        self.snapshot = snapshot
+        self.version = None
+        self.attempts = 0
+        self._native = native
+        self._done = False
+        self._description = description
+        return self
+
+    @property
+    def id(self) -> str:
+        """The id that the commit carries as ``txnId``.
+
+        >>> len(table.transaction(operation="WRITE").id)
+        36
+        """
+        return self._native.id
+
+    def read(self, filter: Filter | None = None) -> None:
+        """Note that rows were read: another writer that adds or removes such rows is in the way.
+
+        Args:
+            filter: Which rows, as ``Snapshot.scan`` takes it; None means all. Only its conditions
+                on partition columns narrow what others may add.
+
+        Raises:
+            InvalidArgumentError: The filter does not fit the schema.
+
+        >>> table.transaction(operation="DELETE").read("day = DATE '2026-01-01'")
+        """
+        self._native.read(filter)
+
+    def read_files(self, paths: Iterable[str]) -> None:
+        """Note that these files were read: another writer that removes one of them is in the way.
+
+        Args:
+            paths: As the log has them.
+
+        >>> table.transaction(operation="OPTIMIZE").read_files(["day=2026-01-02/b.parquet"])
+        """
+        self._native.read_files(list(paths))
+
+    def add(
+        self,
+        path: str,
+        *,
+        size: int,
+        partition_values: Mapping[str, str | None] | None = None,
+        modification_time: int | None = None,
+        data_change: bool = True,
+        stats: str | Mapping[str, Any] | None = None,
+        tags: Mapping[str, str] | None = None,
+        deletion_vector: Mapping[str, Any] | None = None,
+        base_row_id: int | None = None,
+        default_row_commit_version: int | None = None,
+        clustering_provider: str | None = None,
+    ) -> None:
+        """Stage a data file that is written already.
+
+        Args:
+            path: URI-encoded, relative to the table root or absolute.
+            size: Bytes.
+            partition_values: A text or None for each partition column.
+            modification_time: Milliseconds since the epoch; now unless given.
+            data_change: False where rows are only rearranged.
+            stats: The file's statistics, as JSON text or as an object.
+            tags: Free-form.
+            deletion_vector: A descriptor, by the protocol's names.
+            base_row_id: The row id of the first row; assigned where the table tracks rows.
+            default_row_commit_version: Assigned likewise.
+            clustering_provider: Who clustered the file.
+
+        >>> table.transaction(operation="WRITE").add(
+        ...     "day=2026-01-04/d.parquet", size=10, partition_values={"day": "2026-01-04"}
+        ... )
+        """
+        body = {
+            "path": path,
+            "partitionValues": dict(partition_values or {}),
+            "size": size,
+            "modificationTime": _now() if modification_time is None else modification_time,
+            "dataChange": data_change,
+            "stats": stats if stats is None or isinstance(stats, str) else json.dumps(stats),
+            "tags": tags,
+            "deletionVector": deletion_vector,
+            "baseRowId": base_row_id,
+            "defaultRowCommitVersion": default_row_commit_version,
+            "clusteringProvider": clustering_provider,
+        }
+        self._native.add(_json([body]))
+
+    def add_files(self, files: pa.Table) -> None:
+        """Stage many data files at once.
+
+        Args:
+            files: Columns of ``add`` by the protocol's names, as ``Snapshot.files`` gives them;
+                ``path`` and ``size`` at least.
+
+        >>> moved = table.snapshot().files().slice(0, 1)
+        >>> table.transaction(operation="RESTORE").add_files(moved)
+        """
+        now = _now()
+        self._native.add(
+            _json({"modificationTime": now, "dataChange": True, **row} for row in _rows(files))
+        )
+
+    def remove(self, paths: str | Iterable[str], *, data_change: bool = True) -> None:
+        """Stage the removal of live files of the snapshot.
+
+        Args:
+            paths: One or many, as the log has them.
+            data_change: False where their rows go on in other files.
+
+        Raises:
+            InvalidArgumentError: A file is not live.
+
+        >>> table.transaction(operation="DELETE").remove("day=2026-01-02/b.parquet")
+        """
+        self._native.remove_paths([paths] if isinstance(paths, str) else list(paths), data_change)
+
+    def remove_files(self, files: pa.Table) -> None:
+        """Stage the removal of many files, of which everything is known.
+
+        Args:
+            files: Columns of ``remove`` by the protocol's names, or of ``add`` as
+                ``Snapshot.files`` gives them.
+
+        >>> table.transaction(operation="DELETE").remove_files(table.snapshot().files())
+        """
+        now = _now()
+        self._native.remove(_json(_removed(row, now) for row in _rows(files)))
+
+    def update_vectors(self, vectors: Mapping[str, Mapping[str, Any]]) -> None:
+        """Stage new deletion vectors of live files.
+
+        Args:
+            vectors: For each path a descriptor, by the protocol's names. It must cover the rows
+                that are deleted already.
+
+        Raises:
+            InvalidArgumentError: A file is not live, or does not tell its number of rows.
+
+        >>> table.transaction(operation="DELETE").update_vectors({})
+        """
+        self._native.update_vectors(
+            {path: _json_one(descriptor) for path, descriptor in vectors.items()}
+        )
+
+    def add_change_data(
+        self,
+        path: str,
+        *,
+        size: int,
+        partition_values: Mapping[str, str | None] | None = None,
+    ) -> None:
+        """Stage a change data file.
+
+        Args:
+            path: URI-encoded, below ``_change_data``.
+            size: Bytes.
+            partition_values: A text or None for each partition column.
+
+        >>> table.transaction(operation="UPDATE").add_change_data(
+        ...     "_change_data/c.parquet", size=9, partition_values={"day": None}
+        ... )
+        """
+        body = {"path": path, "partitionValues": dict(partition_values or {}), "size": size}
+        self._native.change_data(_json([{**body, "dataChange": False}]))
+
+    def set_metadata(self, metadata: Metadata) -> None:
+        """Stage new metadata; the protocol is upgraded where the metadata calls for it.
+
+        Args:
+            metadata: All of it: it replaces the old.
+
+        Raises:
+            InvalidArgumentError: A feature is needed that must be added by name first.
+            UnsupportedFeatureError: A feature is needed that this release cannot write.
+
+        >>> metadata = table.snapshot().metadata
+        >>> table.transaction(operation="SET TBLPROPERTIES").set_metadata(metadata)
+        """
+        body = {
+            "id": metadata.id,
+            "name": metadata.name,
+            "description": metadata.description,
+            "format": {"provider": metadata.format_provider, "options": metadata.format_options},
+            "schemaString": metadata.schema_string,
+            "partitionColumns": list(metadata.partition_columns),
+            "createdTime": metadata.created_time,
+            "configuration": dict(metadata.configuration),
+        }
+        self._native.set_metadata(_json_one(body))
+
+    def set_protocol(self, protocol: Protocol) -> None:
+        """Stage a new protocol.
+
+        Args:
+            protocol: All of it: it replaces the old.
+
+        Raises:
+            UnsupportedFeatureError: It has a feature that this release cannot write.
+
+        >>> protocol = table.snapshot().protocol.with_feature("domainMetadata")
+        >>> table.transaction(operation="UPGRADE PROTOCOL").set_protocol(protocol)
+        """
+        self._native.set_protocol(protocol._facts())
+
+    def set_transaction(self, app_id: str, version: int) -> bool:
+        """Stage the progress of an application, so that the same batch is never committed twice.
+
+        Args:
+            app_id: The application.
+            version: Its own number of the batch; numbers rise.
+
+        Returns:
+            True when the table has this batch, or a later one, already: then ``commit`` commits
+            nothing.
+
+        Source: Delta protocol, "Transaction Identifiers".
+
+        >>> table.transaction(operation="STREAMING UPDATE").set_transaction("my-stream", 4)
+        False
+        """
+        return self._native.set_transaction(app_id, version)
+
+    def set_domain_metadata(self, domain: str, configuration: str | None) -> None:
+        """Stage the configuration of a domain.
+
+        Args:
+            domain: A name that does not begin with ``delta.``.
+            configuration: Any text; None removes the domain.
+
+        Raises:
+            InvalidArgumentError: The domain belongs to Delta Lake.
+
+        >>> table.transaction(operation="WRITE").set_domain_metadata("owner", "me")
+        """
+        self._native.set_domain(domain, configuration)
+
+    def set_metrics(self, metrics: Mapping[str, Any]) -> None:
+        """Stage what the commit tells of its work.
+
+        Args:
+            metrics: By name; numbers become text, as Delta writes them.
+
+        >>> table.transaction(operation="WRITE").set_metrics({"numFiles": 1})
+        """
+        self._description["metrics"].update((key, str(value)) for key, value in metrics.items())
+
+    def commit(self) -> int | None:
+        """Commit what is staged.
+
+        Afterwards a checkpoint is written where ``delta.checkpointInterval`` asks for one, and the
+        version checksum of a table of at most 1,000 files; should that fail, a
+        ``DeltaReplayWarning`` says so.
+
+        Returns:
+            The new version; None where ``set_transaction`` told that it was committed before.
+
+        Raises:
+            CommitConflictError: Another writer is in the way; nothing was committed.
+            InvalidArgumentError: The commit would break the table.
+            StorageError: The storage failed. With the code ``commit.unknown`` it never said whether
+                it took the commit; otherwise nothing was committed.
+
+        >>> transaction = table.transaction(operation="WRITE")
+        >>> transaction.commit()
+        3
+        """
+        self._done = True
+        self._native.describe(
+            _json_one(self._description["parameters"]),
+            self._description["metrics"],
+            self._description["user_metadata"],
+            self._description["tags"],
+            self._description["engine_info"],
+        )
+        self.version, self.attempts, afterwards = self._native.commit()
+        if afterwards is not None:
+            warnings.warn(
+                f"version {self.version} is committed, but its checkpoint or checksum is not "
+                f"written: {afterwards}",
+                DeltaReplayWarning,
+                stacklevel=2,
+            )
+        return self.version
+
+    def abort(self) -> None:
+        """Forget what is staged.
+
+        >>> table.transaction(operation="WRITE").abort()
+        """
+        self._done = True
+        self._native.abort()
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._done:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.abort()
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _json_one(body: Mapping[str, Any]) -> str:
+    return json.dumps({key: value for key, value in body.items() if value is not None})
+
+
+def _json(bodies: Iterable[Mapping[str, Any]]) -> str:
+    return f"[{','.join(map(_json_one, bodies))}]"
+
+
+def _rows(files: pa.Table) -> Iterable[dict[str, Any]]:
+    """Rows of file actions: maps as dicts, nulls left out inside of structs too."""
+    for row in files.to_pylist():
+        for name in ("partitionValues", "tags"):
+            if row.get(name) is not None:
+                row[name] = dict(row[name])
+        vector = row.get("deletionVector")
+        if vector is not None:
+            row["deletionVector"] = {
+                key: value for key, value in vector.items() if value is not None
+            }
+        yield row
+
+
+def _removed(row: dict[str, Any], now: int) -> dict[str, Any]:
+    """A row of ``add`` or ``remove`` as the body of a ``remove``."""
+    extended = row.get("partitionValues") is not None and row.get("size") is not None
+    body = {"deletionTimestamp": now, "extendedFileMetadata": extended, **row}
+    if "modificationTime" in row:  # an `add`, in which false says nothing of this commit
+        body["dataChange"] = True
+    return {key: value for key, value in body.items() if key not in _ADD_ONLY}
+
+
+_ADD_ONLY: Sequence[str] = ("modificationTime", "clusteringProvider")

@@ -1,0 +1,217 @@
+//! `Transaction`: staged actions, committed as one version.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use arrow_array::ffi::FFI_ArrowSchema;
+use arrow_schema::Schema;
+use deltareplay_core::codec::action_json::metadata_from_json;
+use deltareplay_core::error::{Error, Result};
+use deltareplay_core::spec::DeletionVectorDescriptor;
+use deltareplay_core::spec::schema::StructType;
+use deltareplay_core::table::Table;
+use deltareplay_core::transaction as core;
+use deltareplay_core::transaction::actions::parse_actions;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use crate::convert;
+use crate::filter;
+use crate::gate::detached;
+use crate::protocol::{Versions, protocol};
+
+/// What is to become the next version of a table.
+#[pyclass(module = "deltareplay._native", frozen)]
+pub(crate) struct Transaction {
+    table: Table,
+    id: String,
+    staged: Mutex<Option<core::Transaction>>,
+}
+
+impl Transaction {
+    pub(crate) fn new(table: Table, staged: core::Transaction) -> Self {
+        Self {
+            table,
+            id: staged.id().to_owned(),
+            staged: Mutex::new(Some(staged)),
+        }
+    }
+
+    fn take(&self) -> Result<core::Transaction> {
+        let mut staged = self.staged.lock().unwrap_or_else(PoisonError::into_inner);
+        staged.take().ok_or_else(finished)
+    }
+
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut core::Transaction) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        detached(py, || {
+            let mut staged = self.staged.lock().unwrap_or_else(PoisonError::into_inner);
+            work(staged.as_mut().ok_or_else(finished)?)
+        })
+    }
+}
+
+fn finished() -> Error {
+    let message = "the transaction has ended: begin a new one";
+    Error::invalid("transaction.finished", message)
+}
+
+#[pymethods]
+impl Transaction {
+    /// The id that the commit carries.
+    #[getter]
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What the commit says of itself: JSON parameters, metrics, user metadata, tags, engine.
+    #[pyo3(signature = (parameters, metrics, user_metadata, tags, engine_info))]
+    fn describe(
+        &self,
+        py: Python<'_>,
+        parameters: &str,
+        metrics: BTreeMap<String, String>,
+        user_metadata: Option<String>,
+        tags: BTreeMap<String, String>,
+        engine_info: Option<String>,
+    ) -> PyResult<()> {
+        self.with(py, |staged| {
+            let parameters = parse_actions(
+                "operationParameters of the commitInfo",
+                &format!("[{parameters}]"),
+            )?;
+            let description = staged.description();
+            description.parameters = parameters.into_iter().next().unwrap_or_default();
+            description.metrics = metrics;
+            description.user_metadata = user_metadata;
+            description.tags = tags;
+            description.engine_info = engine_info;
+            Ok(())
+        })
+    }
+
+    /// Notes that rows were read: all, or those of a filter.
+    #[pyo3(signature = (filter=None))]
+    fn read(&self, py: Python<'_>, filter: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let predicate = filter::predicate(py, filter)?;
+        self.with(py, |staged| staged.read(predicate.as_ref()))
+    }
+
+    /// Notes that files were read.
+    fn read_files(&self, py: Python<'_>, paths: &Bound<'_, PyAny>) -> PyResult<()> {
+        let paths = convert::texts("paths", Some(paths))?.unwrap_or_default();
+        self.with(py, |staged| {
+            staged.read_files(&paths);
+            Ok(())
+        })
+    }
+
+    /// Stages `add` bodies, a JSON array.
+    fn add(&self, py: Python<'_>, json: &str) -> PyResult<()> {
+        self.with(py, |staged| {
+            staged.add(parse_actions("add", json)?);
+            Ok(())
+        })
+    }
+
+    /// Stages `remove` bodies, a JSON array.
+    fn remove(&self, py: Python<'_>, json: &str) -> PyResult<()> {
+        self.with(py, |staged| {
+            staged.remove(parse_actions("remove", json)?);
+            Ok(())
+        })
+    }
+
+    /// Stages `cdc` bodies, a JSON array.
+    fn change_data(&self, py: Python<'_>, json: &str) -> PyResult<()> {
+        self.with(py, |staged| {
+            staged.change_data(parse_actions("cdc", json)?);
+            Ok(())
+        })
+    }
+
+    /// Stages the removal of live files.
+    fn remove_paths(
+        &self,
+        py: Python<'_>,
+        paths: &Bound<'_, PyAny>,
+        data_change: bool,
+    ) -> PyResult<()> {
+        let paths = convert::texts("paths", Some(paths))?.unwrap_or_default();
+        self.with(py, |staged| staged.remove_paths(&paths, data_change))
+    }
+
+    /// Stages deletion vectors of live files: path and JSON descriptor each.
+    fn update_vectors(&self, py: Python<'_>, vectors: BTreeMap<String, String>) -> PyResult<()> {
+        self.with(py, |staged| {
+            let mut parsed = BTreeMap::new();
+            for (path, json) in vectors {
+                let found = parse_actions::<DeletionVectorDescriptor>(
+                    "deletionVector of the add",
+                    &format!("[{json}]"),
+                )?;
+                parsed.extend(found.into_iter().map(|one| (path.clone(), one)));
+            }
+            staged.update_vectors(parsed)
+        })
+    }
+
+    /// Stages metadata, a `metaData` body as JSON.
+    fn set_metadata(&self, py: Python<'_>, json: &str) -> PyResult<()> {
+        self.with(py, |staged| staged.set_metadata(metadata_from_json(json)?))
+    }
+
+    /// Stages a protocol.
+    fn set_protocol(&self, py: Python<'_>, versions: Versions) -> PyResult<()> {
+        let protocol = protocol(versions);
+        self.with(py, |staged| staged.set_protocol(protocol))
+    }
+
+    /// Stages the progress of an application; true when it got that far before.
+    fn set_transaction(&self, py: Python<'_>, app_id: &str, version: i64) -> PyResult<bool> {
+        self.with(py, |staged| staged.set_transaction(app_id, version))
+    }
+
+    /// Stages the configuration of a domain; None removes it.
+    #[pyo3(signature = (domain, configuration))]
+    fn set_domain(
+        &self,
+        py: Python<'_>,
+        domain: &str,
+        configuration: Option<&str>,
+    ) -> PyResult<()> {
+        self.with(py, |staged| staged.set_domain(domain, configuration))
+    }
+
+    /// Commits: the version, None where the application had committed it before; the attempts; what
+    /// went wrong afterwards.
+    fn commit(&self, py: Python<'_>) -> PyResult<(Option<u64>, u32, Option<String>)> {
+        let done = detached(py, || self.table.commit(self.take()?))?;
+        let afterwards = done.afterwards.map(|error| error.to_string());
+        Ok((done.commit.version, done.commit.attempts, afterwards))
+    }
+
+    /// Forgets what was staged.
+    fn abort(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || self.take().map(drop))
+    }
+}
+
+/// The `schemaString` of a table with this Arrow schema.
+#[pyfunction]
+#[pyo3(signature = (schema, /))]
+pub(crate) fn schema_string(py: Python<'_>, schema: &Bound<'_, PyAny>) -> PyResult<String> {
+    let capsule = schema.call_method0("__arrow_c_schema__")?;
+    let capsule = capsule.cast::<PyCapsule>()?;
+    let pointer = capsule.pointer_checked(Some(c"arrow_schema"))?;
+    // SAFETY: the capsule has the name that the interface gives to this struct, and stays alive.
+    let arrow = unsafe { &*pointer.as_ptr().cast::<FFI_ArrowSchema>() };
+    let arrow = Schema::try_from(arrow).map_err(|cause| PyTypeError::new_err(cause.to_string()))?;
+    detached(py, || {
+        StructType::from_arrow(&arrow).map(|found| found.to_json())
+    })
+}

@@ -1,0 +1,31 @@
+//! How Parquet files are written here: the codec by its name in the table's properties, names inside of
+//! lists and maps as Parquet has them, and no schema of Arrow's beside Parquet's own.
+
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::{Compression, GzipLevel, ZstdLevel};
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
+
+/// The codec of `delta.parquet.compression.codec`, and its name in names of files.
+pub(crate) fn codec(property: Option<&str>) -> (Compression, &'static str) {
+    match property.unwrap_or("zstd").to_ascii_lowercase().as_str() {
+        "none" | "uncompressed" => (Compression::UNCOMPRESSED, ""),
+        "snappy" => (Compression::SNAPPY, ".snappy"),
+        "gzip" => (Compression::GZIP(GzipLevel::default()), ".gz"),
+        "lz4" | "lz4_raw" => (Compression::LZ4_RAW, ".lz4raw"),
+        _ => (Compression::ZSTD(ZstdLevel::default()), ".zstd"),
+    }
+}
+
+/// What a writer is made with; `refine` has the last word.
+pub(crate) fn writer_options(
+    compression: Compression,
+    refine: impl FnOnce(WriterPropertiesBuilder) -> WriterPropertiesBuilder,
+) -> ArrowWriterOptions {
+    let builder = WriterProperties::builder()
+        .set_compression(compression)
+        .set_coerce_types(true)
+        .set_created_by(concat!("deltareplay ", env!("CARGO_PKG_VERSION")).to_owned());
+    ArrowWriterOptions::new()
+        .with_properties(refine(builder).build())
+        .with_skip_arrow_metadata(true)
+}

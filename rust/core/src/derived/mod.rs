@@ -1,0 +1,6 @@
+//! Files of the log that its commits can rebuild: checkpoints, the hint that names them, checksums.
+//!
+//! A snapshot in, bytes and their place out. Nothing here decides when.
+
+pub mod checkpoint;
+pub mod checksum;

@@ -1,0 +1,149 @@
+//! Arrow's types as the table's: for tables that are created by an Arrow schema.
+//!
+//! Protocol: "Schema Serialization Format", "Primitive Types".
+
+use arrow_schema::{DataType as ArrowType, Field, Fields, Schema};
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::spec::schema::{
+    ArrayType, DataType, MAX_TYPE_DEPTH, MapType, PrimitiveType, StructField, StructType,
+};
+
+/// Metadata of Arrow fields that the table keeps.
+const KEPT: [&str; 5] = [
+    "comment",
+    "CURRENT_DEFAULT",
+    "delta.generationExpression",
+    "delta.invariants",
+    "__CHAR_VARCHAR_TYPE_STRING",
+];
+
+impl StructType {
+    /// The table's schema for an Arrow schema. Unsigned numbers become the next larger signed ones.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `schema.arrow_type` for a type that tables do not have, and for nesting beyond
+    /// [`MAX_TYPE_DEPTH`]. Corrupt: `schema.duplicate_column`.
+    pub fn from_arrow(schema: &Schema) -> Result<Self> {
+        fields(schema.fields(), 0)
+    }
+}
+
+fn fields(arrow: &Fields, depth: usize) -> Result<StructType> {
+    StructType::new(
+        arrow
+            .iter()
+            .map(|one| field(one, depth))
+            .collect::<Result<_>>()?,
+    )
+}
+
+fn field(arrow: &Field, depth: usize) -> Result<StructField> {
+    let metadata: Map<String, Value> = KEPT
+        .into_iter()
+        .filter_map(|key| Some((key.to_owned(), arrow.metadata().get(key)?.as_str().into())))
+        .collect();
+    Ok(StructField {
+        name: arrow.name().clone(),
+        data_type: data_type(arrow.data_type(), depth)?,
+        nullable: arrow.is_nullable(),
+        metadata,
+    })
+}
+
+fn data_type(arrow: &ArrowType, depth: usize) -> Result<DataType> {
+    use PrimitiveType as P;
+    let refused = || {
+        let message = format!("a column of the Arrow type {arrow} cannot be part of a table");
+        Error::invalid("schema.arrow_type", message)
+    };
+    if depth > MAX_TYPE_DEPTH {
+        return Err(refused());
+    }
+    let primitive = match arrow {
+        ArrowType::Boolean => P::Boolean,
+        ArrowType::Int8 => P::Byte,
+        ArrowType::Int16 | ArrowType::UInt8 => P::Short,
+        ArrowType::Int32 | ArrowType::UInt16 => P::Integer,
+        ArrowType::Int64 | ArrowType::UInt32 => P::Long,
+        ArrowType::Float16 | ArrowType::Float32 => P::Float,
+        ArrowType::Float64 => P::Double,
+        ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View => P::String,
+        ArrowType::Binary
+        | ArrowType::LargeBinary
+        | ArrowType::BinaryView
+        | ArrowType::FixedSizeBinary(_) => P::Binary,
+        ArrowType::Date32 | ArrowType::Date64 => P::Date,
+        ArrowType::Timestamp(_, Some(_)) => P::Timestamp,
+        ArrowType::Timestamp(_, None) => P::TimestampNtz,
+        ArrowType::Decimal128(precision, scale) => P::Decimal {
+            precision: *precision,
+            scale: u8::try_from(*scale).map_err(|_| refused())?,
+        },
+        ArrowType::Null => P::Void,
+        ArrowType::Dictionary(_, values) => return data_type(values, depth + 1),
+        ArrowType::Struct(parts) => {
+            return Ok(DataType::Struct(Box::new(fields(parts, depth + 1)?)));
+        }
+        ArrowType::List(element)
+        | ArrowType::LargeList(element)
+        | ArrowType::ListView(element)
+        | ArrowType::LargeListView(element)
+        | ArrowType::FixedSizeList(element, _) => {
+            return Ok(DataType::Array(Box::new(ArrayType {
+                element_type: data_type(element.data_type(), depth + 1)?,
+                contains_null: element.is_nullable(),
+            })));
+        }
+        ArrowType::Map(entries, _) => {
+            let ArrowType::Struct(parts) = entries.data_type() else {
+                return Err(refused());
+            };
+            let (Some(key), Some(value)) = (parts.first(), parts.get(1)) else {
+                return Err(refused());
+            };
+            return Ok(DataType::Map(Box::new(MapType {
+                key_type: data_type(key.data_type(), depth + 1)?,
+                value_type: data_type(value.data_type(), depth + 1)?,
+                value_contains_null: value.is_nullable(),
+            })));
+        }
+        _ => return Err(refused()),
+    };
+    Ok(DataType::Primitive(primitive))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_to_arrow_and_back() {
+        let text = r#"{"type":"struct","fields":[
+            {"name":"a","type":"long"},{"name":"b","type":"decimal(10,2)","nullable":false},
+            {"name":"c","type":{"type":"array","elementType":"string","containsNull":false},"metadata":{"comment":"x"}},
+            {"name":"d","type":{"type":"map","keyType":"date","valueType":"double"}},
+            {"name":"e","type":{"type":"struct","fields":[{"name":"f","type":"timestamp_ntz"},{"name":"g","type":"timestamp"}]}},
+            {"name":"h","type":"byte"},{"name":"i","type":"short"},{"name":"j","type":"integer"},{"name":"k","type":"float"},
+            {"name":"l","type":"boolean"},{"name":"m","type":"binary"},{"name":"n","type":"void"}]}"#;
+        let schema = StructType::parse(text).unwrap();
+        assert_eq!(
+            StructType::from_arrow(&schema.arrow_schema()).unwrap(),
+            schema
+        );
+    }
+
+    #[test]
+    fn types_that_no_table_has() {
+        for arrow in [ArrowType::UInt64, ArrowType::Decimal128(5, -2)] {
+            let schema = Schema::new(vec![Field::new("c", arrow, true)]);
+            assert_eq!(
+                StructType::from_arrow(&schema).unwrap_err().code(),
+                "schema.arrow_type"
+            );
+        }
+    }
+}

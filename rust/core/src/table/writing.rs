@@ -1,0 +1,263 @@
+//! What writes to a table: creation, alteration, commits, and what follows each commit.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::{At, Table};
+use crate::codec::version_checksum::VersionChecksum;
+use crate::derived::checkpoint::{WrittenCheckpoint, write_checkpoint};
+use crate::derived::checksum::{checksum_path, write_checksum};
+use crate::error::{Error, Result};
+use crate::snapshot::Snapshot;
+use crate::spec::actions::Metadata;
+use crate::spec::schema::StructType;
+use crate::transaction::alter::{self, new_metadata};
+use crate::transaction::random::now;
+use crate::transaction::{Commit, CommitDescription, Transaction, TransactionOptions};
+
+/// Of tables with more files than that a checksum is not counted after each commit.
+const SMALL_TABLE: u64 = 1_000;
+
+/// What came of a commit, and of what follows it.
+#[derive(Debug)]
+pub struct Committed {
+    /// The commit.
+    pub commit: Commit,
+    /// What went wrong when the checkpoint or the checksum was written.
+    pub afterwards: Option<Error>,
+}
+
+/// What a new table is to be.
+#[derive(Clone, Debug, Default)]
+pub struct TableDefinition {
+    /// The columns.
+    pub schema: StructType,
+    /// Names of those that the table is partitioned by.
+    pub partition_columns: Vec<String>,
+    /// Table properties, and those that say which protocol the table gets.
+    pub properties: BTreeMap<String, String>,
+    /// A name for people.
+    pub name: Option<String>,
+    /// What the table is for.
+    pub description: Option<String>,
+}
+
+/// One change of what a table is.
+#[derive(Clone, Debug)]
+pub enum Alteration {
+    /// Sets these properties.
+    SetProperties(BTreeMap<String, String>),
+    /// Takes these properties away; true: also where one is not set.
+    UnsetProperties(Vec<String>, bool),
+    /// Adds columns behind the others.
+    AddColumns(StructType),
+    /// Gives a column another name.
+    RenameColumn(String, String),
+    /// Takes a column away.
+    DropColumn(String),
+    /// Says something of a column, or nothing any more.
+    SetComment(String, Option<String>),
+    /// Says something of the table, or nothing any more.
+    SetDescription(Option<String>),
+    /// Adds a table feature.
+    AddFeature(String),
+}
+
+impl Table {
+    /// Creates the table: version 0.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: the definition, and `table.exists`; Unsupported: a feature that this build
+    /// cannot write; Conflict: another writer created it.
+    pub fn create(&self, new: TableDefinition, options: TransactionOptions) -> Result<Commit> {
+        if self.exists()? {
+            let message = "there is a table already: open it, or choose another place";
+            return Err(Error::invalid("table.exists", message).at_path(self.uri()));
+        }
+        let mut metadata =
+            new_metadata(&new.schema, new.partition_columns, &new.properties, now())?;
+        (metadata.name, metadata.description) = (new.name, new.description);
+        let text = |value: Value| value.to_string();
+        let parameters = [
+            ("isManaged", json!("false")),
+            ("description", json!(metadata.description)),
+            (
+                "partitionBy",
+                json!(text(json!(metadata.partition_columns))),
+            ),
+            ("properties", json!(text(json!(metadata.configuration)))),
+        ];
+        let description = described("CREATE TABLE", parameters);
+        self.commit(Transaction::create(
+            &self.source,
+            metadata,
+            description,
+            options,
+        )?)
+        .map(|committed| committed.commit)
+    }
+
+    /// Changes what the newest version of the table is.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: the change; Unsupported: a feature that this build cannot write; Conflict:
+    /// another writer was faster.
+    pub fn alter(&self, change: Alteration, options: TransactionOptions) -> Result<Commit> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        let old = snapshot.metadata();
+        let text = |value: Value| json!(value.to_string());
+        let mut feature = None;
+        let (operation, parameters, new): (_, Vec<(&str, Value)>, Metadata) = match change {
+            Alteration::SetProperties(properties) => (
+                "SET TBLPROPERTIES",
+                vec![("properties", text(json!(properties)))],
+                alter::set_properties(old, &properties)?,
+            ),
+            Alteration::UnsetProperties(keys, if_exists) => (
+                "UNSET TBLPROPERTIES",
+                vec![
+                    ("properties", text(json!(keys))),
+                    ("ifExists", json!(if_exists.to_string())),
+                ],
+                alter::unset_properties(old, &keys, if_exists)?,
+            ),
+            Alteration::AddColumns(columns) => (
+                "ADD COLUMNS",
+                vec![("columns", json!(columns.to_json()))],
+                alter::add_columns(old, &columns)?,
+            ),
+            Alteration::RenameColumn(name, new_name) => (
+                "RENAME COLUMN",
+                vec![
+                    ("oldColumnPath", json!(name)),
+                    ("newColumnPath", json!(new_name)),
+                ],
+                alter::rename_column(old, &name, &new_name)?,
+            ),
+            Alteration::DropColumn(name) => (
+                "DROP COLUMNS",
+                vec![("columns", text(json!([name])))],
+                alter::drop_column(old, &name)?,
+            ),
+            Alteration::SetComment(name, comment) => (
+                "CHANGE COLUMN",
+                vec![("column", json!(name))],
+                alter::set_comment(old, &name, comment.as_deref())?,
+            ),
+            Alteration::SetDescription(description) => (
+                "SET TABLE COMMENT",
+                Vec::new(),
+                Metadata {
+                    description,
+                    ..old.clone()
+                },
+            ),
+            Alteration::AddFeature(name) => {
+                feature = Some(snapshot.protocol().with_feature(&name)?);
+                (
+                    "UPGRADE PROTOCOL",
+                    vec![("feature", json!(name))],
+                    old.clone(),
+                )
+            }
+        };
+        let description = described(operation, parameters);
+        let mut transaction = Transaction::begin(&self.source, &snapshot, description, options)?;
+        match feature {
+            Some(protocol) => transaction.set_protocol(protocol)?,
+            None => transaction.set_metadata(new)?,
+        }
+        self.commit(transaction).map(|committed| committed.commit)
+    }
+
+    /// Commits a transaction; then writes what its version calls for: a checkpoint, a checksum of a
+    /// table that is not large.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::commit`]. What goes wrong afterwards is no error: the version is there.
+    pub fn commit(&self, transaction: Transaction) -> Result<Committed> {
+        let commit = transaction.commit()?;
+        let afterwards = match commit.version {
+            Some(version) => self.after(version, &commit).err(),
+            None => None,
+        };
+        Ok(Committed { commit, afterwards })
+    }
+
+    fn after(&self, version: u64, commit: &Commit) -> Result<()> {
+        let before = version
+            .checked_sub(1)
+            .map(|before| self.known_files(before));
+        let small = before.is_none_or(|files| files.is_some_and(|files| files <= SMALL_TABLE));
+        if !small && !commit.checkpoint_due {
+            return Ok(());
+        }
+        let snapshot = self.snapshot(At::Version(version), Some(false))?;
+        if small {
+            write_checksum(&self.source, &snapshot, Some(&commit.id))?;
+        }
+        if commit.checkpoint_due {
+            write_checkpoint(&self.source, &snapshot)?;
+        }
+        Ok(())
+    }
+
+    /// How many files a version has, if a checksum tells.
+    fn known_files(&self, version: u64) -> Option<u64> {
+        let path = checksum_path(version);
+        let bytes = self.source.storage.read(&path).ok()?;
+        VersionChecksum::parse(&bytes).ok()?.num_files
+    }
+
+    /// Writes a checkpoint of a snapshot, and the hint that names it.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: a feature that this build cannot write; Storage.
+    pub fn checkpoint(&self, snapshot: &Snapshot) -> Result<WrittenCheckpoint> {
+        snapshot.protocol().check_writable()?;
+        write_checkpoint(&self.source, snapshot)
+    }
+
+    /// Writes the version checksum of a snapshot, counted in full; false where there is one already.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: a feature that this build cannot write; Storage.
+    pub fn write_checksum(&self, snapshot: &Snapshot) -> Result<bool> {
+        snapshot.protocol().check_writable()?;
+        write_checksum(&self.source, snapshot, None)
+    }
+
+    /// A transaction that reads a snapshot of this table.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: a feature that this build cannot write.
+    pub fn transaction(
+        &self,
+        snapshot: &Snapshot,
+        description: CommitDescription,
+        options: TransactionOptions,
+    ) -> Result<Transaction> {
+        Transaction::begin(&self.source, snapshot, description, options)
+    }
+}
+
+fn described<'a>(
+    operation: &str,
+    parameters: impl IntoIterator<Item = (&'a str, Value)>,
+) -> CommitDescription {
+    let parameters = parameters
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value));
+    CommitDescription {
+        operation: operation.to_owned(),
+        parameters: parameters.collect::<Map<_, _>>(),
+        ..CommitDescription::default()
+    }
+}

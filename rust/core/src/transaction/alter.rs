@@ -1,0 +1,351 @@
+//! New metadata from old: properties set and unset, columns added, renamed, dropped, commented; columns
+//! mapped to names in files.
+//!
+//! Protocol: "Column Mapping", "Row Tracking", "Table Properties".
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::json::clipped;
+use crate::spec::property_rules::checked_properties;
+use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
+
+use super::random::new_id;
+
+const MODE: &str = "delta.columnMapping.mode";
+const MAX_ID: &str = "delta.columnMapping.maxColumnId";
+const ID: &str = "delta.columnMapping.id";
+const PHYSICAL: &str = "delta.columnMapping.physicalName";
+
+/// Metadata of a new table.
+///
+/// # Errors
+///
+/// Invalid argument: a property.
+pub fn new_metadata(
+    schema: &StructType,
+    partition_columns: Vec<String>,
+    properties: &BTreeMap<String, String>,
+    created_time: i64,
+) -> Result<Metadata> {
+    let metadata = Metadata {
+        id: new_id(),
+        format_provider: "parquet".to_owned(),
+        schema_string: schema.to_json(),
+        partition_columns,
+        created_time: Some(created_time),
+        configuration: checked_properties(properties)?,
+        ..Metadata::default()
+    };
+    mapped(metadata, true)
+}
+
+/// The old metadata with these properties set.
+///
+/// # Errors
+///
+/// Invalid argument: a property; `alter.column_mapping` for a change of mode that would need rewriting
+/// files.
+pub fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> Result<Metadata> {
+    let mut new = old.clone();
+    for (key, value) in checked_properties(properties)? {
+        new.configuration
+            .retain(|known, _| !known.eq_ignore_ascii_case(&key));
+        new.configuration.insert(key, value);
+    }
+    check_mode(old, &new)?;
+    mapped(new, false)
+}
+
+/// The old metadata without these properties; `if_exists`: those that are not set are passed over.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.property_absent`, `alter.column_mapping`.
+pub fn unset_properties(old: &Metadata, keys: &[String], if_exists: bool) -> Result<Metadata> {
+    let mut new = old.clone();
+    for key in keys {
+        let before = new.configuration.len();
+        new.configuration
+            .retain(|known, _| !known.eq_ignore_ascii_case(key));
+        if before == new.configuration.len() && !if_exists {
+            let message = format!("the property {} is not set", clipped(key));
+            return Err(Error::invalid("alter.property_absent", message));
+        }
+    }
+    check_mode(old, &new)?;
+    Ok(new)
+}
+
+fn mode(metadata: &Metadata) -> String {
+    metadata
+        .property(MODE)
+        .unwrap_or("none")
+        .to_ascii_lowercase()
+}
+
+fn check_mode(old: &Metadata, new: &Metadata) -> Result<()> {
+    let (before, after) = (mode(old), mode(new));
+    if before == after || (before == "none" && after == "name") {
+        return Ok(());
+    }
+    let message = format!(
+        "{MODE} cannot go from {before} to {after} on a table that exists: only from none to name"
+    );
+    Err(Error::invalid("alter.column_mapping", message))
+}
+
+/// The old metadata with a column behind the others. Rows that are there have null in it.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.column` when it may not be null; Corrupt: `schema.duplicate_column`.
+pub fn add_columns(old: &Metadata, columns: &StructType) -> Result<Metadata> {
+    let schema = StructType::parse(&old.schema_string)?;
+    if let Some(field) = columns.fields().iter().find(|field| !field.nullable) {
+        let message = format!(
+            "the column {} must be nullable: the rows that are there have no value for it",
+            clipped(&field.name)
+        );
+        return Err(Error::invalid("alter.column", message));
+    }
+    let fields = schema.fields().iter().chain(columns.fields()).cloned();
+    let schema = StructType::new(fields.collect())?;
+    let new = Metadata {
+        schema_string: schema.to_json(),
+        ..old.clone()
+    };
+    mapped(new, true)
+}
+
+/// The old metadata with a column under another name; no file is touched.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.column` for a column that is not there, or is spoken of by a constraint or a
+/// generated column; `alter.column_mapping` where columns are not mapped. Corrupt:
+/// `schema.duplicate_column`.
+pub fn rename_column(old: &Metadata, name: &str, new_name: &str) -> Result<Metadata> {
+    let (schema, at) = mapped_column(old, name)?;
+    let mut fields = schema.fields().to_vec();
+    let mut was = String::new();
+    if let Some(field) = fields.get_mut(at) {
+        was = std::mem::replace(&mut field.name, new_name.to_owned());
+    }
+    let mut new = old.clone();
+    new.schema_string = StructType::new(fields)?.to_json();
+    for column in new
+        .partition_columns
+        .iter_mut()
+        .filter(|column| **column == was)
+    {
+        *column = new_name.to_owned();
+    }
+    Ok(new)
+}
+
+/// The old metadata without a column; no file is touched.
+///
+/// # Errors
+///
+/// As [`rename_column`]; `alter.column` for a partition column and for the last one.
+pub fn drop_column(old: &Metadata, name: &str) -> Result<Metadata> {
+    let (schema, at) = mapped_column(old, name)?;
+    let refused = |why: &str| {
+        let message = format!("the column {} cannot be dropped: {why}", clipped(name));
+        Err(Error::invalid("alter.column", message))
+    };
+    let mut fields = schema.fields().to_vec();
+    let gone = fields.remove(at);
+    if old.partition_columns.contains(&gone.name) {
+        return refused("the table is partitioned by it");
+    }
+    if fields
+        .iter()
+        .all(|field| old.partition_columns.contains(&field.name))
+    {
+        return refused("no column would be left in the files");
+    }
+    Ok(Metadata {
+        schema_string: StructType::new(fields)?.to_json(),
+        ..old.clone()
+    })
+}
+
+/// The old metadata with a comment on a column, or without one.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.column` for a column that is not there.
+pub fn set_comment(old: &Metadata, name: &str, comment: Option<&str>) -> Result<Metadata> {
+    let schema = StructType::parse(&old.schema_string)?;
+    let at = position(&schema, name)?;
+    let mut fields = schema.fields().to_vec();
+    if let Some(field) = fields.get_mut(at) {
+        match comment {
+            Some(comment) => field.metadata.insert("comment".to_owned(), comment.into()),
+            None => field.metadata.remove("comment"),
+        };
+    }
+    Ok(Metadata {
+        schema_string: StructType::new(fields)?.to_json(),
+        ..old.clone()
+    })
+}
+
+fn position(schema: &StructType, name: &str) -> Result<usize> {
+    let found = schema.field(name).map(|field| field.name.clone());
+    let at = |found: String| schema.fields().iter().position(|field| field.name == found);
+    found.and_then(at).ok_or_else(|| {
+        let message = format!("the table has no column {}", clipped(name));
+        Error::invalid("alter.column", message)
+    })
+}
+
+/// A column that may get another name, or go.
+fn mapped_column(old: &Metadata, name: &str) -> Result<(StructType, usize)> {
+    let schema = StructType::parse(&old.schema_string)?;
+    let at = position(&schema, name)?;
+    if mode(old) == "none" {
+        let message = format!(
+            "columns of this table are known by their names in the files: set {MODE} to name first"
+        );
+        return Err(Error::invalid("alter.column_mapping", message));
+    }
+    let constraints = old.configuration.iter().filter_map(|(key, text)| {
+        key.to_ascii_lowercase()
+            .starts_with("delta.constraints.")
+            .then_some(text.as_str())
+    });
+    let generated = schema.fields().iter().filter_map(|field| {
+        field
+            .metadata
+            .get("delta.generationExpression")
+            .and_then(Value::as_str)
+    });
+    let lowered = name.to_lowercase();
+    let speaks = |text: &str| {
+        let word = |letter: char| letter.is_alphanumeric() || letter == '_';
+        text.to_lowercase()
+            .split(|letter| !word(letter))
+            .any(|found| found == lowered)
+    };
+    if let Some(text) = constraints.chain(generated).find(|text| speaks(text)) {
+        let message = format!(
+            "the column {} is spoken of by {}",
+            clipped(name),
+            clipped(text)
+        );
+        return Err(Error::invalid("alter.column", message));
+    }
+    Ok((schema, at))
+}
+
+/// Gives ids and names in files to columns that lack them, where the table maps columns. `fresh`: the
+/// columns are new, and so are their names in files.
+fn mapped(mut metadata: Metadata, fresh: bool) -> Result<Metadata> {
+    if mode(&metadata) == "none" {
+        return Ok(metadata);
+    }
+    let schema = StructType::parse(&metadata.schema_string)?;
+    let known = metadata
+        .property(MAX_ID)
+        .and_then(|text| text.parse::<i64>().ok());
+    let mut last = known.unwrap_or(0).max(greatest_id(&schema));
+    let schema = map_struct(&schema, &mut last, fresh)?;
+    metadata.schema_string = schema.to_json();
+    metadata
+        .configuration
+        .insert(MAX_ID.to_owned(), last.to_string());
+    Ok(metadata)
+}
+
+fn greatest_id(schema: &StructType) -> i64 {
+    let mut greatest = 0;
+    let mut open: Vec<&DataType> = Vec::new();
+    let mut structs = vec![schema];
+    loop {
+        while let Some(one) = structs.pop() {
+            for field in one.fields() {
+                greatest = greatest.max(field.column_id().unwrap_or(0));
+                open.push(&field.data_type);
+            }
+        }
+        match open.pop() {
+            None => return greatest,
+            Some(DataType::Primitive(_)) => {}
+            Some(DataType::Array(array)) => open.push(&array.element_type),
+            Some(DataType::Map(map)) => open.extend([&map.key_type, &map.value_type]),
+            Some(DataType::Struct(fields)) => structs.push(fields),
+        }
+    }
+}
+
+fn map_struct(fields: &StructType, last: &mut i64, fresh: bool) -> Result<StructType> {
+    let map_field = |field: &StructField| -> Result<StructField> {
+        let mut field = field.clone();
+        if field.column_id().is_none() {
+            *last += 1;
+            field.metadata.insert(ID.to_owned(), (*last).into());
+        }
+        if field.physical_name().is_none() {
+            let name = if fresh {
+                format!("col-{}", new_id())
+            } else {
+                field.name.clone()
+            };
+            field.metadata.insert(PHYSICAL.to_owned(), name.into());
+        }
+        field.data_type = map_type(&field.data_type, last, fresh)?;
+        Ok(field)
+    };
+    StructType::new(
+        fields
+            .fields()
+            .iter()
+            .map(map_field)
+            .collect::<Result<_>>()?,
+    )
+}
+
+fn map_type(data_type: &DataType, last: &mut i64, fresh: bool) -> Result<DataType> {
+    Ok(match data_type {
+        DataType::Primitive(primitive) => DataType::Primitive(primitive.clone()),
+        DataType::Array(array) => DataType::Array(Box::new(ArrayType {
+            element_type: map_type(&array.element_type, last, fresh)?,
+            contains_null: array.contains_null,
+        })),
+        DataType::Map(map) => DataType::Map(Box::new(MapType {
+            key_type: map_type(&map.key_type, last, fresh)?,
+            value_type: map_type(&map.value_type, last, fresh)?,
+            value_contains_null: map.value_contains_null,
+        })),
+        DataType::Struct(fields) => DataType::Struct(Box::new(map_struct(fields, last, fresh)?)),
+    })
+}
+
+/// Names of the columns in which files keep the ids of rows, where the protocol tracks rows.
+pub(super) fn with_row_tracking_columns(mut metadata: Metadata, protocol: &Protocol) -> Metadata {
+    if protocol.is_supported("rowTracking") {
+        for (key, prefix) in [
+            (
+                "delta.rowTracking.materializedRowIdColumnName",
+                "_row-id-col-",
+            ),
+            (
+                "delta.rowTracking.materializedRowCommitVersionColumnName",
+                "_row-commit-version-col-",
+            ),
+        ] {
+            let name = || format!("{prefix}{}", new_id());
+            metadata
+                .configuration
+                .entry(key.to_owned())
+                .or_insert_with(name);
+        }
+    }
+    metadata
+}

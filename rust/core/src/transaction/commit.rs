@@ -1,0 +1,404 @@
+//! From staged actions to a version of the table: render, create the file, judge who was faster, again.
+//!
+//! The file of a version is created by whoever comes first, and nobody else. After an answer that says
+//! neither yes nor no, the file is read: it is ours if it has our transaction id. The same bytes are put
+//! again only where there is no file yet, so that nothing can be committed twice.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::path::commit_path;
+use crate::spec::actions::{DomainMetadata, Metadata};
+use crate::spec::properties::TableProperties;
+use crate::storage::interrupt;
+
+use super::actions::{
+    AddFile, domain_json, line, metadata_json, protocol_json, put, transaction_json,
+};
+use super::conflict::Verdict;
+use super::random::{now, random_bits};
+use super::winner::{Winner, high_water_mark};
+use super::{IsolationLevel, ROW_TRACKING, Transaction};
+
+/// The longest wait before the first new attempt, and before any.
+const FIRST_WAIT: Duration = Duration::from_millis(5);
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// What became of a transaction.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// The version that was committed; `None` where its application had done so before.
+    pub version: Option<u64>,
+    /// How many versions were tried.
+    pub attempts: u32,
+    /// The files that were added, as they were committed.
+    pub adds: Vec<AddFile>,
+    /// The id that the commit carries.
+    pub id: String,
+    /// Whether the table's properties ask for a checkpoint of this version.
+    pub checkpoint_due: bool,
+}
+
+/// What the last version before the next one says.
+struct Last {
+    version: Option<u64>,
+    timestamp: Option<i64>,
+    high_water_mark: i64,
+}
+
+impl Transaction {
+    /// Commits.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: the commit would break the table. Conflict: as another writer's commit is in
+    /// the way, or `conflict.deadline` when others were faster until the time was up; nothing is
+    /// committed then. Storage: `commit.unknown` when the store never said whether it took the commit.
+    pub fn commit(mut self) -> Result<Commit> {
+        let mut attempts = 0;
+        if self.done_before {
+            return Ok(self.done(None, attempts));
+        }
+        self.check()?;
+        let isolation = self.isolation()?;
+        let blind = self.is_blind_append();
+        let mut last = self.last()?;
+        let read_mark = last.high_water_mark;
+        let deadline = Instant::now() + self.options.timeout;
+        loop {
+            interrupt::check()?;
+            attempts += 1;
+            let version = last.version.map_or(0, |version| version + 1);
+            let (text, adds) = self.render(version, &last, read_mark, isolation, blind)?;
+            if self.put(version, text.as_bytes(), deadline)? {
+                self.adds = adds;
+                return Ok(self.done(Some(version), attempts));
+            }
+            for winner in Winner::since(&*self.source.storage, version)? {
+                match self.judge(&winner, isolation)? {
+                    Verdict::Passed => {}
+                    Verdict::DoneBefore => return Ok(self.done(None, attempts)),
+                }
+                last.version = Some(winner.version);
+                last.timestamp = Some(winner.timestamp());
+                last.high_water_mark = winner.high_water_mark().unwrap_or(last.high_water_mark);
+            }
+            if Instant::now() >= deadline {
+                let message = format!(
+                    "other writers were faster {attempts} times, and the time is up: nothing was committed"
+                );
+                return Err(Error::new(
+                    ErrorKind::Conflict,
+                    "conflict.deadline",
+                    message,
+                ));
+            }
+            wait(attempts, deadline)?;
+        }
+    }
+
+    fn done(self, version: Option<u64>, attempts: u32) -> Commit {
+        let interval = self
+            .new_metadata()
+            .zip(self.new_protocol())
+            .and_then(|(metadata, protocol)| TableProperties::new(metadata, protocol).ok())
+            .map(|(properties, _)| properties.checkpoint_interval);
+        let due = |interval| version.is_some_and(|version| version > 0 && version % interval == 0);
+        Commit {
+            version,
+            attempts,
+            checkpoint_due: interval.is_some_and(due),
+            adds: self.adds,
+            id: self.id,
+        }
+    }
+
+    fn last(&self) -> Result<Last> {
+        let Some(snapshot) = &self.snapshot else {
+            return Ok(Last {
+                version: None,
+                timestamp: None,
+                high_water_mark: -1,
+            });
+        };
+        let mut mark = -1;
+        if snapshot.protocol().is_supported("rowTracking") {
+            let domains = snapshot.domain_metadata(&self.source)?;
+            let found = domains.iter().find(|domain| domain.domain == ROW_TRACKING);
+            mark = found
+                .and_then(|domain| high_water_mark(&domain.configuration))
+                .unwrap_or(-1);
+        }
+        Ok(Last {
+            version: Some(snapshot.version()),
+            timestamp: Some(snapshot.timestamp()),
+            high_water_mark: mark,
+        })
+    }
+
+    /// The level by which conflicts are judged: a commit that changes no rows needs nothing but a
+    /// snapshot.
+    fn isolation(&self) -> Result<IsolationLevel> {
+        let changes = self.adds.iter().any(|file| file.data_change)
+            || self.removes.iter().any(|file| file.data_change)
+            || !self.cdcs.is_empty();
+        let control = self.metadata.is_some()
+            || self.protocol.is_some()
+            || !self.transactions.is_empty()
+            || !self.domains.is_empty();
+        if !changes && !control {
+            return Ok(IsolationLevel::SnapshotIsolation);
+        }
+        if let Some(level) = self.options.isolation {
+            return Ok(level);
+        }
+        let property = self
+            .new_metadata()
+            .and_then(|metadata| metadata.property("delta.isolationLevel"));
+        property.map_or(Ok(IsolationLevel::Serializable), IsolationLevel::parse)
+    }
+
+    /// The bytes of the commit as version `version`, and the files to add as they stand in them.
+    fn render(
+        &self,
+        version: u64,
+        last: &Last,
+        read_mark: i64,
+        isolation: IsolationLevel,
+        blind: bool,
+    ) -> Result<(String, Vec<AddFile>)> {
+        let mut metadata = self.metadata.clone();
+        let effective = metadata.as_ref().or(self.new_metadata());
+        let (protocol, effective) = match (self.new_protocol(), effective) {
+            (Some(protocol), Some(metadata)) => (protocol, metadata),
+            _ => {
+                return Err(Error::invalid(
+                    "transaction.nothing",
+                    "there is no table yet",
+                ));
+            }
+        };
+        let (properties, _) = TableProperties::new(effective, protocol)?;
+        let now = now();
+        let timestamp = last
+            .timestamp
+            .map_or(now, |before| now.max(before.saturating_add(1)));
+        let in_commit = properties.in_commit_timestamps.then_some(timestamp);
+        if let Some(metadata) = &mut metadata {
+            self.enable_timestamps(metadata, in_commit, version)?;
+        }
+        let mut adds = self.adds.clone();
+        let mut domains: Vec<DomainMetadata> = self.domains.values().cloned().collect();
+        let tracked = protocol.is_supported("rowTracking") && !properties.row_tracking_suspended;
+        if tracked {
+            domains.extend(assign_row_ids(
+                &mut adds,
+                read_mark,
+                last.high_water_mark,
+                version,
+            )?);
+        }
+        let mut lines = String::new();
+        let info = self.commit_info(now, in_commit, isolation, blind, tracked);
+        line(&mut lines, "commitInfo", &info)?;
+        if let Some(protocol) = &self.protocol {
+            line(&mut lines, "protocol", &protocol_json(protocol))?;
+        }
+        if let Some(metadata) = &metadata {
+            line(&mut lines, "metaData", &metadata_json(metadata))?;
+        }
+        for transaction in self.transactions.values() {
+            line(&mut lines, "txn", &transaction_json(transaction))?;
+        }
+        for domain in &domains {
+            line(&mut lines, "domainMetadata", &domain_json(domain))?;
+        }
+        for file in &self.removes {
+            line(&mut lines, "remove", file)?;
+        }
+        for file in &adds {
+            line(&mut lines, "add", file)?;
+        }
+        for file in &self.cdcs {
+            line(&mut lines, "cdc", file)?;
+        }
+        Ok((lines, adds))
+    }
+
+    /// A table that gets in-commit timestamps after its first version says since when.
+    fn enable_timestamps(
+        &self,
+        metadata: &mut Metadata,
+        in_commit: Option<i64>,
+        version: u64,
+    ) -> Result<()> {
+        let keys = [
+            "delta.inCommitTimestampEnablementVersion",
+            "delta.inCommitTimestampEnablementTimestamp",
+        ];
+        let Some(base) = &self.base else {
+            return Ok(());
+        };
+        let (before, _) = TableProperties::new(&base.metadata, &base.protocol)?;
+        match in_commit {
+            None => metadata
+                .configuration
+                .retain(|key, _| !keys.contains(&key.as_str())),
+            Some(timestamp) if !before.in_commit_timestamps => {
+                for (key, value) in keys
+                    .iter()
+                    .zip([version.to_string(), timestamp.to_string()])
+                {
+                    metadata.configuration.insert((*key).to_owned(), value);
+                }
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    fn commit_info(
+        &self,
+        now: i64,
+        in_commit: Option<i64>,
+        isolation: IsolationLevel,
+        blind: bool,
+        tracked: bool,
+    ) -> Value {
+        let about = &self.description;
+        let mut info = Map::new();
+        put(&mut info, "inCommitTimestamp", in_commit);
+        put(&mut info, "timestamp", Some(now));
+        put(&mut info, "operation", Some(about.operation.as_str()));
+        put(
+            &mut info,
+            "operationParameters",
+            Some(Value::Object(about.parameters.clone())),
+        );
+        let read = self.snapshot.as_ref().map(|snapshot| snapshot.version());
+        put(&mut info, "readVersion", read);
+        put(&mut info, "isolationLevel", Some(isolation.name()));
+        put(&mut info, "isBlindAppend", Some(blind));
+        put(&mut info, "operationMetrics", Some(json!(about.metrics)));
+        put(&mut info, "userMetadata", about.user_metadata.clone());
+        let mut tags = about.tags.clone();
+        if tracked {
+            // rows that move from one file to another would have to bring their ids along
+            let kept =
+                self.removes.is_empty() || self.adds.iter().all(|file| file.base_row_id.is_some());
+            let key = "delta.rowTracking.preserved".to_owned();
+            tags.entry(key).or_insert_with(|| kept.to_string());
+        }
+        if !tags.is_empty() {
+            put(&mut info, "tags", Some(json!(tags)));
+        }
+        let engine = concat!("deltareplay/", env!("CARGO_PKG_VERSION"));
+        let engine = about.engine_info.as_deref().unwrap_or(engine);
+        put(&mut info, "engineInfo", Some(engine));
+        put(&mut info, "txnId", Some(self.id.as_str()));
+        Value::Object(info)
+    }
+
+    /// Creates the file of the version: true when it is ours, false when it is another writer's.
+    fn put(&self, version: u64, bytes: &[u8], deadline: Instant) -> Result<bool> {
+        let (storage, path) = (&self.source.storage, commit_path(version));
+        let mut tries = 0;
+        loop {
+            let outcome = if self.options.durable {
+                storage.put_if_absent(&path, bytes)
+            } else {
+                storage.put_if_absent_unsynced(&path, bytes)
+            };
+            let error = match outcome {
+                Ok(true) => return Ok(true),
+                Ok(false) => return Ok(self.owns(version).unwrap_or(false)),
+                Err(error) if is_refusal(&error) => return Err(error.at_version(version)),
+                Err(error) => error,
+            };
+            if let Some(owned) = self.owns(version) {
+                return Ok(owned);
+            }
+            tries += 1;
+            if Instant::now() >= deadline {
+                let message = format!(
+                    "the store never said whether it took version {version} (txnId {}): look for this id \
+                     in the log before trying again",
+                    self.id
+                );
+                let error = Error::storage("commit.unknown", message).because(error);
+                return Err(error.at_path(path).at_version(version));
+            }
+            wait(tries, deadline)?;
+        }
+    }
+
+    /// Whether the commit of this version is ours; `None` where there is none, or it cannot be read.
+    fn owns(&self, version: u64) -> Option<bool> {
+        let winners = Winner::since(&*self.source.storage, version).ok()?;
+        let first = winners.first()?;
+        Some(first.transaction_id() == Some(&self.id))
+    }
+}
+
+/// Errors after which the file was certainly not made.
+fn is_refusal(error: &Error) -> bool {
+    let certain = [
+        "storage.permission",
+        "storage.full",
+        "storage.not_a_file",
+        "storage.not_found",
+    ];
+    error.kind() != ErrorKind::Storage || certain.contains(&error.code())
+}
+
+/// Waits a random while, longer after more attempts, and never beyond the deadline.
+fn wait(attempts: u32, deadline: Instant) -> Result<()> {
+    let longest = FIRST_WAIT
+        .saturating_mul(2_u32.saturating_pow(attempts.min(20)))
+        .min(LONGEST_WAIT)
+        .min(deadline.saturating_duration_since(Instant::now()));
+    let micros = u64::try_from(longest.as_micros())
+        .unwrap_or(u64::MAX)
+        .max(1);
+    let until = Instant::now() + Duration::from_micros(random_bits() % micros);
+    loop {
+        interrupt::check()?;
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        std::thread::sleep(left.min(interrupt::INTERVAL));
+    }
+}
+
+/// Gives row ids and commit versions to files that are new to the table; the moved mark, if it moved.
+fn assign_row_ids(
+    adds: &mut [AddFile],
+    read_mark: i64,
+    mark: i64,
+    version: u64,
+) -> Result<Option<DomainMetadata>> {
+    let (mut mark, before) = (mark, mark);
+    let version = i64::try_from(version).unwrap_or(i64::MAX);
+    for file in adds {
+        if file.base_row_id.is_none_or(|id| id > read_mark) {
+            let Some(rows) = file.num_records() else {
+                let message =
+                    "the table tracks rows: a file must tell their number in its statistics";
+                return Err(
+                    Error::invalid("transaction.row_ids", message).at_path(file.path.clone())
+                );
+            };
+            file.base_row_id = Some(mark.saturating_add(1));
+            mark = mark.saturating_add(rows);
+        }
+        file.default_row_commit_version.get_or_insert(version);
+    }
+    Ok((mark != before).then(|| DomainMetadata {
+        domain: ROW_TRACKING.to_owned(),
+        configuration: json!({ "rowIdHighWaterMark": mark }).to_string(),
+        removed: false,
+    }))
+}

@@ -1,0 +1,219 @@
+//! Is a commit that was faster in the way of one that was not? Asked in the order of the reference
+//! implementation, so that the same answer has the same name.
+
+use std::collections::{BTreeMap, HashSet};
+
+use arrow_buffer::BooleanBuffer;
+
+use crate::codec::commit::FileActions;
+use crate::error::{Error, ErrorKind, Result};
+use crate::replay::FileFilter;
+use crate::scan::file_bounds::FilePredicate;
+use crate::spec::actions::Metadata;
+use crate::spec::features::find_feature;
+
+use super::winner::{Winner, path_keys};
+use super::{IsolationLevel, ROW_TRACKING, Transaction};
+
+/// Properties that another writer may switch on beneath a transaction, and to which value; `None`: any.
+const HARMLESS_PROPERTIES: [(&str, Option<&str>); 8] = [
+    ("delta.enableRowTracking", Some("true")),
+    ("delta.rowTracking.materializedRowIdColumnName", None),
+    (
+        "delta.rowTracking.materializedRowCommitVersionColumnName",
+        None,
+    ),
+    ("delta.enableDeletionVectors", Some("true")),
+    ("delta.checkpointPolicy", Some("v2")),
+    ("delta.enableInCommitTimestamps", Some("true")),
+    ("delta.inCommitTimestampEnablementVersion", None),
+    ("delta.inCommitTimestampEnablementTimestamp", None),
+];
+
+/// What a lost race comes to.
+pub(super) enum Verdict {
+    /// The transaction may go on behind this commit.
+    Passed,
+    /// The winner is the same batch of the same application: nothing is left to do.
+    DoneBefore,
+}
+
+impl Winner {
+    fn conflict(&self, code: &'static str, what: &str) -> Error {
+        let message = format!(
+            "{what}: version {} ({}) was committed while this transaction ran; read the table again, \
+             then retry",
+            self.version,
+            self.operation()
+        );
+        Error::new(ErrorKind::Conflict, code, message)
+            .at_version(self.version)
+            .of_operation(self.operation())
+    }
+}
+
+impl Transaction {
+    /// Judges one commit that came first.
+    ///
+    /// # Errors
+    ///
+    /// Conflict: `conflict.protocol_changed`, `conflict.metadata_changed`, `conflict.domain_metadata`,
+    /// `conflict.transaction`, `conflict.append`, `conflict.delete_read`, `conflict.delete_delete`.
+    pub(super) fn judge(&mut self, winner: &Winner, isolation: IsolationLevel) -> Result<Verdict> {
+        self.judge_protocol(winner)?;
+        self.judge_metadata(winner)?;
+        let domains = winner.actions.domains.iter().map(|(_, domain)| domain);
+        for domain in domains.filter(|domain| domain.domain != ROW_TRACKING) {
+            if self.domains.contains_key(&domain.domain) {
+                let what = format!("both commits configure the domain {:?}", domain.domain);
+                return Err(winner.conflict("conflict.domain_metadata", &what));
+            }
+        }
+        for (_, other) in &winner.actions.transactions {
+            if !self.reads.applications.contains(&other.app_id) {
+                continue;
+            }
+            let own = self.transactions.get(&other.app_id);
+            if own.is_some_and(|own| own.version <= other.version) {
+                return Ok(Verdict::DoneBefore);
+            }
+            let what = format!(
+                "both commits are progress of the application {:?}",
+                other.app_id
+            );
+            return Err(winner.conflict("conflict.transaction", &what));
+        }
+        self.judge_added(winner, isolation)?;
+        self.judge_removed(winner)?;
+        Ok(Verdict::Passed)
+    }
+
+    fn judge_protocol(&mut self, winner: &Winner) -> Result<()> {
+        let Some(new) = winner.protocol() else {
+            return Ok(());
+        };
+        let conflict = |what: &str| Err(winner.conflict("conflict.protocol_changed", what));
+        new.check_writable()?;
+        let Some(base) = &mut self.base else {
+            return conflict("the table was created by another writer");
+        };
+        let old = &base.protocol;
+        if self.protocol.is_some() {
+            return conflict("both commits change the protocol");
+        }
+        if !old.can_upgrade_to(new) {
+            return conflict("a table feature was dropped");
+        }
+        for name in new.features().iter().filter(|name| !old.is_supported(name)) {
+            if find_feature(name).is_none_or(|feature| feature.stops_concurrent_writers()) {
+                return conflict(&format!("the table feature {name} was added"));
+            }
+        }
+        base.protocol = new.clone();
+        Ok(())
+    }
+
+    fn judge_metadata(&mut self, winner: &Winner) -> Result<()> {
+        let Some(new) = winner.metadata() else {
+            return Ok(());
+        };
+        let conflict = |what: &str| Err(winner.conflict("conflict.metadata_changed", what));
+        if self.metadata.is_some() {
+            return conflict("both commits change the metadata");
+        }
+        let Some(base) = &mut self.base else {
+            return conflict("the table was created by another writer");
+        };
+        let old = &base.metadata;
+        let plain = |metadata: &Metadata| Metadata {
+            configuration: BTreeMap::new(),
+            ..metadata.clone()
+        };
+        if plain(old) != plain(new) {
+            return conflict("the schema or another part of the metadata was changed");
+        }
+        let (before, after) = (&old.configuration, &new.configuration);
+        let gone = before.keys().find(|key| !after.contains_key(*key));
+        let changed = after.iter().find(|(key, value)| {
+            before.get(*key) != Some(value)
+                && !HARMLESS_PROPERTIES.iter().any(|(name, only)| {
+                    name == key && only.is_none_or(|only| value.eq_ignore_ascii_case(only))
+                })
+        });
+        if let Some(key) = gone.or(changed.map(|(key, _)| key)) {
+            return conflict(&format!("the table property {key} was changed"));
+        }
+        base.metadata = new.clone();
+        Ok(())
+    }
+
+    /// Files that the transaction should have read.
+    fn judge_added(&self, winner: &Winner, isolation: IsolationLevel) -> Result<()> {
+        let Some(added) = winner.actions.adds.as_ref() else {
+            return Ok(());
+        };
+        let passed_over = match isolation {
+            IsolationLevel::Serializable => false,
+            IsolationLevel::WriteSerializable => {
+                winner.is_blind_append() && self.metadata.is_none()
+            }
+            IsolationLevel::SnapshotIsolation => true,
+        };
+        if added.rows.num_rows() == 0 || passed_over || self.is_blind_append() {
+            return Ok(());
+        }
+        let unpartitioned = self
+            .new_metadata()
+            .is_none_or(|metadata| metadata.partition_columns.is_empty());
+        let mut conflicts = self.reads.whole_table || unpartitioned;
+        for predicate in &self.reads.predicates {
+            conflicts = conflicts || partitions_match(predicate, added)?;
+        }
+        if conflicts {
+            let what = "files were added that this transaction should have read";
+            return Err(winner.conflict("conflict.append", what));
+        }
+        Ok(())
+    }
+
+    /// Files that the transaction has read, or removes too.
+    fn judge_removed(&self, winner: &Winner) -> Result<()> {
+        let Some(removed) = &winner.actions.removes else {
+            return Ok(());
+        };
+        if removed.rows.num_rows() == 0 {
+            return Ok(());
+        }
+        let keys = path_keys(Some(removed), &self.source.keys)?;
+        let mut conflicts =
+            self.reads.whole_table || keys.iter().any(|key| self.reads.files.contains(key));
+        for predicate in &self.reads.predicates {
+            let judged = predicate.columns().of(&removed.rows)?;
+            conflicts = conflicts || any(&predicate.may_match(&judged)?);
+        }
+        if conflicts {
+            let what = "a file that this transaction has read was removed";
+            return Err(winner.conflict("conflict.delete_read", what));
+        }
+        let own: HashSet<_> = self
+            .removes
+            .iter()
+            .map(|file| self.source.keys.key(&file.path, None))
+            .collect();
+        if keys.iter().any(|key| own.contains(key)) {
+            let what = "a file that this transaction removes was removed";
+            return Err(winner.conflict("conflict.delete_delete", what));
+        }
+        Ok(())
+    }
+}
+
+/// Whether the partition of a file may hold rows that the predicate asks for.
+fn partitions_match(predicate: &FilePredicate, files: &FileActions) -> Result<bool> {
+    let judged = predicate.columns().of(&files.rows)?;
+    Ok(any(&predicate.partitions_may_match(&judged)?))
+}
+
+fn any(bits: &BooleanBuffer) -> bool {
+    bits.count_set_bits() > 0
+}

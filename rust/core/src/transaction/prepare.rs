@@ -1,0 +1,247 @@
+//! Is this a legal commit? Asked before anything is written; what the answer depends on is staged already.
+//!
+//! Protocol: "Add File and Remove File", "Domain Metadata", "Append-only Tables", "Deletion Vectors".
+
+use std::collections::{BTreeSet, HashSet};
+
+use crate::error::{Error, Result};
+use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::json::clipped;
+use crate::spec::properties::{ColumnMappingMode, TableProperties};
+use crate::spec::property_rules::check_combination;
+use crate::spec::schema::{DataType, PrimitiveType, StructType};
+
+use super::actions::Texts;
+use super::{AddFile, Transaction};
+
+/// Characters that column names may not have unless columns are mapped.
+const FORBIDDEN: &str = " ,;{}()\n\t=";
+
+/// Columns that the change data feed adds.
+const FEED_COLUMNS: [&str; 3] = ["_change_type", "_commit_version", "_commit_timestamp"];
+
+impl Transaction {
+    /// Refuses what would break the table.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `transaction.nothing`, `transaction.append_only`, `transaction.file`,
+    /// `transaction.partition_values`, `transaction.duplicate`, `transaction.deletion_vector`,
+    /// `transaction.domain`, and those of [`check_metadata`].
+    pub(super) fn check(&self) -> Result<()> {
+        let (Some(protocol), Some(metadata)) = (self.new_protocol(), self.new_metadata()) else {
+            let message = "the first version of a table needs metadata: use create_table";
+            return Err(Error::invalid("transaction.nothing", message));
+        };
+        if self.metadata.is_some() || self.protocol.is_some() {
+            check_metadata(metadata, protocol)?;
+        }
+        let schema = StructType::parse(&metadata.schema_string)?;
+        let (properties, _) = TableProperties::new(metadata, protocol)?;
+        if properties.append_only && self.removes.iter().any(|file| file.data_change) {
+            let message = "delta.appendOnly is true: rows can be added to the table, never removed";
+            return Err(Error::invalid("transaction.append_only", message));
+        }
+        if !self.domains.is_empty() && !protocol.is_supported("domainMetadata") {
+            let message = "the table does not have the feature domainMetadata: set the property \
+                           delta.feature.domainMetadata to supported first";
+            return Err(Error::invalid("transaction.domain", message));
+        }
+        let names = partition_names(metadata, &schema, properties.column_mapping_mode)?;
+        let vectors = protocol.is_supported("deletionVectors");
+        for file in &self.adds {
+            self.check_path(&file.path)?;
+            check_values(&file.path, &file.partition_values, &names)?;
+            check_numbers(&file.path, file.size, file.modification_time)?;
+            check_vector(file, vectors)?;
+        }
+        for file in &self.cdcs {
+            self.check_path(&file.path)?;
+            check_values(&file.path, &file.partition_values, &names)?;
+            check_numbers(&file.path, file.size, 0)?;
+        }
+        for file in &self.removes {
+            self.check_path(&file.path)?;
+        }
+        self.check_twice()
+    }
+
+    fn check_path(&self, path: &str) -> Result<()> {
+        self.source
+            .resolver
+            .resolve("", path)
+            .map(drop)
+            .map_err(|cause| {
+                Error::invalid("transaction.file", "the path of a file cannot be committed")
+                    .at_path(path)
+                    .because(cause)
+            })
+    }
+
+    /// Each file at most once among adds, and among removes; in both only with another vector.
+    fn check_twice(&self) -> Result<()> {
+        let twice = |path: &str, what: &str| {
+            let message = format!("one commit {what}: each file may be named once");
+            Err(Error::invalid("transaction.duplicate", message).at_path(path))
+        };
+        let keys = &self.source.keys;
+        let (mut added, mut removed) = (HashSet::new(), HashSet::new());
+        for file in &self.adds {
+            if !added.insert(keys.key(&file.path, None)) {
+                return twice(&file.path, "adds a file twice");
+            }
+        }
+        for file in &self.removes {
+            if !removed.insert(keys.key(&file.path, None)) {
+                return twice(&file.path, "removes a file twice");
+            }
+        }
+        for file in &self.adds {
+            let again = removed.contains(&keys.key(&file.path, None));
+            if again {
+                let same = |other: &&super::RemoveFile| {
+                    keys.key(&other.path, None) == keys.key(&file.path, None)
+                        && other.deletion_vector == file.deletion_vector
+                };
+                if self.removes.iter().any(|other| same(&other)) {
+                    return twice(&file.path, "adds and removes the same file");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Partition columns by the names that the log uses.
+fn partition_names(
+    metadata: &Metadata,
+    schema: &StructType,
+    mode: ColumnMappingMode,
+) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for column in &metadata.partition_columns {
+        let name = match schema.field(column) {
+            Some(field) => field.name_in_files(mode)?,
+            None => column,
+        };
+        names.insert(name.to_owned());
+    }
+    Ok(names)
+}
+
+fn check_values(path: &str, values: &Texts, names: &BTreeSet<String>) -> Result<()> {
+    if values.keys().eq(names.iter()) {
+        return Ok(());
+    }
+    let list = |names: Vec<&String>| {
+        names
+            .iter()
+            .map(|name| clipped(name))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let message = format!(
+        "a file has values of the partition columns [{}], the table has [{}]: give each of these, or null",
+        list(values.keys().collect()),
+        list(names.iter().collect())
+    );
+    Err(Error::invalid("transaction.partition_values", message).at_path(path))
+}
+
+fn check_numbers(path: &str, size: i64, time: i64) -> Result<()> {
+    if size >= 0 && time >= 0 {
+        return Ok(());
+    }
+    let message = "size and modificationTime of a file cannot be negative";
+    Err(Error::invalid("transaction.file", message).at_path(path))
+}
+
+fn check_vector(file: &AddFile, supported: bool) -> Result<()> {
+    if file.deletion_vector.is_none() {
+        return Ok(());
+    }
+    let message = if !supported {
+        "the table does not have the feature deletionVectors: set delta.enableDeletionVectors first"
+    } else if file.num_records().is_none() {
+        "a file with a deletion vector must tell its number of rows in its statistics"
+    } else if file.statistic::<bool>("tightBounds") != Some(false) {
+        "statistics of a file with a deletion vector must say that tightBounds is false"
+    } else {
+        return Ok(());
+    };
+    Err(Error::invalid("transaction.deletion_vector", message).at_path(file.path.clone()))
+}
+
+/// Refuses metadata that no table may have.
+///
+/// # Errors
+///
+/// Corrupt: the schema does not parse. Invalid argument: `transaction.partition_columns`,
+/// `transaction.column_name`, `properties.combination`, `transaction.feature_missing`.
+pub(super) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result<()> {
+    let schema = StructType::parse(&metadata.schema_string)?;
+    let wrong = |message: String| Err(Error::invalid("transaction.partition_columns", message));
+    let mut seen = HashSet::new();
+    for column in &metadata.partition_columns {
+        let Some(field) = schema.fields().iter().find(|field| field.name == *column) else {
+            return wrong(format!(
+                "the partition column {} is not in the schema",
+                clipped(column)
+            ));
+        };
+        if !seen.insert(column.to_lowercase()) {
+            return wrong(format!(
+                "the partition column {} is given twice",
+                clipped(column)
+            ));
+        }
+        let DataType::Primitive(primitive) = &field.data_type else {
+            return wrong(format!(
+                "{} has parts: it cannot partition a table",
+                clipped(column)
+            ));
+        };
+        if matches!(primitive, PrimitiveType::Variant | PrimitiveType::Void) {
+            return wrong(format!(
+                "{} has a type that cannot partition a table",
+                clipped(column)
+            ));
+        }
+    }
+    if !seen.is_empty() && seen.len() == schema.fields().len() {
+        return wrong("all columns are partition columns: leave one for the files".to_owned());
+    }
+    let (properties, _) = TableProperties::new(metadata, protocol)?;
+    if properties.column_mapping_mode == ColumnMappingMode::None {
+        for field in schema.fields() {
+            if let Some(bad) = field
+                .name
+                .chars()
+                .find(|letter| FORBIDDEN.contains(*letter))
+            {
+                let message = format!(
+                    "the column name {} has {bad:?} in it: choose another, or set \
+                     delta.columnMapping.mode to name",
+                    clipped(&field.name)
+                );
+                return Err(Error::invalid("transaction.column_name", message));
+            }
+        }
+    }
+    let reserved = |name: &&&str| schema.field(name).is_some();
+    if let Some(name) = FEED_COLUMNS.iter().find(reserved)
+        && properties.change_data_feed
+    {
+        let message = format!("{name} is a column of the change data feed: choose another name");
+        return Err(Error::invalid("transaction.column_name", message));
+    }
+    check_combination(&metadata.configuration)?;
+    let needed = Protocol::automatically_enabled_features(metadata, None)?;
+    if let Some(missing) = needed.iter().find(|name| !protocol.is_supported(name)) {
+        let message = format!(
+            "the metadata calls for the feature {missing}, which the protocol does not have"
+        );
+        return Err(Error::invalid("transaction.feature_missing", message));
+    }
+    Ok(())
+}

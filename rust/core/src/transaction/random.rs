@@ -1,0 +1,37 @@
+//! Random numbers for ids and waits, out of the seeds that the standard library draws from the system.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// 64 random bits. The process id is part of them: a forked child inherits its parent's seeds.
+pub(crate) fn random_bits() -> u64 {
+    static DRAWN: AtomicU64 = AtomicU64::new(0);
+    let nanos = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos());
+    let drawn = DRAWN.fetch_add(1, Ordering::Relaxed);
+    RandomState::new().hash_one((std::process::id(), nanos, drawn))
+}
+
+/// A new random id (UUID version 4).
+pub fn new_id() -> String {
+    let high = (random_bits() & 0xFFFF_FFFF_FFFF_0FFF) | 0x4000;
+    let low = (random_bits() & 0x3FFF_FFFF_FFFF_FFFF) | 0x8000_0000_0000_0000;
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        (high >> 16) & 0xFFFF,
+        high & 0xFFFF,
+        low >> 48,
+        low & 0xFFFF_FFFF_FFFF
+    )
+}
+
+/// Milliseconds since the epoch.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,165 @@
+//! What a commit makes of a storage that fails, or says nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::*;
+use crate::error::ErrorKind;
+use crate::replay::Source;
+use crate::snapshot::Snapshot;
+use crate::snapshot::load::load;
+use crate::spec::actions::Metadata;
+use crate::storage::counting::Operation;
+use crate::storage::fault::Fault;
+use crate::storage::FaultStorage;
+use crate::transaction::{CommitDescription, TransactionOptions};
+
+struct Place {
+    _directory: tempfile::TempDir,
+    faults: FaultStorage,
+    source: Source,
+}
+
+fn begin(place: &Place, timeout: Duration) -> Transaction {
+    let snapshot: Snapshot = load(&place.source, None, false).unwrap();
+    let options = TransactionOptions {
+        timeout,
+        ..TransactionOptions::default()
+    };
+    let mut transaction = Transaction::begin(
+        &place.source,
+        &snapshot,
+        CommitDescription::default(),
+        options,
+    )
+    .unwrap();
+    transaction.add(vec![AddFile {
+        path: "x".into(),
+        data_change: true,
+        ..AddFile::default()
+    }]);
+    transaction
+}
+
+/// A table of one version.
+fn place() -> Place {
+    let directory = tempfile::tempdir().unwrap();
+    let mut source = Source::new(directory.path().to_str().unwrap(), &[], &[]).unwrap();
+    let faults = FaultStorage::new(Arc::clone(&source.storage));
+    source.storage = Arc::new(faults.clone());
+    let metadata = Metadata {
+        id: "t".into(),
+        format_provider: "parquet".into(),
+        ..Metadata::default()
+    };
+    let options = TransactionOptions::default();
+    Transaction::create(&source, metadata, CommitDescription::default(), options)
+        .unwrap()
+        .commit()
+        .unwrap();
+    Place {
+        _directory: directory,
+        faults,
+        source,
+    }
+}
+
+fn versions(place: &Place) -> usize {
+    place.source.storage.list("_delta_log", "").unwrap().len()
+}
+
+const LONG: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_lost_answer_is_settled_by_reading_back() {
+    let place = place();
+    let put = Some(Operation::PutIfAbsent);
+    place.faults.fail(put, "01.json", 1, Fault::AnswerLost);
+    let commit = begin(&place, LONG).commit().unwrap();
+    assert_eq!((commit.version, commit.attempts), (Some(1), 1));
+    assert_eq!(versions(&place), 2);
+}
+
+#[test]
+fn a_put_that_never_arrived_is_tried_again() {
+    let place = place();
+    let put = Some(Operation::PutIfAbsent);
+    place.faults.fail(put, "01.json", 3, Fault::Error);
+    let commit = begin(&place, LONG).commit().unwrap();
+    assert_eq!((commit.version, commit.attempts), (Some(1), 1));
+    assert_eq!(versions(&place), 2);
+}
+
+#[test]
+fn an_answer_lost_to_another_writer_is_a_lost_race() {
+    let place = place();
+    let (mine, theirs) = (begin(&place, LONG), begin(&place, LONG));
+    assert_eq!(theirs.commit().unwrap().version, Some(1));
+    let put = Some(Operation::PutIfAbsent);
+    place.faults.fail(put, "01.json", 1, Fault::AnswerLost);
+    let commit = mine.commit().unwrap();
+    assert_eq!((commit.version, commit.attempts), (Some(2), 2));
+    assert_eq!(versions(&place), 3);
+}
+
+#[test]
+fn a_storage_that_never_answers_leaves_it_unknown() {
+    let place = place();
+    place
+        .faults
+        .fail(Some(Operation::PutIfAbsent), "01.json", 99, Fault::Error);
+    let error = begin(&place, Duration::ZERO).commit().unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Storage, "commit.unknown")
+    );
+    assert!(error.message().contains("txnId"), "{error}");
+}
+
+#[test]
+fn a_refusal_is_no_riddle() {
+    let place = place();
+    place.faults.fail(
+        Some(Operation::PutIfAbsent),
+        "01.json",
+        1,
+        Fault::Permission,
+    );
+    let error = begin(&place, LONG).commit().unwrap_err();
+    assert_eq!(error.code(), "storage.permission");
+    assert_eq!(versions(&place), 1);
+}
+
+#[test]
+fn metadata_and_protocol_must_agree() {
+    let place = place();
+    let mut transaction = begin(&place, LONG);
+    let mut metadata = transaction.new_metadata().unwrap().clone();
+    metadata
+        .configuration
+        .insert("delta.enableDeletionVectors".into(), "true".into());
+    transaction.metadata = Some(metadata);
+    assert_eq!(
+        transaction.commit().unwrap_err().code(),
+        "transaction.feature_missing"
+    );
+    let nothing = Transaction::of(
+        &place.source,
+        None,
+        CommitDescription::default(),
+        TransactionOptions::default(),
+    );
+    assert_eq!(nothing.commit().unwrap_err().code(), "transaction.nothing");
+}
+
+#[test]
+fn ids_are_random_and_well_formed() {
+    let ids: std::collections::HashSet<_> = (0..1_000).map(|_| random::new_id()).collect();
+    assert_eq!(ids.len(), 1_000);
+    for id in ids {
+        let parts: Vec<_> = id.split('-').map(str::len).collect();
+        assert_eq!(parts, [8, 4, 4, 4, 12]);
+        assert_eq!(&id[14..15], "4");
+        assert!("89ab".contains(&id[19..20]), "{id}");
+    }
+}

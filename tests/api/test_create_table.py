@@ -1,0 +1,256 @@
+"""``create_table`` and what changes a table's definition."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from support import logs
+from support.writing import bodies, plain
+
+import deltareplay as dr
+
+SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("note", pa.string())])
+
+
+def test_the_first_version(tmp_path: Path) -> None:
+    comment = pa.field("id", pa.int64(), nullable=False, metadata={"comment": "a number"})
+    table = dr.create_table(
+        tmp_path / "t",
+        pa.schema([comment, ("day", pa.date32())]),
+        ["day"],
+        {"delta.appendONLY": "true", "owner": "me", "delta.feature.domainMetadata": "supported"},
+        name="n",
+        description="d",
+    )
+    snapshot = table.snapshot()
+
+    assert snapshot.version == 0
+    assert snapshot.metadata.name == "n"
+    assert snapshot.metadata.description == "d"
+    assert snapshot.metadata.configuration == {"delta.appendOnly": "true", "owner": "me"}
+    assert snapshot.partition_columns == ["day"]
+    assert snapshot.protocol == dr.Protocol(
+        1, 7, None, ["appendOnly", "domainMetadata", "invariants"]
+    )
+    assert json.loads(snapshot.schema_json)["fields"][0] == {
+        "name": "id",
+        "type": "long",
+        "nullable": False,
+        "metadata": {"comment": "a number"},
+    }
+    [info] = bodies(table, 0, "commitInfo")
+    assert info["operation"] == "CREATE TABLE"
+    assert "readVersion" not in info
+
+
+def test_versions_are_never_stored(tmp_path: Path) -> None:
+    versions = {"delta.minReaderVersion": "2", "delta.minWriterVersion": "5"}
+    table = dr.create_table(tmp_path / "t", SCHEMA, properties=versions)
+    assert table.snapshot().protocol == dr.Protocol(2, 5)
+    assert table.snapshot().properties == {}
+
+    table.set_properties({"delta.minReaderVersion": "1", "delta.minWriterVersion": "6"})
+    assert table.snapshot().protocol == dr.Protocol(2, 6)
+    assert table.snapshot().properties == {}
+
+
+Create = Callable[[Path], object]
+
+REFUSED: dict[str, tuple[Create, str]] = {
+    "a partition column that is not there": (
+        lambda at: dr.create_table(at, SCHEMA, ["x"]),
+        "transaction.partition_columns",
+    ),
+    "a partition column twice": (
+        lambda at: dr.create_table(at, SCHEMA, ["day", "day"]),
+        "transaction.partition_columns",
+    ),
+    "nothing but partition columns": (
+        lambda at: dr.create_table(at, SCHEMA, ["day", "id", "note"]),
+        "transaction.partition_columns",
+    ),
+    "a bad name": (
+        lambda at: dr.create_table(at, pa.schema([("a b", pa.int64())])),
+        "transaction.column_name",
+    ),
+    "a name of the feed": (
+        lambda at: dr.create_table(
+            at,
+            pa.schema([("_change_type", pa.string())]),
+            properties={"delta.enableChangeDataFeed": "true"},
+        ),
+        "transaction.column_name",
+    ),
+    "a type that tables do not have": (
+        lambda at: dr.create_table(at, pa.schema([("a", pa.uint64())])),
+        "schema.arrow_type",
+    ),
+    "an unknown property": (
+        lambda at: dr.create_table(at, SCHEMA, properties={"delta.foo": "1"}),
+        "properties.unknown",
+    ),
+    "properties that disagree": (
+        lambda at: dr.create_table(
+            at, SCHEMA, properties={"delta.logRetentionDuration": "interval 1 day"}
+        ),
+        "properties.combination",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_no_table_can_be(what: str, tmp_path: Path) -> None:
+    create, code = REFUSED[what]
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        create(tmp_path / "t")
+    assert caught.value.code == code
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_feature_that_cannot_be_written(tmp_path: Path) -> None:
+    properties = {"delta.enableIcebergCompatV2": "true", "delta.columnMapping.mode": "name"}
+    with pytest.raises(dr.UnsupportedFeatureError, match="icebergCompatV2"):
+        dr.create_table(tmp_path / "t", SCHEMA, properties=properties)
+    assert not dr.is_table(tmp_path / "t")
+
+
+def test_a_table_is_created_once(tmp_path: Path) -> None:
+    dr.create_table(tmp_path / "t", SCHEMA)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr.create_table(tmp_path / "t", SCHEMA)
+    assert caught.value.code == "table.exists"
+
+
+def fields(table: dr.Table) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(table.snapshot().schema_json)["fields"]
+    return found
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_columns_of_a_new_table_are_mapped(tmp_path: Path, mode: str) -> None:
+    nested = pa.schema([("id", pa.int64()), ("s", pa.list_(pa.struct([("x", pa.int32())])))])
+    table = dr.create_table(tmp_path / "t", nested, properties={"delta.columnMapping.mode": mode})
+
+    assert table.snapshot().properties["delta.columnMapping.maxColumnId"] == "3"
+    first, second = fields(table)
+    inner = second["type"]["elementType"]["fields"][0]  # type: ignore[index]
+    mapped = [field["metadata"] for field in (first, second, inner)]
+    assert [one["delta.columnMapping.id"] for one in mapped] == [1, 2, 3]
+    names = {one["delta.columnMapping.physicalName"] for one in mapped}
+    assert len(names) == 3
+    assert all(len(name) == 40 and name.startswith("col-") for name in names)
+
+
+def test_columns_come_and_go(tmp_path: Path) -> None:
+    table = plain(tmp_path / "t")
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.rename_column("id", "number")
+    assert caught.value.code == "alter.column_mapping"
+
+    table.set_properties({"delta.columnMapping.mode": "name"})
+    [only] = fields(table)
+    assert only["metadata"] == {
+        "delta.columnMapping.id": 1,
+        "delta.columnMapping.physicalName": "id",
+    }
+    table.add_columns(pa.schema([("a b", pa.string()), ("c", pa.int64())]))
+    table.rename_column("id", "number")
+    table.drop_column("c")
+    table.set_comment("a comment", "number")
+    first, second = fields(table)
+
+    assert first["name"] == "number"
+    assert first["metadata"]["delta.columnMapping.physicalName"] == "id"  # type: ignore[index]
+    assert first["metadata"]["comment"] == "a comment"  # type: ignore[index]
+    assert second["metadata"]["delta.columnMapping.id"] == 2  # type: ignore[index]
+    assert table.snapshot().properties["delta.columnMapping.maxColumnId"] == "3"
+    table.add_columns(pa.schema([("c", pa.int64())]))
+    assert fields(table)[2]["metadata"]["delta.columnMapping.id"] == 4  # type: ignore[index]
+
+
+ALTERED: dict[str, tuple[Callable[[dr.Table], object], str]] = {
+    "a column that is not there": (lambda table: table.set_comment("x", "y"), "alter.column"),
+    "a column that may not be null": (
+        lambda table: table.add_columns(pa.schema([pa.field("x", pa.int64(), nullable=False)])),
+        "alter.column",
+    ),
+    "a mode that rewrites files": (
+        lambda table: table.set_properties({"delta.columnMapping.mode": "id"}),
+        "alter.column_mapping",
+    ),
+    "a property that is not set": (
+        lambda table: table.unset_properties(["owner"]),
+        "alter.property_absent",
+    ),
+    "a feature that does not exist": (
+        lambda table: table.add_feature("x"),
+        "protocol.unknown_feature",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ALTERED)
+def test_what_a_table_cannot_become(what: str, tmp_path: Path) -> None:
+    alter, code = ALTERED[what]
+    table = plain(tmp_path / "t")
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        alter(table)
+    assert caught.value.code == code
+    assert table.snapshot().version == 1
+
+
+def test_the_last_and_the_partition_column_stay(tmp_path: Path) -> None:
+    table = dr.create_table(
+        tmp_path / "t",
+        SCHEMA,
+        ["day"],
+        {"delta.columnMapping.mode": "name", "delta.constraints.c": "NOTE <> ''"},
+    )
+    for column in ("day", "note"):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            table.drop_column(column)
+        assert caught.value.code == "alter.column"
+    table.drop_column("id")
+    with pytest.raises(dr.InvalidArgumentError, match="spoken of"):
+        table.rename_column("note", "text")
+
+
+def test_properties_are_set_and_unset(tmp_path: Path) -> None:
+    table = plain(tmp_path / "t")
+    table.set_properties({"DELTA.checkpointinterval": "20", "owner": "me"})
+    assert table.snapshot().properties == {"delta.checkpointInterval": "20", "owner": "me"}
+    table.unset_properties(["OWNER"])
+    assert table.snapshot().properties == {"delta.checkpointInterval": "20"}
+    table.set_comment("text")
+    assert table.snapshot().metadata.description == "text"
+
+
+def test_timestamps_begin_where_they_are_enabled(tmp_path: Path) -> None:
+    table = plain(tmp_path / "t")
+    before = table.snapshot().timestamp
+    version = table.set_properties({"delta.enableInCommitTimestamps": "true"})
+    snapshot = table.snapshot()
+
+    assert snapshot.timestamp > before
+    assert snapshot.properties["delta.inCommitTimestampEnablementVersion"] == str(version)
+    told = snapshot.properties["delta.inCommitTimestampEnablementTimestamp"]
+    assert told == str(snapshot.in_commit_timestamp)
+    table.set_properties({"delta.enableInCommitTimestamps": "false"})
+    assert table.snapshot().properties == {"delta.enableInCommitTimestamps": "false"}
+
+
+def test_rows_that_have_no_ids_cannot_be_tracked(tmp_path: Path) -> None:
+    table = plain(tmp_path / "t")
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        table.set_properties({"delta.enableRowTracking": "true"})
+    assert caught.value.code == "alter.row_tracking"
+    empty = logs.LogBuilder(tmp_path / "empty")
+    empty.create(logs.schema(id="long"))
+    table = dr.Table(empty.uri)
+    table.set_properties({"delta.enableRowTracking": "true"})
+    name = table.snapshot().properties["delta.rowTracking.materializedRowIdColumnName"]
+    assert name.startswith("_row-id-col-")

@@ -1,0 +1,260 @@
+"""``Transaction``: what reaches the log, what is refused, and when nothing happens."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support import logs
+from support.writing import actions, bodies, partitioned, plain
+
+import deltareplay as dr
+
+VECTOR = {
+    "storageType": "i",
+    "pathOrInlineDv": "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L",
+    "sizeInBytes": 40,
+    "cardinality": 2,
+}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dr.Table:
+    return plain(tmp_path / "t")
+
+
+def test_every_kind_of_action_reaches_the_log(tmp_path: Path) -> None:
+    table = partitioned(tmp_path / "t")
+    table.add_feature("domainMetadata")
+    with table.transaction(
+        "MERGE",
+        parameters={"predicate": "[]", "n": 1},
+        metrics={"numTargetRowsInserted": 3},
+        user_metadata="note",
+        tags={"k": "v"},
+        engine_info="tests/1",
+    ) as transaction:
+        transaction.add(
+            "x%20y.parquet",
+            size=10,
+            partition_values={"day": None},
+            modification_time=5,
+            stats={"numRecords": 3},
+            tags={"T": "1"},
+        )
+        transaction.remove("1a")
+        transaction.add_change_data("_change_data/c", size=4, partition_values={"day": None})
+        transaction.set_transaction("app", 7)
+        transaction.set_domain_metadata("owner", "{}")
+        transaction.set_metrics({"numFiles": 1})
+
+    version = transaction.version
+    assert version == 3
+    first, *rest = actions(table, version)
+    info = first["commitInfo"]
+    assert info["operation"] == "MERGE"
+    assert info["operationParameters"] == {"predicate": "[]", "n": 1}
+    assert info["operationMetrics"] == {"numTargetRowsInserted": "3", "numFiles": "1"}
+    assert info["userMetadata"] == "note"
+    assert info["tags"] == {"k": "v"}
+    assert info["engineInfo"] == "tests/1"
+    assert info["txnId"] == transaction.id
+    assert info["isBlindAppend"] is False
+    assert info["isolationLevel"] == "Serializable"
+    assert info["readVersion"] == 2
+    assert [next(iter(action)) for action in rest] == [
+        "txn",
+        "domainMetadata",
+        "remove",
+        "add",
+        "cdc",
+    ]
+    assert rest[3]["add"] == {
+        "path": "x%20y.parquet",
+        "partitionValues": {"day": None},
+        "size": 10,
+        "modificationTime": 5,
+        "dataChange": True,
+        "stats": '{"numRecords": 3}',
+        "tags": {"T": "1"},
+    }
+    removed = rest[2]["remove"]
+    assert removed["extendedFileMetadata"] is True
+    assert removed["partitionValues"] == {"day": "2026-01-01"}
+    assert removed["size"] == table.snapshot(version=2).files(columns=["size"])["size"][0].as_py()
+    snapshot = table.snapshot()
+    assert snapshot.transactions == {"app": 7}
+    assert snapshot.domain_metadata == {"owner": "{}"}
+    assert snapshot.num_files == 4
+
+
+def test_a_block_that_raises_commits_nothing(files: dr.Table) -> None:
+    with pytest.raises(KeyError), files.transaction() as transaction:
+        transaction.add("x", size=1)
+        raise KeyError
+    assert files.snapshot().version == 1
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        transaction.commit()
+    assert caught.value.code == "transaction.finished"
+
+
+def test_files_of_a_snapshot_are_taken_as_they_are(files: dr.Table) -> None:
+    before = files.snapshot().files().sort_by("path")
+    with files.transaction("DELETE") as transaction:
+        transaction.remove_files(transaction.snapshot.files())
+    assert files.snapshot().num_files == 0
+    with files.transaction("RESTORE") as transaction:
+        transaction.add_files(before)
+    after = files.snapshot().files().sort_by("path")
+    assert after.equals(before)
+    assert bodies(files, 3, "remove") == [] and len(bodies(files, 3, "add")) == 2
+
+
+def test_a_new_vector_replaces_the_file(tmp_path: Path) -> None:
+    table = plain(tmp_path / "t")
+    table.set_properties({"delta.enableDeletionVectors": "true"})
+    with table.transaction("DELETE") as transaction:
+        transaction.update_vectors({"a": VECTOR})
+
+    [removed], [added] = bodies(table, 3, "remove"), bodies(table, 3, "add")
+    assert removed["path"] == added["path"] == "a"
+    assert "deletionVector" not in removed
+    assert added["deletionVector"] == VECTOR
+    assert '"tightBounds":false' in added["stats"]
+    assert '"numRecords":3' in added["stats"].replace(" ", "")
+    assert table.snapshot().num_files == 2
+
+
+@pytest.mark.parametrize("version", [4, 3, 5])
+def test_a_batch_is_committed_once(files: dr.Table, version: int) -> None:
+    with files.transaction(txn=("app", 4)) as transaction:
+        transaction.add("x", size=1)
+    assert transaction.version == 2
+
+    with files.transaction(txn=("app", version)) as again:
+        again.add("y", size=1)
+
+    assert again.version == (3 if version == 5 else None)
+    assert files.snapshot().version == (3 if version == 5 else 2)
+    assert files.snapshot().transactions == {"app": max(version, 4)}
+
+
+def test_a_batch_that_came_in_between_is_not_committed_again(files: dr.Table) -> None:
+    mine = files.transaction(txn=("app", 4))
+    mine.add("x", size=1)
+    with files.transaction(txn=("app", 4)) as theirs:
+        theirs.add("x", size=1)
+
+    assert mine.commit() is None
+    assert files.snapshot().version == theirs.version == 2
+
+
+def bad(**fields: Any) -> Callable[[dr.Transaction], object]:
+    return lambda txn: txn.add(**{"path": "x", "size": 1, **fields})
+
+
+REFUSED: dict[str, tuple[Callable[[dr.Transaction], object], str]] = {
+    "a negative size": (bad(size=-1), "transaction.file"),
+    "a path that climbs": (bad(path="../x"), "transaction.file"),
+    "a path elsewhere": (bad(path="s3://bucket/x"), "transaction.file"),
+    "values of other columns": (bad(partition_values={"d": "1"}), "transaction.partition_values"),
+    "a size that is text": (bad(size="1"), "transaction.action"),
+    "a vector without the feature": (bad(deletion_vector=VECTOR), "transaction.deletion_vector"),
+    "a file twice": (
+        lambda txn: (txn.add("x", size=1), txn.add("x", size=1)),
+        "transaction.duplicate",
+    ),
+    "a file removed twice": (lambda txn: txn.remove(["a", "a"]), "transaction.duplicate"),
+    "a file added and removed": (
+        lambda txn: (txn.remove("a"), txn.add("a", size=1)),
+        "transaction.duplicate",
+    ),
+    "an application twice": (
+        lambda txn: (txn.set_transaction("a", 1), txn.set_transaction("a", 2)),
+        "transaction.duplicate",
+    ),
+    "a domain twice": (
+        lambda txn: (txn.set_domain_metadata("a", ""), txn.set_domain_metadata("a", None)),
+        "transaction.duplicate",
+    ),
+    "a domain of the system": (
+        lambda txn: txn.set_domain_metadata("delta.x", ""),
+        "transaction.domain",
+    ),
+    "a domain without the feature": (
+        lambda txn: txn.set_domain_metadata("x", ""),
+        "transaction.domain",
+    ),
+    "a file that is not there": (lambda txn: txn.remove("z"), "transaction.not_live"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_would_break_the_table_is_refused(what: str, files: dr.Table) -> None:
+    step, code = REFUSED[what]
+    transaction = files.transaction()
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        step(transaction)
+        transaction.commit()
+    assert caught.value.code == code
+    assert files.snapshot().version == 1
+
+
+def test_an_append_only_table_loses_no_rows(tmp_path: Path) -> None:
+    table = plain(tmp_path / "t", configuration={"delta.appendOnly": "true"})
+    with table.transaction("OPTIMIZE") as transaction:
+        transaction.remove("a", data_change=False)
+        transaction.add("c", size=1, data_change=False)
+    assert transaction.version == 2
+    transaction = table.transaction("DELETE")
+    transaction.remove("b")
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        transaction.commit()
+    assert caught.value.code == "transaction.append_only"
+
+
+def test_tracked_rows_must_be_counted(tmp_path: Path) -> None:
+    table = dr.create_table(
+        tmp_path / "t",
+        pa.schema([("id", pa.int64())]),
+        properties={"delta.enableRowTracking": "true"},
+    )
+    transaction = table.transaction()
+    transaction.add("x", size=1)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        transaction.commit()
+    assert caught.value.code == "transaction.row_ids"
+
+
+@pytest.mark.parametrize("feature", ["icebergCompatV2", "collations", "somethingNew"])
+def test_a_feature_that_cannot_be_written_is_refused_at_the_start(
+    feature: str, log: logs.LogBuilder
+) -> None:
+    log.commit(
+        logs.protocol(1, 7, writer_features=[feature, "appendOnly"]),
+        logs.metadata(logs.schema(id="long")),
+    )
+    with pytest.raises(dr.UnsupportedFeatureError, match=feature) as caught:
+        dr.Table(log.uri).transaction()
+    assert caught.value.code == "protocol.writer_features"
+
+
+def test_options_are_checked(files: dr.Table) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        files.transaction(isolation_level="Chaos")
+    assert caught.value.code == "transaction.isolation"
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        files.transaction(timeout=-1)
+    assert caught.value.code == "argument.range"
+
+
+def test_a_commit_leaves_no_other_file(files: dr.Table) -> None:
+    for durable in (True, False):
+        with files.transaction(durable=durable) as transaction:
+            transaction.add(f"{durable}", size=1)
+    names = os.listdir(Path(files.uri.removeprefix("file://")) / "_delta_log")
+    assert sorted(names) == [logs.commit_name(version) for version in range(4)]

@@ -1,0 +1,160 @@
+"""Tables that deltareplay creates and commits to: delta-spark reads them, and commits on top."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import deltareplay as dr
+
+SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string()), ("note", pa.string())])
+
+#: Properties of the table, by name.
+TABLES: dict[str, dict[str, str]] = {
+    "plain": {},
+    "feed": {"delta.enableChangeDataFeed": "true"},
+    "mapped": {"delta.columnMapping.mode": "name"},
+    "ids": {"delta.columnMapping.mode": "id"},
+    "vectors": {"delta.enableDeletionVectors": "true"},
+    "tracked": {"delta.enableRowTracking": "true", "delta.enableInCommitTimestamps": "true"},
+    "v2": {"delta.checkpointPolicy": "v2", "delta.checkpoint.writeStatsAsStruct": "true"},
+    "many": {
+        "delta.enableDeletionVectors": "true",
+        "delta.enableRowTracking": "true",
+        "delta.enableInCommitTimestamps": "true",
+        "delta.columnMapping.mode": "name",
+        "delta.enableTypeWidening": "true",
+        "delta.checkpointInterval": "2",
+    },
+}
+
+
+def write(table: dr.Table, name: str, day: str, ids: list[int]) -> None:
+    """Writes one file of one day by pyarrow, by the names of the schema, and commits it."""
+    root = Path(table.uri.removeprefix("file://"))
+    fields = {field["name"]: field for field in json.loads(table.snapshot().schema_json)["fields"]}
+
+    def told(column: str) -> tuple[str, dict[str, str]]:
+        metadata = fields[column]["metadata"]
+        ids = metadata.get("delta.columnMapping.id")
+        found = {} if ids is None else {"PARQUET:field_id": str(ids)}
+        return metadata.get("delta.columnMapping.physicalName", column), found
+
+    (number, number_id), (note, note_id), (partition, _) = map(told, ("id", "note", "day"))
+    schema = pa.schema(
+        [
+            pa.field(number, pa.int64(), metadata=number_id),
+            pa.field(note, pa.string(), metadata=note_id),
+        ]
+    )
+    rows = pa.table([ids, [f"n{one}" for one in ids]], schema=schema)
+    pq.write_table(rows, root / name)
+    stats = {
+        "numRecords": len(ids),
+        "minValues": {number: min(ids)},
+        "maxValues": {number: max(ids)},
+        "nullCount": {number: 0, note: 0},
+    }
+    with table.transaction(parameters={"mode": "Append", "partitionBy": '["day"]'}) as transaction:
+        transaction.add(
+            name,
+            size=os.path.getsize(root / name),
+            partition_values={partition: day},
+            stats=stats,
+        )
+
+
+def ids_of(table: dr.Table) -> list[int]:
+    rows = pa.table(table.snapshot(strict=True))
+    return sorted(rows["id"].to_pylist())
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_delta_spark_takes_over(name: str, spark: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / name)
+    table = dr.create_table(path, SCHEMA, ["day"], TABLES[name])
+    write(table, "a.parquet", "x", [1, 2, 3])
+    write(table, "b.parquet", "y", [4, 5])
+    if name in ("vectors", "many"):
+        vector = dr.DeletionVector.from_rows([1]).encode_inline()
+        with table.transaction("DELETE", parameters={"predicate": "[]"}) as transaction:
+            transaction.update_vectors({"a.parquet": vector})
+    else:
+        write(table, "c.parquet", "x", [6])
+        with table.transaction("DELETE", parameters={"predicate": "[]"}) as transaction:
+            transaction.remove("c.parquet")
+    expected = [1, 3, 4, 5] if name in ("vectors", "many") else [1, 2, 3, 4, 5]
+    version = table.snapshot().version
+
+    frame = spark.read.format("delta").load(path)
+    assert sorted(row.id for row in frame.collect()) == expected == ids_of(table)
+    assert {row.day for row in frame.where("id < 4").collect()} == {"x"}
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{path}`").collect()
+    assert [row.version for row in history] == list(range(version, -1, -1))
+    assert history[0].operation == "DELETE"
+    assert history[-1].operation == "CREATE TABLE"
+
+    table.checkpoint()
+    for old in range(version):
+        os.remove(tmp_path / name / "_delta_log" / f"{old:020}.json")
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    again = spark.read.format("delta").load(path)
+    assert sorted(row.id for row in again.collect()) == expected
+    if "delta.enableRowTracking" in TABLES[name]:
+        tracked = again.selectExpr("id", "_metadata.row_id AS r").collect()
+        first = {row.id: row.r for row in tracked}
+        assert (first[1], first[4]) == (0, 3)
+
+    spark.createDataFrame([(7, "x", "n7")], SCHEMA.names).coalesce(1).write.format("delta").mode(
+        "append"
+    ).save(path)
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 4")
+    after = [one for one in [*expected, 7] if one != 4]
+    assert ids_of(table) == after
+    write(table, "d.parquet", "z", [9])
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    assert sorted(r.id for r in spark.read.format("delta").load(path).collect()) == [*after, 9]
+
+
+@pytest.mark.parametrize("mode", [None, "name"])
+def test_delta_spark_sees_altered_tables(mode: str | None, spark: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    table = dr.create_table(path, SCHEMA, ["day"])
+    write(table, "a.parquet", "x", [1, 2])
+    table.add_columns(pa.schema([("extra", pa.float64())]))
+    table.set_comment("a number", "id")
+    if mode:
+        table.set_properties({"delta.columnMapping.mode": mode})
+        table.rename_column("note", "text")
+        table.drop_column("extra")
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    frame = spark.read.format("delta").load(path)
+
+    assert frame.columns == (["id", "day", "text"] if mode else ["id", "day", "note", "extra"])
+    assert frame.schema["id"].metadata["comment"] == "a number"
+    text = "text" if mode else "note"
+    assert sorted(row[text] for row in frame.collect()) == ["n1", "n2"]
+    assert sorted(pa.table(table.snapshot())[text].to_pylist()) == ["n1", "n2"]
+
+
+def test_delta_spark_and_the_checksum_agree(spark: Any, tmp_path: Path) -> None:
+    """The same table, the same counts: its checksum beside ours."""
+    path = tmp_path / "t"
+    spark.range(10).repartition(3).write.format("delta").save(str(path))
+    theirs = json.loads((path / "_delta_log" / f"{0:020}.crc").read_text())
+    os.remove(path / "_delta_log" / f"{0:020}.crc")
+    assert dr.Table(path).write_checksum()
+    ours = json.loads((path / "_delta_log" / f"{0:020}.crc").read_text())
+
+    same = ["tableSizeBytes", "numFiles", "numMetadata", "numProtocol", "setTransactions"]
+    same += ["domainMetadata", "protocol"]
+    assert {key: ours[key] for key in same} == {key: theirs[key] for key in same}
+    histograms = [one.get("fileSizeHistogram", one.get("histogramOpt")) for one in (ours, theirs)]
+    assert histograms[0] == histograms[1]
+    assert len(ours["allFiles"]) == len(theirs["allFiles"])

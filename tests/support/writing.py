@@ -1,0 +1,48 @@
+"""Tables to write to, and commits as their log has them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import deltareplay as dr
+from support import logs
+
+DAYS = ("2026-01-01", "2026-01-02")
+
+
+def actions(table: dr.Table, version: int) -> list[dict[str, Any]]:
+    """The lines of one commit."""
+    root = Path(table.uri.removeprefix("file://"))
+    text = (root / "_delta_log" / f"{version:020}.json").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def bodies(table: dr.Table, version: int, kind: str) -> list[dict[str, Any]]:
+    """The actions of one kind in one commit."""
+    return [action[kind] for action in actions(table, version) if kind in action]
+
+
+def partitioned(root: Path, **configuration: str) -> dr.Table:
+    """Two days with two files each: ``1a``, ``1b``, ``2a`` and ``2b``; made without deltareplay."""
+    log = logs.LogBuilder(root)
+    log.create(
+        logs.schema(id="long", day="date"), partition_columns=["day"], configuration=configuration
+    )
+    log.commit(
+        *(
+            logs.add(f"{number}{name}", partition_values={"day": day}, stats=logs.stats(3))
+            for number, day in enumerate(DAYS, 1)
+            for name in "ab"
+        )
+    )
+    return dr.Table(log.uri)
+
+
+def plain(root: Path, **options: Any) -> dr.Table:
+    """Files ``a`` and ``b`` in a table without partitions; made without deltareplay."""
+    log = logs.LogBuilder(root)
+    log.create(logs.schema(id="long"), **options)
+    log.commit(*(logs.add(name, stats=logs.stats(3)) for name in "ab"))
+    return dr.Table(log.uri)
