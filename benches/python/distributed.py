@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--memory", default="2g")
     parser.add_argument("--columns", default="paths,lean,all", help=", ".join(SETS))
     parser.add_argument("--filter", help="which files")
-    parser.add_argument("--piece-size", type=int, default=32 << 20)
+    parser.add_argument("--piece-size", type=int, default=64 << 20)
     parser.add_argument("--reconcile", default="auto")
     parser.add_argument("--equal", action="store_true")
     parser.add_argument("--task", help=argparse.SUPPRESS)
@@ -74,7 +74,8 @@ def show(columns: str, cores: str, given: Json) -> None:
         f"{columns:5} local[{cores}] {found['pieces']:5} pieces {found['files']:>11,} files "
         f"{found['seconds']:7.1f} s {found['cpu']:7.1f} CPU s "
         f"{found['cpu'] / found['files'] * 1e6:6.2f} CPU us a file "
-        f"{found['driver']:5.0f} MB on the driver {found['equal']}",
+        f"{found['driver']:4.0f} MB on the driver {found['worker']:4.0f} MB a worker "
+        f"{found['equal']}",
         flush=True,
     )
 
@@ -103,6 +104,11 @@ def task(given: Json) -> Json:
     rows = Observation()
     frame.observe(rows, count(lit(1)).alias("rows")).write.format("noop").mode("overwrite").save()
     seconds, used = time.monotonic() - begun, cpu() - used
+    workers = [
+        peak(process)
+        for process, _ in tree(os.getpid())
+        if "pyspark.daemon" in Path(f"/proc/{process}/cmdline").read_text()
+    ]
     snapshot = dr.Table(given["log"]).snapshot()
     keyed = given["reconcile"] == "executors"
     plan = snapshot.replay_plan(piece_size=given["piece_size"], keyed=keyed)
@@ -120,12 +126,13 @@ def task(given: Json) -> Json:
         "seconds": seconds,
         "cpu": used,
         "driver": planned / (1 << 20),
+        "worker": max(workers) / (1 << 20),
         "equal": equal,
     }
 
 
 def session(cores: str, memory: str) -> Any:
-    """Spark without its user interface, and with nothing but what ``files`` needs."""
+    """Spark with nothing but what ``files`` needs."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
@@ -137,20 +144,20 @@ def session(cores: str, memory: str) -> Any:
     return spark
 
 
-def peak() -> int:
-    """The most memory that this process ever had, in bytes."""
-    lines = Path("/proc/self/status").read_text().splitlines()
+def peak(process: int | str = "self") -> int:
+    """The most memory that a process ever had, in bytes."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
 
 
 def cpu() -> float:
     """CPU seconds of this process and all below it, those that have ended included."""
     ticks = os.sysconf("SC_CLK_TCK")
-    return sum(sum(map(int, fields[11:15])) for fields in tree(os.getpid())) / ticks
+    return sum(sum(map(int, fields[11:15])) for _, fields in tree(os.getpid())) / ticks
 
 
-def tree(process: int) -> Iterator[list[str]]:
-    """The fields of ``/proc/PID/stat`` behind the name, of a process and all below it."""
+def tree(process: int) -> Iterator[tuple[int, list[str]]]:
+    """A process and all below it: the number, and what ``/proc/PID/stat`` has behind the name."""
     try:
         text = Path(f"/proc/{process}/stat").read_text()
         below = [
@@ -160,7 +167,7 @@ def tree(process: int) -> Iterator[list[str]]:
         ]
     except FileNotFoundError:
         return
-    yield text.rpartition(")")[2].split()
+    yield process, text.rpartition(")")[2].split()
     for child in below:
         yield from tree(int(child))
 

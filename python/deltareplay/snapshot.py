@@ -319,7 +319,7 @@ class Snapshot:
         columns: Sequence[str] | None = None,
         filter: Filter | None = None,
         *,
-        piece_size: int = 32 << 20,
+        piece_size: int = 64 << 20,
         keyed: bool = False,
     ) -> ReplayPlan:
         """Cut the replay of the live files into pieces that other processes read.

@@ -33,7 +33,7 @@ def files(
     timestamp: datetime.datetime | str | None = None,
     columns: Sequence[str] | None = None,
     filter: Filter | None = None,
-    piece_size: int = 32 << 20,
+    piece_size: int = 64 << 20,
     reconcile: Literal["auto", "driver", "executors"] = "auto",
 ) -> DataFrame:
     """List the live files of a table that has too many for one machine.
