@@ -91,8 +91,10 @@ def test_the_pieces_agree_with_the_model(history: History, size: int) -> None:
 
 def test_the_plans_were_of_every_kind() -> None:
     """Runs after the properties and looks at what they looked at."""
-    if not seen:
-        test_the_pieces_of_a_plan_are_the_files()
-    assert all(seen[kind] for kind in ("both", "hidden", "left out")), seen
+    kinds = ("both", "hidden", "left out")
+    for _ in range(5):  # chance may have left one out
+        if not all(seen[kind] for kind in kinds):
+            test_the_pieces_of_a_plan_are_the_files()
+    assert all(seen[kind] for kind in kinds), seen
     missing = [kind for kind in CHECKPOINTS if not seen[kind]]
     assert len(missing) < len(CHECKPOINTS) / 2, f"never tried: {missing}"
