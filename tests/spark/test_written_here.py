@@ -13,6 +13,8 @@ import pytest
 
 import deltareplay as dr
 
+pytestmark = pytest.mark.spark
+
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string()), ("note", pa.string())])
 
 #: Properties of the table, by name.
