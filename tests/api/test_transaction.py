@@ -111,7 +111,8 @@ def test_files_of_a_snapshot_are_taken_as_they_are(files: dr.Table) -> None:
         transaction.add_files(before)
     after = files.snapshot().files().sort_by("path")
     assert after.equals(before)
-    assert bodies(files, 3, "remove") == [] and len(bodies(files, 3, "add")) == 2
+    assert bodies(files, 3, "remove") == []
+    assert len(bodies(files, 3, "add")) == 2
 
 
 def test_a_new_vector_replaces_the_file(tmp_path: Path) -> None:
