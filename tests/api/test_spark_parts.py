@@ -66,6 +66,21 @@ def test_a_name_that_the_public_reader_passes_over() -> None:
     assert error.path == "file:/t/_b"
 
 
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [  # as Hadoop's Path(...).toUri().toString() has them
+        ("file:///t/a b/%20%", "file:/t/a%20b/%2520%25"),
+        ("file:/t/x=1,c:d;e+f@g!h~i*j'k(l)m&n$o-_.", "file:/t/x=1,c:d;e+f@g!h~i*j'k(l)m&n$o-_."),
+        ('file:/t/"#<>?[]\\^`{|}', "file:/t/%22%23%3C%3E%3F%5B%5D%5C%5E%60%7B%7C%7D"),
+        ("file:/t/ä猫", "file:/t/ä猫"),
+        ("file:/t/a\u00a0b\u0085c\x7f\u2000", "file:/t/a%C2%A0b%C2%85c%7F%E2%80%80"),
+        ("s3a://bucket/t/a b", "s3a://bucket/t/a%20b"),
+    ],
+)
+def test_paths_as_sparks_metadata_spells_them(path: str, expected: str) -> None:
+    assert by_paths.spelled(path) == expected
+
+
 def test_roots_that_spark_does_not_read() -> None:
     for uri in ("memory://m/t", "az://c/t", "https://x/t"):
         error = raises("spark.root", dr.InvalidArgumentError, lambda uri=uri: hadoop_root(uri))

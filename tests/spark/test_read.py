@@ -216,6 +216,38 @@ def test_row_ids(spark: Any, tables: Any, name: str) -> None:
     assert some
 
 
+def test_all_the_extra_columns_are_those_of_the_scan(spark: Any, tables: Any) -> None:
+    snapshot = dr.Table(tables("tracked")).snapshot()
+    extra = {"with_row_id": True, "with_file_path": True, "with_row_index": True}
+    ours = dr_spark.read(spark, snapshot, **extra).toArrow()
+    theirs = snapshot.scan(**extra).to_arrow()
+    assert ours.schema.names == theirs.schema.names
+    assert lines(ours) == lines(theirs)
+
+
+def test_the_public_way_knows_its_files(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Spark Connect: paths through the public API, constants by a join."""
+    monkeypatch.setattr("deltareplay.spark.relation.is_classic", lambda _: False)
+    path = tmp_path / "a b%20ä=[1]+"
+    values = ["a b", "a%20b", "x=1", "ä/ö", "[1]", "{a,b}", "c:d", "1+1", "*?", "'#\"", "~^`|"]
+    frame = spark.createDataFrame(
+        [(one, n) for n in range(3) for one in values], "p string, id int"
+    )
+    frame.coalesce(1).write.format("delta").partitionBy("p").option(
+        "delta.enableDeletionVectors", "true"
+    ).save(str(path))
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = length(p) % 3 AND p <> '1+1'")
+    snapshot = dr.Table(path).snapshot()
+    ours = dr_spark.read(spark, snapshot, with_file_path=True, with_row_index=True)
+    scan = snapshot.scan(with_file_path=True, with_row_index=True)
+    assert lines(ours.toArrow()) == lines(scan.to_arrow())
+    monkeypatch.setattr("deltareplay.spark.by_paths.spelled", lambda path: path + "?")
+    with pytest.raises(Exception, match="does not recognise the file"):
+        dr_spark.read(spark, snapshot).collect()
+
+
 def test_positions_and_paths(spark: Any, tables: Any) -> None:
     snapshot = dr.Table(tables("changed_with_vectors")).snapshot(version=3)
     ours = dr_spark.read(spark, snapshot, with_file_path=True, with_row_index=True).toArrow()

@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
+from unicodedata import category
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.files import Files
+from deltareplay.spark.frames import from_arrow
 from deltareplay.spark.names import ROW_NUMBER, quoted
 from deltareplay.spark.schema import Json, field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_KEY = "__deltareplay_path"
+_KEY, _FOUND = "__deltareplay_path", "__deltareplay_found"
+#: What Java's ``URI`` leaves as it is in a path, beside letters, digits and what is not ASCII.
+_LEGAL = "/,;:$&+=@!~*'()_-."
 
 
 def frame(spark: SparkSession, files: Files, fields: list[Json], numbered: bool) -> DataFrame:
@@ -52,21 +57,33 @@ def frame(spark: SparkSession, files: Files, fields: list[Json], numbered: bool)
         columns.append(of_file(scan, "row_index").alias(ROW_NUMBER))
     if not files.constants:
         return scan.select(*columns)
+    keys: list[str] = [spelled(path) for path in listed]
     rows = pa.table(
-        [files.paths, *(one.values for one in files.constants)],
+        [pa.array(keys, pa.string()), *(one.values for one in files.constants)],
         names=[_KEY, *(one.name for one in files.constants)],
     )
-    types = struct_type([{"name": _KEY, "type": "string", "nullable": False, "metadata": {}}])
-    for one in struct_type([one.json for one in files.constants]):
-        types = types.add(one)
-    known = spark.createDataFrame(rows, types)
-    found = normal_path(of_file(scan, "file_path")).alias(_KEY)
-    known = sf.broadcast(known.withColumn(_KEY, normal_path(sf.col(_KEY))))
-    return scan.select(*columns, found).join(known, _KEY).drop(_KEY)
+    types = struct_type([field(_KEY, "string"), *(one.json for one in files.constants)])
+    known = from_arrow(spark, rows, types)
+    path = sf.regexp_replace(of_file(scan, "file_path"), "^file:/+", "file:/").alias(_FOUND)
+    joined = scan.select(*columns, path).join(
+        sf.broadcast(known), sf.col(_FOUND) == sf.col(_KEY), "left"
+    )
+    # a file that is not recognised would take its rows with it, and nobody would know
+    strange = sf.concat(sf.lit("deltareplay does not recognise the file "), sf.col(_FOUND))
+    recognised = sf.coalesce(sf.col(_KEY), sf.raise_error(strange).cast("string"))
+    return joined.where(sf.length(recognised) > 0).drop(_KEY, _FOUND)
 
 
-def normal_path(path: Any) -> Any:
-    """A column of paths without the ways in which Hadoop writes ``file:`` differently."""
-    from pyspark.sql import functions as sf
+def spelled(path: str) -> str:
+    """A decoded path as Spark's ``_metadata.file_path`` writes it, ``file:`` with one slash.
 
-    return sf.regexp_replace(path, "^file:/+", "/")
+    >>> spelled("file:///t/p=a b%/\u00e4+[1].parquet")
+    'file:/t/p=a%20b%25/\u00e4+%5B1%5D.parquet'
+    """
+    path = re.sub("^file:/+", "file:/", path)
+    return "".join(one if _is_other(one) else quote(one, safe=_LEGAL) for one in path)
+
+
+def _is_other(one: str) -> bool:
+    """What ``java.net.URI`` calls so: beyond ASCII, and neither a control character nor a blank."""
+    return one > "\x7f" and category(one) not in ("Cc", "Zs", "Zl", "Zp")

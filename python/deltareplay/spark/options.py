@@ -99,12 +99,12 @@ def schema(options: Options, version: int) -> Any:
         for one in columns_of(snapshot(options, version))
         if not one.is_void
     ]
-    if extras["with_row_id"]:
-        fields += [field(names.ROW_ID, "long"), field(names.ROW_COMMIT_VERSION, "long")]
     if extras["with_file_path"]:
         fields.append(field(names.FILE_PATH, "string"))
     if extras["with_row_index"]:
         fields.append(field(names.ROW_INDEX, "long"))
+    if extras["with_row_id"]:
+        fields += [field(names.ROW_ID, "long"), field(names.ROW_COMMIT_VERSION, "long")]
     return StructType.fromJson(json.loads(json.dumps({"type": "struct", "fields": fields})))
 
 

@@ -52,14 +52,14 @@ def _extra(wanted: Wanted, materialized: tuple[str, str] | None) -> list[SparkCo
 
     found = []
     row_index = sf.col(names.ROW_NUMBER)
+    if wanted.file_path:
+        found.append(sf.col(names.LOG_PATH).alias(names.FILE_PATH))
+    if wanted.row_index:
+        found.append(row_index.alias(names.ROW_INDEX))
     if materialized is not None:
         row_id, version = (sf.col(names.quoted(name)) for name in materialized)
         fresh = sf.col(names.BASE_ROW_ID) + row_index
         found.append(sf.coalesce(row_id, fresh).alias(names.ROW_ID))
         default = sf.col(names.DEFAULT_VERSION)
         found.append(sf.coalesce(version, default).alias(names.ROW_COMMIT_VERSION))
-    if wanted.file_path:
-        found.append(sf.col(names.LOG_PATH).alias(names.FILE_PATH))
-    if wanted.row_index:
-        found.append(row_index.alias(names.ROW_INDEX))
     return found

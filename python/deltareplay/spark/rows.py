@@ -38,12 +38,12 @@ class Wanted:
     def names(self) -> list[str]:
         """Their names, in the order of ``Snapshot.scan``."""
         found = []
-        if self.row_id:
-            found += [names.ROW_ID, names.ROW_COMMIT_VERSION]
         if self.file_path:
             found.append(names.FILE_PATH)
         if self.row_index:
             found.append(names.ROW_INDEX)
+        if self.row_id:
+            found += [names.ROW_ID, names.ROW_COMMIT_VERSION]
         return found
 
 
