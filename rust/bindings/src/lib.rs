@@ -13,6 +13,7 @@ mod filter;
 mod follow;
 mod gate;
 mod pieces;
+mod progress;
 mod protocol;
 mod scan;
 mod snapshot;
