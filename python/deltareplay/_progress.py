@@ -1,4 +1,4 @@
-"""One line on the terminal or in the notebook while a call takes long; the native module calls it."""
+"""One line on the terminal or in the notebook while a call takes long."""
 
 from __future__ import annotations
 
