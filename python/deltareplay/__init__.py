@@ -12,6 +12,7 @@ from deltareplay._native import __version__
 from deltareplay.change_split import ChangeSplit
 from deltareplay.changes import Changes
 from deltareplay.checkpoint import Checkpoint
+from deltareplay.compacted_log import CompactedLog
 from deltareplay.deletion_vector import DeletionVector
 from deltareplay.exceptions import (
     CommitConflictError,
@@ -45,6 +46,7 @@ __all__ = [
     "Changes",
     "Checkpoint",
     "CommitConflictError",
+    "CompactedLog",
     "CorruptTableError",
     "DeletionVector",
     "DeltaReplayError",

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use deltareplay_core::changes::ChangeOptions;
+use deltareplay_core::derived::checkpoint::CheckpointLayout;
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::scan::Bitmaps;
 use deltareplay_core::spec::DeletionVectorDescriptor;
@@ -238,14 +239,51 @@ impl Table {
         self.alter(py, Alteration::AddFeature(name))
     }
 
-    /// Writes a checkpoint of this snapshot: path, actions, files, bytes.
-    fn checkpoint(&self, py: Python<'_>, snapshot: &Snapshot) -> PyResult<(String, u64, u64, u64)> {
-        let written = detached(py, || self.0.checkpoint(snapshot.state()))?;
+    /// Writes a checkpoint of this snapshot: path, actions, files, bytes, sidecars.
+    #[pyo3(signature = (snapshot, layout=None))]
+    fn checkpoint(
+        &self,
+        py: Python<'_>,
+        snapshot: &Snapshot,
+        layout: Option<&str>,
+    ) -> PyResult<(String, u64, u64, u64, u64)> {
+        let written = detached(py, || {
+            let layout = layout.map(CheckpointLayout::parse).transpose()?;
+            self.0.checkpoint(snapshot.state(), layout)
+        })?;
         Ok((
             written.path,
             written.num_actions,
             written.num_files,
             written.size_in_bytes,
+            written.num_sidecars,
+        ))
+    }
+
+    /// Writes a compacted file: start, end, path, actions, actions before, bytes, bytes before.
+    #[pyo3(signature = (start=None, end=None))]
+    #[allow(clippy::type_complexity, reason = "the fields of one dataclass")]
+    fn compact_log(
+        &self,
+        py: Python<'_>,
+        start: Option<i128>,
+        end: Option<i128>,
+    ) -> PyResult<(u64, u64, String, u64, u64, u64, u64)> {
+        let number = |name, number: Option<i128>| {
+            number
+                .map(|number| convert::unsigned(py, name, number))
+                .transpose()
+        };
+        let (start, end) = (number("start", start)?, number("end", end)?);
+        let written = detached(py, || self.0.compact_log(start, end))?;
+        Ok((
+            written.start,
+            written.end,
+            written.path,
+            written.num_actions,
+            written.num_actions_before,
+            written.size_in_bytes,
+            written.size_in_bytes_before,
         ))
     }
 

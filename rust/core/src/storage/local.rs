@@ -273,6 +273,51 @@ impl Storage for LocalStorage {
         }
         sync_directory_of(&full, path)
     }
+
+    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        let mut files = Vec::new();
+        let mut left = vec![String::new()];
+        while let Some(directory) = left.pop() {
+            files.extend(self.list(&directory, "")?);
+            for entry in fs::read_dir(self.full_path(&directory)?)
+                .into_iter()
+                .flatten()
+            {
+                let entry = entry.map_err(|cause| failed("list", &directory, cause))?;
+                let kind = entry.file_type();
+                // a link to a directory leads elsewhere, perhaps in a circle
+                let (Ok(true), Some(name)) = (
+                    kind.map(|kind| kind.is_dir()),
+                    entry.file_name().to_str().map(str::to_owned),
+                ) else {
+                    continue;
+                };
+                let path = if directory.is_empty() {
+                    name
+                } else {
+                    format!("{directory}/{name}")
+                };
+                if enter(&path) {
+                    left.push(path);
+                }
+            }
+        }
+        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        Ok(files)
+    }
+
+    fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
+        let delete = |path: &&str| {
+            interrupt::check()?;
+            match fs::remove_file(self.full_path(path)?) {
+                Err(cause) if cause.kind() != IoKind::NotFound => {
+                    Err(failed("delete", path, cause))
+                }
+                _ => Ok(()),
+            }
+        };
+        paths.iter().map(delete).collect()
+    }
 }
 
 impl LocalStorage {

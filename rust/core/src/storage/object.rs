@@ -325,6 +325,57 @@ impl Storage for ObjectStorage {
             .map(drop)
             .map_err(|cause| self.failed("write", path, cause))
     }
+
+    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        let (prefix, store) = (self.object("")?, self.client()?.store);
+        let base = match prefix.as_ref() {
+            "" => String::new(),
+            prefix => format!("{prefix}/"),
+        };
+        let found = runtime::block_on(async move {
+            let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
+            store.list(prefix.as_ref()).try_collect::<Vec<_>>().await
+        })?
+        .map_err(|cause| self.failed("list", "", cause))?;
+        let inside = |object: &ObjectMeta| {
+            let path = object.location.as_ref().strip_prefix(&*base)?.to_owned();
+            let mut directories = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
+            let entered = directories.all(enter);
+            entered.then(|| meta(path.clone(), object))
+        };
+        let mut files: Vec<FileMeta> = found.iter().filter_map(inside).collect();
+        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        files.dedup_by(|one, other| one.path == other.path);
+        Ok(files)
+    }
+
+    fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
+        let store = match self.client() {
+            Ok(client) => client.store,
+            Err(error) => return repeat(&error, paths),
+        };
+        let objects: Vec<Result<Path>> = paths.iter().map(|path| self.object(path)).collect();
+        let deleted = runtime::block_on(
+            stream::iter(objects)
+                .map(move |object| {
+                    let store = Arc::clone(&store);
+                    async move { Ok(store.delete(&object?).await) }
+                })
+                .buffered(RANGES_AT_ONCE)
+                .collect::<Vec<Result<object_store::Result<()>>>>(),
+        );
+        match deleted {
+            Ok(results) => results
+                .into_iter()
+                .zip(paths)
+                .map(|(result, path)| match result? {
+                    Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+                    Err(cause) => Err(self.failed("delete", path, cause)),
+                })
+                .collect(),
+            Err(error) => repeat(&error, paths),
+        }
+    }
 }
 
 /// One store for each name, for as long as the process lives.
@@ -396,7 +447,7 @@ fn cut(range: &Range<u64>, fetches: &[Range<u64>], fetched: &[Bytes]) -> Option<
 }
 
 /// The same error for every path.
-fn repeat(error: &Error, paths: &[&str]) -> Vec<Result<Bytes>> {
+fn repeat<T>(error: &Error, paths: &[&str]) -> Vec<Result<T>> {
     let again =
         |path: &&str| Err(Error::new(error.kind(), error.code(), error.to_string()).at_path(*path));
     paths.iter().map(again).collect()
