@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,7 +12,9 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.scan import TARGET_SIZE, Scan
 from deltareplay.snapshot import Snapshot
 from deltareplay.spark import names
-from deltareplay.spark.schema import Json, columns_of, field
+from deltareplay.spark.arrow import as_spark_takes
+from deltareplay.spark.relation import struct_type
+from deltareplay.spark.schema import field, plain_fields
 from deltareplay.table import Table
 
 _STORAGE = "storage."
@@ -91,25 +92,15 @@ def _extras(options: Options) -> dict[str, Any]:
 
 def schema(options: Options, version: int) -> Any:
     """Spark's schema of the rows."""
-    from pyspark.sql.types import StructType
-
     extras = _extras(options)
-    fields: list[Json] = [
-        field(one.name, one.logical_type, _without_ids(one.metadata))
-        for one in columns_of(snapshot(options, version))
-        if not one.is_void
-    ]
+    fields = plain_fields(snapshot(options, version))
     if extras["with_file_path"]:
         fields.append(field(names.FILE_PATH, "string"))
     if extras["with_row_index"]:
         fields.append(field(names.ROW_INDEX, "long"))
     if extras["with_row_id"]:
         fields += [field(names.ROW_ID, "long"), field(names.ROW_COMMIT_VERSION, "long")]
-    return StructType.fromJson(json.loads(json.dumps({"type": "struct", "fields": fields})))
-
-
-def _without_ids(metadata: Json) -> Json:
-    return {name: value for name, value in metadata.items() if name != "parquet.field.id"}
+    return struct_type(fields)
 
 
 def scan(options: Options, version: int, schema: Any, pushed: list[Any]) -> Scan:
@@ -130,19 +121,5 @@ def scan(options: Options, version: int, schema: Any, pushed: list[Any]) -> Scan
 
 
 def batches(split: bytes, schema: Any) -> Iterator[pa.RecordBatch]:
-    """The rows of a pickled split as Spark's Arrow reader takes them: types plain and exact."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    wanted = to_arrow_schema(schema)
-    for batch in pickle.loads(split).to_batches():
-        yield _cast(batch, wanted)
-
-
-def _cast(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
-    places = {name.lower(): place for place, name in enumerate(batch.schema.names)}
-    found = [batch.column(places[one.name.lower()]) for one in wanted]
-    columns = [
-        column if column.type == one.type else column.cast(one.type)
-        for column, one in zip(found, wanted, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=wanted)
+    """The rows of a pickled split, of a scan or of changes."""
+    return as_spark_takes(pickle.loads(split).to_batches(), schema)
