@@ -11,10 +11,11 @@ import pyarrow as pa
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.scan import TARGET_SIZE, Scan
 from deltareplay.snapshot import Snapshot
-from deltareplay.spark import names
+from deltareplay.spark import names, stream_options
 from deltareplay.spark.arrow import as_spark_takes
 from deltareplay.spark.relation import struct_type
-from deltareplay.spark.schema import field, plain_fields
+from deltareplay.spark.schema import CHANGE_FIELDS, field, plain_fields
+from deltareplay.spark.stream_planner import StreamPlanner
 from deltareplay.table import Table
 
 _STORAGE = "storage."
@@ -28,6 +29,7 @@ _KNOWN = {
     "withrowid",
     "withfilepath",
     "withrowindex",
+    *stream_options.KNOWN,
 }
 
 Options = Mapping[str, str]
@@ -45,7 +47,8 @@ def snapshot(options: Options, version: int | None) -> Snapshot:
         raise InvalidArgumentError(
             f"the format deltareplay has no option {', '.join(unknown)}: it takes path, "
             "versionAsOf, timestampAsOf, filter, splitSize, allowedRoots, withRowId, withFilePath, "
-            "withRowIndex, and storage.<key> for the options of the storage",
+            "withRowIndex, storage.<key> for the options of the storage, and for a stream those of "
+            "Delta's own",
             code="option.unknown",
         )
     if "path" not in given:
@@ -100,6 +103,8 @@ def schema(options: Options, version: int) -> Any:
         fields.append(field(names.ROW_INDEX, "long"))
     if extras["with_row_id"]:
         fields += [field(names.ROW_ID, "long"), field(names.ROW_COMMIT_VERSION, "long")]
+    if stream_options.gives_changes(options):
+        fields += CHANGE_FIELDS
     return struct_type(fields)
 
 
@@ -109,6 +114,7 @@ def scan(options: Options, version: int, schema: Any, pushed: list[Any]) -> Scan
     Raises:
         InvalidArgumentError: The schema or the filter has a column that the table has not.
     """
+    stream_options.check_batch(options)
     extras = _extras(options)
     added = {names.ROW_ID, names.ROW_COMMIT_VERSION, names.FILE_PATH, names.ROW_INDEX}
     columns = [name for name in schema.fieldNames() if name not in added]
@@ -118,6 +124,24 @@ def scan(options: Options, version: int, schema: Any, pushed: list[Any]) -> Scan
     if filter is None and pushed:
         return of.scan(columns, pushed, **extras)
     return of.scan(columns, filter, **extras)
+
+
+def planner(options: Options, version: int, schema: Any) -> StreamPlanner:
+    """What plans the batches of a stream, with the columns that a schema names.
+
+    Raises:
+        InvalidArgumentError: An option does not fit a stream.
+    """
+    stream_options.check_stream(options)
+    rows = stream_options.follow_arguments(options)
+    told = {one["name"] for one in CHANGE_FIELDS} if "kind" in rows else set()
+    rows["columns"] = [name for name in schema.fieldNames() if name.lower() not in told]
+    return StreamPlanner(
+        snapshot(options, version),
+        stream_options.start(options),
+        rows,
+        stream_options.limits(options),
+    )
 
 
 def batches(split: bytes, schema: Any) -> Iterator[pa.RecordBatch]:
