@@ -10,6 +10,7 @@ a function is called.
 [Row(name='three')]
 """
 
+from deltareplay.spark.changes import changes
 from deltareplay.spark.count import count
 from deltareplay.spark.create_view import create_view
 from deltareplay.spark.data_source import register
@@ -20,6 +21,7 @@ from deltareplay.spark.replayed_files import files
 from deltareplay.spark.snapshot_files import snapshot_files
 
 __all__ = [
+    "changes",
     "count",
     "create_view",
     "detail",

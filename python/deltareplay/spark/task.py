@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from deltareplay.replay_piece import ReplayPiece
 from deltareplay.replay_tail import ReplayTail
+from deltareplay.spark.arrow import as_spark_takes
+from deltareplay.spark.sent_changes import SentChanges
 
 #: The plan that this worker read last: its tasks are likely to be of one plan, and keys take time.
 _last: tuple[bytes, ReplayTail, list[ReplayPiece]] | None = None
@@ -28,6 +30,19 @@ def read_pieces(payload: bytes, numbers: pa.Array[Any]) -> Iterator[pa.RecordBat
     _, tail, pieces = _last
     for number in numbers:
         yield from pieces[number.as_py()].to_batches(tail, threads=_cores())
+
+
+def read_changes(payload: bytes, numbers: pa.Array[Any]) -> Iterator[pa.RecordBatch]:
+    """The rows of some splits of changes.
+
+    Args:
+        payload: The pickle of ``SentChanges`` and of Spark's schema.
+        numbers: Which splits, as integers.
+    """
+    sent: SentChanges
+    sent, schema = pickle.loads(payload)
+    for number in numbers:
+        yield from as_spark_takes(sent.split(number.as_py()).to_batches(), schema)
 
 
 def _cores() -> int:
