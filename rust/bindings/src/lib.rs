@@ -14,6 +14,7 @@ mod follow;
 mod gate;
 mod pieces;
 mod protocol;
+mod rows;
 mod scan;
 mod snapshot;
 mod table;

@@ -143,6 +143,10 @@ impl Storage for CountingStorage {
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
         self.inner.put(path, bytes)
     }
+
+    fn delete(&self, path: &str) -> Result<()> {
+        self.inner.delete(path)
+    }
 }
 
 #[cfg(test)]

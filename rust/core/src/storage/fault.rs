@@ -197,6 +197,10 @@ impl Storage for FaultStorage {
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
         self.inner.put(path, bytes)
     }
+
+    fn delete(&self, path: &str) -> Result<()> {
+        self.inner.delete(path)
+    }
 }
 
 /// The errors among the faults.

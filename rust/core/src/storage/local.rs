@@ -270,6 +270,13 @@ impl Storage for LocalStorage {
         }
         sync_directory_of(&full, path)
     }
+
+    fn delete(&self, path: &str) -> Result<()> {
+        match fs::remove_file(self.full_path(path)?) {
+            Err(cause) if cause.kind() != IoKind::NotFound => Err(failed("delete", path, cause)),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl LocalStorage {

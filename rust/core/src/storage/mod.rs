@@ -94,6 +94,14 @@ pub trait Storage: Debug + Send + Sync {
                 .at_path(path),
         )
     }
+
+    /// Takes a file away; one that is not there is no error.
+    fn delete(&self, path: &str) -> Result<()> {
+        Err(
+            Error::unsupported("storage.read_only", "this store cannot be written to")
+                .at_path(path),
+        )
+    }
 }
 
 /// Opens the storage below a table root: a local path, or a URI as [`Location::parse`] knows it.

@@ -324,6 +324,14 @@ impl Storage for ObjectStorage {
             .map(drop)
             .map_err(|cause| self.failed("write", path, cause))
     }
+
+    fn delete(&self, path: &str) -> Result<()> {
+        let (object, store) = (self.object(path)?, self.client()?.store);
+        match runtime::block_on(async move { store.delete(&object).await })? {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(cause) => Err(self.failed("delete", path, cause)),
+        }
+    }
 }
 
 /// One store for each name, for as long as the process lives.
