@@ -40,6 +40,7 @@ from deltareplay.snapshot_diff import SnapshotDiff
 from deltareplay.split import Split
 from deltareplay.table import Table, create_table, is_table
 from deltareplay.transaction import Transaction
+from deltareplay.written import Written
 
 __all__ = [
     "ChangeSplit",
@@ -72,6 +73,7 @@ __all__ = [
     "Transaction",
     "UnsupportedFeatureError",
     "VersionNotFoundError",
+    "Written",
     "__version__",
     "create_table",
     "is_table",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._row_writing import RowWriting
 from deltareplay.checkpoint import Checkpoint
 from deltareplay.compacted_log import CompactedLog
 from deltareplay.transaction import Transaction
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from deltareplay.snapshot import Snapshot
 
 
-class TableWriting:
+class TableWriting(RowWriting):
     """What ``Table`` offers to those who write."""
 
     __slots__ = ()

@@ -16,6 +16,7 @@ mod gate;
 mod pieces;
 mod progress;
 mod protocol;
+mod rows;
 mod scan;
 mod snapshot;
 mod table;

@@ -20,6 +20,7 @@ use crate::convert;
 use crate::exceptions::invalid;
 use crate::filter;
 use crate::gate::detached;
+use crate::rows::{self, Options, Outcome};
 use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
 
@@ -239,6 +240,39 @@ impl Table {
         self.alter(py, Alteration::AddFeature(name))
     }
 
+    /// Appends the rows of an Arrow stream.
+    fn append(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        options: Options,
+    ) -> PyResult<Outcome> {
+        rows::append(py, &self.0, data, options)
+    }
+
+    /// Puts the rows of an Arrow stream in the place of all, of those that satisfy a condition, or of
+    /// those of the same partitions.
+    fn overwrite(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        condition: Option<&Bound<'_, PyAny>>,
+        partitions: bool,
+        options: Options,
+    ) -> PyResult<Outcome> {
+        rows::overwrite(py, &self.0, data, condition, partitions, options)
+    }
+
+    /// Deletes the rows that satisfy a condition, or all.
+    fn delete(
+        &self,
+        py: Python<'_>,
+        condition: Option<&Bound<'_, PyAny>>,
+        options: Options,
+    ) -> PyResult<Outcome> {
+        rows::delete(py, &self.0, condition, options)
+    }
+
     /// Writes a checkpoint of this snapshot: path, actions, files, bytes, sidecars.
     #[pyo3(signature = (snapshot, layout=None))]
     fn checkpoint(
@@ -305,10 +339,7 @@ impl Table {
     ) -> PyResult<Transaction> {
         let made = detached(py, || {
             let isolation = isolation_level.map(IsolationLevel::parse).transpose()?;
-            let timeout = Duration::try_from_secs_f64(timeout).map_err(|_| {
-                let message = format!("timeout is {timeout}: pass seconds from 0 on");
-                Error::invalid("argument.range", message)
-            })?;
+            let timeout = seconds(timeout)?;
             let options = TransactionOptions {
                 isolation,
                 durable,
@@ -347,4 +378,12 @@ impl Table {
         let commit = detached(py, || self.0.alter(change, TransactionOptions::default()))?;
         Ok(commit.version)
     }
+}
+
+/// A span of time out of Python's seconds.
+pub(crate) fn seconds(timeout: f64) -> Result<Duration> {
+    Duration::try_from_secs_f64(timeout).map_err(|_| {
+        let message = format!("timeout is {timeout}: pass seconds from 0 on");
+        Error::invalid("argument.range", message)
+    })
 }

@@ -276,7 +276,7 @@ impl Table {
     }
 }
 
-fn described<'a>(
+pub(super) fn described<'a>(
     operation: &str,
     parameters: impl IntoIterator<Item = (&'a str, Value)>,
 ) -> CommitDescription {
