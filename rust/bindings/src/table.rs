@@ -235,6 +235,52 @@ impl Table {
         self.alter(py, change)
     }
 
+    /// Gives a column, or a part of one, the type of the only field of a schema; gives the version.
+    fn widen_column(
+        &self,
+        py: Python<'_>,
+        path: &Bound<'_, PyAny>,
+        schema_string: &str,
+    ) -> PyResult<Option<u64>> {
+        let path = convert::texts("name", Some(path))?.unwrap_or_default();
+        let schema = detached(py, || StructType::parse(schema_string))?;
+        let Some(field) = schema.fields().first() else {
+            return Ok(None);
+        };
+        self.alter(py, Alteration::WidenColumn(path, field.data_type.clone()))
+    }
+
+    /// Adds a constraint; gives the version.
+    fn add_constraint(
+        &self,
+        py: Python<'_>,
+        name: String,
+        expression: String,
+    ) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::AddConstraint(name, expression))
+    }
+
+    /// Takes a constraint away; gives the version.
+    fn drop_constraint(
+        &self,
+        py: Python<'_>,
+        name: String,
+        if_exists: bool,
+    ) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::DropConstraint(name, if_exists))
+    }
+
+    /// Names the columns that rows are clustered by; gives the version.
+    fn cluster_by(&self, py: Python<'_>, columns: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+        let columns = convert::texts("columns", Some(columns))?.unwrap_or_default();
+        self.alter(py, Alteration::ClusterBy(columns))
+    }
+
+    /// Takes a table feature away; gives the version.
+    fn drop_feature(&self, py: Python<'_>, name: String) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::DropFeature(name))
+    }
+
     /// Adds a table feature; gives the version.
     fn add_feature(&self, py: Python<'_>, name: String) -> PyResult<Option<u64>> {
         self.alter(py, Alteration::AddFeature(name))

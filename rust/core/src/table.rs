@@ -20,10 +20,12 @@ use crate::spec::actions::{DomainMetadata, SetTransaction};
 use arrow_array::RecordBatch;
 
 mod rows;
+mod altering;
 mod writing;
 
+pub use altering::Alteration;
 pub use rows::{Replaced, Rows, RowsOptions, RowsWritten, SchemaMode};
-pub use writing::{Alteration, Committed, TableDefinition};
+pub use writing::{Committed, TableDefinition};
 
 pub use crate::log::actions::ActionBatches;
 pub use crate::snapshot::Snapshot;

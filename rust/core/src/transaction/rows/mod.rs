@@ -25,6 +25,7 @@ pub use evolve::{merged_schema, replaced_schema};
 pub use intake::Intake;
 pub use layout::{Layout, Purpose};
 pub use partitions::{covering_predicate, normal_values};
+pub(crate) use rules::shown;
 pub use writer::{RowWriter, WriteOptions, WrittenFiles};
 
 use arrow_array::{RecordBatch, RecordBatchReader};
