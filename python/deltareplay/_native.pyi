@@ -17,6 +17,7 @@ __all__ = [
     "Changes",
     "DeletionVector",
     "Follow",
+    "FooterStatistics",
     "ReplayPiece",
     "ReplayTail",
     "Scan",
