@@ -18,6 +18,7 @@ __all__ = [
     "Changes",
     "DeletionVector",
     "Follow",
+    "FooterStatistics",
     "ReplayPiece",
     "ReplayTail",
     "Scan",
