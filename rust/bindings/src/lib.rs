@@ -15,6 +15,7 @@ mod gate;
 mod pieces;
 mod protocol;
 mod scan;
+mod services;
 mod snapshot;
 mod table;
 mod transaction;
@@ -45,6 +46,8 @@ mod _native {
     };
     #[pymodule_export]
     use super::scan::{Scan, Split};
+    #[pymodule_export]
+    use super::services::{cleanup_log, optimize_log, restore, vacuum, verify};
     #[pymodule_export]
     use super::snapshot::Snapshot;
     #[pymodule_export]
