@@ -28,6 +28,8 @@ __all__ = [
     "Transaction",
     "__version__",
     "automatically_enabled_features",
+    "cleanup_log",
+    "optimize_log",
     "pack_deletion_vectors",
     "protocol_can_upgrade_to",
     "protocol_features",
@@ -37,7 +39,10 @@ __all__ = [
     "protocol_upgrade_for",
     "protocol_with_feature",
     "protocol_without_feature",
+    "restore",
     "schema_string",
+    "vacuum",
+    "verify",
     "why_not_readable",
     "why_not_writable",
 ]
@@ -381,3 +386,20 @@ def protocol_upgrade_for(
 def protocol_with_feature(protocol: _Versions, name: str, /) -> _Protocol: ...
 def protocol_without_feature(protocol: _Versions, name: str, /) -> _Protocol: ...
 def schema_string(schema: object, /) -> str: ...
+def cleanup_log(table: Table, dry_run: bool) -> str: ...
+def vacuum(
+    table: Table,
+    retention: int | None,
+    lite: bool,
+    dry_run: bool,
+    force: bool,
+    log: bool | None,
+) -> str: ...
+def restore(
+    table: Table,
+    version: int | None,
+    timestamp: datetime.datetime | str | None,
+    ignore_missing: bool,
+) -> str: ...
+def optimize_log(table: Table) -> str: ...
+def verify(table: Table, data_files: bool) -> str: ...

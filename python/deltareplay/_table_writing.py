@@ -99,8 +99,8 @@ class TableWriting(RowWriting, TableAltering):
         Args:
             layout: ``classic`` is one Parquet file; ``v2`` is a manifest in Parquet, ``v2-json``
                 one in JSON, and a sidecar for every 50,000 files, written side by side. V2 takes
-                the feature ``v2Checkpoint``. Unless given: ``v2`` where ``delta.checkpointPolicy``
-                says so, else ``classic``.
+                the feature ``v2Checkpoint``. Unless given: ``v2`` where
+                ``delta.checkpointPolicy`` says so, else ``classic``.
 
         Returns:
             What was written.

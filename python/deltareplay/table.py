@@ -13,6 +13,7 @@ import pyarrow as pa
 from deltareplay import _native
 from deltareplay._filters import Filter
 from deltareplay._readers import reader, to_table
+from deltareplay._table_services import TableServices
 from deltareplay._table_writing import TableWriting
 from deltareplay.changes import Changes
 from deltareplay.follow import Follow
@@ -22,7 +23,7 @@ from deltareplay.snapshot import Snapshot
 Kind = Literal["full-delta", "min-delta", "upsert", "append-only"]
 
 
-class Table(TableWriting):
+class Table(TableWriting, TableServices):
     """A Delta table: its place, and the options of the storage there. Making one does no I/O.
 
     Args:

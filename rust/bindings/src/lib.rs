@@ -18,6 +18,7 @@ mod progress;
 mod protocol;
 mod rows;
 mod scan;
+mod services;
 mod snapshot;
 mod table;
 mod transaction;
@@ -50,6 +51,8 @@ mod _native {
     };
     #[pymodule_export]
     use super::scan::{Scan, Split};
+    #[pymodule_export]
+    use super::services::{cleanup_log, optimize_log, restore, vacuum, verify};
     #[pymodule_export]
     use super::snapshot::Snapshot;
     #[pymodule_export]

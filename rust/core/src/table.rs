@@ -21,6 +21,7 @@ use arrow_array::RecordBatch;
 
 mod rows;
 mod altering;
+mod services;
 mod writing;
 
 pub use altering::Alteration;

@@ -48,7 +48,7 @@ pub(super) fn write(
         }
     };
     if let Some(v2) = v2 {
-        put("v2Checkpoint", v2.to_json());
+        put("v2Checkpoint", v2.into_json());
     }
     let checksum = CanonicalJson::parse(&hint.to_string(), "last_checkpoint.json")?.checksum();
     if let Some(fields) = hint.as_object_mut() {
@@ -60,7 +60,7 @@ pub(super) fn write(
 }
 
 impl V2Details {
-    fn to_json(self) -> Value {
+    fn into_json(self) -> Value {
         let mut body = json!({
             "path": self.name,
             "sizeInBytes": self.size_in_bytes,

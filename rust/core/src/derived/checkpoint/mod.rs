@@ -11,6 +11,10 @@ use std::sync::Arc;
 
 use arrow_array::{Array, StructArray};
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::Compression;
+use parquet::file::properties::EnabledStatistics;
+use parquet::schema::types::ColumnPath;
 
 use crate::codec::parquet_file::{codec, writer_options};
 use crate::error::{Error, Result};
@@ -205,9 +209,25 @@ fn check_count(source: &Source, snapshot: &Snapshot, num_files: u64) -> Result<(
     Err(Error::corrupt("checkpoint.count", message).at_version(snapshot.version()))
 }
 
-fn compression(snapshot: &Snapshot) -> parquet::basic::Compression {
+fn compression(snapshot: &Snapshot) -> Compression {
     let metadata = snapshot.metadata();
     codec(metadata.property("delta.parquet.compression.codec")).0
+}
+
+/// How files of a checkpoint are encoded. No two files share a path, hardly two their statistics, and
+/// nobody looks for either by value: neither a dictionary nor bounds would help.
+fn options(compression: Compression) -> ArrowWriterOptions {
+    writer_options(compression, |builder| {
+        let builder = builder.set_max_row_group_row_count(Some(ROW_GROUP));
+        ["path", "stats"]
+            .into_iter()
+            .fold(builder, |builder, name| {
+                let column = ColumnPath::new(vec!["add".to_owned(), name.to_owned()]);
+                builder
+                    .set_column_dictionary_enabled(column.clone(), false)
+                    .set_column_statistics_enabled(column, EnabledStatistics::None)
+            })
+    })
 }
 
 struct Encoded {
@@ -220,9 +240,7 @@ struct Encoded {
 fn encode(source: &Source, snapshot: &Snapshot, control: &ControlActions) -> Result<Encoded> {
     let files = FileRows::of(snapshot)?;
     let schema = files.schema(false);
-    let options = writer_options(compression(snapshot), |builder| {
-        builder.set_max_row_group_row_count(Some(ROW_GROUP))
-    });
+    let options = options(compression(snapshot));
     let mut writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options)
         .map_err(failed)?;
     let mut num_actions = 0;

@@ -16,8 +16,7 @@ use super::rows::{
     CHECKPOINT_METADATA, ControlActions, FileRows, SIDECAR, checkpoint_metadata_rows, failed,
     rows_of, sidecar_rows,
 };
-use super::{ROW_GROUP, WrittenCheckpoint, check_count, compression};
-use crate::codec::parquet_file::writer_options;
+use super::{ROW_GROUP, WrittenCheckpoint, check_count, compression, options};
 use crate::error::Result;
 use crate::log::path::{LOG_DIRECTORY, SIDECAR_DIRECTORY};
 use crate::replay::Source;
@@ -171,13 +170,12 @@ impl Held {
 }
 
 fn encode(schema: &SchemaRef, compression: Compression, unit: Unit) -> Result<Vec<u8>> {
-    let options = writer_options(compression, |builder| {
-        builder.set_max_row_group_row_count(Some(ROW_GROUP))
-    });
-    let mut writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(schema), options)
-        .map_err(failed)?;
+    let schema = Arc::clone(schema);
+    let mut writer =
+        ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options(compression))
+            .map_err(failed)?;
     for (at, values) in unit {
-        let batch: RecordBatch = rows_of(schema, at, Arc::new(values))?;
+        let batch: RecordBatch = rows_of(&schema, at, Arc::new(values))?;
         writer.write(&batch).map_err(failed)?;
     }
     writer.into_inner().map_err(failed)
