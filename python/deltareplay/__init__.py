@@ -46,6 +46,7 @@ from deltareplay.table import Table, create_table, is_table
 from deltareplay.transaction import Transaction
 from deltareplay.vacuumed import Vacuumed
 from deltareplay.verification import Verification
+from deltareplay.written import Written
 
 __all__ = [
     "ChangeSplit",
@@ -84,6 +85,7 @@ __all__ = [
     "Vacuumed",
     "Verification",
     "VersionNotFoundError",
+    "Written",
     "__version__",
     "create_table",
     "is_table",

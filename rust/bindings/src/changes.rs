@@ -89,6 +89,13 @@ impl ChangeSplit {
         self.0.size_in_bytes()
     }
 
+    /// The same rows in parts of about so many bytes.
+    fn cut(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<Self>> {
+        let size = convert::unsigned(py, "target_size", target_size)?;
+        let parts = detached(py, || self.0.cut(size))?;
+        Ok(parts.into_iter().map(Self).collect())
+    }
+
     /// The rows, read as they are pulled from the files of this table.
     fn rows(&self, py: Python<'_>, table: &crate::table::Table) -> PyResult<BatchIterator> {
         let rows = detached(py, || self.0.rows(table.0.source()))?;

@@ -11,9 +11,12 @@ mod deletion_vector;
 mod exceptions;
 mod filter;
 mod follow;
+mod footer_statistics;
 mod gate;
 mod pieces;
+mod progress;
 mod protocol;
+mod rows;
 mod scan;
 mod services;
 mod snapshot;
@@ -36,6 +39,8 @@ mod _native {
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
     #[pymodule_export]
     use super::follow::Follow;
+    #[pymodule_export]
+    use super::footer_statistics::FooterStatistics;
     #[pymodule_export]
     use super::pieces::{ReplayPiece, ReplayTail};
     #[pymodule_export]

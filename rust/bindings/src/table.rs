@@ -20,6 +20,7 @@ use crate::convert;
 use crate::exceptions::invalid;
 use crate::filter;
 use crate::gate::detached;
+use crate::rows::{self, Options, Outcome};
 use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
 
@@ -234,9 +235,88 @@ impl Table {
         self.alter(py, change)
     }
 
+    /// Gives a column, or a part of one, the type of the only field of a schema; gives the version.
+    fn widen_column(
+        &self,
+        py: Python<'_>,
+        path: &Bound<'_, PyAny>,
+        schema_string: &str,
+    ) -> PyResult<Option<u64>> {
+        let path = convert::texts("name", Some(path))?.unwrap_or_default();
+        let schema = detached(py, || StructType::parse(schema_string))?;
+        let Some(field) = schema.fields().first() else {
+            return Ok(None);
+        };
+        self.alter(py, Alteration::WidenColumn(path, field.data_type.clone()))
+    }
+
+    /// Adds a constraint; gives the version.
+    fn add_constraint(
+        &self,
+        py: Python<'_>,
+        name: String,
+        expression: String,
+    ) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::AddConstraint(name, expression))
+    }
+
+    /// Takes a constraint away; gives the version.
+    fn drop_constraint(
+        &self,
+        py: Python<'_>,
+        name: String,
+        if_exists: bool,
+    ) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::DropConstraint(name, if_exists))
+    }
+
+    /// Names the columns that rows are clustered by; gives the version.
+    fn cluster_by(&self, py: Python<'_>, columns: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+        let columns = convert::texts("columns", Some(columns))?.unwrap_or_default();
+        self.alter(py, Alteration::ClusterBy(columns))
+    }
+
+    /// Takes a table feature away; gives the version.
+    fn drop_feature(&self, py: Python<'_>, name: String) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::DropFeature(name))
+    }
+
     /// Adds a table feature; gives the version.
     fn add_feature(&self, py: Python<'_>, name: String) -> PyResult<Option<u64>> {
         self.alter(py, Alteration::AddFeature(name))
+    }
+
+    /// Appends the rows of an Arrow stream.
+    fn append(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        options: Options,
+    ) -> PyResult<Outcome> {
+        rows::append(py, &self.0, data, options)
+    }
+
+    /// Puts the rows of an Arrow stream in the place of all, of those that satisfy a condition, or of
+    /// those of the same partitions.
+    fn overwrite(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        condition: Option<&Bound<'_, PyAny>>,
+        partitions: bool,
+        options: Options,
+    ) -> PyResult<Outcome> {
+        rows::overwrite(py, &self.0, data, condition, partitions, options)
+    }
+
+    /// Deletes the rows that satisfy a condition, or all.
+    fn delete(
+        &self,
+        py: Python<'_>,
+        condition: Option<&Bound<'_, PyAny>>,
+        options: Options,
+    ) -> PyResult<Outcome> {
+        rows::delete(py, &self.0, condition, options)
     }
 
     /// Writes a checkpoint of this snapshot: path, actions, files, bytes, sidecars.
@@ -305,10 +385,7 @@ impl Table {
     ) -> PyResult<Transaction> {
         let made = detached(py, || {
             let isolation = isolation_level.map(IsolationLevel::parse).transpose()?;
-            let timeout = Duration::try_from_secs_f64(timeout).map_err(|_| {
-                let message = format!("timeout is {timeout}: pass seconds from 0 on");
-                Error::invalid("argument.range", message)
-            })?;
+            let timeout = seconds(timeout)?;
             let options = TransactionOptions {
                 isolation,
                 durable,
@@ -347,4 +424,12 @@ impl Table {
         let commit = detached(py, || self.0.alter(change, TransactionOptions::default()))?;
         Ok(commit.version)
     }
+}
+
+/// A span of time out of Python's seconds.
+pub(crate) fn seconds(timeout: f64) -> Result<Duration> {
+    Duration::try_from_secs_f64(timeout).map_err(|_| {
+        let message = format!("timeout is {timeout}: pass seconds from 0 on");
+        Error::invalid("argument.range", message)
+    })
 }

@@ -19,10 +19,14 @@ use crate::snapshot::pieces::PieceOptions;
 use crate::spec::actions::{DomainMetadata, SetTransaction};
 use arrow_array::RecordBatch;
 
+mod rows;
+mod altering;
 mod services;
 mod writing;
 
-pub use writing::{Alteration, Committed, TableDefinition};
+pub use altering::Alteration;
+pub use rows::{Replaced, Rows, RowsOptions, RowsWritten, SchemaMode};
+pub use writing::{Committed, TableDefinition};
 
 pub use crate::log::actions::ActionBatches;
 pub use crate::snapshot::Snapshot;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-use super::{FileMeta, Storage, interrupt, ordered::ordered, pool, refuse_climbing};
+use super::{FileMeta, Storage, interrupt, ordered::ordered, pool, progress, refuse_climbing};
 use crate::error::{Error, Result};
 
 /// So many files are read one after the other: a thread hop costs more than a small read.
@@ -139,6 +139,7 @@ impl Storage for LocalStorage {
         let mut files = Vec::new();
         for entry in entries {
             interrupt::check()?;
+            progress::listed(1);
             let entry = entry.map_err(|cause| failed("list", directory, cause))?;
             let name = entry.file_name();
             // A name that is not UTF-8 belongs to no Delta file.
@@ -166,6 +167,7 @@ impl Storage for LocalStorage {
             .take(metadata.len())
             .read_to_end(&mut bytes)
             .map_err(|cause| failed("read", path, cause))?;
+        progress::read(bytes.len());
         Ok(bytes.into())
     }
 
@@ -190,6 +192,7 @@ impl Storage for LocalStorage {
                     IoKind::UnexpectedEof => beyond_the_end(path, range, size),
                     _ => failed("read", path, cause).at_offset(range.start),
                 })?;
+            progress::read(bytes.len());
             results.push(bytes.into());
         }
         Ok(results)

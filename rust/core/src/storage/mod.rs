@@ -24,6 +24,7 @@ mod object;
 mod ordered;
 mod per_process;
 pub mod pool;
+pub mod progress;
 mod resolve;
 mod runtime;
 

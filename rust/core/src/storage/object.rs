@@ -20,7 +20,7 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
 use self::config::Settings;
 use super::local::beyond_the_end;
 use super::per_process::PerProcess;
-use super::{FileMeta, Location, Storage, StoreKind, refuse_climbing, runtime};
+use super::{FileMeta, Location, Storage, StoreKind, progress, refuse_climbing, runtime};
 use crate::error::{Error, Result};
 
 /// So many whole files are fetched side by side.
@@ -147,6 +147,7 @@ impl Storage for ObjectStorage {
         let found = runtime::block_on(async move {
             let mut found = Vec::new();
             let mut keep = |objects: Vec<ObjectMeta>| {
+                progress::listed(objects.len());
                 found.extend(objects.into_iter().filter(|object| {
                     // The store is asked for no more than this; not every store listens.
                     let key = object.location.as_ref();
@@ -202,7 +203,7 @@ impl Storage for ObjectStorage {
 
     fn read(&self, path: &str) -> Result<Bytes> {
         let (object, store) = (self.object(path)?, self.client()?.store);
-        runtime::block_on(async move { store.get(&object).await?.bytes().await })?
+        runtime::block_on(async move { counted(store.get(&object).await?.bytes().await) })?
             .map_err(|cause| self.failed("read", path, cause))
     }
 
@@ -217,7 +218,7 @@ impl Storage for ObjectStorage {
             let (object, store) = (object.clone(), Arc::clone(&store));
             runtime::block_on(async move {
                 stream::iter(requests)
-                    .map(|range| store.get_range(&object, range))
+                    .map(async |range| counted(store.get_range(&object, range).await))
                     .buffered(RANGES_AT_ONCE)
                     .try_collect()
                     .await
@@ -263,7 +264,7 @@ impl Storage for ObjectStorage {
                     let store = Arc::clone(&store);
                     async move {
                         Ok(match store.get(&object?).await {
-                            Ok(found) => found.bytes().await,
+                            Ok(found) => counted(found.bytes().await),
                             Err(cause) => Err(cause),
                         })
                     }
@@ -389,6 +390,14 @@ fn memory(name: &str) -> Client {
         store: Arc::clone(store) as _,
         pages: None,
     }
+}
+
+/// Counts the bytes that came.
+fn counted(result: object_store::Result<Bytes>) -> object_store::Result<Bytes> {
+    if let Ok(bytes) = &result {
+        progress::read(bytes.len());
+    }
+    result
 }
 
 fn meta(path: String, object: &ObjectMeta) -> FileMeta {

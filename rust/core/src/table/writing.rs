@@ -13,9 +13,8 @@ use crate::derived::checksum::{carry_checksum, checksum_path, write_checksum};
 use crate::derived::compaction::{WrittenCompaction, compact_log};
 use crate::error::{Error, Result};
 use crate::snapshot::Snapshot;
-use crate::spec::actions::Metadata;
 use crate::spec::schema::StructType;
-use crate::transaction::alter::{self, new_metadata};
+use crate::transaction::alter::new_metadata;
 use crate::transaction::random::now;
 use crate::transaction::{Commit, CommitDescription, Transaction, TransactionOptions};
 
@@ -44,27 +43,6 @@ pub struct TableDefinition {
     pub name: Option<String>,
     /// What the table is for.
     pub description: Option<String>,
-}
-
-/// One change of what a table is.
-#[derive(Clone, Debug)]
-pub enum Alteration {
-    /// Sets these properties.
-    SetProperties(BTreeMap<String, String>),
-    /// Takes these properties away; true: also where one is not set.
-    UnsetProperties(Vec<String>, bool),
-    /// Adds columns behind the others.
-    AddColumns(StructType),
-    /// Gives a column another name.
-    RenameColumn(String, String),
-    /// Takes a column away.
-    DropColumn(String),
-    /// Says something of a column, or nothing any more.
-    SetComment(String, Option<String>),
-    /// Says something of the table, or nothing any more.
-    SetDescription(Option<String>),
-    /// Adds a table feature.
-    AddFeature(String),
 }
 
 impl Table {
@@ -100,80 +78,6 @@ impl Table {
             options,
         )?)
         .map(|committed| committed.commit)
-    }
-
-    /// Changes what the newest version of the table is.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: the change; Unsupported: a feature that this build cannot write; Conflict:
-    /// another writer was faster.
-    pub fn alter(&self, change: Alteration, options: TransactionOptions) -> Result<Commit> {
-        let snapshot = self.snapshot(At::Latest, None)?;
-        let old = snapshot.metadata();
-        let text = |value: Value| json!(value.to_string());
-        let mut feature = None;
-        let (operation, parameters, new): (_, Vec<(&str, Value)>, Metadata) = match change {
-            Alteration::SetProperties(properties) => (
-                "SET TBLPROPERTIES",
-                vec![("properties", text(json!(properties)))],
-                alter::set_properties(old, &properties)?,
-            ),
-            Alteration::UnsetProperties(keys, if_exists) => (
-                "UNSET TBLPROPERTIES",
-                vec![
-                    ("properties", text(json!(keys))),
-                    ("ifExists", json!(if_exists.to_string())),
-                ],
-                alter::unset_properties(old, &keys, if_exists)?,
-            ),
-            Alteration::AddColumns(columns) => (
-                "ADD COLUMNS",
-                vec![("columns", json!(columns.to_json()))],
-                alter::add_columns(old, &columns)?,
-            ),
-            Alteration::RenameColumn(name, new_name) => (
-                "RENAME COLUMN",
-                vec![
-                    ("oldColumnPath", json!(name)),
-                    ("newColumnPath", json!(new_name)),
-                ],
-                alter::rename_column(old, &name, &new_name)?,
-            ),
-            Alteration::DropColumn(name) => (
-                "DROP COLUMNS",
-                vec![("columns", text(json!([name])))],
-                alter::drop_column(old, &name)?,
-            ),
-            Alteration::SetComment(name, comment) => (
-                "CHANGE COLUMN",
-                vec![("column", json!(name))],
-                alter::set_comment(old, &name, comment.as_deref())?,
-            ),
-            Alteration::SetDescription(description) => (
-                "SET TABLE COMMENT",
-                Vec::new(),
-                Metadata {
-                    description,
-                    ..old.clone()
-                },
-            ),
-            Alteration::AddFeature(name) => {
-                feature = Some(snapshot.protocol().with_feature(&name)?);
-                (
-                    "UPGRADE PROTOCOL",
-                    vec![("feature", json!(name))],
-                    old.clone(),
-                )
-            }
-        };
-        let description = described(operation, parameters);
-        let mut transaction = Transaction::begin(&self.source, &snapshot, description, options)?;
-        match feature {
-            Some(protocol) => transaction.set_protocol(protocol)?,
-            None => transaction.set_metadata(new)?,
-        }
-        self.commit(transaction).map(|committed| committed.commit)
     }
 
     /// Commits a transaction; then writes what its version calls for: a checkpoint, a checksum of a
@@ -276,7 +180,7 @@ impl Table {
     }
 }
 
-fn described<'a>(
+pub(super) fn described<'a>(
     operation: &str,
     parameters: impl IntoIterator<Item = (&'a str, Value)>,
 ) -> CommitDescription {
