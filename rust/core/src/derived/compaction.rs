@@ -9,6 +9,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use crate::codec::commit::{ActionBatch, Wanted};
 use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
 use crate::error::{Error, ErrorKind, Result};
@@ -78,7 +80,7 @@ pub fn compact_log(
             file: commit.file.clone(),
         })
         .collect();
-    if commits.len() as u64 != end - start + 1 {
+    if commits.len() as u64 != (end - start).saturating_add(1) {
         let present = |version: &u64| !commits.iter().any(|commit| commit.start == *version);
         let missing = (start..=end).find(present).unwrap_or(end);
         let message = format!(
@@ -95,11 +97,11 @@ pub fn compact_log(
     };
     let batches = decode_tail(&source.storage, &commits, &wanted)?;
     let num_actions_before = batches.iter().map(count).sum();
-    let (text, num_actions) = reconciled(source, batches)?;
+    let lines = reconciled(source, &batches)?;
     let path = format!("{LOG_DIRECTORY}/{start:020}.{end:020}.compacted.json");
-    let made = source.storage.put_if_absent(&path, text.as_bytes())?;
+    let made = source.storage.put_if_absent(&path, lines.text.as_bytes())?;
     let size_in_bytes = if made {
-        text.len() as u64
+        lines.text.len() as u64
     } else {
         source.storage.head(&path)?.size
     };
@@ -107,7 +109,7 @@ pub fn compact_log(
         start,
         end,
         path,
-        num_actions,
+        num_actions: lines.count,
         num_actions_before,
         size_in_bytes,
         size_in_bytes_before: commits.iter().map(|commit| commit.file.size).sum(),
@@ -124,12 +126,11 @@ fn count(batch: &ActionBatch) -> u64 {
     (files.sum::<usize>() + control) as u64
 }
 
-/// The lines, and how many they are.
-fn reconciled(source: &Source, batches: Vec<ActionBatch>) -> Result<(String, u64)> {
+fn reconciled(source: &Source, batches: &[ActionBatch]) -> Result<Lines> {
     let mut transactions = BTreeMap::new();
     let mut domains = BTreeMap::new();
     let (mut protocol, mut metadata) = (None, None);
-    for batch in &batches {
+    for batch in batches {
         protocol = batch.protocols.last().map(|(_, new)| new).or(protocol);
         metadata = batch.metadatas.last().map(|(_, new)| new).or(metadata);
         for (_, new) in &batch.transactions {
@@ -139,23 +140,18 @@ fn reconciled(source: &Source, batches: Vec<ActionBatch>) -> Result<(String, u64
             domains.insert(&new.domain, new);
         }
     }
-    let mut lines = String::new();
-    let mut written = 0;
-    let mut put = |kind: &str, body: &dyn erased::Body| {
-        written += 1;
-        body.line(&mut lines, kind)
-    };
+    let mut lines = Lines::default();
     if let Some(protocol) = protocol {
-        put("protocol", &protocol_json(protocol))?;
+        lines.push("protocol", &protocol_json(protocol))?;
     }
     if let Some(metadata) = metadata {
-        put("metaData", &metadata_json(metadata))?;
+        lines.push("metaData", &metadata_json(metadata))?;
     }
     for transaction in transactions.values() {
-        put("txn", &transaction_json(transaction))?;
+        lines.push("txn", &transaction_json(transaction))?;
     }
     for domain in domains.values() {
-        put("domainMetadata", &domain_json(domain))?;
+        lines.push("domainMetadata", &domain_json(domain))?;
     }
     let mut reconciler = Reconciler::new(source.keys.clone());
     let mut live = Vec::with_capacity(batches.len());
@@ -165,30 +161,28 @@ fn reconciled(source: &Source, batches: Vec<ActionBatch>) -> Result<(String, u64
     for actions in live.into_iter().rev() {
         if let Some(rows) = actions.removes {
             for row in 0..rows.num_rows() {
-                put("remove", &RemoveFile::of_row(&rows, row)?)?;
+                lines.push("remove", &RemoveFile::of_row(&rows, row)?)?;
             }
         }
         if let Some(rows) = actions.adds {
             for row in 0..rows.num_rows() {
-                put("add", &AddFile::of_row(&rows, row)?)?;
+                lines.push("add", &AddFile::of_row(&rows, row)?)?;
             }
         }
     }
-    Ok((lines, written))
+    Ok(lines)
 }
 
-/// Bodies of any kind behind one door.
-mod erased {
-    use super::line;
-    use crate::error::Result;
+/// Lines in the making.
+#[derive(Default)]
+struct Lines {
+    text: String,
+    count: u64,
+}
 
-    pub(super) trait Body {
-        fn line(&self, lines: &mut String, kind: &str) -> Result<()>;
-    }
-
-    impl<T: serde::Serialize> Body for T {
-        fn line(&self, lines: &mut String, kind: &str) -> Result<()> {
-            line(lines, kind, self)
-        }
+impl Lines {
+    fn push(&mut self, kind: &str, body: &impl Serialize) -> Result<()> {
+        self.count += 1;
+        line(&mut self.text, kind, body)
     }
 }

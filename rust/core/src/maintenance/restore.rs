@@ -74,8 +74,8 @@ pub fn prepare(
         restored_version: target.version(),
         ..Restored::default()
     };
-    let (removes, _) = beyond(source, newest, target)?;
-    let (mut adds, _) = beyond(source, target, newest)?;
+    let removes = beyond(source, newest, target)?;
+    let mut adds = beyond(source, target, newest)?;
     report.missing_files = missing(source, &adds)?;
     if !report.missing_files.is_empty() {
         if !ignore_missing {
@@ -117,26 +117,24 @@ pub fn prepare(
 }
 
 /// Live files of one version that are not live in the other.
-fn beyond(source: &Source, of: &Snapshot, other: &Snapshot) -> Result<(Vec<AddFile>, u64)> {
+fn beyond(source: &Source, of: &Snapshot, other: &Snapshot) -> Result<Vec<AddFile>> {
     let mut known = KeySet::default();
     let columns = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
     for rows in other.file_batches(source, columns, None)? {
         known.extend(source.keys.of_batch(&rows?)?);
     }
     let mut files = Vec::new();
-    let mut count = 0;
     for rows in of.file_batches(source, FileColumns::all(), None)? {
         interrupt::check()?;
         let rows = rows?;
         let keys: Vec<FileActionKey> = source.keys.of_batch(&rows)?;
-        count += keys.len() as u64;
         for (row, key) in keys.iter().enumerate() {
             if !known.contains(key) {
                 files.push(AddFile::of_row(&rows, row)?);
             }
         }
     }
-    Ok((files, count))
+    Ok(files)
 }
 
 /// Paths, as the log has them, of files that are not there, or whose deletion vector is not.

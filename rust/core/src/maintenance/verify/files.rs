@@ -93,14 +93,15 @@ fn present(
                 continue;
             }
         };
-        let found = if resolved.starts_with('/') {
-            match source.storage.head(&resolved) {
+        let listed = there.get(resolved.as_ref()).map(|(size, _)| *size);
+        // a listing does not show what lies outside, or behind a link
+        let found = match listed {
+            Some(size) => Some(size),
+            None => match source.storage.head(&resolved) {
                 Ok(file) => Some(file.size),
                 Err(error) if error.code() == "storage.not_found" => None,
                 Err(error) => return Err(error),
-            }
-        } else {
-            there.get(resolved.as_ref()).map(|(size, _)| *size)
+            },
         };
         match found {
             None => findings.add(

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::LogWarning;
+use crate::log::path::SIDECAR_DIRECTORY;
 
 /// So many findings of one code are told.
 const MOST: u64 = 1_000;
@@ -66,7 +67,7 @@ impl Findings {
             path: place.0.map(str::to_owned),
             version: place.1,
             message: message.into(),
-            remedy: remedy(code),
+            remedy: remedy(code, place.0.unwrap_or_default()),
         };
         let same = |other: &Finding| {
             (other.code, &other.path, &other.message) == (code, &finding.path, &finding.message)
@@ -120,40 +121,36 @@ impl Findings {
 }
 
 /// What to do, by the kind of fault.
-fn remedy(code: &str) -> &'static str {
+fn remedy(code: &str, path: &str) -> &'static str {
+    let anew = "delete the checkpoint if the commits below it are still there, and write it anew with checkpoint()";
     match code {
-        "commit.empty" | "commit.torn" | "log.gap" | "log.truncated" => {
-            "restore the commit from a backup or another replica; until then no version that needs it can be trusted"
-        }
-        "checkpoint.duplicate_row" | "checkpoint.mismatch" => {
-            "delete the checkpoint if the commits below it are still there, and write it anew with checkpoint(); \
-             otherwise restore it"
-        }
         "checkpoint.sidecar_missing" => {
             "restore the sidecar; or delete the checkpoint if the commits below it are still there"
         }
         "checkpoint.incomplete" | "log.empty_file" => {
             "delete the file: every reader passes over it"
         }
+        "sidecar.orphan" => "cleanup_log() takes it with the next expired checkpoint",
+        _ if path.contains(".checkpoint.") || path.starts_with(SIDECAR_DIRECTORY) => anew,
+        _ if path.ends_with(".compacted.json") => {
+            "delete the compacted file: its commits are there; compact_log() writes it anew"
+        }
+        "commit.empty" | "commit.torn" | "log.gap" | "log.truncated" => {
+            "restore the commit from a backup or another replica; until then no version that needs it can be trusted"
+        }
         "checksum.mismatch" | "checksum.unreadable" => {
             "delete the checksum and write it anew with write_checksum(), once the log is known to be right"
-        }
-        "compacted.mismatch" => {
-            "delete the compacted file: its commits are there; compact_log() writes it anew"
         }
         "file.missing" => {
             "restore the file; or remove it from the table in a transaction, and its rows are gone for good"
         }
         "file.size" => "restore the file: it is not the one that was committed",
         "file.orphan" => "vacuum() takes it once it is older than the retention period",
-        "sidecar.orphan" => "cleanup_log() takes it with the next expired checkpoint",
         "protocol.dependency" => "add the missing feature with add_feature()",
         _ if code.starts_with("hint.") => {
             "write the hint anew with checkpoint(), or delete it: readers list the log without it"
         }
-        _ if code.starts_with("checkpoint.") => {
-            "delete the checkpoint if the commits below it are still there, and write it anew with checkpoint()"
-        }
+        _ if code.starts_with("checkpoint.") => anew,
         _ if code.starts_with("dv.") => {
             "restore the file of the deletion vector; without it deleted rows cannot be told from live ones"
         }
