@@ -16,8 +16,9 @@ BENCH_DATA := benches/data
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.spark build ## build, install, and read the sample table into Arrow and Spark
+demo: $(VENV)/.spark build ## build, install, read the sample table into Arrow and Spark, run a pipeline
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python demo/demo.py
+	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python examples/orders.py
 
 test: test-rust test-python test-stores test-spark ## build, install and run every test
 
