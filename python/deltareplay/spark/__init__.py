@@ -19,6 +19,7 @@ from deltareplay.spark.history import history
 from deltareplay.spark.read import read
 from deltareplay.spark.replayed_files import files
 from deltareplay.spark.snapshot_files import snapshot_files
+from deltareplay.spark.write import write
 
 __all__ = [
     "changes",
@@ -30,4 +31,5 @@ __all__ = [
     "read",
     "register",
     "snapshot_files",
+    "write",
 ]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _Batches = Iterable["pa.RecordBatch"]
 
 #: A function of ``deltareplay.spark.task``.
-Reader = Literal["read_pieces", "read_changes"]
+Reader = Literal["read_pieces", "read_changes", "read_statistics"]
 
 
 def rows(spark: SparkSession, reader: Reader, sent: bytes, tasks: int, schema: Any) -> DataFrame:
@@ -27,11 +27,24 @@ def rows(spark: SparkSession, reader: Reader, sent: bytes, tasks: int, schema: A
         tasks: How many parts it has.
         schema: Spark's schema of the rows.
     """
+    numbers = spark.range(0, tasks, 1, max(1, tasks))
+    return over(numbers, reader, sent, schema)
+
+
+def over(rows: DataFrame, reader: Reader, sent: bytes, schema: Any) -> DataFrame:
+    """What tasks make of some rows.
+
+    Args:
+        rows: Rows as the function takes them.
+        reader: Which function.
+        sent: What else it needs, pickled as it takes that.
+        schema: Spark's schema of what it makes.
+    """
+    spark = rows.sparkSession
     classic = session.is_classic(spark)
     # once for each executor; Connect has no broadcast, and sends it with each task
     held = spark.sparkContext.broadcast(sent) if classic else None
-    numbers = spark.range(0, tasks, 1, max(1, tasks))
-    return numbers.mapInArrow(task(reader, held, None if classic else sent), schema)
+    return rows.mapInArrow(task(reader, held, None if classic else sent), schema)
 
 
 def task(
@@ -49,6 +62,6 @@ def task(
             ) from cause
         payload = held.value if sent is None else sent
         for batch in numbers:
-            yield from getattr(task, reader)(payload, batch.column(0))
+            yield from getattr(task, reader)(payload, batch)
 
     return read
