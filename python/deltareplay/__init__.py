@@ -12,6 +12,7 @@ from deltareplay._native import __version__
 from deltareplay.change_split import ChangeSplit
 from deltareplay.changes import Changes
 from deltareplay.checkpoint import Checkpoint
+from deltareplay.compacted_log import CompactedLog
 from deltareplay.deletion_vector import DeletionVector
 from deltareplay.exceptions import (
     CommitConflictError,
@@ -39,12 +40,14 @@ from deltareplay.snapshot_diff import SnapshotDiff
 from deltareplay.split import Split
 from deltareplay.table import Table, create_table, is_table
 from deltareplay.transaction import Transaction
+from deltareplay.written import Written
 
 __all__ = [
     "ChangeSplit",
     "Changes",
     "Checkpoint",
     "CommitConflictError",
+    "CompactedLog",
     "CorruptTableError",
     "DeletionVector",
     "DeltaReplayError",
@@ -70,6 +73,7 @@ __all__ = [
     "Transaction",
     "UnsupportedFeatureError",
     "VersionNotFoundError",
+    "Written",
     "__version__",
     "create_table",
     "is_table",

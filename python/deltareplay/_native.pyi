@@ -7,6 +7,7 @@ from typing import Any, final
 from typing_extensions import CapsuleType
 
 from deltareplay._filters import Filter
+from deltareplay._row_writing import ArrowStream
 
 __all__ = [
     "ArrowBatch",
@@ -45,6 +46,7 @@ __version__: str
 
 _Versions = tuple[int, int, Sequence[str] | None, Sequence[str] | None]
 _Protocol = tuple[int, int, list[str] | None, list[str] | None]
+_Outcome = tuple[int | None, dict[str, str], str | None]
 
 @final
 class ArrowSchema:
@@ -122,7 +124,21 @@ class Table:
     def drop_column(self, name: str) -> int | None: ...
     def set_comment(self, comment: str | None, column: str | None = None) -> int | None: ...
     def add_feature(self, name: str) -> int | None: ...
-    def checkpoint(self, snapshot: Snapshot) -> tuple[str, int, int, int]: ...
+    def append(self, data: ArrowStream, options: Mapping[str, Any]) -> _Outcome: ...
+    def overwrite(
+        self,
+        data: ArrowStream,
+        condition: Filter | None,
+        partitions: bool,
+        options: Mapping[str, Any],
+    ) -> _Outcome: ...
+    def delete(self, condition: Filter | None, options: Mapping[str, Any]) -> _Outcome: ...
+    def checkpoint(
+        self, snapshot: Snapshot, layout: str | None = None
+    ) -> tuple[str, int, int, int, int]: ...
+    def compact_log(
+        self, start: int | None = None, end: int | None = None
+    ) -> tuple[int, int, str, int, int, int, int]: ...
     def write_checksum(self, snapshot: Snapshot) -> bool: ...
     def transaction(
         self,

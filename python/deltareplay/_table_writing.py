@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._row_writing import RowWriting
 from deltareplay.checkpoint import Checkpoint
+from deltareplay.compacted_log import CompactedLog
 from deltareplay.transaction import Transaction
 
 if TYPE_CHECKING:
     from deltareplay.snapshot import Snapshot
 
 
-class TableWriting:
+class TableWriting(RowWriting):
     """What ``Table`` offers to those who write."""
 
     __slots__ = ()
@@ -86,17 +88,26 @@ class TableWriting:
             begun.set_transaction(*txn)
         return begun
 
-    def checkpoint(self) -> Checkpoint:
+    def checkpoint(
+        self, *, layout: Literal["classic", "v2", "v2-json"] | None = None
+    ) -> Checkpoint:
         """Write a checkpoint of the latest version, and the hint that names it.
 
-        A classic checkpoint of one Parquet file, with row groups of 50,000 files. Statistics are
-        kept by ``delta.checkpoint.writeStatsAsJson`` (true unless set) and
-        ``delta.checkpoint.writeStatsAsStruct`` (false unless set). One that is there stays.
+        Row groups hold 50,000 files. Statistics are kept by ``delta.checkpoint.writeStatsAsJson``
+        (true unless set) and ``delta.checkpoint.writeStatsAsStruct`` (false unless set). One that
+        is there stays.
+
+        Args:
+            layout: ``classic`` is one Parquet file; ``v2`` is a manifest in Parquet, ``v2-json`` one
+                in JSON, and a sidecar for every 50,000 files, written side by side. V2 takes the
+                feature ``v2Checkpoint``. Unless given: ``v2`` where ``delta.checkpointPolicy`` says
+                so, else ``classic``.
 
         Returns:
             What was written.
 
         Raises:
+            InvalidArgumentError: V2 is asked for, and the table does not have the feature.
             UnsupportedFeatureError: The table has a feature that this release cannot write.
 
         Source: Delta protocol, "Checkpoints".
@@ -105,7 +116,7 @@ class TableWriting:
         2
         """
         snapshot = self.snapshot()
-        written = self._native.checkpoint(snapshot._native)
+        written = self._native.checkpoint(snapshot._native, layout)
         return Checkpoint(snapshot.version, *written)
 
     def write_checksum(self) -> bool:
@@ -123,6 +134,30 @@ class TableWriting:
         True
         """
         return self._native.write_checksum(self.snapshot()._native)
+
+    def compact_log(self, start: int | None = None, end: int | None = None) -> CompactedLog:
+        """Write a compacted file: a range of commits as one, which readers take in their place.
+
+        Removals stay in it, however old they are: each may cancel a file from before the range.
+
+        Args:
+            start: The first version; the one behind the newest checkpoint unless given.
+            end: The last version; the latest unless given.
+
+        Returns:
+            What was written. One of the same range that is there stays.
+
+        Raises:
+            InvalidArgumentError: The range has less than two commits.
+            VersionNotFoundError: The log does not hold all of them.
+            UnsupportedFeatureError: The table has a feature that this release cannot write.
+
+        Source: Delta protocol, "Log Compaction Files".
+
+        >>> table.compact_log(0, 2).num_actions
+        6
+        """
+        return CompactedLog(*self._native.compact_log(start, end))
 
     def set_properties(self, properties: Mapping[str, str]) -> int:
         """Set table properties; the protocol is upgraded where they call for it.

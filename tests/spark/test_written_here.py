@@ -23,7 +23,7 @@ TABLES: dict[str, dict[str, str]] = {
     "feed": {"delta.enableChangeDataFeed": "true"},
     "mapped": {"delta.columnMapping.mode": "name"},
     "ids": {"delta.columnMapping.mode": "id"},
-    "vectors": {"delta.enableDeletionVectors": "true"},
+    "vectors": {"delta.enableDeletionVectors": "true", "delta.checkpointPolicy": "v2"},
     "tracked": {"delta.enableRowTracking": "true", "delta.enableInCommitTimestamps": "true"},
     "v2": {"delta.checkpointPolicy": "v2", "delta.checkpoint.writeStatsAsStruct": "true"},
     "many": {
@@ -102,7 +102,8 @@ def test_delta_spark_takes_over(name: str, spark: Any, tmp_path: Path) -> None:
     assert history[0].operation == "DELETE"
     assert history[-1].operation == "CREATE TABLE"
 
-    table.checkpoint()
+    written = table.checkpoint(layout="v2-json" if name == "vectors" else None)
+    assert (written.num_sidecars == 1) == ("delta.checkpointPolicy" in TABLES[name])
     for old in range(version):
         os.remove(tmp_path / name / "_delta_log" / f"{old:020}.json")
     spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()

@@ -32,6 +32,8 @@ EXCEPTIONS: dict[str, str] = {
     "dv.too_large": "takes 2 GiB of deletion vectors",
     "last_checkpoint.json": "comes out inside of hint.corrupt, which has a test",
     "partition_value.map": "guards a column that the decoders always build as a map",
+    "rows.file_exists": "takes two equal random names",
+    "rows.parquet": "guards against an encoder that refuses rows which fit the table",
     "stats.text": "guards text that the Parquet decoder has checked",
     "stats.too_large": "takes 2 GiB of statistics in one batch",
     "storage.read_only": "what a new kind of store says until it learns to write",

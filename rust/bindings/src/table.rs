@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use deltareplay_core::changes::ChangeOptions;
+use deltareplay_core::derived::checkpoint::CheckpointLayout;
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::scan::Bitmaps;
 use deltareplay_core::spec::DeletionVectorDescriptor;
@@ -19,6 +20,7 @@ use crate::convert;
 use crate::exceptions::invalid;
 use crate::filter;
 use crate::gate::detached;
+use crate::rows::{self, Options, Outcome};
 use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
 
@@ -238,14 +240,84 @@ impl Table {
         self.alter(py, Alteration::AddFeature(name))
     }
 
-    /// Writes a checkpoint of this snapshot: path, actions, files, bytes.
-    fn checkpoint(&self, py: Python<'_>, snapshot: &Snapshot) -> PyResult<(String, u64, u64, u64)> {
-        let written = detached(py, || self.0.checkpoint(snapshot.state()))?;
+    /// Appends the rows of an Arrow stream.
+    fn append(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        options: Options,
+    ) -> PyResult<Outcome> {
+        rows::append(py, &self.0, data, options)
+    }
+
+    /// Puts the rows of an Arrow stream in the place of all, of those that satisfy a condition, or of
+    /// those of the same partitions.
+    fn overwrite(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        condition: Option<&Bound<'_, PyAny>>,
+        partitions: bool,
+        options: Options,
+    ) -> PyResult<Outcome> {
+        rows::overwrite(py, &self.0, data, condition, partitions, options)
+    }
+
+    /// Deletes the rows that satisfy a condition, or all.
+    fn delete(
+        &self,
+        py: Python<'_>,
+        condition: Option<&Bound<'_, PyAny>>,
+        options: Options,
+    ) -> PyResult<Outcome> {
+        rows::delete(py, &self.0, condition, options)
+    }
+
+    /// Writes a checkpoint of this snapshot: path, actions, files, bytes, sidecars.
+    #[pyo3(signature = (snapshot, layout=None))]
+    fn checkpoint(
+        &self,
+        py: Python<'_>,
+        snapshot: &Snapshot,
+        layout: Option<&str>,
+    ) -> PyResult<(String, u64, u64, u64, u64)> {
+        let written = detached(py, || {
+            let layout = layout.map(CheckpointLayout::parse).transpose()?;
+            self.0.checkpoint(snapshot.state(), layout)
+        })?;
         Ok((
             written.path,
             written.num_actions,
             written.num_files,
             written.size_in_bytes,
+            written.num_sidecars,
+        ))
+    }
+
+    /// Writes a compacted file: start, end, path, actions, actions before, bytes, bytes before.
+    #[pyo3(signature = (start=None, end=None))]
+    #[allow(clippy::type_complexity, reason = "the fields of one dataclass")]
+    fn compact_log(
+        &self,
+        py: Python<'_>,
+        start: Option<i128>,
+        end: Option<i128>,
+    ) -> PyResult<(u64, u64, String, u64, u64, u64, u64)> {
+        let number = |name, number: Option<i128>| {
+            number
+                .map(|number| convert::unsigned(py, name, number))
+                .transpose()
+        };
+        let (start, end) = (number("start", start)?, number("end", end)?);
+        let written = detached(py, || self.0.compact_log(start, end))?;
+        Ok((
+            written.start,
+            written.end,
+            written.path,
+            written.num_actions,
+            written.num_actions_before,
+            written.size_in_bytes,
+            written.size_in_bytes_before,
         ))
     }
 
@@ -267,10 +339,7 @@ impl Table {
     ) -> PyResult<Transaction> {
         let made = detached(py, || {
             let isolation = isolation_level.map(IsolationLevel::parse).transpose()?;
-            let timeout = Duration::try_from_secs_f64(timeout).map_err(|_| {
-                let message = format!("timeout is {timeout}: pass seconds from 0 on");
-                Error::invalid("argument.range", message)
-            })?;
+            let timeout = seconds(timeout)?;
             let options = TransactionOptions {
                 isolation,
                 durable,
@@ -309,4 +378,12 @@ impl Table {
         let commit = detached(py, || self.0.alter(change, TransactionOptions::default()))?;
         Ok(commit.version)
     }
+}
+
+/// A span of time out of Python's seconds.
+pub(crate) fn seconds(timeout: f64) -> Result<Duration> {
+    Duration::try_from_secs_f64(timeout).map_err(|_| {
+        let message = format!("timeout is {timeout}: pass seconds from 0 on");
+        Error::invalid("argument.range", message)
+    })
 }

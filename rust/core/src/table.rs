@@ -19,8 +19,10 @@ use crate::snapshot::pieces::PieceOptions;
 use crate::spec::actions::{DomainMetadata, SetTransaction};
 use arrow_array::RecordBatch;
 
+mod rows;
 mod writing;
 
+pub use rows::{Replaced, Rows, RowsOptions, RowsWritten, SchemaMode};
 pub use writing::{Alteration, Committed, TableDefinition};
 
 pub use crate::log::actions::ActionBatches;

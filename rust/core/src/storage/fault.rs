@@ -197,6 +197,14 @@ impl Storage for FaultStorage {
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
         self.inner.put(path, bytes)
     }
+
+    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        self.inner.list_all(enter)
+    }
+
+    fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
+        self.inner.delete(paths)
+    }
 }
 
 /// The errors among the faults.

@@ -6,8 +6,11 @@ use serde_json::{Map, Value, json};
 
 use super::{At, Table};
 use crate::codec::version_checksum::VersionChecksum;
-use crate::derived::checkpoint::{WrittenCheckpoint, write_checkpoint};
-use crate::derived::checksum::{checksum_path, write_checksum};
+use crate::derived::checkpoint::{
+    CheckpointLayout, WrittenCheckpoint, has_checkpoint, write_checkpoint,
+};
+use crate::derived::checksum::{carry_checksum, checksum_path, write_checksum};
+use crate::derived::compaction::{WrittenCompaction, compact_log};
 use crate::error::{Error, Result};
 use crate::snapshot::Snapshot;
 use crate::spec::actions::Metadata;
@@ -188,20 +191,26 @@ impl Table {
         Ok(Committed { commit, afterwards })
     }
 
+    /// The checksum is carried on from the version before. It is counted where that cannot be done and
+    /// the table is small, and for versions that get a checkpoint: then everything is read anyway, and
+    /// an error in what was carried on ends there.
     fn after(&self, version: u64, commit: &Commit) -> Result<()> {
-        let before = version
-            .checked_sub(1)
-            .map(|before| self.known_files(before));
-        let small = before.is_none_or(|files| files.is_some_and(|files| files <= SMALL_TABLE));
-        if !small && !commit.checkpoint_due {
+        let carried = !commit.checkpoint_due && carry_checksum(&self.source, version)?;
+        let small = || {
+            version.checked_sub(1).is_none_or(|before| {
+                self.known_files(before)
+                    .is_some_and(|files| files <= SMALL_TABLE)
+            })
+        };
+        if !commit.checkpoint_due && (carried || !small()) {
             return Ok(());
         }
         let snapshot = self.snapshot(At::Version(version), Some(false))?;
-        if small {
+        if !carried {
             write_checksum(&self.source, &snapshot, Some(&commit.id))?;
         }
-        if commit.checkpoint_due {
-            write_checkpoint(&self.source, &snapshot)?;
+        if commit.checkpoint_due && !has_checkpoint(&self.source, version)? {
+            write_checkpoint(&self.source, &snapshot, CheckpointLayout::of(&snapshot))?;
         }
         Ok(())
     }
@@ -213,14 +222,33 @@ impl Table {
         VersionChecksum::parse(&bytes).ok()?.num_files
     }
 
-    /// Writes a checkpoint of a snapshot, and the hint that names it.
+    /// Writes a checkpoint of a snapshot, and the hint that names it; laid out as the table's
+    /// properties ask for where nothing else is said.
     ///
     /// # Errors
     ///
-    /// Unsupported: a feature that this build cannot write; Storage.
-    pub fn checkpoint(&self, snapshot: &Snapshot) -> Result<WrittenCheckpoint> {
+    /// Invalid argument: `checkpoint.layout`; Unsupported: a feature that this build cannot write;
+    /// Storage.
+    pub fn checkpoint(
+        &self,
+        snapshot: &Snapshot,
+        layout: Option<CheckpointLayout>,
+    ) -> Result<WrittenCheckpoint> {
         snapshot.protocol().check_writable()?;
-        write_checkpoint(&self.source, snapshot)
+        let layout = layout.unwrap_or_else(|| CheckpointLayout::of(snapshot));
+        write_checkpoint(&self.source, snapshot, layout)
+    }
+
+    /// Writes the compacted file of a range of commits.
+    ///
+    /// # Errors
+    ///
+    /// As [`compact_log`]; Unsupported: a feature that this build cannot write.
+    pub fn compact_log(&self, start: Option<u64>, end: Option<u64>) -> Result<WrittenCompaction> {
+        self.snapshot(At::Latest, None)?
+            .protocol()
+            .check_writable()?;
+        compact_log(&self.source, start, end)
     }
 
     /// Writes the version checksum of a snapshot, counted in full; false where there is one already.
@@ -248,7 +276,7 @@ impl Table {
     }
 }
 
-fn described<'a>(
+pub(super) fn described<'a>(
     operation: &str,
     parameters: impl IntoIterator<Item = (&'a str, Value)>,
 ) -> CommitDescription {

@@ -113,7 +113,15 @@ pub fn add_columns(old: &Metadata, columns: &StructType) -> Result<Metadata> {
         return Err(Error::invalid("alter.column", message));
     }
     let fields = schema.fields().iter().chain(columns.fields()).cloned();
-    let schema = StructType::new(fields.collect())?;
+    with_schema(old, &StructType::new(fields.collect())?)
+}
+
+/// The old metadata with another schema, which has all of its columns and parts of columns, and more.
+///
+/// # Errors
+///
+/// Corrupt: `schema.duplicate_column`.
+pub fn with_schema(old: &Metadata, schema: &StructType) -> Result<Metadata> {
     let new = Metadata {
         schema_string: schema.to_json(),
         ..old.clone()

@@ -27,10 +27,10 @@ pub mod actions;
 pub mod alter;
 mod commit;
 mod conflict;
-pub mod footer_statistics;
 mod isolation;
 mod prepare;
 pub mod random;
+pub mod rows;
 mod winner;
 
 pub use actions::{AddFile, CdcFile, RemoveFile};
@@ -219,6 +219,16 @@ impl Transaction {
     pub(crate) fn new_protocol(&self) -> Option<&Protocol> {
         let old = self.base.as_ref().map(|base| &base.protocol);
         self.protocol.as_ref().or(old)
+    }
+
+    /// Metadata and protocol that the table will have.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `transaction.nothing` while there is no table.
+    pub fn effective(&self) -> Result<(&Metadata, &Protocol)> {
+        let found = self.new_metadata().zip(self.new_protocol());
+        found.ok_or_else(|| Error::invalid("transaction.nothing", "there is no table yet"))
     }
 
     /// Notes that all rows were read, or those that satisfy a predicate.

@@ -1,0 +1,246 @@
+"""The verbs of ``Table`` that write rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import pyarrow as pa
+
+from deltareplay import _native
+from deltareplay._filters import Filter
+from deltareplay.exceptions import DeltaReplayWarning, InvalidArgumentError
+from deltareplay.written import Written
+
+if TYPE_CHECKING:
+    from deltareplay.snapshot import Snapshot
+
+
+class ArrowStream(Protocol):
+    """What has an Arrow stream to give."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The stream as a capsule."""
+
+
+#: Rows: an Arrow stream, or plain Python.
+Rows = ArrowStream | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
+
+
+class RowWriting:
+    """What ``Table`` offers to those who write rows."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _native: _native.Table
+
+        def snapshot(self) -> Snapshot: ...
+
+    def append(
+        self,
+        data: Rows,
+        *,
+        schema_mode: Literal["merge"] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        target_file_size: int | None = None,
+        durable: bool = True,
+        timeout: float = 60.0,
+    ) -> Written:
+        """Append rows: writes them as Parquet with statistics, and commits.
+
+        Columns are found by name, whatever their order, and stored as the table's types where
+        Spark would store them so: numbers as numbers, with an error for one that does not fit;
+        anything as text; text never as a number. Columns that are left out are null. ``NOT NULL``,
+        invariants, CHECK constraints and lengths of text are enforced. Rows are streamed: memory
+        holds one batch and the files in the making, one for each partition, of 256 MiB together.
+
+        Args:
+            data: A pyarrow table, batch or reader, a Polars or pandas frame, a DuckDB relation, a
+                scan, or anything else that is an Arrow stream; a list of rows as dicts; a dict of
+                columns.
+            schema_mode: ``"merge"`` adds columns, and parts of columns, that only the rows have.
+            txn: Application and version of an idempotent write, as
+                ``Transaction.set_transaction`` takes them.
+            user_metadata: Any text, for the commit.
+            target_file_size: Bytes after which a file is closed; 128 MiB unless given.
+            durable: Whether local files are synced to disk before the commit, and the commit
+                before it is said to be done.
+            timeout: Seconds to go on against other writers, and a storage that does not answer.
+
+        Returns:
+            The version, and how much was written: ``numFiles``, ``numOutputRows``,
+            ``numOutputBytes``.
+
+        Raises:
+            InvalidArgumentError: A column that the table does not have, one that is missing, a
+                type or a value that does not fit, a row that breaks a rule (it is shown). Nothing
+                was written.
+            UnsupportedFeatureError: The table has a rule that this release cannot evaluate.
+            CommitConflictError: Another writer changed the table's schema or protocol.
+
+        Source: Delta protocol, "Per-file Statistics", "Partition Value Serialization".
+
+        >>> import datetime
+        >>> written = table.append([{"id": 7, "day": datetime.date(2026, 1, 4)}, {"id": 8}])
+        >>> written.version, written.metrics["numOutputRows"]
+        (3, 2)
+        """
+        options = _options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
+        return _written(self._native.append(self._rows(data), options))
+
+    def overwrite(
+        self,
+        data: Rows,
+        where: Filter | None = None,
+        *,
+        partitions: Literal["static", "dynamic"] = "static",
+        schema_mode: Literal["merge", "overwrite"] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        target_file_size: int | None = None,
+        durable: bool = True,
+        timeout: float = 60.0,
+    ) -> Written:
+        """Put rows in the place of others, in one commit.
+
+        Args:
+            data: As ``append`` takes it.
+            where: Replaces the rows that satisfy this filter (Delta's ``replaceWhere``), which the
+                new rows must satisfy as well; all rows without it.
+            partitions: ``"dynamic"`` replaces the partitions that the new rows belong to, and no
+                others.
+            schema_mode: ``"merge"`` as in ``append``; ``"overwrite"`` gives the table the columns
+                of the rows, where all rows are replaced.
+            txn: As in ``append``.
+            user_metadata: As in ``append``.
+            target_file_size: As in ``append``.
+            durable: As in ``append``.
+            timeout: As in ``append``.
+
+        Returns:
+            The version; the metrics of ``append``, ``numRemovedFiles``, ``numRemovedBytes``, and
+            with ``where`` those of ``delete``.
+
+        Raises:
+            InvalidArgumentError: As ``append``; a row that does not satisfy ``where``.
+            UnsupportedFeatureError: As ``append``.
+            CommitConflictError: Another writer changed what is replaced.
+
+        Source: Delta protocol, "Add File and Remove File"; ``replaceWhere`` of delta-spark.
+
+        >>> import datetime
+        >>> rows = [{"id": 7, "day": datetime.date(2026, 1, 4)}]
+        >>> table.overwrite(rows, partitions="dynamic").metrics["numRemovedFiles"]
+        0
+        >>> table.overwrite(rows).version
+        4
+        >>> table.snapshot().num_files
+        1
+        """
+        if partitions not in ("static", "dynamic") or (
+            where is not None and partitions != "static"
+        ):
+            message = f"partitions is {partitions!r}: 'static', or 'dynamic' without a filter"
+            raise InvalidArgumentError(message, code="rows.partitions")
+        options = _options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
+        dynamic = partitions == "dynamic"
+        return _written(self._native.overwrite(self._rows(data), where, dynamic, options))
+
+    def delete(
+        self,
+        where: Filter | None = None,
+        *,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        target_file_size: int | None = None,
+        durable: bool = True,
+        timeout: float = 60.0,
+    ) -> Written:
+        """Delete the rows that satisfy a filter, or all.
+
+        Files of which every row goes, by their partition values and statistics or by a look at
+        them, are removed whole. Of the others, rows are marked by deletion vectors where
+        ``delta.enableDeletionVectors`` is true; otherwise the rows that stay are copied, with
+        their row ids. A change data feed is told what deletion vectors do not tell.
+
+        Args:
+            where: Which rows, as SQL text or as tuples; all without it.
+            txn: As in ``append``.
+            user_metadata: As in ``append``.
+            target_file_size: As in ``append``, for files that are written anew.
+            durable: As in ``append``.
+            timeout: As in ``append``.
+
+        Returns:
+            The version, None where no row satisfies the filter; ``numDeletedRows``,
+            ``numCopiedRows``, ``numRemovedFiles``, ``numAddedFiles``, ``numDeletionVectorsAdded``
+            and more, by delta-spark's names.
+
+        Raises:
+            InvalidArgumentError: The filter does not fit the table; the table is append-only.
+            CommitConflictError: Another writer changed the files that were read.
+
+        Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".
+
+        >>> table.delete("day = '2026-01-02'").metrics["numRemovedFiles"]
+        1
+        >>> table.delete("day = '2026-01-02'").version is None
+        True
+        """
+        options = _options(None, txn, user_metadata, target_file_size, durable, timeout)
+        return _written(self._native.delete(where, options))
+
+    def _rows(self, data: Rows) -> ArrowStream:
+        """The rows as an Arrow stream; plain Python takes the table's types."""
+        if hasattr(data, "__arrow_c_stream__"):
+            return data
+        if isinstance(data, pa.RecordBatch):
+            return pa.Table.from_batches([data])
+        schema = self.snapshot().schema
+        if isinstance(data, Mapping):
+            columns = {name: pa.array(values, _type(schema, name)) for name, values in data.items()}
+            return pa.table(columns)
+        if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+            names = list(dict.fromkeys(name for row in data for name in row))
+            columns = {
+                name: pa.array([row.get(name) for row in data], _type(schema, name))
+                for name in names
+            }
+            return pa.table(columns)
+        kind = type(data).__name__
+        raise TypeError(f"rows are an Arrow stream, a list of dicts or a dict of lists, not {kind}")
+
+
+def _type(schema: pa.Schema, name: str) -> pa.DataType | None:
+    """The table's type of a column; None lets pyarrow choose."""
+    found = [field for field in schema if field.name.lower() == name.lower()]
+    return found[0].type if found else None
+
+
+def _options(
+    schema_mode: str | None,
+    txn: tuple[str, int] | None,
+    user_metadata: str | None,
+    target_file_size: int | None,
+    durable: bool,
+    timeout: float,
+) -> dict[str, Any]:
+    return {
+        "schema_mode": schema_mode,
+        "txn": txn,
+        "user_metadata": user_metadata,
+        "target_file_size": target_file_size,
+        "durable": durable,
+        "timeout": timeout,
+    }
+
+
+def _written(outcome: tuple[int | None, dict[str, str], str | None]) -> Written:
+    version, metrics, afterwards = outcome
+    if afterwards is not None:
+        message = f"version {version} is committed, but what follows it failed: {afterwards}"
+        warnings.warn(message, DeltaReplayWarning, stacklevel=3)
+    return Written(version, {name: int(value) for name, value in metrics.items()})

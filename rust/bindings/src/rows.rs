@@ -1,0 +1,125 @@
+//! What writes rows into a table.
+
+use std::collections::BTreeMap;
+
+use arrow_array::RecordBatchReader;
+use arrow_array::ffi_stream::ArrowArrayStreamReader;
+use deltareplay_core::error::{Error, Result};
+use deltareplay_core::table::{self, Replaced, RowsOptions, RowsWritten, SchemaMode};
+use deltareplay_core::transaction::TransactionOptions;
+use deltareplay_core::transaction::rows::WriteOptions;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use crate::filter;
+use crate::gate::detached;
+use crate::table::seconds;
+
+/// Version, metrics, what went wrong afterwards.
+pub(crate) type Outcome = (Option<u64>, BTreeMap<String, String>, Option<String>);
+
+/// How rows are written, as Python says it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Options {
+    schema_mode: Option<String>,
+    txn: Option<(String, i64)>,
+    user_metadata: Option<String>,
+    target_file_size: Option<i128>,
+    durable: bool,
+    timeout: f64,
+}
+
+impl Options {
+    fn core(self) -> Result<RowsOptions> {
+        let mut write = WriteOptions::default();
+        if let Some(size) = self.target_file_size {
+            write.target_file_size = usize::try_from(size)
+                .ok()
+                .filter(|size| *size > 0)
+                .ok_or_else(|| {
+                    let message = format!("target_file_size is {size}: pass bytes from 1 on");
+                    Error::invalid("argument.range", message)
+                })?;
+        }
+        Ok(RowsOptions {
+            write,
+            transaction: TransactionOptions {
+                durable: self.durable,
+                timeout: seconds(self.timeout)?,
+                ..TransactionOptions::default()
+            },
+            schema_mode: match self.schema_mode.as_deref() {
+                None => SchemaMode::Fixed,
+                Some("merge") => SchemaMode::Merge,
+                Some("overwrite") => SchemaMode::Overwrite,
+                Some(other) => {
+                    let message = format!(
+                        "schema_mode is {other:?}: it is \"merge\" or, where all rows are replaced, \"overwrite\""
+                    );
+                    return Err(Error::invalid("rows.schema_mode", message));
+                }
+            },
+            txn: self.txn,
+            user_metadata: self.user_metadata,
+        })
+    }
+}
+
+/// Appends the rows of an Arrow stream.
+pub(crate) fn append(
+    py: Python<'_>,
+    table: &table::Table,
+    data: &Bound<'_, PyAny>,
+    options: Options,
+) -> PyResult<Outcome> {
+    let rows = stream(data)?;
+    detached(py, || table.append(rows, options.core()?)).map(outcome)
+}
+
+/// Puts the rows of an Arrow stream in the place of others.
+pub(crate) fn overwrite(
+    py: Python<'_>,
+    table: &table::Table,
+    data: &Bound<'_, PyAny>,
+    condition: Option<&Bound<'_, PyAny>>,
+    partitions: bool,
+    options: Options,
+) -> PyResult<Outcome> {
+    let rows = stream(data)?;
+    let replaced = match filter::predicate(py, condition)? {
+        Some(condition) => Replaced::Where(condition),
+        None if partitions => Replaced::Partitions,
+        None => Replaced::All,
+    };
+    detached(py, || table.overwrite(rows, &replaced, options.core()?)).map(outcome)
+}
+
+/// Deletes rows.
+pub(crate) fn delete(
+    py: Python<'_>,
+    table: &table::Table,
+    condition: Option<&Bound<'_, PyAny>>,
+    options: Options,
+) -> PyResult<Outcome> {
+    let condition = filter::predicate(py, condition)?;
+    detached(py, || table.delete(condition.as_ref(), options.core()?)).map(outcome)
+}
+
+fn outcome(done: RowsWritten) -> Outcome {
+    let afterwards = done.afterwards.map(|error| error.to_string());
+    (done.version, done.metrics, afterwards)
+}
+
+/// The batches that their owner hands over by the Arrow C stream interface; nothing is pulled yet.
+fn stream(owner: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
+    let capsule = owner.call_method0("__arrow_c_stream__")?;
+    let capsule = capsule.cast::<PyCapsule>()?;
+    let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
+    // SAFETY: the capsule has the name that the interface gives to this struct; it is moved out of it,
+    // which marks it as released.
+    let reader = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr().cast()) };
+    let reader = reader.map_err(|cause| PyTypeError::new_err(cause.to_string()))?;
+    Ok(Box::new(reader))
+}

@@ -1,0 +1,522 @@
+//! Rows of live files that leave, or become others: deleted, updated, merged.
+//!
+//! A file is read once to judge its rows. Rows that become others are written anew at once. Where the
+//! table uses deletion vectors the rest of the file stays, and a vector marks those that left; otherwise
+//! the file is read again for the rows that stay, and they are copied, with their ids. A file of which
+//! nothing is left is removed whole.
+//!
+//! Protocol: "Deletion Vectors", "Row Tracking", "Change Data Files".
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array, new_null_array};
+use arrow_schema::{DataType as ArrowType, Field};
+use arrow_select::filter::filter_record_batch;
+use arrow_select::take::{take, take_record_batch};
+
+use super::layout::{Layout, Purpose, misfit};
+use super::writer::{RowWriter, WriteOptions, WrittenFiles};
+use crate::codec::deletion_vector::{DeletionVector, FileBuilder};
+use crate::error::{Error, Result};
+use crate::expr::BoundPredicate;
+use crate::replay::{FileFilter, Source};
+use crate::scan::data_file::{DataFile, Extras, ReadPlan, TableLayout};
+use crate::scan::deletion_vectors::load_one;
+use crate::snapshot::Snapshot;
+use crate::snapshot::columns::FileColumns;
+use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::properties::TableProperties;
+use crate::spec::schema::StructType;
+use crate::storage::interrupt;
+use crate::transaction::Transaction;
+use crate::transaction::actions::AddFile;
+use crate::transaction::random::{new_id, now};
+
+/// What becomes of the rows of one batch.
+#[derive(Debug)]
+pub struct Fate {
+    /// Rows that leave as they are.
+    pub leaves: BooleanArray,
+    /// Those of them that become others, by place in the batch, and what they become: the table's
+    /// columns.
+    pub becomes: Option<(UInt32Array, RecordBatch)>,
+}
+
+/// Judges the rows of live files.
+pub trait Judge {
+    /// What becomes of these rows: the table's columns, and more behind them.
+    ///
+    /// # Errors
+    ///
+    /// What evaluation says.
+    fn judge(&mut self, rows: &RecordBatch) -> Result<Fate>;
+}
+
+/// All rows that are read are to go.
+#[derive(Debug)]
+pub struct All;
+
+impl Judge for All {
+    fn judge(&mut self, rows: &RecordBatch) -> Result<Fate> {
+        Ok(Fate {
+            leaves: BooleanArray::from(vec![true; rows.num_rows()]),
+            becomes: None,
+        })
+    }
+}
+
+/// What was done so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Rows that are gone.
+    pub deleted: u64,
+    /// Rows that became others.
+    pub updated: u64,
+    /// Rows that were copied to another file.
+    pub copied: u64,
+    /// Files that are gone.
+    pub removed_files: u64,
+    /// Their bytes.
+    pub removed_bytes: u64,
+    /// Files that got their first vector.
+    pub vectors_added: u64,
+    /// Files that had one.
+    pub vectors_updated: u64,
+}
+
+/// Changes rows of one snapshot.
+#[derive(Debug)]
+pub struct Changer {
+    source: Source,
+    snapshot: Snapshot,
+    options: WriteOptions,
+    table: TableLayout,
+    tracked: bool,
+    /// Rows that leave are marked by deletion vectors.
+    marks: bool,
+    data: RowWriter,
+    /// Where what happened to rows is written, as far as it is.
+    changes: Option<RowWriter>,
+    told: u64,
+    /// Removed whole without a look at their rows.
+    unread: Vec<AddFile>,
+    removed: Vec<AddFile>,
+    vectors: Vec<(AddFile, Option<DeletionVector>, DeletionVector)>,
+    /// What was written.
+    pub written: WrittenFiles,
+    /// What was done.
+    pub counts: Counts,
+}
+
+impl Changer {
+    /// For a snapshot, and the metadata that the table will have; `feed`: what happens to rows is written
+    /// for the change data feed, if the table has one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Layout::new`].
+    pub fn new(
+        source: &Source,
+        snapshot: &Snapshot,
+        metadata: &Metadata,
+        protocol: &Protocol,
+        options: WriteOptions,
+        feed: bool,
+    ) -> Result<Self> {
+        let (properties, _) = TableProperties::new(metadata, protocol)?;
+        let mut extras = Vec::new();
+        if properties.row_tracking {
+            for name in [
+                &properties.materialized_row_id_column,
+                &properties.materialized_row_commit_version_column,
+            ] {
+                let name = name.as_deref().ok_or_else(|| {
+                    let message = "the table tracks rows, but does not say in which columns files keep \
+                                   the ids of rows that move: enable row tracking anew";
+                    Error::corrupt("rows.row_ids", message)
+                })?;
+                extras.push(Field::new(name, ArrowType::Int64, true));
+            }
+        }
+        let data = Layout::new(metadata, protocol, Purpose::Data, &extras)?;
+        let feed = feed && properties.change_data_feed;
+        let changes = feed.then(|| {
+            let kind = Field::new("_change_type", ArrowType::Utf8, true);
+            Layout::new(metadata, protocol, Purpose::Changes, &[kind])
+        });
+        Ok(Self {
+            table: TableLayout {
+                schema: StructType::parse(&metadata.schema_string)?,
+                partition_columns: metadata.partition_columns.clone(),
+                column_mapping: properties.column_mapping_mode,
+                row_id_column: properties.materialized_row_id_column.clone(),
+                row_commit_version_column: properties
+                    .materialized_row_commit_version_column
+                    .clone(),
+            },
+            tracked: properties.row_tracking,
+            marks: properties.deletion_vectors,
+            data: RowWriter::new(Arc::new(data), options),
+            changes: changes
+                .transpose()?
+                .map(|layout| RowWriter::new(Arc::new(layout), options)),
+            told: 0,
+            unread: Vec::new(),
+            removed: Vec::new(),
+            vectors: Vec::new(),
+            written: WrittenFiles::new(source),
+            counts: Counts::default(),
+            source: source.clone(),
+            snapshot: snapshot.clone(),
+            options,
+        })
+    }
+
+    /// The live files in which a row may satisfy a filter.
+    ///
+    /// # Errors
+    ///
+    /// As those of the log.
+    pub fn candidates(&self, filter: Option<Arc<dyn FileFilter>>) -> Result<Vec<AddFile>> {
+        let mut files = Vec::new();
+        let batches =
+            self.snapshot
+                .file_batches(&self.source, FileColumns::all(), filter.as_ref())?;
+        for rows in batches {
+            let rows = rows?;
+            for row in 0..rows.num_rows() {
+                files.push(AddFile::of_row(&rows, row)?);
+            }
+        }
+        Ok(files)
+    }
+
+    /// Removes a file with all of its rows.
+    pub fn remove_whole(&mut self, file: AddFile) {
+        self.unread.push(file);
+    }
+
+    /// Whether the feed was told of any row so far: then it has to be told of all.
+    pub fn has_told(&self) -> bool {
+        self.told > 0
+    }
+
+    /// Judges the rows of a file, those that satisfy `filter` or all; `columns`: the judge, or the feed,
+    /// needs their values.
+    ///
+    /// # Errors
+    ///
+    /// Of the data file, of the judge; storage.
+    pub fn change(
+        &mut self,
+        file: AddFile,
+        filter: Option<&BoundPredicate>,
+        columns: bool,
+        judge: &mut dyn Judge,
+    ) -> Result<()> {
+        let old = match &file.deletion_vector {
+            Some(vector) => Some(load_one(
+                &*self.source.storage,
+                &self.source.resolver,
+                vector,
+            )?),
+            None => None,
+        };
+        let columns = columns || self.changes.is_some();
+        let (gone, live) = self.judged(&file, old.as_deref(), filter, columns, judge)?;
+        if gone.is_empty() {
+            return Ok(());
+        }
+        if gone.len() >= live {
+            self.removed.push(file);
+            return Ok(());
+        }
+        let all = match &old {
+            Some(old) => old.union(&gone),
+            None => gone,
+        };
+        let old = old.map(|old| DeletionVector::clone(&old));
+        if self.marks && file.num_records().is_some() {
+            self.vectors.push((file, old, all));
+            return Ok(());
+        }
+        self.copy(&file, all)?;
+        self.removed.push(file);
+        Ok(())
+    }
+
+    /// Which rows leave, and how many there are that are not deleted yet.
+    fn judged(
+        &mut self,
+        file: &AddFile,
+        old: Option<&DeletionVector>,
+        filter: Option<&BoundPredicate>,
+        columns: bool,
+        judge: &mut dyn Judge,
+    ) -> Result<(DeletionVector, u64)> {
+        let extras = Extras {
+            row_index: true,
+            row_id: self.tracked && columns,
+            ..Extras::default()
+        };
+        let none: [String; 0] = [];
+        let chosen = (!columns).then_some(none.as_slice());
+        let mut plan = ReadPlan::new(self.table.clone(), chosen, extras)?;
+        if let Some(filter) = filter {
+            plan = plan.with_filter(filter.clone())?;
+        }
+        let data_file = self.data_file(file, old.cloned())?;
+        let open = plan.open_file(&*self.source.storage, &data_file)?;
+        let units = open.units();
+        let physical: u64 = units
+            .iter()
+            .map(|unit| unit.rows.end - unit.rows.start)
+            .sum();
+        let live = physical.saturating_sub(old.map_or(0, DeletionVector::len));
+        let open = Arc::new(open);
+        let mut gone = Vec::new();
+        for unit in units {
+            for rows in open.read(&*self.source.storage, &unit)? {
+                interrupt::check()?;
+                let rows = rows?;
+                let fate = judge.judge(&rows)?;
+                let positions = numbers(&rows, "_row_index")?;
+                let leaving = fate.leaves.iter().zip(positions.iter());
+                gone.extend(leaving.filter_map(|(leaves, position)| {
+                    let position = u64::try_from(position?).ok()?;
+                    (leaves == Some(true)).then_some(position)
+                }));
+                self.tell(&rows, &fate)?;
+            }
+        }
+        Ok((DeletionVector::from_rows(gone)?, live))
+    }
+
+    /// Writes what rows become, and what happens to them.
+    fn tell(&mut self, rows: &RecordBatch, fate: &Fate) -> Result<()> {
+        let leaving = fate.leaves.true_count() as u64;
+        let Some((places, values)) = &fate.becomes else {
+            self.counts.deleted += leaving;
+            if leaving > 0 {
+                let left = self.changes.is_some().then(|| {
+                    filter_record_batch(&self.columns(rows)?, &fate.leaves).map_err(misfit)
+                });
+                if let Some(left) = left {
+                    self.happened("delete", &left?)?;
+                }
+            }
+            return Ok(());
+        };
+        let updated = places.len() as u64;
+        self.counts.updated += updated;
+        self.counts.deleted += leaving.saturating_sub(updated);
+        if updated > 0 {
+            let ids = match rows.column_by_name("_row_id").filter(|_| self.tracked) {
+                Some(ids) => Some(take(ids, places, None).map_err(misfit)?),
+                None => None,
+            };
+            self.write(values, ids, None)?;
+        }
+        if self.changes.is_some() {
+            let rows = self.columns(rows)?;
+            let before = take_record_batch(&rows, places).map_err(misfit)?;
+            self.happened("update_preimage", &before)?;
+            self.happened("update_postimage", values)?;
+            let mut only_leaves: Vec<bool> =
+                fate.leaves.iter().map(|one| one == Some(true)).collect();
+            for place in places.values() {
+                if let Some(one) = only_leaves.get_mut(*place as usize) {
+                    *one = false;
+                }
+            }
+            let deleted = filter_record_batch(&rows, &BooleanArray::from(only_leaves));
+            self.happened("delete", &deleted.map_err(misfit)?)?;
+        }
+        Ok(())
+    }
+
+    /// The table's columns alone.
+    fn columns(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let count = self.table.schema.fields().len();
+        rows.project(&(0..count).collect::<Vec<_>>())
+            .map_err(misfit)
+    }
+
+    /// Writes rows of the table's columns to files of the table.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowWriter::write`].
+    pub fn write(
+        &mut self,
+        rows: &RecordBatch,
+        ids: Option<ArrayRef>,
+        versions: Option<ArrayRef>,
+    ) -> Result<()> {
+        let mut columns = rows.columns().to_vec();
+        if self.tracked {
+            let none = || new_null_array(&ArrowType::Int64, rows.num_rows());
+            columns.push(ids.unwrap_or_else(none));
+            columns.push(versions.unwrap_or_else(none));
+        }
+        let schema = self.data.lenient();
+        let all = RecordBatch::try_new(schema, columns).map_err(misfit)?;
+        self.data.write(&all, &mut self.written)
+    }
+
+    /// Tells the feed, if there is one, what happened to these rows of the table's columns.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowWriter::write`].
+    pub fn happened(&mut self, what: &str, rows: &RecordBatch) -> Result<()> {
+        let Some(changes) = &mut self.changes else {
+            return Ok(());
+        };
+        if rows.num_rows() == 0 {
+            return Ok(());
+        }
+        let mut columns = rows.columns().to_vec();
+        let what = StringArray::new_repeated(what, rows.num_rows());
+        columns.push(Arc::new(what));
+        let all = RecordBatch::try_new(changes.lenient(), columns).map_err(misfit)?;
+        self.told += all.num_rows() as u64;
+        changes.write(&all, &mut self.written)
+    }
+
+    /// Copies the rows of a file that are not in `gone`.
+    fn copy(&mut self, file: &AddFile, gone: DeletionVector) -> Result<()> {
+        let extras = Extras {
+            row_id: self.tracked,
+            ..Extras::default()
+        };
+        let plan = ReadPlan::new(self.table.clone(), None, extras)?;
+        let data_file = self.data_file(file, Some(gone))?;
+        for rows in plan.open(&self.source.storage, &data_file)? {
+            interrupt::check()?;
+            let rows = rows?;
+            let column = |name: &str| rows.column_by_name(name).cloned();
+            let (ids, versions) = if self.tracked {
+                (column("_row_id"), column("_row_commit_version"))
+            } else {
+                (None, None)
+            };
+            self.counts.copied += rows.num_rows() as u64;
+            let rows = self.columns(&rows)?;
+            self.write(&rows, ids, versions)?;
+        }
+        Ok(())
+    }
+
+    fn data_file(&self, file: &AddFile, vector: Option<DeletionVector>) -> Result<DataFile> {
+        let path = self.source.resolver.resolve("", &file.path);
+        let path = path.map_err(|error| error.at_path(file.path.clone()))?;
+        Ok(DataFile {
+            path: path.into_owned(),
+            log_path: file.path.clone(),
+            size: u64::try_from(file.size).ok(),
+            partition_values: file.partition_values.clone().into_iter().collect(),
+            deletion_vector: vector.map(Arc::new),
+            base_row_id: file.base_row_id,
+            default_row_commit_version: file.default_row_commit_version,
+            only: None,
+            row_groups: None,
+        })
+    }
+
+    /// Closes the files that are open.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowWriter::finish`].
+    pub fn flush(&mut self) -> Result<()> {
+        if let Some(changes) = &mut self.changes {
+            changes.finish(&mut self.written)?;
+        }
+        self.data.finish(&mut self.written)
+    }
+
+    /// Whether nothing was changed.
+    pub fn nothing(&self) -> bool {
+        self.unread.is_empty()
+            && self.removed.is_empty()
+            && self.vectors.is_empty()
+            && self.counts.updated == 0
+    }
+
+    /// Writes what is left to be written, and stages all of it. `inserts`: rows join in the same commit.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowWriter::finish`], [`AddFile::revectored`].
+    pub fn stage(mut self, transaction: &mut Transaction) -> Result<(WrittenFiles, Counts)> {
+        let whole = std::mem::take(&mut self.unread);
+        for file in whole {
+            // where the feed is told anything, it is told everything
+            if self.told > 0 {
+                self.change(file, None, true, &mut All)?;
+                continue;
+            }
+            let vector = file.deletion_vector.as_ref();
+            let deleted = vector.map_or(0, |vector| vector.cardinality());
+            let rows = file.num_records().and_then(|rows| u64::try_from(rows).ok());
+            self.counts.deleted += rows.unwrap_or(0).saturating_sub(deleted);
+            self.removed.push(file);
+        }
+        self.flush()?;
+        let time = now();
+        let mut removes = Vec::new();
+        for file in &self.removed {
+            self.counts.removed_files += 1;
+            self.counts.removed_bytes += u64::try_from(file.size).unwrap_or(0);
+            removes.push(file.removed(time, true));
+        }
+        let mut adds = Vec::new();
+        if !self.vectors.is_empty() {
+            let mut container = FileBuilder::new(uuid_bytes(), "");
+            for (file, old, vector) in &self.vectors {
+                match old {
+                    None => self.counts.vectors_added += 1,
+                    Some(_) => self.counts.vectors_updated += 1,
+                }
+                removes.push(file.removed(time, true));
+                adds.push(file.revectored(container.push(vector)?)?);
+            }
+            let path = container.relative_path()?;
+            let bytes = container.finish();
+            self.written.put(path, &bytes, self.options.durable)?;
+        }
+        transaction.read_files(removes.iter().map(|file| &file.path));
+        transaction.remove(removes);
+        transaction.add(adds);
+        if self.tracked {
+            let key = "delta.rowTracking.preserved".to_owned();
+            let tags = &mut transaction.description().tags;
+            tags.insert(key, "true".to_owned());
+        }
+        Ok((self.written, self.counts))
+    }
+}
+
+fn numbers<'a>(rows: &'a RecordBatch, name: &str) -> Result<&'a arrow_array::Int64Array> {
+    let column = rows.column_by_name(name);
+    column
+        .and_then(|column| column.as_primitive_opt::<Int64Type>())
+        .ok_or_else(|| Error::corrupt("log.columns", "rows lack their positions in the file"))
+}
+
+fn uuid_bytes() -> [u8; 16] {
+    let mut bytes = [0; 16];
+    let digits: Vec<u32> = new_id()
+        .chars()
+        .filter_map(|digit| digit.to_digit(16))
+        .collect();
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+        *byte = pair.iter().fold(0, |byte, digit| {
+            (byte << 4) | u8::try_from(*digit).unwrap_or(0)
+        });
+    }
+    bytes
+}

@@ -1,0 +1,298 @@
+//! Values of one type as those of another, where Spark would store them so.
+//!
+//! The rules are those of ANSI store assignment: numbers into numbers, with an error for a value that
+//! does not fit; anything into text; days and moments into each other; lists, maps and structs by their
+//! parts. Text never becomes a number. Moments without a zone are taken as UTC.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::TimestampMicrosecondType;
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, new_null_array};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType as ArrowType, Fields, TimeUnit};
+
+use super::layout::misfit;
+use crate::error::{Error, Result};
+use crate::spec::json::clipped;
+use crate::spec::schema::{DataType, PrimitiveType, StructType};
+
+/// Refuses what can never be stored so; `name` is the column, or the part of one, for the message.
+///
+/// # Errors
+///
+/// Invalid argument: `rows.type`, `rows.column`.
+pub(super) fn check(given: &ArrowType, wanted: &DataType, name: &str) -> Result<()> {
+    let refused = || {
+        let message = format!(
+            "the column {} has the type {given}, which cannot be stored as the table's {}: cast it first",
+            clipped(name),
+            wanted.arrow_type()
+        );
+        Err(Error::invalid("rows.type", message))
+    };
+    if let ArrowType::Dictionary(_, values) = given {
+        return check(values, wanted, name);
+    }
+    if let ArrowType::RunEndEncoded(_, values) = given {
+        return check(values.data_type(), wanted, name);
+    }
+    if *given == ArrowType::Null {
+        return Ok(());
+    }
+    match wanted {
+        DataType::Primitive(PrimitiveType::Variant) => match given {
+            ArrowType::Struct(parts)
+                if ["metadata", "value"]
+                    .iter()
+                    .all(|part| parts.find(part).is_some()) =>
+            {
+                Ok(())
+            }
+            _ => refused(),
+        },
+        DataType::Primitive(primitive) => {
+            if storable(given, primitive) {
+                Ok(())
+            } else {
+                refused()
+            }
+        }
+        DataType::Array(array) => match given {
+            ArrowType::List(element)
+            | ArrowType::LargeList(element)
+            | ArrowType::FixedSizeList(element, _)
+            | ArrowType::ListView(element)
+            | ArrowType::LargeListView(element) => check(
+                element.data_type(),
+                &array.element_type,
+                &format!("{name}.element"),
+            ),
+            _ => refused(),
+        },
+        DataType::Map(map) => match given {
+            ArrowType::Map(entries, _) => {
+                let ArrowType::Struct(parts) = entries.data_type() else {
+                    return refused();
+                };
+                let (Some(key), Some(value)) = (parts.first(), parts.get(1)) else {
+                    return refused();
+                };
+                check(key.data_type(), &map.key_type, &format!("{name}.key"))?;
+                check(value.data_type(), &map.value_type, &format!("{name}.value"))
+            }
+            _ => refused(),
+        },
+        DataType::Struct(parts) => match given {
+            ArrowType::Struct(given) => check_parts(given, parts, name),
+            _ => refused(),
+        },
+    }
+}
+
+fn check_parts(given: &Fields, wanted: &StructType, name: &str) -> Result<()> {
+    for field in given {
+        let below = format!("{name}.{}", field.name());
+        match wanted.field(field.name()) {
+            Some(part) => check(field.data_type(), &part.data_type, &below)?,
+            None => return Err(unknown(&below)),
+        }
+    }
+    for part in wanted.fields() {
+        if !part.nullable && place(given, &part.name).is_none() {
+            return Err(missing(&format!("{name}.{}", part.name)));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn unknown(name: &str) -> Error {
+    let message = format!(
+        "the table has no column {}: leave it out, or add it to the table by schema_mode=\"merge\"",
+        clipped(name)
+    );
+    Error::invalid("rows.column", message)
+}
+
+pub(super) fn missing(name: &str) -> Error {
+    let message = format!(
+        "the rows lack the column {}, which may not be null",
+        clipped(name)
+    );
+    Error::invalid("rows.missing", message)
+}
+
+/// Where a field stands: the one of exactly this name, else one that differs in case only.
+pub(super) fn place(fields: &Fields, name: &str) -> Option<usize> {
+    let exact = fields.iter().position(|field| field.name() == name);
+    exact.or_else(|| {
+        let name = name.to_lowercase();
+        fields
+            .iter()
+            .position(|field| field.name().to_lowercase() == name)
+    })
+}
+
+fn storable(given: &ArrowType, wanted: &PrimitiveType) -> bool {
+    use PrimitiveType as P;
+    let text = matches!(
+        given,
+        ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View
+    );
+    let bytes = matches!(
+        given,
+        ArrowType::Binary
+            | ArrowType::LargeBinary
+            | ArrowType::BinaryView
+            | ArrowType::FixedSizeBinary(_)
+    );
+    let time = matches!(
+        given,
+        ArrowType::Date32 | ArrowType::Date64 | ArrowType::Timestamp(..)
+    );
+    match wanted {
+        P::Byte | P::Short | P::Integer | P::Long | P::Float | P::Double | P::Decimal { .. } => {
+            given.is_numeric()
+        }
+        P::Boolean => *given == ArrowType::Boolean,
+        P::String => text || time || *given == ArrowType::Boolean || given.is_numeric(),
+        P::Binary => bytes,
+        P::Date | P::Timestamp | P::TimestampNtz => time,
+        _ => false,
+    }
+}
+
+/// The values as the table's type.
+///
+/// # Errors
+///
+/// Invalid argument: `rows.value` for a value that does not fit.
+pub(super) fn coerce(values: &ArrayRef, wanted: &DataType, name: &str) -> Result<ArrayRef> {
+    let arrow = wanted.arrow_type();
+    if *values.data_type() == arrow {
+        return Ok(Arc::clone(values));
+    }
+    if *values.data_type() == ArrowType::Null {
+        return Ok(new_null_array(&arrow, values.len()));
+    }
+    if let ArrowType::Dictionary(_, inner) = values.data_type() {
+        return coerce(&plain_cast(values, inner, name)?, wanted, name);
+    }
+    if let ArrowType::RunEndEncoded(_, inner) = values.data_type() {
+        let inner = inner.data_type().clone();
+        return coerce(&plain_cast(values, &inner, name)?, wanted, name);
+    }
+    match (wanted, &arrow) {
+        (DataType::Struct(parts), ArrowType::Struct(fields)) => {
+            let Some(given) = values.as_struct_opt() else {
+                return plain_cast(values, &arrow, name);
+            };
+            let mut columns = Vec::with_capacity(fields.len());
+            for part in parts.fields() {
+                let below = format!("{name}.{}", part.name);
+                columns.push(match place(given.fields(), &part.name) {
+                    Some(at) => coerce(given.column(at), &part.data_type, &below)?,
+                    None => new_null_array(&part.data_type.arrow_type(), values.len()),
+                });
+            }
+            let made = StructArray::try_new(fields.clone(), columns, given.nulls().cloned());
+            Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+        }
+        (DataType::Array(array), ArrowType::List(element)) => {
+            let list = as_list(values, name)?;
+            let list = list.as_list::<i32>();
+            let below = format!("{name}.element");
+            let inner = coerce(list.values(), &array.element_type, &below)?;
+            let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
+            let made = ListArray::try_new(Arc::clone(element), offsets, inner, nulls);
+            Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+        }
+        (DataType::Map(map), ArrowType::Map(entries, sorted)) => {
+            let (Some(given), ArrowType::Struct(fields)) =
+                (values.as_map_opt(), entries.data_type())
+            else {
+                return plain_cast(values, &arrow, name);
+            };
+            let keys = coerce(given.keys(), &map.key_type, &format!("{name}.key"))?;
+            let inner = coerce(given.values(), &map.value_type, &format!("{name}.value"))?;
+            let made = StructArray::try_new(fields.clone(), vec![keys, inner], None);
+            let made = made.map_err(|_| null_inside(name))?;
+            let (offsets, nulls) = (given.offsets().clone(), given.nulls().cloned());
+            let made = MapArray::try_new(Arc::clone(entries), offsets, made, nulls, *sorted);
+            Ok(Arc::new(made.map_err(misfit)?))
+        }
+        (DataType::Primitive(PrimitiveType::Variant), ArrowType::Struct(fields)) => {
+            let Some(given) = values.as_struct_opt() else {
+                return plain_cast(values, &arrow, name);
+            };
+            let mut columns = Vec::with_capacity(2);
+            for field in fields {
+                let column = given.column_by_name(field.name());
+                let column = column.ok_or_else(|| unknown(name))?;
+                columns.push(plain_cast(column, field.data_type(), name)?);
+            }
+            let made = StructArray::try_new(fields.clone(), columns, given.nulls().cloned());
+            Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+        }
+        (_, ArrowType::Timestamp(TimeUnit::Microsecond, zone)) => {
+            // wall-clock times are those of UTC, so that a zone is but a label
+            let given = match values.data_type() {
+                ArrowType::Timestamp(_, zone) => zone.clone(),
+                _ => None,
+            };
+            let micros = ArrowType::Timestamp(TimeUnit::Microsecond, given);
+            let micros = plain_cast(values, &micros, name)?;
+            let micros = micros.as_primitive::<TimestampMicrosecondType>().clone();
+            Ok(Arc::new(micros.with_timezone_opt(zone.clone())))
+        }
+        (_, ArrowType::Date32) => {
+            let naive = match values.data_type() {
+                ArrowType::Timestamp(unit, Some(_)) => {
+                    let bare = ArrowType::Timestamp(*unit, Some("+00:00".into()));
+                    plain_cast(values, &bare, name)?
+                }
+                _ => Arc::clone(values),
+            };
+            plain_cast(&naive, &arrow, name)
+        }
+        _ => plain_cast(values, &arrow, name),
+    }
+}
+
+fn as_list(values: &ArrayRef, name: &str) -> Result<ArrayRef> {
+    match values.data_type() {
+        ArrowType::List(_) => Ok(Arc::clone(values)),
+        ArrowType::LargeList(element)
+        | ArrowType::FixedSizeList(element, _)
+        | ArrowType::ListView(element)
+        | ArrowType::LargeListView(element) => {
+            plain_cast(values, &ArrowType::List(Arc::clone(element)), name)
+        }
+        _ => Err(null_inside(name)),
+    }
+}
+
+fn null_inside(name: &str) -> Error {
+    let message = format!(
+        "the column {} has a null inside where the table does not take one",
+        clipped(name)
+    );
+    Error::invalid("rows.null", message)
+}
+
+fn plain_cast(values: &ArrayRef, wanted: &ArrowType, name: &str) -> Result<ArrayRef> {
+    if values.data_type() == wanted {
+        return Ok(Arc::clone(values));
+    }
+    let options = CastOptions {
+        safe: false, // a value that does not fit is an error, not a null
+        ..CastOptions::default()
+    };
+    cast_with_options(values, wanted, &options).map_err(|cause| {
+        let message = format!(
+            "the column {} has a value that does not fit into the table's {wanted}",
+            clipped(name)
+        );
+        Error::invalid("rows.value", message).because(cause)
+    })
+}

@@ -1,0 +1,75 @@
+//! The table's schema with what rows have beyond it.
+//!
+//! Protocol: "Schema evolution" is left to writers; columns join behind the others, and may be null.
+
+use arrow_schema::Schema;
+
+use crate::error::Result;
+use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
+
+/// The schema with columns, and parts of columns, that only the rows have; `None` where there are none.
+///
+/// # Errors
+///
+/// Invalid argument: `schema.arrow_type` for a type that tables do not have.
+pub fn merged_schema(table: &StructType, given: &Schema) -> Result<Option<StructType>> {
+    let given = StructType::from_arrow(given)?;
+    let merged = merged(table, &given)?;
+    Ok((merged != *table).then_some(merged))
+}
+
+/// The schema of the rows; columns that the table has in the same way stay as they are.
+///
+/// # Errors
+///
+/// Invalid argument: `schema.arrow_type` for a type that tables do not have.
+pub fn replaced_schema(table: &StructType, given: &Schema) -> Result<StructType> {
+    let given = StructType::from_arrow(given)?;
+    let plain = |field: &StructField| field.data_type.arrow_type();
+    let fields = given.fields().iter().map(|field| {
+        let known = table.fields().iter().find(|known| known.name == field.name);
+        match known.filter(|known| plain(known).equals_datatype(&plain(field))) {
+            Some(known) => known.clone(),
+            None => field.clone(),
+        }
+    });
+    StructType::new(fields.collect())
+}
+
+fn merged(table: &StructType, given: &StructType) -> Result<StructType> {
+    let mut fields = Vec::with_capacity(table.fields().len());
+    for field in table.fields() {
+        let mut field = field.clone();
+        if let Some(other) = given.field(&field.name) {
+            field.data_type = merged_type(&field.data_type, &other.data_type)?;
+        }
+        fields.push(field);
+    }
+    for other in given.fields() {
+        if table.field(&other.name).is_none() {
+            fields.push(StructField {
+                nullable: true,
+                ..other.clone()
+            });
+        }
+    }
+    StructType::new(fields)
+}
+
+fn merged_type(table: &DataType, given: &DataType) -> Result<DataType> {
+    Ok(match (table, given) {
+        (DataType::Struct(table), DataType::Struct(given)) => {
+            DataType::Struct(Box::new(merged(table, given)?))
+        }
+        (DataType::Array(table), DataType::Array(given)) => DataType::Array(Box::new(ArrayType {
+            element_type: merged_type(&table.element_type, &given.element_type)?,
+            contains_null: table.contains_null,
+        })),
+        (DataType::Map(table), DataType::Map(given)) => DataType::Map(Box::new(MapType {
+            key_type: merged_type(&table.key_type, &given.key_type)?,
+            value_type: merged_type(&table.value_type, &given.value_type)?,
+            value_contains_null: table.value_contains_null,
+        })),
+        _ => table.clone(),
+    })
+}

@@ -1,0 +1,63 @@
+//! Rows in, data files out: what a write of rows stages in a transaction.
+//!
+//! An [`Intake`] brings rows to the table's columns and judges them by its rules; a [`RowWriter`] divides
+//! them by partition values and writes Parquet files as a [`Layout`] says, with statistics. Memory is
+//! bounded by the files that are open. Nothing here commits: [`WrittenFiles`] go away again unless they
+//! are kept.
+//!
+//! Protocol: "Per-file Statistics", "Partition Value Serialization", "Column Mapping".
+
+mod change;
+mod coerce;
+mod evolve;
+mod footer;
+mod intake;
+mod layout;
+mod partitions;
+mod paths;
+mod rules;
+mod statistics;
+mod truncate;
+mod values;
+mod writer;
+
+pub use change::{All, Changer, Counts, Fate, Judge};
+pub use evolve::{merged_schema, replaced_schema};
+pub use footer::FooterStatistics;
+pub use intake::Intake;
+pub use layout::{Layout, Purpose};
+pub use partitions::{covering_predicate, normal_values};
+pub use writer::{RowWriter, WriteOptions, WrittenFiles};
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+
+use crate::error::{Error, Result};
+use crate::storage::interrupt;
+
+/// Rows that are taken in at a time, whatever the size of the batches that they come in.
+const STEP: usize = 64 << 10;
+
+/// Calls `take` with the rows of a stream, a bounded number at a time.
+///
+/// # Errors
+///
+/// Invalid argument: `rows.source` where the stream breaks; what `take` says.
+pub fn each_step(
+    rows: Box<dyn RecordBatchReader + Send>,
+    take: &mut dyn FnMut(RecordBatch) -> Result<()>,
+) -> Result<()> {
+    for batch in rows {
+        interrupt::check()?;
+        let batch = batch.map_err(|cause| {
+            let message = "the rows could not be read to their end: nothing was written";
+            Error::invalid("rows.source", message).because(cause)
+        })?;
+        let mut from = 0;
+        while from < batch.num_rows() {
+            let step = batch.slice(from, STEP.min(batch.num_rows() - from));
+            from += step.num_rows();
+            take(step)?;
+        }
+    }
+    Ok(())
+}

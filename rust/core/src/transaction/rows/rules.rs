@@ -1,0 +1,319 @@
+//! What must be true of every row of a table.
+//!
+//! Protocol: "Column Invariants", "CHECK Constraints"; text of limited length as Spark has it.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::expr::{BoundPredicate, Predicate};
+use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::feature_rules::any_field;
+use crate::spec::json::clipped;
+use crate::spec::schema::{DataType, StructField, StructType};
+
+const INVARIANTS: &str = "delta.invariants";
+const LENGTH: &str = "__CHAR_VARCHAR_TYPE_STRING";
+const CONSTRAINTS: &str = "delta.constraints.";
+
+/// Of a row that is shown: columns, and letters of each value.
+const SHOWN_COLUMNS: usize = 12;
+const SHOWN_LETTERS: usize = 40;
+
+/// The rules of one table.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    /// Columns by place.
+    required: Vec<usize>,
+    lengths: Vec<Length>,
+    conditions: Vec<Condition>,
+}
+
+#[derive(Debug)]
+struct Length {
+    at: usize,
+    limit: usize,
+    /// Shorter text is filled up with blanks.
+    padded: bool,
+    text: String,
+}
+
+#[derive(Debug)]
+struct Condition {
+    code: &'static str,
+    what: String,
+    text: String,
+    bound: BoundPredicate,
+}
+
+impl Rules {
+    /// # Errors
+    ///
+    /// Unsupported: `rows.expression` with the rule that cannot be evaluated here, `rows.unsupported`.
+    pub(super) fn new(
+        metadata: &Metadata,
+        protocol: &Protocol,
+        schema: &StructType,
+    ) -> Result<Self> {
+        let mut rules = Self::default();
+        for (at, field) in schema.fields().iter().enumerate() {
+            if !field.nullable {
+                rules.required.push(at);
+            }
+            rules.lengths.extend(length(field, at)?);
+            if let DataType::Primitive(_) = field.data_type {
+                continue;
+            }
+            let limited = |part: &StructField| part.metadata.contains_key(LENGTH);
+            let inside = StructType::new(vec![field.clone()])?;
+            if any_field(&inside, &limited) {
+                let message = format!(
+                    "the column {} has text of limited length inside, which is not checked here: write \
+                     with a client that knows how",
+                    clipped(&field.name)
+                );
+                return Err(Error::unsupported("rows.unsupported", message));
+            }
+        }
+        if protocol.is_supported("invariants") {
+            rules.add_invariants(schema, schema)?;
+        }
+        if protocol.is_supported("checkConstraints") {
+            for (key, text) in &metadata.configuration {
+                let start = key.get(..CONSTRAINTS.len()).unwrap_or_default();
+                if start.eq_ignore_ascii_case(CONSTRAINTS) {
+                    let name = key.get(CONSTRAINTS.len()..).unwrap_or_default();
+                    rules.add(
+                        format!("the CHECK constraint {}", clipped(name)),
+                        text,
+                        schema,
+                    )?;
+                }
+            }
+        }
+        Ok(rules)
+    }
+
+    fn add_invariants(&mut self, parts: &StructType, schema: &StructType) -> Result<()> {
+        for field in parts.fields() {
+            if let Some(text) = field.metadata.get(INVARIANTS).and_then(Value::as_str) {
+                let what = format!("the invariant of the column {}", clipped(&field.name));
+                let parsed: Value = serde_json::from_str(text).unwrap_or_default();
+                let rule = parsed.pointer("/expression/expression");
+                match rule.and_then(Value::as_str) {
+                    Some(rule) => self.add(what, rule, schema)?,
+                    None => return Err(unknown(&what, text)),
+                }
+            }
+            if let DataType::Struct(parts) = &field.data_type {
+                self.add_invariants(parts, schema)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, what: String, text: &str, schema: &StructType) -> Result<()> {
+        let bound = Predicate::parse_sql(text).and_then(|predicate| predicate.bind(schema));
+        match bound {
+            Ok(bound) => {
+                self.conditions.push(Condition {
+                    code: "rows.constraint",
+                    what,
+                    text: text.to_owned(),
+                    bound,
+                });
+                Ok(())
+            }
+            Err(cause) => Err(unknown(&what, text).because(cause)),
+        }
+    }
+
+    /// One more condition, that of the rows which are replaced.
+    pub(super) fn demand(&mut self, bound: BoundPredicate) {
+        self.conditions.push(Condition {
+            code: "rows.where",
+            what: "the condition of the rows that are replaced".to_owned(),
+            text: bound.predicate().to_string(),
+            bound,
+        });
+    }
+
+    /// The values of a column, filled up with blanks, or cut of blanks, where it has a length.
+    pub(super) fn padded(&self, at: usize, values: ArrayRef) -> Result<ArrayRef> {
+        let Some(length) = self.lengths.iter().find(|length| length.at == at) else {
+            return Ok(values);
+        };
+        let Some(texts) = values.as_string_opt::<i32>() else {
+            return Ok(values);
+        };
+        let fits = |text: &str| {
+            let letters = text.chars().count();
+            letters == length.limit || (letters < length.limit && !length.padded)
+        };
+        if texts.iter().flatten().all(fits) {
+            return Ok(values);
+        }
+        let fitted = texts.iter().map(|text| {
+            text.map(|text| {
+                let letters = text.chars().count();
+                if letters > length.limit {
+                    let end = text
+                        .char_indices()
+                        .nth(length.limit)
+                        .map_or(0, |(end, _)| end);
+                    let (kept, rest) = text.split_at_checked(end).unwrap_or((text, ""));
+                    return if rest.chars().all(|letter| letter == ' ') {
+                        kept.to_owned()
+                    } else {
+                        text.to_owned() // too long, which the check will say
+                    };
+                }
+                let blanks = if length.padded {
+                    length.limit - letters
+                } else {
+                    0
+                };
+                format!("{text}{}", " ".repeat(blanks))
+            })
+        });
+        Ok(Arc::new(fitted.collect::<StringArray>()))
+    }
+
+    /// Judges rows; `before` is how many came before them.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `rows.null`, `rows.length`, `rows.constraint`, with the first row that is refused.
+    pub(super) fn check(&self, rows: &RecordBatch, before: u64) -> Result<()> {
+        for at in &self.required {
+            let Some(values) = rows.columns().get(*at) else {
+                continue;
+            };
+            if let Some(row) = values
+                .logical_nulls()
+                .and_then(|nulls| first(nulls.iter().map(|valid| !valid)))
+            {
+                let name = clipped(rows.schema_ref().field(*at).name());
+                let what = format!("the column {name} may not be null");
+                return Err(offending("rows.null", &what, rows, row, before));
+            }
+        }
+        for length in &self.lengths {
+            let Some(texts) = rows
+                .columns()
+                .get(length.at)
+                .and_then(|values| values.as_string_opt::<i32>())
+            else {
+                continue;
+            };
+            let long = |text: Option<&str>| {
+                text.is_some_and(|text| {
+                    text.len() > length.limit && text.chars().count() > length.limit
+                })
+            };
+            if let Some(row) = first(texts.iter().map(long)) {
+                let name = clipped(rows.schema_ref().field(length.at).name());
+                let what = format!("the column {name} is {}, and a text is longer", length.text);
+                return Err(offending("rows.length", &what, rows, row, before));
+            }
+        }
+        for condition in &self.conditions {
+            let answers = condition.bound.evaluate(rows)?;
+            if let Some(row) = first(answers.iter().map(|answer| answer != Some(true))) {
+                let what = format!(
+                    "{} is not satisfied ({})",
+                    condition.what,
+                    clipped(&condition.text)
+                );
+                return Err(offending(condition.code, &what, rows, row, before));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn first(mut wrong: impl Iterator<Item = bool>) -> Option<usize> {
+    wrong.position(|wrong| wrong)
+}
+
+pub(super) fn unknown(what: &str, text: &str) -> Error {
+    let message = format!(
+        "{what} cannot be evaluated by this release, so that rows cannot be written here: {}",
+        clipped(text)
+    );
+    Error::unsupported("rows.expression", message)
+}
+
+/// The error for a row that is refused, with the row.
+pub(super) fn offending(
+    code: &'static str,
+    what: &str,
+    rows: &RecordBatch,
+    row: usize,
+    before: u64,
+) -> Error {
+    let message = format!(
+        "{what}: row {} of the data, {}, is the first of those; nothing was written",
+        before.saturating_add(row as u64),
+        shown(rows, row)
+    );
+    Error::invalid(code, message)
+}
+
+/// A row in words.
+pub(super) fn shown(rows: &RecordBatch, row: usize) -> String {
+    let schema = rows.schema_ref();
+    let options = FormatOptions::default().with_null("null");
+    let pair = |(field, values): (&arrow_schema::FieldRef, &ArrayRef)| {
+        let text = ArrayFormatter::try_new(values, &options)
+            .map(|formatter| formatter.value(row).to_string())
+            .unwrap_or_else(|_| "?".to_owned());
+        let short: String = text.chars().take(SHOWN_LETTERS).collect();
+        let dots = if short.len() < text.len() { "..." } else { "" };
+        format!("{}: {short}{dots}", field.name())
+    };
+    let pairs: Vec<String> = schema
+        .fields()
+        .iter()
+        .zip(rows.columns())
+        .take(SHOWN_COLUMNS)
+        .map(pair)
+        .collect();
+    let more = if rows.num_columns() > SHOWN_COLUMNS {
+        ", ..."
+    } else {
+        ""
+    };
+    format!("{{{}{more}}}", pairs.join(", "))
+}
+
+/// `char(n)` and `varchar(n)`.
+fn length(field: &StructField, at: usize) -> Result<Option<Length>> {
+    let Some(text) = field.metadata.get(LENGTH).and_then(Value::as_str) else {
+        return Ok(None);
+    };
+    let lowered = text.trim().to_ascii_lowercase();
+    let limit = |name: &str| -> Option<usize> {
+        let inside = lowered.strip_prefix(name)?.trim();
+        let inside = inside.strip_prefix('(')?.strip_suffix(')')?;
+        inside.trim().parse().ok()
+    };
+    let found = limit("char").map(|limit| (limit, true));
+    match found.or_else(|| limit("varchar").map(|limit| (limit, false))) {
+        Some((limit, padded)) => Ok(Some(Length {
+            at,
+            limit,
+            padded,
+            text: lowered.clone(),
+        })),
+        None if lowered == "string" => Ok(None),
+        None => {
+            let what = format!("the type of the column {}", clipped(&field.name));
+            Err(unknown(&what, text))
+        }
+    }
+}

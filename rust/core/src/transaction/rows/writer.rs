@@ -1,0 +1,296 @@
+//! Rows into files: one open file for each partition, closed when it is large enough, or when the open
+//! ones together hold too much memory.
+//!
+//! Nothing here commits. What was written goes away again, unless it is kept.
+
+use std::collections::BTreeMap;
+use std::mem::take;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::errors::ParquetError;
+
+use super::layout::{Layout, Purpose};
+use super::partitions::Values;
+use super::paths::encoded;
+use super::statistics::Statistics;
+use crate::codec::parquet_file::writer_options;
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::storage::interrupt;
+use crate::transaction::actions::{AddFile, CdcFile, Texts};
+use crate::transaction::random::now;
+
+/// Bytes of all open files together, and of the row group in the making of one of them.
+const OPEN_BYTES: usize = 256 << 20;
+const ROW_GROUP_BYTES: usize = 128 << 20;
+/// Rows that are written at a time.
+const STEP: usize = 64 << 10;
+
+/// How files are written.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteOptions {
+    /// Bytes after which a file is closed.
+    pub target_file_size: usize,
+    /// Whether a file is on disk when it is said to be written.
+    pub durable: bool,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            target_file_size: 128 << 20,
+            durable: true,
+        }
+    }
+}
+
+/// Files that were written; they go away with this value unless they are kept.
+#[derive(Debug)]
+pub struct WrittenFiles {
+    source: Source,
+    paths: Vec<String>,
+    /// What to commit.
+    pub adds: Vec<AddFile>,
+    /// Change data files to commit.
+    pub cdcs: Vec<CdcFile>,
+    /// Rows in files of the table.
+    pub rows: u64,
+    /// Bytes of files of the table.
+    pub bytes: u64,
+    /// Bytes of change data files.
+    pub change_bytes: u64,
+}
+
+impl WrittenFiles {
+    /// None yet.
+    pub fn new(source: &Source) -> Self {
+        Self {
+            source: source.clone(),
+            paths: Vec::new(),
+            adds: Vec::new(),
+            cdcs: Vec::new(),
+            rows: 0,
+            bytes: 0,
+            change_bytes: 0,
+        }
+    }
+
+    /// Puts one file of any kind, which goes the way of the others.
+    pub(super) fn put(&mut self, path: String, bytes: &[u8], durable: bool) -> Result<()> {
+        let storage = &self.source.storage;
+        // an error may come too late for the file: it is known before it is tried
+        self.paths.push(path.clone());
+        let made = if durable {
+            storage.put_if_absent(&path, bytes)?
+        } else {
+            storage.put_if_absent_unsynced(&path, bytes)?
+        };
+        if made {
+            return Ok(());
+        }
+        self.paths.pop(); // somebody else's
+        let message = "there is a file of this name already, although the name is random";
+        Err(Error::storage("rows.file_exists", message).at_path(path))
+    }
+
+    /// The files stay where they are.
+    pub fn keep(mut self) {
+        self.paths.clear();
+    }
+}
+
+impl Drop for WrittenFiles {
+    fn drop(&mut self) {
+        for path in &self.paths {
+            let _first_error_counts = self.source.storage.delete(&[path]);
+        }
+    }
+}
+
+/// Writes rows of one layout.
+#[derive(Debug)]
+pub struct RowWriter {
+    layout: Arc<Layout>,
+    options: WriteOptions,
+    open: BTreeMap<Values, OpenFile>,
+}
+
+struct OpenFile {
+    writer: ArrowWriter<Vec<u8>>,
+    statistics: Statistics,
+    rows: u64,
+}
+
+impl std::fmt::Debug for OpenFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "OpenFile({} rows)", self.rows)
+    }
+}
+
+impl OpenFile {
+    fn new(layout: &Layout) -> Result<Self> {
+        let options = writer_options(layout.compression, |builder| {
+            builder.set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
+        });
+        let schema = layout.files.clone();
+        let writer = ArrowWriter::try_new_with_options(Vec::new(), schema, options);
+        Ok(Self {
+            writer: writer.map_err(unwritable)?,
+            statistics: Statistics::new(&layout.statistics),
+            rows: 0,
+        })
+    }
+
+    fn write(&mut self, layout: &Layout, rows: &RecordBatch) -> Result<()> {
+        if layout.purpose == Purpose::Data {
+            self.statistics.take(&layout.statistics, rows)?;
+        }
+        self.rows += rows.num_rows() as u64;
+        self.writer.write(rows).map_err(unwritable)
+    }
+
+    /// About how long the file would be.
+    fn length(&self) -> usize {
+        self.writer.bytes_written() + self.writer.in_progress_size()
+    }
+
+    fn memory(&self) -> usize {
+        self.writer.bytes_written() + self.writer.memory_size()
+    }
+}
+
+impl RowWriter {
+    /// For files of this layout.
+    pub fn new(layout: Arc<Layout>, options: WriteOptions) -> Self {
+        Self {
+            layout,
+            options,
+            open: BTreeMap::new(),
+        }
+    }
+
+    /// The columns of rows to write: those of the table under their logical names, all of which may be
+    /// null here, then those beside them.
+    pub fn lenient(&self) -> SchemaRef {
+        Arc::clone(&self.layout.rows)
+    }
+
+    /// Takes rows of the layout's schema.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `rows.partition`, `rows.type`. Storage.
+    pub fn write(&mut self, rows: &RecordBatch, written: &mut WrittenFiles) -> Result<()> {
+        let mut from = 0;
+        while from < rows.num_rows() {
+            interrupt::check()?;
+            let step = rows.slice(from, STEP.min(rows.num_rows() - from));
+            from += step.num_rows();
+            for (values, part) in self.layout.divided(&step)? {
+                self.write_part(values, &part, written)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_part(
+        &mut self,
+        values: Values,
+        rows: &RecordBatch,
+        written: &mut WrittenFiles,
+    ) -> Result<()> {
+        let rows = self.layout.as_in_files(rows)?;
+        let file = match self.open.get_mut(&values) {
+            Some(file) => file,
+            None => {
+                let file = OpenFile::new(&self.layout)?;
+                self.open.entry(values.clone()).or_insert(file)
+            }
+        };
+        file.write(&self.layout, &rows)?;
+        if file.length() >= self.options.target_file_size {
+            return self.close(&values, written);
+        }
+        let held: usize = self.open.values().map(OpenFile::memory).sum();
+        if held > OPEN_BYTES && self.open.len() > 1 {
+            let largest = self.open.iter().max_by_key(|(_, file)| file.length());
+            if let Some(largest) = largest.map(|(values, _)| values.clone()) {
+                return self.close(&largest, written);
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, values: &Values, written: &mut WrittenFiles) -> Result<()> {
+        match self.open.remove(values) {
+            Some(file) => self.finish_one(values, file, written),
+            None => Ok(()),
+        }
+    }
+
+    fn finish_one(
+        &self,
+        values: &Values,
+        file: OpenFile,
+        written: &mut WrittenFiles,
+    ) -> Result<()> {
+        let layout = &*self.layout;
+        let bytes = file.writer.into_inner().map_err(unwritable)?;
+        let texts: Vec<Option<&str>> = values.iter().map(Option::as_deref).collect();
+        let path = layout.path(&texts);
+        let size = bytes.len() as u64;
+        let partition_values: Texts = layout
+            .partitions
+            .iter()
+            .zip(values)
+            .map(|((.., name), value)| (name.clone(), value.clone()))
+            .collect();
+        written.put(path.clone(), &bytes, self.options.durable)?;
+        let (path, length) = (encoded(&path), i64::try_from(size).unwrap_or(i64::MAX));
+        match layout.purpose {
+            Purpose::Data => {
+                written.rows += file.rows;
+                written.bytes += size;
+                written.adds.push(AddFile {
+                    path,
+                    partition_values,
+                    size: length,
+                    modification_time: now(),
+                    data_change: true,
+                    stats: Some(file.statistics.json(&layout.statistics)?),
+                    ..AddFile::default()
+                });
+            }
+            Purpose::Changes => {
+                written.change_bytes += size;
+                written.cdcs.push(CdcFile {
+                    path,
+                    partition_values,
+                    size: length,
+                    ..CdcFile::default()
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes what is open.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowWriter::write`].
+    pub fn finish(&mut self, written: &mut WrittenFiles) -> Result<()> {
+        for (values, file) in take(&mut self.open) {
+            interrupt::check()?;
+            self.finish_one(&values, file, written)?;
+        }
+        Ok(())
+    }
+}
+
+fn unwritable(cause: ParquetError) -> Error {
+    Error::invalid("rows.parquet", "the rows cannot be written as Parquet").because(cause)
+}

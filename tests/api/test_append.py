@@ -1,0 +1,497 @@
+"""``Table.append``: rows as Arrow has them, files as Delta wants them."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import deltareplay as dr
+
+UTC = datetime.timezone.utc
+NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+
+TYPES = pa.schema(
+    [
+        ("b", pa.bool_()),
+        ("i8", pa.int8()),
+        ("i16", pa.int16()),
+        ("i32", pa.int32()),
+        ("i64", pa.int64()),
+        ("f32", pa.float32()),
+        ("f64", pa.float64()),
+        ("dec", pa.decimal128(20, 3)),
+        ("s", pa.string()),
+        ("bin", pa.binary()),
+        ("d", pa.date32()),
+        ("ts", pa.timestamp("us", "UTC")),
+        ("ntz", pa.timestamp("us")),
+        ("list", pa.list_(pa.int64())),
+        ("map", pa.map_(pa.string(), pa.int64())),
+        ("st", pa.struct([("x", pa.int32()), ("y", pa.string())])),
+    ]
+)
+ROWS: list[dict[str, Any]] = [
+    {
+        "b": True,
+        "i8": -1,
+        "i16": 2,
+        "i32": 3,
+        "i64": 2**53 + 1,
+        "f32": 0.5,
+        "f64": 1.25,
+        "dec": decimal.Decimal("12345678901234567.125"),
+        "s": "ä",
+        "bin": b"\x00",
+        "d": datetime.date(2026, 1, 2),
+        "ts": NOW,
+        "ntz": NOW.replace(tzinfo=None),
+        "list": [1, None],
+        "map": [("k", 1)],
+        "st": {"x": 1, "y": "z"},
+    },
+    dict.fromkeys(TYPES.names),
+]
+
+
+def sorted_rows(table: dr.Table, by: str) -> list[dict[str, Any]]:
+    rows = pa.table(table.snapshot(strict=True)).to_pylist()
+    return sorted(rows, key=lambda row: (row[by] is None, row[by]))
+
+
+def stats_of(table: dr.Table) -> dict[str, Any]:
+    [text] = table.snapshot().files(columns=["stats"])["stats"].to_pylist()
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def test_every_type_comes_back(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", TYPES)
+    data = pa.Table.from_pylist(ROWS, schema=TYPES)
+    assert table.append(data).version == 1
+
+    assert sorted_rows(table, "i64") == data.to_pylist()
+    peer = pytest.importorskip("deltalake").DeltaTable(table.uri)
+    assert peer.to_pyarrow_table().num_rows == 2
+    stats = stats_of(table)
+    assert stats["numRecords"] == 2
+    expected = {
+        "i8": -1,
+        "i16": 2,
+        "i32": 3,
+        "i64": 2**53 + 1,
+        "f32": 0.5,
+        "f64": 1.25,
+        "s": "ä",
+        "d": "2026-01-02",
+        "ts": "2026-01-02T03:04:05.678Z",
+        "ntz": "2026-01-02T03:04:05.678",
+        "st": {"x": 1, "y": "z"},
+    }
+    for bounds in ("minValues", "maxValues"):
+        found = stats[bounds]
+        assert found.pop("dec") == pytest.approx(12345678901234567.125)
+        assert found == expected
+    counts = dict.fromkeys(TYPES.names, 1)
+    assert stats["nullCount"] == {**counts, "st": {"x": 1, "y": 1}}
+    assert "12345678901234567.125" in table.snapshot().files()["stats"][0].as_py()
+
+
+PARTITIONS: list[tuple[pa.DataType, Any, str | None]] = [
+    (pa.string(), "a b:c/ä", "a b:c/ä"),
+    (pa.string(), "", None),
+    (pa.string(), None, None),
+    (pa.int32(), -5, "-5"),
+    (pa.bool_(), True, "true"),
+    (pa.date32(), datetime.date(2026, 1, 2), "2026-01-02"),
+    (pa.timestamp("us", "UTC"), NOW, "2026-01-02T03:04:05.678901Z"),
+    (pa.timestamp("us"), NOW.replace(tzinfo=None), "2026-01-02 03:04:05.678901"),
+    (pa.decimal128(10, 2), decimal.Decimal("1.50"), "1.50"),
+    (pa.float64(), 1.0, "1.0"),
+    (pa.float64(), float("inf"), "Infinity"),
+    (pa.binary(), b"\x01\x02", "\x01\x02"),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "text"), PARTITIONS, ids=str)
+def test_values_of_partitions(
+    kind: pa.DataType, value: Any, text: str | None, tmp_path: Path
+) -> None:
+    schema = pa.schema([("id", pa.int64()), ("p", kind)])
+    table = dr.create_table(tmp_path / "t", schema, ["p"])
+    table.append(pa.table({"id": [1], "p": pa.array([value], kind)}))
+
+    [row] = table.snapshot().files().to_pylist()
+    assert dict(row["partitionValues"]) == {"p": text}
+    assert row["path"].startswith("p=")
+    [read] = sorted_rows(table, "id")
+    assert read == {"id": 1, "p": None if text is None else value}
+    [file] = (tmp_path / "t").rglob("*.parquet")
+    assert pq.read_schema(file).names == ["id"]
+
+
+def test_bytes_that_are_no_text_cannot_name_a_partition(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("p", pa.binary())])
+    table = dr.create_table(tmp_path / "t", schema, ["p"])
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.append([{"id": 1, "p": b"\xff"}])
+    assert caught.value.code == "rows.partition"
+
+
+def test_one_file_for_each_partition(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("c", pa.string())])
+    table = dr.create_table(tmp_path / "t", schema, ["c", "day"])
+    days = [datetime.date(2026, 1, 1 + number % 3) for number in range(60)]
+    data = pa.table({"day": days, "id": list(range(60)), "c": ["x", "y"] * 30})
+    table.append(data)
+
+    assert table.snapshot().num_files == 6
+    rows = sorted_rows(table, "id")
+    assert rows == [{name: row[name] for name in schema.names} for row in data.to_pylist()]
+    assert table.snapshot().files(filter="day = DATE '2026-01-01' AND c = 'x'").num_rows == 1
+    [info] = table.history(limit=1).to_pylist()
+    assert dict(info["operationMetrics"])["numOutputRows"] == "60"
+    assert info["isBlindAppend"] is True
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_files_have_physical_names_and_ids(mode: str, tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("a b", pa.string()), ("p", pa.string())])
+    table = dr.create_table(tmp_path / "t", schema, ["p"], {"delta.columnMapping.mode": mode})
+    table.append(pa.table({"id": [1], "a b": ["x"], "p": ["q"]}))
+
+    fields = json.loads(table.snapshot().schema_json)["fields"]
+    physical = [field["metadata"]["delta.columnMapping.physicalName"] for field in fields]
+    [file] = (tmp_path / "t").rglob("*.parquet")
+    found = pq.ParquetFile(file).schema_arrow
+    assert found.names == physical[:2]
+    assert [found.field(name).metadata[b"PARQUET:field_id"] for name in found.names] == [b"1", b"2"]
+    assert set(stats_of(table)["minValues"]) == set(physical[:2])
+    [row] = table.snapshot().files().to_pylist()
+    assert dict(row["partitionValues"]) == {physical[2]: "q"}
+    assert sorted_rows(table, "id") == [{"id": 1, "a b": "x", "p": "q"}]
+
+
+def test_types_are_fitted(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("s", pa.string())]))
+    table.append(pa.table({"ID": pa.array([1], pa.int8())}))
+    table.append(pa.table({"s": pa.array(["x"]).dictionary_encode(), "id": [2]}))
+    assert sorted_rows(table, "id") == [{"id": 1, "s": None}, {"id": 2, "s": "x"}]
+    assert table.append(pa.table({"id": pa.array([], pa.int64())})).version == 3
+
+
+REFUSED = {
+    "a column too many": (pa.table({"id": [1], "x": [1]}), "rows.column"),
+    "a type that does not fit": (pa.table({"id": [[1]]}), "rows.type"),
+    "text for a number": (pa.table({"id": ["1"]}), "rows.type"),
+    "a part too many": (pa.table({"id": [1], "st": [{"x": 1, "z": 2}]}), "rows.column"),
+    "a value that does not fit": (pa.table({"id": [1], "small": [300]}), "rows.value"),
+    "a null": (pa.table({"id": pa.array([1, None])}), "rows.null"),
+    "a null inside": (pa.table({"id": [1], "st": [{"x": None}]}), "rows.null"),
+    "a missing column": (pa.table({"small": [1]}), "rows.missing"),
+    "a missing part": (pa.table({"id": [1], "st": [{"y": "a"}]}), "rows.missing"),
+}
+
+
+def files_below(table: Path) -> list[Path]:
+    return [file for file in table.rglob("*") if file.is_file() and "_delta_log" not in file.parts]
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_rows_that_do_not_fit(what: str, tmp_path: Path) -> None:
+    data, code = REFUSED[what]
+    part = pa.struct([pa.field("x", pa.int32(), nullable=False), ("y", pa.string())])
+    schema = pa.schema(
+        [pa.field("id", pa.int64(), nullable=False), ("small", pa.int8()), ("st", part)]
+    )
+    table = dr.create_table(tmp_path / "t", schema)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.append(data)
+    assert caught.value.code == code
+    assert table.snapshot().version == 0
+    assert files_below(tmp_path / "t") == []
+
+
+def test_the_first_row_that_is_refused_is_shown(tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("s", pa.string())])
+    table = dr.create_table(tmp_path / "t", schema)
+    batches = [pa.record_batch({"id": [1, 2], "s": ["a", "b"]}) for _ in range(3)]
+    wrong = pa.record_batch({"id": pa.array([7, None, None]), "s": ["c", "this one", "d"]})
+    with pytest.raises(dr.InvalidArgumentError, match=r"row 7 .*\{id: null, s: this one\}"):
+        table.append(pa.Table.from_batches([*batches, wrong]), target_file_size=1)
+    assert files_below(tmp_path / "t") == []
+
+
+@pytest.mark.parametrize(
+    ("constraint", "good", "bad"),
+    [
+        ("id > 0", [1, 2], [1, 0]),
+        ("id > 0", [1], [None]),
+        ("id IS NOT NULL AND id < 10", [9], [10]),
+        ("id in (1, 2)", [1], [3]),
+    ],
+)
+def test_constraints_hold(
+    constraint: str, good: list[int], bad: list[int | None], tmp_path: Path
+) -> None:
+    schema = pa.schema([("id", pa.int64())])
+    properties = {"delta.constraints.mine": constraint}
+    table = dr.create_table(tmp_path / "t", schema, properties=properties)
+    table.append(pa.table({"id": good}))
+    with pytest.raises(dr.InvalidArgumentError, match='CHECK constraint "mine"') as caught:
+        table.append(pa.table({"id": pa.array(bad, pa.int64())}))
+    assert caught.value.code == "rows.constraint"
+    assert table.snapshot().version == 1
+
+
+def test_invariants_hold(tmp_path: Path) -> None:
+    rule = json.dumps({"expression": {"expression": "id < 5"}})
+    field = pa.field("id", pa.int64(), metadata={"delta.invariants": rule})
+    table = dr.create_table(tmp_path / "t", pa.schema([field]))
+    table.append(pa.table({"id": [4]}))
+    with pytest.raises(dr.InvalidArgumentError, match='invariant of the column "id"'):
+        table.append(pa.table({"id": [5]}))
+
+
+def test_rules_that_cannot_be_evaluated(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64())])
+    properties = {"delta.constraints.c": "my_own_function(id) > 0"}
+    table = dr.create_table(tmp_path / "t", schema, properties=properties)
+    with pytest.raises(dr.UnsupportedFeatureError, match=r"my_own_function\(id\)") as caught:
+        table.append(pa.table({"id": [1]}))
+    assert caught.value.code == "rows.expression"
+    assert files_below(tmp_path / "t") == []
+
+
+def test_text_of_limited_length(tmp_path: Path) -> None:
+    kinds = {"c": "char(3)", "v": "varchar(3)"}
+    fields = [
+        pa.field(name, pa.string(), metadata={"__CHAR_VARCHAR_TYPE_STRING": kind})
+        for name, kind in kinds.items()
+    ]
+    table = dr.create_table(tmp_path / "t", pa.schema(fields))
+    table.append([{"c": "a", "v": "ab"}, {"c": "äöü", "v": "äöü"}, {"c": None, "v": "ab    "}])
+    found = pa.table(table.snapshot()).to_pylist()
+    expected = [{"c": "a  ", "v": "ab"}, {"c": "äöü", "v": "äöü"}, {"c": None, "v": "ab "}]
+    assert found == expected
+    with pytest.raises(dr.InvalidArgumentError, match=r"varchar\(3\)") as caught:
+        table.append([{"v": "abcd"}])
+    assert caught.value.code == "rows.length"
+
+
+@pytest.mark.parametrize("kind", ["array<char(3)>", "map<varchar(2),int>"])
+def test_lengths_of_a_kind_that_is_unknown(kind: str, tmp_path: Path) -> None:
+    field = pa.field("s", pa.string(), metadata={"__CHAR_VARCHAR_TYPE_STRING": kind})
+    table = dr.create_table(tmp_path / "t", pa.schema([field]))
+    with pytest.raises(dr.UnsupportedFeatureError):
+        table.append([{"s": "a"}])
+
+
+def test_types_that_cannot_be_written(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("st", pa.struct([("x", pa.null())]))])
+    table = dr.create_table(tmp_path / "t", schema)
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        table.append([{"id": 1}])
+    assert caught.value.code == "rows.unsupported"
+
+
+def test_plain_python_is_rows(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("day", pa.date32())])
+    table = dr.create_table(tmp_path / "t", schema)
+    table.append([{"id": 1}, {"id": 2, "day": datetime.date(2026, 1, 2)}])
+    table.append({"ID": [3]})
+    table.append(pa.record_batch({"id": [4]}))
+    found = {row["id"]: row["day"] for row in pa.table(table.snapshot()).to_pylist()}
+    assert found == {1: None, 2: datetime.date(2026, 1, 2), 3: None, 4: None}
+    with pytest.raises(TypeError, match="list of dicts"):
+        table.append("id")  # type: ignore[arg-type]
+
+
+def test_streams_of_other_libraries(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    schema = pa.schema([("id", pa.int64()), ("s", pa.string())])
+    table = dr.create_table(tmp_path / "t", schema)
+    table.append(polars.DataFrame({"id": [1], "s": ["x"]}))
+    table.append(
+        pa.RecordBatchReader.from_batches(
+            schema, iter([pa.record_batch([[2], ["y"]], schema=schema)])
+        )
+    )
+    table.append(table.snapshot().scan(filter="id = 1"))
+    duckdb = pytest.importorskip("duckdb")
+    table.append(duckdb.sql("SELECT 3::BIGINT AS id, 'z' AS s"))
+    found = [(row["id"], row["s"]) for row in sorted_rows(table, "id")]
+    assert found == [(1, "x"), (1, "x"), (2, "y"), (3, "z")]
+
+
+def test_a_stream_that_breaks_leaves_nothing(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64())])
+    table = dr.create_table(tmp_path / "t", schema)
+
+    def batches() -> Any:
+        yield pa.record_batch([list(range(1000))], schema=schema)
+        raise OSError("the source is gone")
+
+    reader = pa.RecordBatchReader.from_batches(schema, batches())
+    with pytest.raises(dr.InvalidArgumentError, match="the source is gone") as caught:
+        table.append(reader, target_file_size=1)
+    assert caught.value.code == "rows.source"
+    assert files_below(tmp_path / "t") == []
+    assert table.snapshot().version == 0
+
+
+def test_files_have_the_size_asked_for(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("p", pa.int32())]))
+    data = pa.table({"id": pa.array(range(300_000)), "p": pa.array([1] * 300_000, pa.int32())})
+    written = table.append(data, target_file_size=100_000)
+    files = table.snapshot().files(columns=["size", "numRecords"])
+    assert written.metrics["numFiles"] == files.num_rows > 2
+    assert written.metrics["numOutputRows"] == 300_000
+    assert written.metrics["numOutputBytes"] == sum(files["size"].to_pylist())
+    assert sum(files["numRecords"].to_pylist()) == 300_000
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.append(data, target_file_size=0)
+    assert caught.value.code == "argument.range"
+
+
+@pytest.mark.parametrize("mode", ["none", "name"])
+def test_columns_join_where_asked_for(mode: str, tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("st", pa.struct([("x", pa.int32())]))])
+    properties = {"delta.columnMapping.mode": mode}
+    table = dr.create_table(tmp_path / "t", schema, properties=properties)
+    table.append([{"id": 1, "st": {"x": 1}}])
+    more = pa.table({"st": [{"y": "a", "x": 2}], "id": [2], "new": [1.5]})
+    with pytest.raises(dr.InvalidArgumentError):
+        table.append(more)
+    assert table.append(more, schema_mode="merge").version == 2
+    assert table.append([{"id": 3}], schema_mode="merge").version == 3
+    found = sorted_rows(table, "id")
+    assert found == [
+        {"id": 1, "st": {"x": 1, "y": None}, "new": None},
+        {"id": 2, "st": {"x": 2, "y": "a"}, "new": 1.5},
+        {"id": 3, "st": None, "new": None},
+    ]
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.append(more, schema_mode="overwrite")  # type: ignore[arg-type]
+    assert caught.value.code == "rows.schema_mode"
+
+
+STORED = [
+    (pa.array([1, 2], pa.uint8()), pa.int64(), [1, 2]),
+    (
+        pa.array([1, 2], pa.int64()),
+        pa.decimal128(10, 2),
+        [decimal.Decimal("1.00"), decimal.Decimal("2.00")],
+    ),
+    (pa.array([1.5], pa.float32()), pa.float64(), [1.5]),
+    (pa.array([7], pa.int32()), pa.string(), ["7"]),
+    (pa.array([True]), pa.string(), ["true"]),
+    (
+        pa.array([0], pa.timestamp("ns")),
+        pa.timestamp("us", "UTC"),
+        [datetime.datetime(1970, 1, 1, tzinfo=UTC)],
+    ),
+    (
+        pa.array([0], pa.timestamp("ms", "Europe/Berlin")),
+        pa.timestamp("us", "UTC"),
+        [datetime.datetime(1970, 1, 1, tzinfo=UTC)],
+    ),
+    (
+        pa.array([0], pa.timestamp("s", "America/New_York")),
+        pa.timestamp("us"),
+        [datetime.datetime(1970, 1, 1)],
+    ),
+    (pa.array([86_400], pa.timestamp("s", "Asia/Tokyo")), pa.date32(), [datetime.date(1970, 1, 2)]),
+    (pa.array([1], pa.date32()), pa.timestamp("us"), [datetime.datetime(1970, 1, 2)]),
+    (pa.array(["x"], pa.large_string()), pa.string(), ["x"]),
+    (pa.array(["x"], pa.string_view()), pa.string(), ["x"]),
+    (pa.array([b"xy"], pa.binary(2)), pa.binary(), [b"xy"]),
+    (pa.array([[1]], pa.large_list(pa.int8())), pa.list_(pa.int64()), [[1]]),
+    (pa.array([None], pa.null()), pa.int64(), [None]),
+    (pa.array(["a"]).dictionary_encode(), pa.string(), ["a"]),
+]
+
+
+@pytest.mark.parametrize(("given", "kind", "expected"), STORED, ids=str)
+def test_values_are_stored_as_the_table_has_them(
+    given: pa.Array, kind: pa.DataType, expected: list[Any], tmp_path: Path
+) -> None:
+    table = dr.create_table(tmp_path / "t", pa.schema([("x", kind)]))
+    table.append(pa.table({"x": given}))
+    assert pa.table(table.snapshot())["x"].to_pylist() == expected
+
+
+def test_statistics_of_chosen_columns(tmp_path: Path) -> None:
+    part = pa.struct([("x", pa.int64()), ("y", pa.int64())])
+    schema = pa.schema([("a", pa.int64()), ("st", part), ("b c", pa.string())])
+    properties = {
+        "delta.columnMapping.mode": "name",
+        "delta.dataSkippingStatsColumns": "st.y, `b c`",
+    }
+    table = dr.create_table(tmp_path / "t", schema, properties=properties)
+    table.append([{"a": 1, "st": {"x": 2, "y": 3}, "b c": "z"}, {"a": 2, "st": None, "b c": None}])
+    names = {field["name"]: field for field in json.loads(table.snapshot().schema_json)["fields"]}
+    physical = {
+        name: field["metadata"]["delta.columnMapping.physicalName"] for name, field in names.items()
+    }
+    inner = names["st"]["type"]["fields"][1]["metadata"]["delta.columnMapping.physicalName"]
+    bounds = {physical["st"]: {inner: 3}, physical["b c"]: "z"}
+    counts = {physical["st"]: {inner: 1}, physical["b c"]: 1}
+    expected = {"numRecords": 2, "minValues": bounds, "maxValues": bounds, "nullCount": counts}
+    assert stats_of(table) == expected
+
+
+def test_a_lost_race_leaves_no_file(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64())])
+    table = dr.create_table(tmp_path / "t", schema)
+
+    def batches() -> Any:
+        yield pa.record_batch([[1]], schema=schema)
+        table.add_columns(pa.schema([("new", pa.string())]))
+
+    with pytest.raises(dr.CommitConflictError) as caught:
+        table.append(pa.RecordBatchReader.from_batches(schema, batches()))
+    assert caught.value.conflict == "MetadataChangedException"
+    assert files_below(tmp_path / "t") == []
+
+
+def test_bounds_follow_the_properties(tmp_path: Path) -> None:
+    schema = pa.schema([("s", pa.string()), ("n", pa.float64()), ("x", pa.int64())])
+    properties = {
+        "delta.dataSkippingStringPrefixLength": "3",
+        "delta.dataSkippingNumIndexedCols": "2",
+        "delta.enableDeletionVectors": "true",
+    }
+    table = dr.create_table(tmp_path / "t", schema, properties=properties)
+    table.append(pa.table({"s": ["abcdef", "xyzzy"], "n": [1.0, float("nan")], "x": [1, 2]}))
+    assert stats_of(table) == {
+        "numRecords": 2,
+        "tightBounds": True,
+        "minValues": {"s": "abc"},
+        "maxValues": {"s": "xyz\x7f"},
+        "nullCount": {"s": 0, "n": 0},
+    }
+
+
+def test_a_batch_is_appended_once(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    data = pa.table({"id": [1]})
+    assert table.append(data, txn=("app", 1)).version == 1
+    assert table.append(data, txn=("app", 1)).version is None
+    assert table.append(data, txn=("app", 2)).version == 2
+    assert table.snapshot().num_files == len(list((tmp_path / "t").rglob("*.parquet"))) == 2
+
+
+def test_tracked_rows_get_ids(tmp_path: Path) -> None:
+    properties = {"delta.enableRowTracking": "true"}
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]), properties=properties)
+    table.append(pa.table({"id": [1, 2]}))
+    table.append(pa.table({"id": [3]}))
+    rows = pa.table(table.snapshot().scan(with_row_id=True)).to_pylist()
+    assert {row["id"]: row["_row_id"] for row in rows} == {1: 0, 2: 1, 3: 2}

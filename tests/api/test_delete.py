@@ -1,0 +1,262 @@
+"""``Table.delete`` and ``Table.overwrite``: rows that are left, files, the feed."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+
+SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string()), ("v", pa.float64())])
+
+MODES = {
+    "copies": {},
+    "vectors": {"delta.enableDeletionVectors": "true"},
+    "copies with ids": {"delta.enableRowTracking": "true"},
+    "vectors with ids": {
+        "delta.enableRowTracking": "true",
+        "delta.enableDeletionVectors": "true",
+    },
+}
+
+
+def filled(path: Path, properties: dict[str, str], partitions: list[str]) -> dr.Table:
+    """Ids 0 to 9 and 10 to 19 in two commits; p is "a" or "b"."""
+    table = dr.create_table(path, SCHEMA, partitions, properties)
+    for start in (0, 10):
+        ids = range(start, start + 10)
+        table.append([{"id": one, "p": "ab"[one % 2], "v": one / 2} for one in ids])
+    return table
+
+
+def ids(table: dr.Table) -> list[int]:
+    rows = pa.table(table.snapshot(strict=True)).to_pylist()
+    assert all(row["v"] == row["id"] / 2 for row in rows)
+    return sorted(row["id"] for row in rows)
+
+
+def commit(table: dr.Table, version: int) -> dict[str, list[dict[str, Any]]]:
+    text = Path(table.uri.removeprefix("file://"), "_delta_log", f"{version:020}.json").read_text()
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in text.splitlines():
+        [(kind, body)] = json.loads(line).items()
+        found.setdefault(kind, []).append(body)
+    return found
+
+
+def files_below(table: Path) -> set[Path]:
+    return {file for file in table.rglob("*") if file.is_file() and "_delta_log" not in file.parts}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("partitions", [[], ["p"]], ids=["plain", "partitioned"])
+def test_rows_that_satisfy_the_filter_go(mode: str, partitions: list[str], tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", MODES[mode], partitions)
+    tracked = "ids" in mode
+    before = row_ids(table) if tracked else {}
+
+    done = table.delete("id = 3 OR id >= 15")
+    left = [one for one in range(15) if one != 3]
+    assert done.version == 3
+    assert done.metrics["numDeletedRows"] == 6
+    assert ids(table) == left
+    if "vectors" in mode:
+        assert done.metrics["numDeletionVectorsAdded"] > 0
+        assert done.metrics["numCopiedRows"] == 0
+    else:
+        assert done.metrics["numCopiedRows"] > 0
+    again = table.delete([("id", "=", 4)])
+    assert again.metrics["numDeletedRows"] == 1
+    assert ids(table) == [one for one in left if one != 4]
+    if tracked:
+        assert row_ids(table) == {one: before[one] for one in left if one != 4}
+        info = commit(table, 4)["commitInfo"][0]
+        assert info["tags"] == {"delta.rowTracking.preserved": "true"}
+    assert table.delete("id = 3").version is None
+    assert table.snapshot().num_rows == len(left) - 1
+
+
+def row_ids(table: dr.Table) -> dict[int, tuple[int, int]]:
+    rows = pa.table(table.snapshot().scan(with_row_id=True)).to_pylist()
+    return {row["id"]: (row["_row_id"], row["_row_commit_version"]) for row in rows}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_files_of_which_every_row_goes(mode: str, tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", MODES[mode], ["p"])
+    before = files_below(tmp_path / "t")
+    for filter in ("p = 'a'", "id < 10 AND id >= 0", "v IS NOT NULL"):
+        done = table.delete(filter)
+        assert done.metrics["numAddedFiles"] == done.metrics["numDeletionVectorsAdded"] == 0
+        assert done.metrics["numRemovedFiles"] > 0
+    assert ids(table) == []
+    assert files_below(tmp_path / "t") == before, "nothing had to be written"
+    assert table.delete().version is None
+
+
+def test_all_rows_of_a_file_one_after_the_other(tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", MODES["vectors"], [])
+    for number in range(10):
+        table.delete(f"id = {number}")
+    assert ids(table) == list(range(10, 20))
+    assert table.snapshot().num_files == 1
+    last = commit(table, 12)
+    assert [body["deletionVector"]["cardinality"] for body in last["remove"]] == [9]
+    assert "add" not in last
+
+
+def test_deleting_everything(tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", MODES["copies"], [])
+    done = table.delete(user_metadata="why")
+    assert done.metrics["numDeletedRows"] == 20
+    [info] = table.history(limit=1).to_pylist()
+    assert info["operation"] == "DELETE"
+    assert info["userMetadata"] == "why"
+    assert dict(info["operationParameters"])["predicate"] == '["true"]'
+    assert ids(table) == []
+
+
+@pytest.mark.parametrize("mode", ["copies", "vectors"])
+def test_the_feed_is_told(mode: str, tmp_path: Path) -> None:
+    properties = {**MODES[mode], "delta.enableChangeDataFeed": "true"}
+    table = filled(tmp_path / "t", properties, ["p"])
+    version = table.delete("(p = 'a' AND id < 10) OR id = 11").version
+    assert version == 3
+    changes = table.changes(version, require_feed=True).to_arrow().to_pylist()
+    found = sorted((row["_change_type"], row["id"]) for row in changes)
+    assert found == [("delete", one) for one in (0, 2, 4, 6, 8, 11)]
+    assert ("cdc" in commit(table, version)) == (mode == "copies")
+    # whole files need no telling
+    version = table.delete("p = 'b' AND id < 10").version
+    assert version is not None
+    assert "cdc" not in commit(table, version)
+
+
+def test_append_only_tables_refuse(tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", {"delta.appendOnly": "true"}, [])
+    before = files_below(tmp_path / "t")
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.delete("id = 1")
+    assert caught.value.code == "transaction.append_only"
+    assert files_below(tmp_path / "t") == before
+
+
+def test_all_rows_are_replaced(tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", {}, ["p"])
+    done = table.overwrite([{"id": 40, "p": "a", "v": 20.0}])
+    assert done.metrics["numRemovedFiles"] == 4
+    assert done.metrics["numOutputRows"] == 1
+    assert ids(table) == [40]
+    [info] = table.history(limit=1).to_pylist()
+    assert dict(info["operationParameters"])["mode"] == "Overwrite"
+    assert info["isBlindAppend"] is False
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("feed", [False, True], ids=["no feed", "feed"])
+def test_rows_of_a_filter_are_replaced(mode: str, feed: bool, tmp_path: Path) -> None:
+    properties = {**MODES[mode], "delta.enableChangeDataFeed": str(feed).lower()}
+    table = filled(tmp_path / "t", properties, ["p"])
+    rows = [{"id": one, "p": "ab"[one % 2], "v": one / 2} for one in (6, 7, 30)]
+    done = table.overwrite(rows, where="id >= 6")
+    assert ids(table) == [0, 1, 2, 3, 4, 5, 6, 7, 30]
+    assert done.metrics["numOutputRows"] == 3
+    assert done.metrics["numDeletedRows"] == 14
+    version = done.version
+    assert version is not None
+    changes = table.changes(version).to_arrow().to_pylist()
+    told = sorted((row["_change_type"], row["id"]) for row in changes)
+    if feed or "vectors" in mode or "ids" not in mode:
+        gone = [("delete", one) for one in range(6, 20)]
+        assert feed is False or told == [*gone, ("insert", 6), ("insert", 7), ("insert", 30)]
+    with pytest.raises(dr.InvalidArgumentError, match="row 1 of the data") as caught:
+        table.overwrite([{"id": 9}, {"id": 5}], where="id >= 6")
+    assert caught.value.code == "rows.where"
+    assert table.snapshot().version == version
+
+
+@pytest.mark.parametrize("mapping", ["none", "name"])
+def test_partitions_of_the_rows_are_replaced(mapping: str, tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", {"delta.columnMapping.mode": mapping}, ["p"])
+    done = table.overwrite([{"id": 50, "p": "b", "v": 25.0}], partitions="dynamic")
+    assert ids(table) == [*range(0, 20, 2), 50]
+    assert done.metrics["numRemovedFiles"] == 2
+    table.overwrite(pa.table({"id": [60], "v": [30.0]}), partitions="dynamic")
+    assert ids(table) == [*range(0, 20, 2), 50, 60]
+    nothing = SCHEMA.empty_table()
+    assert table.overwrite(nothing, partitions="dynamic").metrics["numRemovedFiles"] == 0
+
+
+def test_partitions_of_moments_are_the_same_in_every_spelling(tmp_path: Path) -> None:
+    """Another writer may write the same moment in another way."""
+    schema = pa.schema([("id", pa.int64()), ("t", pa.timestamp("us", "UTC"))])
+    table = dr.create_table(tmp_path / "t", schema, ["t"])
+    moment = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc)
+    table.append([{"id": 1, "t": moment}])
+    with table.transaction() as transaction:
+        [old] = table.snapshot().files().to_pylist()
+        transaction.remove([old["path"]])
+        transaction.add(
+            old["path"] + "2",
+            size=1,
+            partition_values={"t": "2026-01-02 03:04:05"},
+            modification_time=1,
+            stats={"numRecords": 1},
+        )
+    done = table.overwrite([{"id": 2, "t": moment}], partitions="dynamic")
+    assert done.metrics["numRemovedFiles"] == 1
+    assert table.snapshot().num_files == 1
+
+
+def test_columns_are_replaced_with_the_rows(tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", {}, [])
+    data = pa.table({"new": ["x"], "id": pa.array([1], pa.int64())})
+    with pytest.raises(dr.InvalidArgumentError):
+        table.overwrite(data)
+    table.overwrite(data, schema_mode="overwrite")
+    assert pa.table(table.snapshot()).to_pylist() == [{"new": "x", "id": 1}]
+    for call in (
+        lambda: table.overwrite(data, where="id = 1", schema_mode="overwrite"),
+        lambda: table.append(data, schema_mode="overwrite"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            call()
+        assert caught.value.code == "rows.schema_mode"
+
+
+def test_what_cannot_be_replaced(tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", {}, [])
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.overwrite([{"id": 1}], partitions="dynamic")
+    assert caught.value.code == "rows.partitions"
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.overwrite([{"id": 1}], "id = 1", partitions="dynamic")
+    assert caught.value.code == "rows.partitions"
+
+
+def test_a_reader_of_what_was_deleted_loses(tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", {}, [])
+
+    def batches() -> Any:
+        yield pa.record_batch([[1], ["a"], [0.5]], schema=SCHEMA)
+        table.append([{"id": 100, "p": "a", "v": 50.0}])
+
+    before = files_below(tmp_path / "t")
+    with pytest.raises(dr.CommitConflictError) as caught:
+        table.overwrite(pa.RecordBatchReader.from_batches(SCHEMA, batches()))
+    assert caught.value.conflict == "ConcurrentAppendException"
+    assert len(files_below(tmp_path / "t") - before) == 1, "that of the append"
+
+
+def test_a_table_that_does_not_say_where_row_ids_are_kept(tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", MODES["copies with ids"], [])
+    first = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
+    first.write_text(first.read_text().replace("materialized", "other"))
+    with pytest.raises(dr.CorruptTableError) as caught:
+        table.delete("id = 1")
+    assert caught.value.code == "rows.row_ids"
