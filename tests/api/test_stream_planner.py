@@ -132,6 +132,13 @@ def test_what_comes_from_now_on(log: logs.LogBuilder, table: dr.Table) -> None:
     assert Run(table, ends, startingVersion="latest").restarted().all() == [[], [30, 31]]
 
 
+def test_a_start_that_is_not_there_yet(table: dr.Table) -> None:
+    run = Run(table, [], startingVersion="9")
+    with pytest.raises(dr.VersionNotFoundError):
+        run.plan()
+    assert run.ends == []
+
+
 def test_any_two_places_are_the_rows_between(log: logs.LogBuilder, table: dr.Table) -> None:
     run = Run(table, [], maxFilesPerTrigger="1", startingVersion="0")
     single = run.all()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import pickle
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from deltareplay.change_split import ChangeSplit
 from deltareplay.scan import TARGET_SIZE
 from deltareplay.snapshot import Snapshot
-from deltareplay.spark import on_executors, session
+from deltareplay.spark import on_executors, session, whole_files
 from deltareplay.spark.relation import struct_type
-from deltareplay.spark.schema import CHANGE_FIELDS, columns_of, plain_fields
+from deltareplay.spark.schema import CHANGE_FIELDS, Column, columns_of, plain_fields
 from deltareplay.spark.sent_changes import SentChanges
 from deltareplay.spark.source import TableLike, table_of
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from deltareplay._filters import Filter
     from deltareplay.changes import Changes
     from deltareplay.table import Kind, Table
+
+#: More bytes than any table has.
+_ALL = (1 << 63) - 1
 
 
 def changes(
@@ -38,13 +43,16 @@ def changes(
     require_feed: bool = False,
     allow_out_of_range: bool = False,
     split_size: int = TARGET_SIZE,
+    native: bool = True,
+    root: str | None = None,
 ) -> DataFrame:
     """Tell what happened to rows from ``start`` to ``end``, both included; needs no feed.
 
-    The driver reads the commits, now, and cuts the changes into splits; the executors read the
-    files, a task for each split, in Python workers. Nothing is shuffled. A commit whose rows must
-    be compared is one task's work. Of a net kind each task reads the row numbers of the whole
-    range and keeps a share of them, so that there are 64 tasks at most.
+    The driver reads the commits, now. Of full changes, files without a deletion vector all of whose
+    rows were changed, and change data files, are read by Spark's own Parquet reader. What is left
+    is cut into splits, which executors read, a task for each, in Python workers. Nothing is
+    shuffled: where rows must be compared, and of net kinds, each task reads the numbers of all rows
+    and keeps a share of them; there are 64 shares at most.
 
     Args:
         spark: As in ``read``.
@@ -59,7 +67,10 @@ def changes(
         most_rows: As in ``Table.changes``, for each task.
         require_feed: As in ``Table.changes``.
         allow_out_of_range: As in ``Table.changes``.
-        split_size: About how many bytes of files make a task.
+        split_size: About how many bytes of files make a task, of those that Spark does not read.
+        native: False has Rust read all files in Python workers, by the table's storage options,
+            also where Spark could. So it is with a filter, and with Connect.
+        root: As in ``read``.
 
     Returns:
         Rows in no order: the columns as the table has them at the end, ``_change_type`` (string),
@@ -98,19 +109,45 @@ def changes(
         require_feed=require_feed,
         allow_out_of_range=allow_out_of_range,
     )
-    schema = _schema(spark, of, found, columns)
-    sent = SentChanges.of(of, found.splits(split_size))
-    payload = pickle.dumps((sent, schema))
-    return on_executors.rows(spark, "read_changes", payload, len(sent.between), schema)
+    at_end = of.snapshot(found.versions[1] if found.versions else None)
+    shown = _shown(spark, at_end, found, columns)
+    schema = struct_type([*plain_fields(at_end, [one.name for one in shown]), *CHANGE_FIELDS])
+    frames: list[DataFrame] = []
+    if native and kind == "full-delta" and filter is None and session.is_classic(spark):
+        splits, whole = _apart(of, found, split_size)
+        if at_end.properties.get("delta.columnMapping.mode", "none").lower() == "id":
+            session.find_columns_by_id(spark)
+        frames = whole_files.frame(spark, of, whole, shown, root)
+    else:
+        splits = found.splits(split_size)
+    if splits or not frames:
+        sent = SentChanges.of(of, splits)
+        payload = pickle.dumps((sent, schema))
+        frames.append(on_executors.rows(spark, "read_changes", payload, len(sent.between), schema))
+    return functools.reduce(lambda one, other: one.union(other), frames)
 
 
-def _schema(
-    spark: SparkSession, table: Table, found: Changes, columns: Sequence[str] | None
-) -> Any:
-    """Spark's schema; void columns are shown to those who name them, as ``read`` does."""
-    at_end = table.snapshot(found.versions[1] if found.versions else None)
-    named = None if columns is None else found.schema.names[: -len(CHANGE_FIELDS)]
-    fields = plain_fields(at_end, named)
-    shown = {one["name"] for one in fields}
-    session.check_types(spark, [one for one in columns_of(at_end) if one.name in shown])
-    return struct_type([*fields, *CHANGE_FIELDS])
+def _apart(
+    table: Table, found: Changes, split_size: int
+) -> tuple[list[ChangeSplit], list[whole_files.WholeFile]]:
+    """The splits of what only Rust reads, and the files that Spark reads."""
+    splits, whole = [], []
+    for split in found.splits(_ALL):
+        files, rest = split._native.without_whole_files()
+        whole += files
+        if rest is not None:
+            splits += ChangeSplit._made(table, rest)._cut(split_size)
+    return splits, whole
+
+
+def _shown(
+    spark: SparkSession, at_end: Snapshot, found: Changes, columns: Sequence[str] | None
+) -> list[Column]:
+    """The table's columns; void ones are shown to those who name them, as ``read`` does."""
+    every = {one.name: one for one in columns_of(at_end)}
+    if columns is None:
+        shown = [one for one in every.values() if not one.is_void]
+    else:
+        shown = [every[name] for name in found.schema.names[: -len(CHANGE_FIELDS)]]
+    session.check_types(spark, shown)
+    return shown

@@ -67,6 +67,7 @@ class StreamPlanner:
         Raises:
             InvalidArgumentError: The table's columns changed, or it was replaced.
             UnsupportedFeatureError: A commit that comes next is not tolerated.
+            VersionNotFoundError: The stream begins behind the latest version.
         """
         self._check_columns()
         if self._at is None and self._start.get("starting_version") == "latest":
@@ -75,14 +76,11 @@ class StreamPlanner:
         elif self._limits:
             self._at = self._limited(self._at or self.first())
         else:
-            self._at = self._newest()
+            self._at = self._newest(self._at or self.first())
         return self._at
 
-    def _newest(self) -> Place:
+    def _newest(self, at: Place) -> Place:
         newest = _place(self._table.follow(starting_version="latest"))
-        at = self._at
-        if at is None:
-            return newest
         if newest["reservoirId"] != at["reservoirId"] or _order(newest) < _order(at):
             self._table.follow(offset=json.dumps(at))  # says what is wrong
         return max(at, newest, key=_order)

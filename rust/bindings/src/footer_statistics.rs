@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use deltareplay_core::spec::actions::Metadata;
-use deltareplay_core::transaction::footer_statistics;
+use deltareplay_core::transaction::rows;
 use pyo3::prelude::*;
 
 use crate::gate::detached;
@@ -12,7 +12,7 @@ use crate::table::Table;
 
 /// Which statistics the files of a table have.
 #[pyclass(module = "deltareplay._native", frozen)]
-pub(crate) struct FooterStatistics(footer_statistics::FooterStatistics);
+pub(crate) struct FooterStatistics(rows::FooterStatistics);
 
 #[pymethods]
 impl FooterStatistics {
@@ -32,7 +32,7 @@ impl FooterStatistics {
         };
         let protocol = protocol(versions);
         detached(py, || {
-            footer_statistics::FooterStatistics::new(&metadata, &protocol).map(Self)
+            rows::FooterStatistics::new(&metadata, &protocol).map(Self)
         })
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Changes;
 use super::definition::Definition;
 use super::identify::Share;
-use super::piece::Piece;
+use super::piece::{ChangeType, Labels, Piece, PieceRows};
 use super::plan::{DerivedCommits, NetPlan, Task, Teller};
 use super::stream::ChangeRows;
 use crate::error::{Error, Result};
@@ -25,6 +25,43 @@ pub struct Split {
     teller: Teller,
     tasks: Vec<Task>,
     bytes: u64,
+}
+
+/// A file all of whose rows were changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WholeFile {
+    /// As the log has it.
+    pub path: String,
+    /// Bytes.
+    pub size: i64,
+    /// By their names in the log.
+    pub partition_values: Vec<(String, Option<String>)>,
+    /// What happened to the rows; `None` where the file says it of each.
+    pub change: Option<ChangeType>,
+    /// In this version.
+    pub version: u64,
+    /// Milliseconds since the epoch.
+    pub timestamp: i64,
+}
+
+impl WholeFile {
+    fn of(piece: &Piece) -> Option<Self> {
+        let (change, stamp) = match &piece.labels {
+            Labels::All(change, stamp) => (Some(*change), stamp),
+            Labels::InFile(stamp) => (None, stamp),
+            Labels::Each(_) => return None,
+        };
+        let file = &piece.file;
+        let whole = matches!(piece.rows, PieceRows::Live) && file.deletion_vector.is_none();
+        whole.then(|| Self {
+            path: file.path.clone(),
+            size: file.size,
+            partition_values: file.partition_values.clone(),
+            change,
+            version: stamp.version,
+            timestamp: stamp.timestamp,
+        })
+    }
 }
 
 impl Changes {
@@ -164,6 +201,27 @@ impl Split {
             splits.push(with(current, bytes));
         }
         splits
+    }
+
+    /// The files that any reader of Parquet reads as they stand, and the split of what is left.
+    ///
+    /// Those are files without a deletion vector all of whose rows were changed.
+    pub fn without_whole_files(mut self) -> (Vec<WholeFile>, Option<Self>) {
+        let mut whole = Vec::new();
+        for task in &mut self.tasks {
+            if let Task::Pieces(pieces) = task {
+                pieces.retain(|piece| {
+                    let found = WholeFile::of(piece);
+                    let stays = found.is_none();
+                    whole.extend(found);
+                    stays
+                });
+            }
+        }
+        self.tasks
+            .retain(|task| !matches!(task, Task::Pieces(pieces) if pieces.is_empty()));
+        let rest = (!self.tasks.is_empty()).then_some(self);
+        (whole, rest)
     }
 
     /// The split as JSON; [`Split::from_json`] takes it in any process.

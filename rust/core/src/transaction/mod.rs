@@ -27,7 +27,6 @@ pub mod actions;
 pub mod alter;
 mod commit;
 mod conflict;
-pub mod footer_statistics;
 mod isolation;
 mod prepare;
 pub mod random;

@@ -10,6 +10,7 @@
 mod change;
 mod coerce;
 mod evolve;
+mod footer;
 mod intake;
 mod layout;
 mod partitions;
@@ -22,6 +23,7 @@ mod writer;
 
 pub use change::{All, Changer, Counts, Fate, Judge};
 pub use evolve::{merged_schema, replaced_schema};
+pub use footer::FooterStatistics;
 pub use intake::Intake;
 pub use layout::{Layout, Purpose};
 pub use partitions::{covering_predicate, normal_values};
