@@ -26,6 +26,7 @@ from deltareplay.exceptions import (
 )
 from deltareplay.follow import Follow
 from deltareplay.log_warning import LogWarning
+from deltareplay.merge import Merge
 from deltareplay.metadata import Metadata
 from deltareplay.micro_batch import MicroBatch
 from deltareplay.protocol import Obstacle, Protocol
@@ -53,6 +54,7 @@ __all__ = [
     "Follow",
     "InvalidArgumentError",
     "LogWarning",
+    "Merge",
     "Metadata",
     "MicroBatch",
     "Obstacle",
