@@ -30,6 +30,7 @@ from deltareplay.follow import Follow
 from deltareplay.log_advice import LogAdvice
 from deltareplay.log_cleanup import LogCleanup
 from deltareplay.log_warning import LogWarning
+from deltareplay.merge import Merge
 from deltareplay.metadata import Metadata
 from deltareplay.micro_batch import MicroBatch
 from deltareplay.protocol import Obstacle, Protocol
@@ -64,6 +65,7 @@ __all__ = [
     "LogAdvice",
     "LogCleanup",
     "LogWarning",
+    "Merge",
     "Metadata",
     "MicroBatch",
     "Obstacle",

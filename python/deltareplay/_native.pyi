@@ -142,6 +142,19 @@ class Table:
         partitions: bool,
         options: Mapping[str, Any],
     ) -> _Outcome: ...
+    def update_rows(
+        self,
+        condition: Filter | None,
+        set: Sequence[tuple[str, str]],  # noqa: A002
+        options: Mapping[str, Any],
+    ) -> _Outcome: ...
+    def merge(
+        self,
+        data: ArrowStream,
+        names: tuple[str, str, str],
+        clauses: Sequence[tuple[str, str, str | None, Sequence[tuple[str, str]] | None]],
+        options: Mapping[str, Any],
+    ) -> _Outcome: ...
     def delete(self, condition: Filter | None, options: Mapping[str, Any]) -> _Outcome: ...
     def checkpoint(
         self, snapshot: Snapshot, layout: str | None = None

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._expressions import Expression, assignments
 from deltareplay._filters import Filter
 from deltareplay.exceptions import DeltaReplayWarning, InvalidArgumentError
+from deltareplay.merge import Merge
 from deltareplay.written import Written
 
 if TYPE_CHECKING:
@@ -193,6 +195,101 @@ class RowWriting:
         options = _options(None, txn, user_metadata, target_file_size, durable, timeout)
         return _written(self._native.delete(where, options))
 
+    def update(
+        self,
+        where: Filter | None,
+        set: Mapping[str, Expression],  # noqa: A002
+        *,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        target_file_size: int | None = None,
+        durable: bool = True,
+        timeout: float = 60.0,
+    ) -> Written:
+        """Give columns of the rows that satisfy a filter, or of all, other values.
+
+        Rows keep their ids where the table tracks them; generated columns follow; the rules of the
+        table hold. A change data feed gets the images before and after.
+
+        Args:
+            where: Which rows, as SQL text or as tuples; None means all.
+            set: Columns and their values. A text is an SQL expression over the columns of the row,
+                such as ``"v + 1"`` or ``"'a text'"``; anything else is a value.
+            txn: As in ``append``.
+            user_metadata: As in ``append``.
+            target_file_size: As in ``append``, for files that are written anew.
+            durable: As in ``append``.
+            timeout: As in ``append``.
+
+        Returns:
+            The version, None where no row satisfies the filter; ``numUpdatedRows``,
+            ``numCopiedRows``, ``numRemovedFiles``, ``numAddedFiles`` and more, by delta-spark's
+            names.
+
+        Raises:
+            InvalidArgumentError: The filter, a column or an expression does not fit the table; a
+                row would break a rule of the table.
+            CommitConflictError: Another writer changed the files that were read.
+
+        Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".
+
+        >>> empty.append([{"id": 1}, {"id": 2}]).version
+        1
+        >>> empty.update("id = 2", {"id": "id * 10", "day": None}).metrics["numUpdatedRows"]
+        1
+        """
+        options = _options(None, txn, user_metadata, target_file_size, durable, timeout)
+        return _written(self._native.update_rows(where, assignments(set), options))
+
+    def merge(
+        self,
+        source: Rows,
+        on: str | Sequence[str] | Mapping[str, str],
+        *,
+        source_alias: str = "source",
+        target_alias: str = "target",
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        target_file_size: int | None = None,
+        durable: bool = True,
+        timeout: float = 60.0,
+    ) -> Merge:
+        """Merge rows into the table: begins a merge, which ``execute`` carries out.
+
+        The source is held in memory; the files of the table that may have rows with its keys are
+        read once.
+
+        Args:
+            source: As ``append`` takes it.
+            on: Which rows belong together: the name of a column that both sides have, or several;
+                names in the table by their names in the source; or an SQL condition, in which at
+                least one column of each side has to be equal: ``"target.id = source.id"``.
+            source_alias: How expressions call the source.
+            target_alias: How expressions call the table.
+            txn: As in ``append``.
+            user_metadata: As in ``append``.
+            target_file_size: As in ``append``, for files that are written anew.
+            durable: As in ``append``.
+            timeout: As in ``append``.
+
+        Returns:
+            The merge, to which clauses are added.
+
+        Source: ``MERGE INTO`` of delta-spark.
+
+        >>> merge = empty.merge([{"id": 7}], "id").when_not_matched_insert_all()
+        >>> merge.execute().version
+        1
+        """
+        condition = _condition(on, source_alias, target_alias)
+        options = _options(None, txn, user_metadata, target_file_size, durable, timeout)
+        names = (condition, source_alias, target_alias)
+
+        def run(clauses: Sequence[Any]) -> Written:
+            return _written(self._native.merge(self._rows(source), names, clauses, options))
+
+        return Merge._of(run)
+
     def _rows(self, data: Rows) -> ArrowStream:
         """The rows as an Arrow stream; plain Python takes the table's types."""
         if hasattr(data, "__arrow_c_stream__"):
@@ -212,6 +309,26 @@ class RowWriting:
             return pa.table(columns)
         kind = type(data).__name__
         raise TypeError(f"rows are an Arrow stream, a list of dicts or a dict of lists, not {kind}")
+
+
+def _condition(
+    on: str | Sequence[str] | Mapping[str, str], source_alias: str, target_alias: str
+) -> str:
+    """What `on` means, as SQL."""
+    if isinstance(on, str) and not on.replace("_", "a").isalnum():
+        return on
+    if isinstance(on, str):
+        on = [on]
+    pairs = on if isinstance(on, Mapping) else {name: name for name in on}
+    sides = (
+        f"{_quoted(target_alias)}.{_quoted(theirs)} = {_quoted(source_alias)}.{_quoted(name)}"
+        for name, theirs in pairs.items()
+    )
+    return " AND ".join(sides)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _type(schema: pa.Schema, name: str) -> pa.DataType | None:

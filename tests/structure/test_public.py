@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from support import samples
 
@@ -106,6 +107,8 @@ def test_examples_run(module: ModuleType, rows: dr.Table, tmp_path: Path) -> Non
         if example.examples:
             # a table of its own: examples of writing must not disturb the others
             example.globs["table"] = dr.Table(samples.events(tmp_path / example.name / "t").uri)
+            schema = pa.schema([("id", pa.int64()), ("day", pa.date32())])
+            example.globs["empty"] = dr.create_table(tmp_path / example.name / "e", schema)
             assert not runner.run(example).failed, f"{example.name}: see the captured output"
 
 

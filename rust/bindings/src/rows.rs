@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use arrow_array::RecordBatchReader;
-use arrow_array::ffi_stream::ArrowArrayStreamReader;
+use arrow_array::ffi_stream::RecordBatchStreamReader;
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::table::{self, Replaced, RowsOptions, RowsWritten, SchemaMode};
 use deltareplay_core::transaction::TransactionOptions;
-use deltareplay_core::transaction::rows::WriteOptions;
+use deltareplay_core::transaction::rows::{Clause, MergeDefinition, Then, When, WriteOptions};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -107,6 +107,68 @@ pub(crate) fn delete(
     detached(py, || table.delete(condition.as_ref(), options.core()?)).map(outcome)
 }
 
+/// Gives columns of rows other values.
+pub(crate) fn update(
+    py: Python<'_>,
+    table: &table::Table,
+    condition: Option<&Bound<'_, PyAny>>,
+    set: &[(String, String)],
+    options: Options,
+) -> PyResult<Outcome> {
+    let condition = filter::predicate(py, condition)?;
+    let work = || table.update_rows(condition.as_ref(), set, options.core()?);
+    detached(py, work).map(outcome)
+}
+
+/// When, what, on which condition, with which columns.
+pub(crate) type PyClause = (
+    String,
+    String,
+    Option<String>,
+    Option<Vec<(String, String)>>,
+);
+
+fn clause((when, then, condition, set): PyClause) -> Result<Clause> {
+    let unknown = || Error::invalid("rows.merge", "a clause of a merge is of no known kind");
+    Ok(Clause {
+        when: match when.as_str() {
+            "matched" => When::Matched,
+            "not_matched" => When::NotMatched,
+            "not_matched_by_source" => When::NotMatchedBySource,
+            _ => return Err(unknown()),
+        },
+        condition,
+        then: match then.as_str() {
+            "update" => Then::Update(set),
+            "delete" => Then::Delete,
+            "insert" => Then::Insert(set),
+            _ => return Err(unknown()),
+        },
+    })
+}
+
+/// Merges the rows of an Arrow stream.
+pub(crate) fn merge(
+    py: Python<'_>,
+    table: &table::Table,
+    data: &Bound<'_, PyAny>,
+    (on, source_name, target_name): (String, String, String),
+    clauses: Vec<PyClause>,
+    options: Options,
+) -> PyResult<Outcome> {
+    let rows = stream(data)?;
+    let work = || {
+        let definition = MergeDefinition {
+            on,
+            source_name,
+            target_name,
+            clauses: clauses.into_iter().map(clause).collect::<Result<_>>()?,
+        };
+        table.merge(rows, &definition, options.core()?)
+    };
+    detached(py, work).map(outcome)
+}
+
 fn outcome(done: RowsWritten) -> Outcome {
     let afterwards = done.afterwards.map(|error| error.to_string());
     (done.version, done.metrics, afterwards)
@@ -119,7 +181,7 @@ fn stream(owner: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send
     let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
     // SAFETY: the capsule has the name that the interface gives to this struct; it is moved out of it,
     // which marks it as released.
-    let reader = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr().cast()) };
+    let reader = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr().cast()) };
     let reader = reader.map_err(|cause| PyTypeError::new_err(cause.to_string()))?;
     Ok(Box::new(reader))
 }

@@ -20,7 +20,7 @@ use crate::convert;
 use crate::exceptions::invalid;
 use crate::filter;
 use crate::gate::detached;
-use crate::rows::{self, Options, Outcome};
+use crate::rows::{self, Options, Outcome, PyClause};
 use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
 
@@ -317,6 +317,29 @@ impl Table {
         options: Options,
     ) -> PyResult<Outcome> {
         rows::delete(py, &self.0, condition, options)
+    }
+
+    /// Gives columns of the rows that satisfy a condition, or of all, other values.
+    fn update_rows(
+        &self,
+        py: Python<'_>,
+        condition: Option<&Bound<'_, PyAny>>,
+        set: Vec<(String, String)>,
+        options: Options,
+    ) -> PyResult<Outcome> {
+        rows::update(py, &self.0, condition, &set, options)
+    }
+
+    /// Merges the rows of an Arrow stream; `names`: the condition, how it calls source and target.
+    fn merge(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        names: (String, String, String),
+        clauses: Vec<PyClause>,
+        options: Options,
+    ) -> PyResult<Outcome> {
+        rows::merge(py, &self.0, data, names, clauses, options)
     }
 
     /// Writes a checkpoint of this snapshot: path, actions, files, bytes, sidecars.

@@ -19,6 +19,7 @@ use crate::snapshot::pieces::PieceOptions;
 use crate::spec::actions::{DomainMetadata, SetTransaction};
 use arrow_array::RecordBatch;
 
+mod changing;
 mod rows;
 mod altering;
 mod services;

@@ -11,6 +11,7 @@
 mod bind;
 mod bounds;
 mod evaluate;
+pub mod formula;
 mod in_list;
 mod like;
 mod literal;
@@ -25,6 +26,7 @@ mod tuples;
 pub(crate) use evaluate::nested;
 
 pub use bounds::{Bounds, ColumnBounds};
+pub use formula::{BoundFormula, Formula};
 pub use literal::{Decimal, Literal};
 pub use node::{BoundColumn, BoundPredicate};
 pub use predicate::Predicate;

@@ -17,7 +17,7 @@ use crate::spec::schema::StructType;
 use crate::transaction::alter::with_schema;
 use crate::transaction::rows::{
     All, Changer, Counts, Intake, Layout, Purpose, RowWriter, WriteOptions, WrittenFiles,
-    covering_predicate, each_step, merged_schema, normal_values, replaced_schema,
+    covering_predicate, each_step, merged_schema, normal_values, replaced_schema, with_marks,
 };
 use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
 
@@ -96,6 +96,7 @@ impl Table {
                 writer.write(&intake.take(&step)?, &mut written)
             })?;
             writer.finish(&mut written)?;
+            set_marks(&mut transaction, &intake)?;
             transaction.description().metrics = texts([
                 ("numFiles", written.adds.len() as u64),
                 ("numOutputRows", written.rows),
@@ -168,6 +169,7 @@ impl Table {
             }
             changer.write(&taken, None, None)
         })?;
+        set_marks(&mut transaction, &intake)?;
         if matches!(replaced, Replaced::Partitions) {
             changer.flush()?;
             let mut partitions = BTreeSet::new();
@@ -339,6 +341,15 @@ fn set_schema(
             let metadata = with_schema(old, &schema)?;
             transaction.set_metadata(metadata)
         }
+        None => Ok(()),
+    }
+}
+
+/// Stages how far identity columns got.
+pub(super) fn set_marks(transaction: &mut Transaction, intake: &Intake) -> Result<()> {
+    let (metadata, _) = transaction.effective()?;
+    match with_marks(metadata, &intake.marks())? {
+        Some(metadata) => transaction.set_metadata(metadata),
         None => Ok(()),
     }
 }

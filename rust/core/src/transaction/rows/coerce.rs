@@ -14,6 +14,7 @@ use arrow_schema::{DataType as ArrowType, Fields, TimeUnit};
 
 use super::layout::misfit;
 use crate::error::{Error, Result};
+use crate::expr::formula::cast_value;
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, PrimitiveType, StructType};
 
@@ -245,6 +246,9 @@ pub(super) fn coerce(values: &ArrayRef, wanted: &DataType, name: &str) -> Result
             let micros = micros.as_primitive::<TimestampMicrosecondType>().clone();
             Ok(Arc::new(micros.with_timezone_opt(zone.clone())))
         }
+        (_, ArrowType::Utf8) if values.data_type().is_temporal() => {
+            cast_value(values, &arrow).map_err(|cause| unfit(name, &arrow).because(cause))
+        }
         (_, ArrowType::Date32) => {
             let naive = match values.data_type() {
                 ArrowType::Timestamp(unit, Some(_)) => {
@@ -288,11 +292,13 @@ fn plain_cast(values: &ArrayRef, wanted: &ArrowType, name: &str) -> Result<Array
         safe: false, // a value that does not fit is an error, not a null
         ..CastOptions::default()
     };
-    cast_with_options(values, wanted, &options).map_err(|cause| {
-        let message = format!(
-            "the column {} has a value that does not fit into the table's {wanted}",
-            clipped(name)
-        );
-        Error::invalid("rows.value", message).because(cause)
-    })
+    cast_with_options(values, wanted, &options).map_err(|cause| unfit(name, wanted).because(cause))
+}
+
+fn unfit(name: &str, wanted: &ArrowType) -> Error {
+    let message = format!(
+        "the column {} has a value that does not fit into the table's {wanted}",
+        clipped(name)
+    );
+    Error::invalid("rows.value", message)
 }

@@ -12,11 +12,14 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{Field, Fields, Schema, SchemaRef};
 
 use super::coerce::{check, coerce, missing, place, unknown};
+use super::derive::{
+    Identity, check_explicit, check_generated, computed, default, generated, is_identity,
+};
 use super::layout::misfit;
 use super::rules::Rules;
 use super::values::as_read;
 use crate::error::Result;
-use crate::expr::Predicate;
+use crate::expr::{BoundFormula, Predicate};
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::schema::{StructField, StructType};
 
@@ -25,12 +28,18 @@ use crate::spec::schema::{StructField, StructType};
 enum Origin {
     Given(usize),
     Null,
+    Default(BoundFormula),
+    Counted(Identity),
+    /// Made from the other columns.
+    Generated(BoundFormula),
 }
 
 /// Brings rows of one schema into a table.
 #[derive(Debug)]
 pub struct Intake {
     columns: Vec<(StructField, Origin)>,
+    /// Generated columns that the rows bring along.
+    checked: Vec<(usize, BoundFormula)>,
     partitions: Vec<usize>,
     rules: Rules,
     /// The table's columns, all of which may be null: whether they are is for the rules to say.
@@ -44,11 +53,40 @@ impl Intake {
     /// # Errors
     ///
     /// Invalid argument: `rows.column` for a column that the table does not have, `rows.missing` for one
-    /// that may not be left out, `rows.type`. Unsupported: `rows.expression`, with the rule that cannot be
-    /// evaluated here.
+    /// that may not be left out, `rows.type`, `rows.identity`. Unsupported: `rows.expression`, with the
+    /// rule that cannot be evaluated here.
     pub fn new(metadata: &Metadata, protocol: &Protocol, given: &Schema) -> Result<Self> {
+        Self::of(metadata, protocol, given, false)
+    }
+
+    /// For the table's own rows with other values in some columns, `set`: generated columns that are not
+    /// among these are made anew.
+    ///
+    /// # Errors
+    ///
+    /// As [`Intake::new`].
+    pub fn of_changed(
+        metadata: &Metadata,
+        protocol: &Protocol,
+        set: &[String],
+    ) -> Result<(Self, SchemaRef)> {
+        let schema = StructType::parse(&metadata.schema_string)?;
+        let all = nullable(&schema);
+        let mut kept = Vec::new();
+        for (field, arrow) in schema.fields().iter().zip(all.fields()) {
+            if set.contains(&field.name) || generated(field, protocol, &all)?.is_none() {
+                kept.push(Arc::clone(arrow));
+            }
+        }
+        let given = Arc::new(Schema::new(kept));
+        let intake = Self::of(metadata, protocol, &given, true)?;
+        Ok((intake, given))
+    }
+
+    fn of(metadata: &Metadata, protocol: &Protocol, given: &Schema, own: bool) -> Result<Self> {
         let schema = StructType::parse(&metadata.schema_string)?;
         let rules = Rules::new(metadata, protocol, &schema)?;
+        let all = nullable(&schema);
         if let Some(extra) = given
             .fields()
             .iter()
@@ -57,15 +95,32 @@ impl Intake {
             return Err(unknown(extra.name()));
         }
         let mut columns = Vec::with_capacity(schema.fields().len());
-        for field in schema.fields() {
+        let mut checked = Vec::new();
+        for (at, field) in schema.fields().iter().enumerate() {
+            let expression = generated(field, protocol, &all)?;
             let origin = match place(given.fields(), &field.name) {
-                Some(at) => {
-                    let given = given.field(at).data_type();
-                    check(given, &field.data_type, &field.name)?;
-                    Origin::Given(at)
+                Some(place) => {
+                    if !own {
+                        check_explicit(field, protocol)?;
+                    }
+                    check(
+                        given.field(place).data_type(),
+                        &field.data_type,
+                        &field.name,
+                    )?;
+                    checked.extend(expression.map(|expression| (at, expression)));
+                    Origin::Given(place)
                 }
-                None if field.nullable => Origin::Null,
-                None => return Err(missing(&field.name)),
+                None => match (expression, default(field, protocol)?) {
+                    (Some(expression), _) => Origin::Generated(expression),
+                    (None, Some(default)) => Origin::Default(default),
+                    (None, None) if is_identity(field) => match Identity::of(field, protocol) {
+                        Some(identity) => Origin::Counted(identity),
+                        None => Origin::Null,
+                    },
+                    (None, None) if field.nullable => Origin::Null,
+                    (None, None) => return Err(missing(&field.name)),
+                },
             };
             columns.push((field.clone(), origin));
         }
@@ -78,8 +133,9 @@ impl Intake {
         Ok(Self {
             partitions: partitions.collect(),
             rules,
-            schema: nullable(&schema),
+            schema: all,
             columns,
+            checked,
             seen: 0,
         })
     }
@@ -94,31 +150,74 @@ impl Intake {
         Ok(())
     }
 
+    /// How far identity columns got, by name.
+    pub fn marks(&self) -> Vec<(String, i64)> {
+        let mark = |(field, origin): &(StructField, Origin)| match origin {
+            Origin::Counted(identity) => Some((field.name.clone(), identity.last?)),
+            _ => None,
+        };
+        self.columns.iter().filter_map(mark).collect()
+    }
+
     /// The table's columns, out of a batch of the schema that was given.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `rows.value`, `rows.null`, `rows.constraint`, `rows.length`, with the first row
-    /// that is refused.
+    /// Invalid argument: `rows.value`, `rows.null`, `rows.constraint`, `rows.length`, `rows.generated`, with
+    /// the first row that is refused.
     pub fn take(&mut self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let count = rows.num_rows();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
-        for (at, (field, origin)) in self.columns.iter().enumerate() {
+        for (at, (field, origin)) in self.columns.iter_mut().enumerate() {
             let mut values = match origin {
                 Origin::Given(place) => coerce(rows.column(*place), &field.data_type, &field.name)?,
-                Origin::Null => new_null_array(&field.data_type.arrow_type(), rows.num_rows()),
+                Origin::Null | Origin::Generated(_) => {
+                    new_null_array(&field.data_type.arrow_type(), count)
+                }
+                Origin::Default(formula) => computed(formula, &without_columns(count)?, field)?,
+                Origin::Counted(identity) => identity.take(count, &field.name)?,
             };
             if self.partitions.contains(&at) {
                 values = as_read(&values)?;
             }
             columns.push(self.rules.padded(at, values)?);
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-        let taken = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
-            .map_err(misfit)?;
+        let mut taken = self.batch(columns, count)?;
+        for (at, (field, origin)) in self.columns.iter().enumerate() {
+            let Origin::Generated(formula) = origin else {
+                continue;
+            };
+            let mut values = computed(formula, &taken, field)?;
+            if self.partitions.contains(&at) {
+                values = as_read(&values)?;
+            }
+            let mut columns = taken.columns().to_vec();
+            if let Some(column) = columns.get_mut(at) {
+                *column = values;
+            }
+            taken = self.batch(columns, count)?;
+        }
+        for (at, formula) in &self.checked {
+            if let Some((field, _)) = self.columns.get(*at) {
+                check_generated(formula, &taken, *at, field, self.seen)?;
+            }
+        }
         self.rules.check(&taken, self.seen)?;
-        self.seen += taken.num_rows() as u64;
+        self.seen += count as u64;
         Ok(taken)
     }
+
+    fn batch(&self, columns: Vec<ArrayRef>, count: usize) -> Result<RecordBatch> {
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+            .map_err(misfit)
+    }
+}
+
+fn without_columns(rows: usize) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)
+        .map_err(misfit)
 }
 
 /// The schema with columns that may all be null.

@@ -9,25 +9,34 @@
 
 mod change;
 mod coerce;
+mod derive;
+mod encode;
 mod evolve;
 mod footer;
+mod fate;
 mod intake;
 mod layout;
+mod merge;
 mod partitions;
 mod paths;
 mod rules;
 mod statistics;
 mod truncate;
+mod update;
 mod values;
 mod writer;
 
-pub use change::{All, Changer, Counts, Fate, Judge};
+pub use change::Changer;
+pub use derive::with_marks;
 pub use evolve::{merged_schema, replaced_schema};
+pub use fate::{All, Counts, Fate, Judge};
 pub use footer::FooterStatistics;
 pub use intake::Intake;
 pub use layout::{Layout, Purpose};
+pub use merge::{Clause, Merge, MergeDefinition, Then, When};
 pub use partitions::{covering_predicate, normal_values};
 pub(crate) use rules::shown;
+pub use update::{Assignments, Updated};
 pub use writer::{RowWriter, WriteOptions, WrittenFiles};
 
 use arrow_array::{RecordBatch, RecordBatchReader};

@@ -5,12 +5,13 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use serde_json::Value;
 
+use super::intake::nullable;
 use crate::error::{Error, Result};
-use crate::expr::{BoundPredicate, Predicate};
+use crate::expr::{BoundFormula, BoundPredicate, Formula, Predicate};
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::feature_rules::any_field;
 use crate::spec::json::clipped;
@@ -47,7 +48,23 @@ struct Condition {
     code: &'static str,
     what: String,
     text: String,
-    bound: BoundPredicate,
+    test: Test,
+}
+
+#[derive(Debug)]
+enum Test {
+    Predicate(BoundPredicate),
+    /// For what predicates cannot say.
+    Formula(Box<BoundFormula>),
+}
+
+impl Test {
+    fn answers(&self, rows: &RecordBatch) -> Result<BooleanArray> {
+        match self {
+            Self::Predicate(bound) => bound.evaluate(rows),
+            Self::Formula(bound) => bound.answers(rows),
+        }
+    }
 }
 
 impl Rules {
@@ -117,14 +134,20 @@ impl Rules {
     }
 
     fn add(&mut self, what: String, text: &str, schema: &StructType) -> Result<()> {
-        let bound = Predicate::parse_sql(text).and_then(|predicate| predicate.bind(schema));
-        match bound {
-            Ok(bound) => {
+        let predicate = Predicate::parse_sql(text).and_then(|predicate| predicate.bind(schema));
+        let test = match predicate {
+            Ok(bound) => Ok(Test::Predicate(bound)),
+            Err(_) => Formula::parse(text)
+                .and_then(|formula| formula.bind_condition(nullable(schema).fields()))
+                .map(|bound| Test::Formula(Box::new(bound))),
+        };
+        match test {
+            Ok(test) => {
                 self.conditions.push(Condition {
                     code: "rows.constraint",
                     what,
                     text: text.to_owned(),
-                    bound,
+                    test,
                 });
                 Ok(())
             }
@@ -138,7 +161,7 @@ impl Rules {
             code: "rows.where",
             what: "the condition of the rows that are replaced".to_owned(),
             text: bound.predicate().to_string(),
-            bound,
+            test: Test::Predicate(bound),
         });
     }
 
@@ -222,7 +245,7 @@ impl Rules {
             }
         }
         for condition in &self.conditions {
-            let answers = condition.bound.evaluate(rows)?;
+            let answers = condition.test.answers(rows)?;
             if let Some(row) = first(answers.iter().map(|answer| answer != Some(true))) {
                 let what = format!(
                     "{} is not satisfied ({})",

@@ -9,23 +9,20 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use parquet::arrow::ArrowWriter;
-use parquet::errors::ParquetError;
 
+use super::encode::ParquetFile;
 use super::layout::{Layout, Purpose};
 use super::partitions::Values;
 use super::paths::encoded;
 use super::statistics::Statistics;
-use crate::codec::parquet_file::writer_options;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::storage::interrupt;
 use crate::transaction::actions::{AddFile, CdcFile, Texts};
 use crate::transaction::random::now;
 
-/// Bytes of all open files together, and of the row group in the making of one of them.
+/// Bytes of all open files together.
 const OPEN_BYTES: usize = 256 << 20;
-const ROW_GROUP_BYTES: usize = 128 << 20;
 /// Rows that are written at a time.
 const STEP: usize = 64 << 10;
 
@@ -119,7 +116,7 @@ pub struct RowWriter {
 }
 
 struct OpenFile {
-    writer: ArrowWriter<Vec<u8>>,
+    file: ParquetFile,
     statistics: Statistics,
     rows: u64,
 }
@@ -132,13 +129,8 @@ impl std::fmt::Debug for OpenFile {
 
 impl OpenFile {
     fn new(layout: &Layout) -> Result<Self> {
-        let options = writer_options(layout.compression, |builder| {
-            builder.set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
-        });
-        let schema = layout.files.clone();
-        let writer = ArrowWriter::try_new_with_options(Vec::new(), schema, options);
         Ok(Self {
-            writer: writer.map_err(unwritable)?,
+            file: ParquetFile::new(layout)?,
             statistics: Statistics::new(&layout.statistics),
             rows: 0,
         })
@@ -149,16 +141,7 @@ impl OpenFile {
             self.statistics.take(&layout.statistics, rows)?;
         }
         self.rows += rows.num_rows() as u64;
-        self.writer.write(rows).map_err(unwritable)
-    }
-
-    /// About how long the file would be.
-    fn length(&self) -> usize {
-        self.writer.bytes_written() + self.writer.in_progress_size()
-    }
-
-    fn memory(&self) -> usize {
-        self.writer.bytes_written() + self.writer.memory_size()
+        self.file.write(rows)
     }
 }
 
@@ -211,12 +194,12 @@ impl RowWriter {
             }
         };
         file.write(&self.layout, &rows)?;
-        if file.length() >= self.options.target_file_size {
+        if file.file.length() >= self.options.target_file_size {
             return self.close(&values, written);
         }
-        let held: usize = self.open.values().map(OpenFile::memory).sum();
+        let held: usize = self.open.values().map(|open| open.file.memory()).sum();
         if held > OPEN_BYTES && self.open.len() > 1 {
-            let largest = self.open.iter().max_by_key(|(_, file)| file.length());
+            let largest = self.open.iter().max_by_key(|(_, open)| open.file.length());
             if let Some(largest) = largest.map(|(values, _)| values.clone()) {
                 return self.close(&largest, written);
             }
@@ -238,7 +221,7 @@ impl RowWriter {
         written: &mut WrittenFiles,
     ) -> Result<()> {
         let layout = &*self.layout;
-        let bytes = file.writer.into_inner().map_err(unwritable)?;
+        let bytes = file.file.finish()?;
         let texts: Vec<Option<&str>> = values.iter().map(Option::as_deref).collect();
         let path = layout.path(&texts);
         let size = bytes.len() as u64;
@@ -289,8 +272,4 @@ impl RowWriter {
         }
         Ok(())
     }
-}
-
-fn unwritable(cause: ParquetError) -> Error {
-    Error::invalid("rows.parquet", "the rows cannot be written as Parquet").because(cause)
 }

@@ -1,0 +1,157 @@
+//! Values of one type as those of another, as Spark's `CAST` in ANSI mode.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::TimestampMicrosecondType;
+use arrow_array::{Array, ArrayRef, StringArray, new_null_array};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType, TimeUnit};
+use chrono::DateTime;
+
+use super::{failed, mistyped};
+use crate::error::Result;
+
+const MICROS: TimeUnit = TimeUnit::Microsecond;
+
+/// The values in another type. Times without a zone are those of UTC.
+///
+/// # Errors
+///
+/// Invalid argument: `formula.value` for a value that does not fit, `formula.type`.
+pub(crate) fn cast_value(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
+    let given = values.data_type();
+    if given == wanted {
+        return Ok(Arc::clone(values));
+    }
+    if *given == DataType::Null {
+        return Ok(new_null_array(wanted, values.len()));
+    }
+    match (given, wanted) {
+        // a zone is but a label
+        (DataType::Timestamp(unit, Some(zone)), _) if zone.as_ref() != "+00:00" => {
+            let bare = DataType::Timestamp(*unit, Some("+00:00".into()));
+            let bare = plain(values, &bare)?;
+            match wanted {
+                DataType::Timestamp(..) => relabelled(&bare, wanted),
+                _ => cast_value(&bare, wanted),
+            }
+        }
+        (DataType::Timestamp(..), DataType::Timestamp(..)) => relabelled(values, wanted),
+        (DataType::Date32, DataType::Timestamp(..)) => {
+            let bare = plain(values, &DataType::Timestamp(MICROS, None))?;
+            relabelled(&bare, wanted)
+        }
+        (DataType::Utf8, DataType::Timestamp(..)) => {
+            let bare = plain(&trimmed(values), &DataType::Timestamp(MICROS, None))?;
+            relabelled(&bare, wanted)
+        }
+        (DataType::Timestamp(..), DataType::Utf8) => {
+            let micros = plain(values, &DataType::Timestamp(MICROS, None))?;
+            let micros = micros.as_primitive::<TimestampMicrosecondType>();
+            let texts = micros.iter().map(|one| one.and_then(written));
+            Ok(Arc::new(texts.collect::<StringArray>()))
+        }
+        (DataType::Utf8, DataType::Date32) => {
+            let days = plain(&trimmed(values), &DataType::Timestamp(MICROS, None))?;
+            plain(&days, wanted)
+        }
+        (DataType::Utf8, _) if *wanted != DataType::Binary => plain(&trimmed(values), wanted),
+        (DataType::Boolean, DataType::Timestamp(..) | DataType::Date32)
+        | (DataType::Timestamp(..) | DataType::Date32, DataType::Boolean) => {
+            Err(mistyped(&format!("{given} cannot be cast to {wanted}")))
+        }
+        _ => plain(values, wanted),
+    }
+}
+
+/// As Spark shows a moment: no zone, no zeros behind the seconds.
+fn written(micros: i64) -> Option<String> {
+    let time = DateTime::from_timestamp_micros(micros)?;
+    let text = time.format("%Y-%m-%d %H:%M:%S%.6f").to_string();
+    let short = text.trim_end_matches('0').trim_end_matches('.');
+    let whole = time.format("%Y-%m-%d %H:%M:%S").to_string();
+    Some(if short.len() < whole.len() {
+        whole
+    } else {
+        short.to_owned()
+    })
+}
+
+fn trimmed(values: &ArrayRef) -> ArrayRef {
+    match values.as_string_opt::<i32>() {
+        Some(texts) => Arc::new(
+            texts
+                .iter()
+                .map(|text| text.map(str::trim))
+                .collect::<StringArray>(),
+        ),
+        None => Arc::clone(values),
+    }
+}
+
+fn relabelled(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
+    let zone = match values.data_type() {
+        DataType::Timestamp(_, zone) => zone.clone(),
+        _ => None,
+    };
+    let micros = plain(values, &DataType::Timestamp(MICROS, zone))?;
+    let DataType::Timestamp(TimeUnit::Microsecond, zone) = wanted else {
+        return Err(mistyped(&format!(
+            "times are kept in microseconds, not as {wanted}"
+        )));
+    };
+    let micros = micros.as_primitive::<TimestampMicrosecondType>().clone();
+    Ok(Arc::new(micros.with_timezone_opt(zone.clone())))
+}
+
+fn plain(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
+    if values.data_type() == wanted {
+        return Ok(Arc::clone(values));
+    }
+    let options = CastOptions {
+        safe: false, // a value that does not fit is an error, not a null
+        ..CastOptions::default()
+    };
+    cast_with_options(values, wanted, &options).map_err(failed)
+}
+
+/// The Arrow type of a type's name in SQL; `None` for those that formulas do not have.
+pub(super) fn named_type(name: &str) -> Option<DataType> {
+    let name: String = name
+        .to_ascii_uppercase()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join("");
+    Some(match name.as_str() {
+        "BOOLEAN" | "BOOL" => DataType::Boolean,
+        "TINYINT" | "BYTE" => DataType::Int8,
+        "SMALLINT" | "SHORT" => DataType::Int16,
+        "INT" | "INTEGER" => DataType::Int32,
+        "BIGINT" | "LONG" => DataType::Int64,
+        "FLOAT" | "REAL" => DataType::Float32,
+        "DOUBLE" | "DOUBLEPRECISION" => DataType::Float64,
+        "STRING" | "TEXT" => DataType::Utf8,
+        "BINARY" => DataType::Binary,
+        "DATE" => DataType::Date32,
+        "TIMESTAMP" | "TIMESTAMP_LTZ" => DataType::Timestamp(MICROS, Some("UTC".into())),
+        "TIMESTAMP_NTZ" => DataType::Timestamp(MICROS, None),
+        "DECIMAL" | "NUMERIC" | "DEC" => DataType::Decimal128(10, 0),
+        other => {
+            let inside = other
+                .strip_prefix("DECIMAL(")
+                .or_else(|| other.strip_prefix("NUMERIC("))?
+                .strip_suffix(')')?;
+            let (precision, scale) = inside.split_once(',').unwrap_or((inside, "0"));
+            let (precision, scale) = (precision.parse().ok()?, scale.parse().ok()?);
+            if precision == 0
+                || precision > 38
+                || scale < 0
+                || i16::from(scale) > i16::from(precision)
+            {
+                return None;
+            }
+            DataType::Decimal128(precision, scale)
+        }
+    })
+}

@@ -1,0 +1,188 @@
+//! Arithmetic and comparison: both sides in one type first.
+
+use std::sync::Arc;
+
+use arrow_arith::numeric;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, Float32Array, Float64Array};
+use arrow_ord::cmp;
+use arrow_schema::{ArrowError, DataType, TimeUnit};
+use sqlparser::ast::BinaryOperator;
+
+use super::{cast_value, failed, mistyped, unsupported};
+use crate::error::Result;
+
+/// The type in which values of both types are compared, and put together.
+pub(crate) fn common(left: &DataType, right: &DataType) -> Option<DataType> {
+    use DataType as T;
+    if left == right {
+        return Some(left.clone());
+    }
+    let time = |one: &T| matches!(one, T::Date32 | T::Timestamp(..));
+    Some(match (left, right) {
+        (T::Null, other) | (other, T::Null) => other.clone(),
+        (T::Utf8, other) | (other, T::Utf8) => other.clone(),
+        (T::Decimal128(p, s), T::Decimal128(q, t)) => {
+            let scale = *s.max(t);
+            let whole = |p: u8, s: i8| i16::from(p) - i16::from(s);
+            let whole = whole(*p, *s).max(whole(*q, *t));
+            let precision = u8::try_from(whole + i16::from(scale)).ok()?.min(38);
+            T::Decimal128(precision, scale)
+        }
+        (T::Decimal128(..), T::Float32 | T::Float64)
+        | (T::Float32 | T::Float64, T::Decimal128(..)) => T::Float64,
+        (decimal @ T::Decimal128(..), other) | (other, decimal @ T::Decimal128(..)) => {
+            return common(decimal, &T::Decimal128(digits(other)?, 0));
+        }
+        (one, other) if one.is_numeric() && other.is_numeric() => {
+            if rank(one)? > rank(other)? {
+                one.clone()
+            } else {
+                other.clone()
+            }
+        }
+        (one, other) if time(one) && time(other) => {
+            let zone = [one, other].into_iter().find_map(|one| match one {
+                T::Timestamp(_, zone) => zone.clone(),
+                _ => None,
+            });
+            T::Timestamp(TimeUnit::Microsecond, zone)
+        }
+        _ => return None,
+    })
+}
+
+fn digits(whole: &DataType) -> Option<u8> {
+    Some(match whole {
+        DataType::Int8 => 3,
+        DataType::Int16 => 5,
+        DataType::Int32 => 10,
+        DataType::Int64 => 20,
+        _ => return None,
+    })
+}
+
+fn rank(number: &DataType) -> Option<u8> {
+    Some(match number {
+        DataType::Int8 => 0,
+        DataType::Int16 => 1,
+        DataType::Int32 => 2,
+        DataType::Int64 => 3,
+        DataType::Float32 => 4,
+        DataType::Float64 => 5,
+        _ => return None,
+    })
+}
+
+pub(super) fn agreed(left: &ArrayRef, right: &ArrayRef) -> Result<(ArrayRef, ArrayRef)> {
+    let (one, other) = (left.data_type(), right.data_type());
+    let both = common(one, other)
+        .ok_or_else(|| mistyped(&format!("{one} and {other} have no type in common")))?;
+    Ok((cast_value(left, &both)?, cast_value(right, &both)?))
+}
+
+/// `=`, `<` and the like; null where a side is.
+pub(super) fn compared(
+    op: &BinaryOperator,
+    left: &ArrayRef,
+    right: &ArrayRef,
+) -> Result<BooleanArray> {
+    let (left, right) = agreed(left, right)?;
+    if *left.data_type() == DataType::Null {
+        return Ok(BooleanArray::new_null(left.len()));
+    }
+    let (left, right) = (unsigned_zeros(&left), unsigned_zeros(&right));
+    let compare = match op {
+        BinaryOperator::Eq => cmp::eq,
+        BinaryOperator::NotEq => cmp::neq,
+        BinaryOperator::Lt => cmp::lt,
+        BinaryOperator::LtEq => cmp::lt_eq,
+        BinaryOperator::Gt => cmp::gt,
+        BinaryOperator::GtEq => cmp::gt_eq,
+        BinaryOperator::Spaceship => cmp::not_distinct,
+        other => return Err(unsupported(&format!("the operator {other}"))),
+    };
+    compare(&left, &right).map_err(failed)
+}
+
+/// -0.0 is 0.0.
+fn unsigned_zeros(values: &ArrayRef) -> ArrayRef {
+    match values.data_type() {
+        DataType::Float32 => {
+            let numbers: Float32Array = values.as_primitive::<Float32Type>().unary(|one| one + 0.0);
+            Arc::new(numbers)
+        }
+        DataType::Float64 => {
+            let numbers: Float64Array = values.as_primitive::<Float64Type>().unary(|one| one + 0.0);
+            Arc::new(numbers)
+        }
+        _ => Arc::clone(values),
+    }
+}
+
+/// `+`, `-`, `*`, `/`, `%`, `DIV`.
+pub(super) fn calculated(
+    op: &BinaryOperator,
+    left: &ArrayRef,
+    right: &ArrayRef,
+) -> Result<ArrayRef> {
+    for side in [left, right] {
+        let kind = side.data_type();
+        if !kind.is_numeric() && !matches!(kind, DataType::Null | DataType::Utf8) {
+            return Err(unsupported(&format!("{op} of values of the type {kind}")));
+        }
+    }
+    let number = |one: &ArrayRef| match one.data_type() {
+        DataType::Utf8 => cast_value(one, &DataType::Float64),
+        DataType::Null => cast_value(one, &DataType::Int32),
+        _ => Ok(Arc::clone(one)),
+    };
+    let (left, right) = (number(left)?, number(right)?);
+    let decimal = |one: &ArrayRef| matches!(one.data_type(), DataType::Decimal128(..));
+    let (mut left, mut right) = agreed(&left, &right)?;
+    let calculate = match op {
+        BinaryOperator::Plus => numeric::add,
+        BinaryOperator::Minus => numeric::sub,
+        BinaryOperator::Multiply => numeric::mul,
+        BinaryOperator::Modulo => numeric::rem,
+        BinaryOperator::Divide => {
+            if decimal(&left) {
+                return Err(unsupported("the division of decimals: cast them to DOUBLE"));
+            }
+            left = cast_value(&left, &DataType::Float64)?;
+            right = cast_value(&right, &DataType::Float64)?;
+            numeric::div
+        }
+        BinaryOperator::MyIntegerDivide | BinaryOperator::DuckIntegerDivide => {
+            left = cast_value(&left, &DataType::Int64)?;
+            right = cast_value(&right, &DataType::Int64)?;
+            numeric::div
+        }
+        other => return Err(unsupported(&format!("the operator {other}"))),
+    };
+    if matches!(op, BinaryOperator::Divide | BinaryOperator::Modulo) {
+        refuse_zeros(&right)?;
+    }
+    calculate(&left, &right).map_err(failed)
+}
+
+fn refuse_zeros(values: &ArrayRef) -> Result<()> {
+    let zero = match values.data_type() {
+        DataType::Float32 => values
+            .as_primitive::<Float32Type>()
+            .iter()
+            .flatten()
+            .any(|one| one == 0.0),
+        DataType::Float64 => values
+            .as_primitive::<Float64Type>()
+            .iter()
+            .flatten()
+            .any(|one| one == 0.0),
+        _ => false, // the kernel sees to the others
+    };
+    if zero {
+        return Err(failed(ArrowError::DivideByZero));
+    }
+    Ok(())
+}

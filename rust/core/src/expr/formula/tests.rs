@@ -1,0 +1,97 @@
+//! Expected values are Spark's: `SELECT <expression>` of Spark 4 in ANSI mode.
+
+use super::*;
+use arrow_array::{Int32Array, StringArray, TimestampMicrosecondArray};
+use arrow_cast::display::array_value_to_string;
+
+fn rows() -> RecordBatch {
+    let ts = TimestampMicrosecondArray::from(vec![Some(1_767_312_245_678_901), None]);
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("i", Arc::new(Int32Array::from(vec![Some(7), None]))),
+        ("s", Arc::new(StringArray::from(vec![Some("aBc"), None]))),
+        ("ts", Arc::new(ts.with_timezone("UTC"))),
+    ];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn value(text: &str) -> Result<Vec<String>> {
+    let rows = rows();
+    let bound = Formula::parse(text)?.bind(rows.schema_ref().fields())?;
+    let values = bound.evaluate(&rows)?;
+    assert_eq!(values.data_type(), bound.data_type(), "{text}");
+    Ok((0..2)
+        .map(|row| array_value_to_string(&values, row).unwrap())
+        .collect())
+}
+
+#[test]
+fn values_are_those_of_spark() {
+    for (text, first, second) in [
+        ("i + 1", "8", ""),
+        ("-i * 2 - 1", "-15", ""),
+        ("i / 2", "3.5", ""),
+        ("i % 4", "3", ""),
+        ("1.5 + i", "8.5", ""),
+        ("1e1 + 1", "11.0", "11.0"),
+        ("s || '-' || i", "aBc-7", ""),
+        ("concat(s, 'x')", "aBcx", ""),
+        ("upper(s)", "ABC", ""),
+        ("length(s)", "3", ""),
+        ("substring(s, 2)", "Bc", ""),
+        ("substr(s, -2, 1)", "B", ""),
+        ("coalesce(i, 0)", "7", "0"),
+        (
+            "CASE WHEN i > 5 THEN 'big' ELSE 'small' END",
+            "big",
+            "small",
+        ),
+        ("CASE i WHEN 7 THEN 1 END", "1", ""),
+        ("if(i IS NULL, -1, i)", "7", "-1"),
+        ("CAST(ts AS DATE)", "2026-01-02", ""),
+        ("CAST(ts AS STRING)", "2026-01-02 00:04:05.678901", ""),
+        ("year(ts)", "2026", ""),
+        ("hour(ts)", "0", ""),
+        ("date_format(ts, 'yyyy-MM-dd-HH')", "2026-01-02-00", ""),
+        ("CAST('12' AS INT) + 1", "13", "13"),
+        ("CAST(1.5 AS DECIMAL(10, 2))", "1.50", "1.50"),
+        ("DATE '2026-02-03'", "2026-02-03", "2026-02-03"),
+        ("i BETWEEN 1 AND 7", "true", ""),
+        ("i IN (1, 7)", "true", ""),
+        ("s LIKE 'a%'", "true", ""),
+        ("i <=> NULL", "false", "true"),
+        ("NOT (i = 7) OR s IS NULL", "false", "true"),
+        ("ts > '2026-01-01'", "true", ""),
+        ("greatest(i, 3, 9)", "9", "9"),
+        ("abs(-3)", "3", "3"),
+        ("floor(2.7e0)", "2", "2"),
+        ("nullif(i, 7)", "", ""),
+        ("CASE WHEN i = 7 THEN 0 ELSE 1 / (i - 7) END", "0", ""),
+        ("if(i <> 7, 1 / (i - 7), 0.5e0)", "0.5", "0.5"),
+        ("i <> 7 AND 1 / (i - 7) > 0", "false", ""),
+    ] {
+        assert_eq!(value(text).unwrap(), [first, second], "{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    for (text, code) in [
+        ("i +", "formula.syntax"),
+        ("i 1", "formula.syntax"),
+        ("x + 1", "formula.column"),
+        ("i.x", "formula.column"),
+        ("mine(i)", "formula.unsupported"),
+        ("(SELECT 1)", "formula.unsupported"),
+        ("sum(i) OVER (ORDER BY i)", "formula.unsupported"),
+        ("i AND TRUE", "formula.type"),
+        ("ts + 1", "formula.unsupported"),
+        ("CAST(i AS FOO)", "formula.unsupported"),
+        ("i / 0", "formula.value"),
+        ("CAST(s AS INT)", "formula.value"),
+        ("2147483647 + i", "formula.value"),
+    ] {
+        assert_eq!(value(text).unwrap_err().code(), code, "{text}");
+    }
+    let deep = format!("{}1{}", "(".repeat(200), ")".repeat(200));
+    assert_eq!(Formula::parse(&deep).unwrap_err().code(), "formula.syntax");
+}

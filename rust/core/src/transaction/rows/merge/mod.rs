@@ -1,0 +1,504 @@
+//! Rows merged with those of a source: a hash join, and what its clauses say of each pair.
+//!
+//! The source is held in memory, with its keys in a hash table; the files of the table are read once, batch
+//! by batch. Clauses are tried in their order, and the first whose condition is true decides.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_schema::{DataType, Field, Fields, Schema};
+use arrow_select::concat::concat_batches;
+use arrow_select::take::take_record_batch;
+
+mod choice;
+mod clauses;
+mod keys;
+mod scope;
+
+pub use clauses::{Clause, MergeDefinition, Then, When};
+
+use choice::{BoundClause, BoundThen, apply, chosen};
+use keys::keys;
+use scope::{Scope, Shown, empty_rows};
+
+use super::coerce::coerce;
+use super::fate::{Fate, Judge};
+use super::intake::{Intake, nullable};
+use super::layout::misfit;
+use super::rules::shown;
+use super::update::Setter;
+use crate::error::{Error, Result};
+use crate::expr::formula::{Equality, cast_value, common_type, equalities};
+use crate::expr::{BoundFormula, Formula};
+use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::schema::StructType;
+
+/// Rows that are merged.
+#[derive(Debug)]
+pub struct Merge {
+    source: RecordBatch,
+    /// The rows of the source with a key, by it.
+    keys: HashMap<Vec<u8>, Vec<u32>>,
+    target_keys: Vec<(BoundFormula, DataType)>,
+    /// What else `on` says.
+    rest: Option<BoundFormula>,
+    scope: Scope,
+    /// Of clauses that speak of rows of one side.
+    target_scope: Scope,
+    source_scope: Scope,
+    matched: Vec<BoundClause>,
+    alone: Vec<BoundClause>,
+    inserts: Vec<Clause>,
+    /// Rows of the source that belong to one of the table.
+    used: Vec<bool>,
+    /// A row may be told to go by many.
+    only_deletes: bool,
+    width: usize,
+    /// The source's key of each plain column of the table.
+    plain_keys: Vec<(String, ArrayRef)>,
+}
+
+impl Merge {
+    /// Takes the source into memory.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `rows.merge` for clauses that do not fit, or an `on` without an equality; those of
+    /// formulas. Unsupported: `rows.expression`.
+    pub fn new(
+        metadata: &Metadata,
+        protocol: &Protocol,
+        definition: &MergeDefinition,
+        source_schema: &Schema,
+        batches: &[RecordBatch],
+    ) -> Result<Self> {
+        let schema = StructType::parse(&metadata.schema_string)?;
+        let own = nullable(&schema);
+        let given = StructType::from_arrow(source_schema)?;
+        let source_schema = nullable(&given);
+        let batches = batches
+            .iter()
+            .map(|batch| {
+                let columns = batch.columns().iter().zip(given.fields());
+                let columns = columns
+                    .map(|(values, field)| coerce(values, &field.data_type, &field.name))
+                    .collect::<Result<Vec<_>>>()?;
+                let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+                RecordBatch::try_new_with_options(Arc::clone(&source_schema), columns, &options)
+                    .map_err(misfit)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let source = concat_batches(&source_schema, &batches).map_err(misfit)?;
+        if u32::try_from(source.num_rows()).is_err() {
+            return Err(wrong(
+                "the source has more than 2^32 rows: merge it in pieces",
+            ));
+        }
+        let (target_name, source_name) = (&definition.target_name, &definition.source_name);
+        let scope = |shown| {
+            let target = (target_name.as_str(), own.fields());
+            Scope::new(target, (source_name, source_schema.fields()), shown)
+        };
+        let mut merge = Self {
+            used: vec![false; source.num_rows()],
+            keys: HashMap::new(),
+            target_keys: Vec::new(),
+            rest: None,
+            matched: Vec::new(),
+            alone: Vec::new(),
+            inserts: Vec::new(),
+            only_deletes: false,
+            width: schema.fields().len(),
+            plain_keys: Vec::new(),
+            source,
+            scope: scope(Shown::Both),
+            target_scope: scope(Shown::Target),
+            source_scope: scope(Shown::Source),
+        };
+        merge.join(definition)?;
+        merge.clauses(metadata, protocol, definition)?;
+        Ok(merge)
+    }
+
+    /// Finds the equalities of `on`, and puts the source's keys into the hash table.
+    fn join(&mut self, definition: &MergeDefinition) -> Result<()> {
+        let on = Formula::parse(&definition.on)?;
+        on.bind_condition(&self.scope.fields)?;
+        let [target_name, source_name] = self.scope.names.clone();
+        let (pairs, rest) = equalities(&on, &target_name, &source_name);
+        if pairs.is_empty() {
+            let message = format!(
+                "`on` has to say which columns are equal, such as {target_name}.id = {source_name}.id: {}",
+                definition.on
+            );
+            return Err(wrong(&message));
+        }
+        let empty = RecordBatch::new_empty(Arc::new(Schema::new(self.target_fields())));
+        let sources = self
+            .scope
+            .of(&empty_rows(&empty, self.source.num_rows())?, &self.source)?;
+        let mut columns = Vec::with_capacity(pairs.len());
+        for Equality {
+            target,
+            source,
+            column,
+        } in pairs
+        {
+            let (target, source) = (
+                target.bind(&self.scope.fields)?,
+                source.bind(&self.scope.fields)?,
+            );
+            let both = common_type(target.data_type(), source.data_type())
+                .ok_or_else(|| wrong("the columns that `on` compares have no type in common"))?;
+            let values = cast_value(&source.evaluate(&sources)?, &both)?;
+            if let Some(name) = column {
+                self.plain_keys.push((name, Arc::clone(&values)));
+            }
+            columns.push(values);
+            self.target_keys.push((target, both));
+        }
+        for (row, key) in (0_u32..).zip(keys(&columns, self.source.num_rows())?) {
+            if let Some(key) = key {
+                self.keys.entry(key).or_default().push(row);
+            }
+        }
+        self.rest = rest
+            .map(|rest| rest.bind_condition(&self.scope.fields))
+            .transpose()?;
+        Ok(())
+    }
+
+    fn target_fields(&self) -> Fields {
+        match self.scope.fields.first().map(|field| field.data_type()) {
+            Some(DataType::Struct(parts)) => parts.clone(),
+            _ => Fields::empty(),
+        }
+    }
+
+    fn clauses(
+        &mut self,
+        metadata: &Metadata,
+        protocol: &Protocol,
+        definition: &MergeDefinition,
+    ) -> Result<()> {
+        if definition.clauses.is_empty() {
+            return Err(wrong(
+                "a merge needs a clause that says what becomes of the rows",
+            ));
+        }
+        for (number, clause) in definition.clauses.iter().enumerate() {
+            let later = definition.clauses.get(number + 1..).unwrap_or_default();
+            if clause.condition.is_none() && later.iter().any(|one| one.when == clause.when) {
+                let message = "only the last of the clauses of a kind may have no condition";
+                return Err(wrong(message));
+            }
+            let scope = match clause.when {
+                When::Matched => &self.scope,
+                When::NotMatched => &self.source_scope,
+                When::NotMatchedBySource => &self.target_scope,
+            };
+            let condition = match &clause.condition {
+                Some(text) => Some(Formula::parse(text)?.bind_condition(&scope.fields)?),
+                None => None,
+            };
+            let then = match (clause.when, &clause.then) {
+                (When::NotMatched, Then::Insert(_)) => {
+                    self.inserts.push(clause.clone());
+                    continue;
+                }
+                (When::Matched | When::NotMatchedBySource, Then::Delete) => BoundThen::Delete,
+                (When::Matched, Then::Update(None)) => {
+                    let all = self.all_columns(metadata)?;
+                    BoundThen::Update(Box::new(Setter::new(
+                        metadata,
+                        protocol,
+                        &all,
+                        &scope.fields,
+                    )?))
+                }
+                (When::Matched | When::NotMatchedBySource, Then::Update(Some(set))) => {
+                    BoundThen::Update(Box::new(Setter::new(
+                        metadata,
+                        protocol,
+                        set,
+                        &scope.fields,
+                    )?))
+                }
+                _ => {
+                    return Err(wrong(
+                        "a clause cannot do this with the rows that it speaks of",
+                    ));
+                }
+            };
+            let bound = BoundClause { condition, then };
+            match clause.when {
+                When::Matched => self.matched.push(bound),
+                _ => self.alone.push(bound),
+            }
+        }
+        self.only_deletes = matches!(
+            self.matched.as_slice(),
+            [BoundClause {
+                condition: None,
+                then: BoundThen::Delete
+            }]
+        );
+        Ok(())
+    }
+
+    /// Each column of the table that the source has, or has to have.
+    fn all_columns(&self, metadata: &Metadata) -> Result<Vec<(String, String)>> {
+        let schema = StructType::parse(&metadata.schema_string)?;
+        let [_, source] = &self.scope.names;
+        let fields = self.source.schema();
+        let known = |name: &str| {
+            let mut names = fields.fields().iter();
+            names.any(|field| field.name().eq_ignore_ascii_case(name))
+        };
+        let made =
+            |key: &str| ["delta.generationExpression", "delta.identity.start"].contains(&key);
+        let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
+        Ok(schema
+            .fields()
+            .iter()
+            .filter(|field| known(&field.name) || !field.metadata.keys().any(|key| made(key)))
+            .map(|field| {
+                let value = format!("{}.{}", quoted(source), quoted(&field.name));
+                (field.name.clone(), value)
+            })
+            .collect())
+    }
+
+    /// How many rows the source has.
+    pub fn source_rows(&self) -> u64 {
+        self.source.num_rows() as u64
+    }
+
+    /// Whether rows of the table are touched by nothing but pairs, so that others need not be read.
+    pub fn needs_pairs(&self) -> bool {
+        self.alone.is_empty()
+    }
+
+    /// The keys of the source for plain columns of the table, in the type in which they are compared.
+    pub fn plain_keys(&self) -> &[(String, ArrayRef)] {
+        &self.plain_keys
+    }
+
+    /// The rows to insert, as the source has them or as a clause makes them, batch by batch: each with the
+    /// schema that an intake has to take.
+    ///
+    /// # Errors
+    ///
+    /// Those of formulas.
+    pub fn inserts(&self) -> Result<Vec<RecordBatch>> {
+        let left: Vec<u32> = (0_u32..)
+            .zip(&self.used)
+            .filter_map(|(row, used)| (!used).then_some(row))
+            .collect();
+        let mut rows = take_record_batch(&self.source, &UInt32Array::from(left)).map_err(misfit)?;
+        let mut made = Vec::new();
+        let target = RecordBatch::new_empty(Arc::new(Schema::new(self.target_fields())));
+        for clause in &self.inserts {
+            let fields = &self.source_scope.fields;
+            let nothing = empty_rows(&target, rows.num_rows())?;
+            let scope = self.source_scope.of(&nothing, &rows)?;
+            let chosen = match &clause.condition {
+                Some(text) => Formula::parse(text)?.bind(fields)?.answers(&scope)?,
+                None => BooleanArray::from(vec![true; rows.num_rows()]),
+            };
+            let (mut yes, mut no) = (Vec::new(), Vec::new());
+            for (row, answer) in (0_u32..).zip(chosen.iter()) {
+                if answer == Some(true) {
+                    yes.push(row)
+                } else {
+                    no.push(row)
+                }
+            }
+            let yes = UInt32Array::from(yes);
+            made.push(match &clause.then {
+                Then::Insert(Some(values)) => {
+                    let scope = take_record_batch(&scope, &yes).map_err(misfit)?;
+                    let mut columns: Vec<(String, ArrayRef)> = Vec::with_capacity(values.len());
+                    for (name, text) in values {
+                        let value = Formula::parse(text)?.bind(fields)?;
+                        columns.push((name.clone(), value.evaluate(&scope)?));
+                    }
+                    let fields: Vec<Field> = columns
+                        .iter()
+                        .map(|(name, values)| Field::new(name, values.data_type().clone(), true))
+                        .collect();
+                    let columns = columns.into_iter().map(|(_, values)| values).collect();
+                    let options = RecordBatchOptions::new().with_row_count(Some(yes.len()));
+                    let schema = Arc::new(Schema::new(fields));
+                    RecordBatch::try_new_with_options(schema, columns, &options).map_err(misfit)?
+                }
+                _ => take_record_batch(&rows, &yes).map_err(misfit)?,
+            });
+            rows = take_record_batch(&rows, &UInt32Array::from(no)).map_err(misfit)?;
+        }
+        Ok(made)
+    }
+
+    /// Checks what can be known of the inserts before a row is seen.
+    ///
+    /// # Errors
+    ///
+    /// As [`Intake::new`].
+    pub fn check_inserts(&self, metadata: &Metadata, protocol: &Protocol) -> Result<()> {
+        let none = Self {
+            used: Vec::new(),
+            keys: HashMap::new(),
+            source: self.source.slice(0, 0),
+            target_keys: Vec::new(),
+            rest: None,
+            scope: self.scope.clone(),
+            target_scope: self.target_scope.clone(),
+            source_scope: self.source_scope.clone(),
+            matched: Vec::new(),
+            alone: Vec::new(),
+            inserts: self.inserts.clone(),
+            only_deletes: false,
+            width: self.width,
+            plain_keys: Vec::new(),
+        };
+        for rows in none.inserts()? {
+            Intake::new(metadata, protocol, rows.schema_ref())?;
+        }
+        Ok(())
+    }
+
+    /// Pairs of rows that belong together: places in the batch, places in the source.
+    fn pairs(&mut self, rows: &RecordBatch) -> Result<(Vec<u32>, Vec<u32>)> {
+        let nothing = empty_rows(&self.source.slice(0, 0), rows.num_rows())?;
+        let scope = self.scope.of(rows, &nothing)?;
+        let columns = self
+            .target_keys
+            .iter()
+            .map(|(formula, both)| cast_value(&formula.evaluate(&scope)?, both))
+            .collect::<Result<Vec<_>>>()?;
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for (row, key) in (0_u32..).zip(keys(&columns, rows.num_rows())?) {
+            let found = key.and_then(|key| self.keys.get(&key));
+            for other in found.into_iter().flatten() {
+                ours.push(row);
+                theirs.push(*other);
+            }
+        }
+        if let Some(rest) = &self.rest
+            && !ours.is_empty()
+        {
+            let scope = self.joined(rows, &ours, &theirs)?;
+            let answers = rest.answers(&scope)?;
+            let keep = |all: Vec<u32>| {
+                let both = all.into_iter().zip(answers.iter());
+                both.filter_map(|(row, answer)| (answer == Some(true)).then_some(row))
+                    .collect::<Vec<u32>>()
+            };
+            (ours, theirs) = (keep(ours), keep(theirs));
+        }
+        for row in &theirs {
+            if let Some(used) = self.used.get_mut(*row as usize) {
+                *used = true;
+            }
+        }
+        Ok((ours, theirs))
+    }
+
+    fn joined(&self, rows: &RecordBatch, ours: &[u32], theirs: &[u32]) -> Result<RecordBatch> {
+        let ours = take_record_batch(rows, &UInt32Array::from(ours.to_vec())).map_err(misfit)?;
+        let theirs = UInt32Array::from(theirs.to_vec());
+        let theirs = take_record_batch(&self.source, &theirs).map_err(misfit)?;
+        self.scope.of(&ours, &theirs)
+    }
+}
+
+impl Judge for Merge {
+    fn judge(&mut self, rows: &RecordBatch) -> Result<Fate> {
+        let places: Vec<usize> = (0..self.width).collect();
+        let rows = rows.project(&places).map_err(misfit)?;
+        let (ours, theirs) = self.pairs(&rows)?;
+        let mut leaves = vec![false; rows.num_rows()];
+        let (mut places, mut values) = (Vec::new(), Vec::new());
+        if !self.matched.is_empty() && !ours.is_empty() {
+            let scope = self.joined(&rows, &ours, &theirs)?;
+            let chosen = chosen(&self.matched, &scope)?;
+            let mut before: Vec<Option<u32>> = vec![None; rows.num_rows()];
+            for ((row, other), clause) in ours.iter().zip(&theirs).zip(&chosen) {
+                if clause.is_none() || self.only_deletes {
+                    continue;
+                }
+                if let Some(slot) = before.get_mut(*row as usize)
+                    && let Some(first) = slot.replace(*other)
+                {
+                    return Err(self.ambiguous(&rows, *row as usize, first, *other));
+                }
+            }
+            apply(
+                &mut self.matched,
+                &chosen,
+                &ours,
+                &rows,
+                &scope,
+                &mut leaves,
+                &mut places,
+                &mut values,
+            )?;
+        }
+        if !self.alone.is_empty() {
+            let mut paired = vec![false; rows.num_rows()];
+            for row in &ours {
+                if let Some(paired) = paired.get_mut(*row as usize) {
+                    *paired = true;
+                }
+            }
+            let alone: Vec<u32> = (0_u32..)
+                .zip(paired)
+                .filter_map(|(row, paired)| (!paired).then_some(row))
+                .collect();
+            let picked =
+                take_record_batch(&rows, &UInt32Array::from(alone.clone())).map_err(misfit)?;
+            let nothing = empty_rows(&self.source.slice(0, 0), alone.len())?;
+            let scope = self.target_scope.of(&picked, &nothing)?;
+            let chosen = chosen(&self.alone, &scope)?;
+            apply(
+                &mut self.alone,
+                &chosen,
+                &alone,
+                &rows,
+                &scope,
+                &mut leaves,
+                &mut places,
+                &mut values,
+            )?;
+        }
+        let becomes = match values.first().map(RecordBatch::schema) {
+            Some(schema) => {
+                let values = concat_batches(&schema, &values).map_err(misfit)?;
+                Some((UInt32Array::from(places), values))
+            }
+            None => None,
+        };
+        Ok(Fate {
+            leaves: BooleanArray::from(leaves),
+            becomes,
+        })
+    }
+}
+
+impl Merge {
+    fn ambiguous(&self, rows: &RecordBatch, row: usize, first: u32, second: u32) -> Error {
+        let message = format!(
+            "several rows of the source match the row {} of the table, such as {} and {}: which of them counts \
+             is not known; make the source's keys unique; nothing was written",
+            shown(rows, row),
+            shown(&self.source, first as usize),
+            shown(&self.source, second as usize)
+        );
+        Error::invalid("rows.ambiguous", message)
+    }
+}
+
+fn wrong(what: &str) -> Error {
+    Error::invalid("rows.merge", what)
+}

@@ -1,0 +1,96 @@
+//! What the expressions of a merge see.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StructArray, new_null_array};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
+
+use super::misfit;
+use crate::error::Result;
+
+/// Whose columns go by their bare names.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Shown {
+    /// Those that only one side has.
+    Both,
+    Target,
+    Source,
+}
+
+/// What expressions see: both sides as structs, and columns that only one of them has.
+#[derive(Clone, Debug)]
+pub(super) struct Scope {
+    pub(super) names: [String; 2],
+    pub(super) fields: Fields,
+    /// Side and place of the columns behind the structs.
+    bare: Vec<(usize, usize)>,
+}
+
+impl Scope {
+    pub(super) fn new(target: (&str, &Fields), source: (&str, &Fields), shown: Shown) -> Self {
+        let sides = [target, source];
+        let side = |(name, fields): &(&str, &Fields)| -> FieldRef {
+            Arc::new(Field::new(*name, DataType::Struct((*fields).clone()), true))
+        };
+        let mut all: Vec<FieldRef> = sides.iter().map(side).collect();
+        let mut bare = Vec::new();
+        for (number, (_, fields)) in sides.iter().enumerate() {
+            let other = if number == 0 { source } else { target };
+            let taken = |name: &str| {
+                let same = |one: &str| one.eq_ignore_ascii_case(name);
+                let by_other = match (shown, number) {
+                    (Shown::Both, _) => other.1.iter().any(|field| same(field.name())),
+                    (Shown::Target, 0) | (Shown::Source, 1) => false,
+                    _ => true,
+                };
+                by_other || same(target.0) || same(source.0)
+            };
+            for (at, field) in fields.iter().enumerate() {
+                if !taken(field.name()) {
+                    bare.push((number, at));
+                    all.push(Arc::new(Field::clone(field).with_nullable(true)));
+                }
+            }
+        }
+        Self {
+            names: [target.0.to_owned(), source.0.to_owned()],
+            fields: Fields::from(all),
+            bare,
+        }
+    }
+
+    pub(super) fn of(&self, target: &RecordBatch, source: &RecordBatch) -> Result<RecordBatch> {
+        let sides = [target, source];
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.fields.len());
+        for (side, field) in sides.iter().zip(&self.fields) {
+            let DataType::Struct(parts) = field.data_type() else {
+                continue;
+            };
+            let parts = parts.clone();
+            let made = StructArray::try_new_with_length(
+                parts,
+                side.columns().to_vec(),
+                None,
+                side.num_rows(),
+            );
+            columns.push(Arc::new(made.map_err(misfit)?));
+        }
+        for (side, at) in &self.bare {
+            let column = sides.get(*side).and_then(|side| side.columns().get(*at));
+            columns.extend(column.cloned());
+        }
+        RecordBatch::try_new(Arc::new(Schema::new(self.fields.clone())), columns).map_err(misfit)
+    }
+}
+
+/// Rows of nothing but nulls.
+pub(super) fn empty_rows(like: &RecordBatch, rows: usize) -> Result<RecordBatch> {
+    let columns = like
+        .schema()
+        .fields()
+        .iter()
+        .map(|field| new_null_array(field.data_type(), rows))
+        .collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(like.schema(), columns, &options).map_err(misfit)
+}

@@ -1,0 +1,223 @@
+"""``Table.merge``: clauses in their order, rows that match many, the feed, row ids."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+
+SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("p", pa.string())])
+
+MODES = {
+    "copies": {},
+    "vectors": {"delta.enableDeletionVectors": "true"},
+    "copies with ids": {"delta.enableRowTracking": "true"},
+    "vectors with ids": {
+        "delta.enableRowTracking": "true",
+        "delta.enableDeletionVectors": "true",
+    },
+}
+
+
+def filled(path: Path, properties: dict[str, str], partitions: list[str]) -> dr.Table:
+    """Ids 0 to 9 with v = id, in two files and more."""
+    table = dr.create_table(path, SCHEMA, partitions, properties)
+    for start in (0, 5):
+        ids = range(start, start + 5)
+        table.append([{"id": one, "v": one, "p": "ab"[one % 2]} for one in ids])
+    return table
+
+
+def values(table: dr.Table) -> dict[int, int]:
+    rows = pa.table(table.snapshot(strict=True)).to_pylist()
+    found = {row["id"]: row["v"] for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+SOURCE = pa.table({"id": [1, 3, 7, 20, 21], "v": [10, 30, 70, 200, 210]})
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("partitions", [[], ["p"]], ids=["plain", "partitioned"])
+def test_every_clause(mode: str, partitions: list[str], tmp_path: Path) -> None:
+    properties = {**MODES[mode], "delta.enableChangeDataFeed": "true"}
+    table = filled(tmp_path / "t", properties, partitions)
+    tracked = "ids" in mode
+
+    def row_ids() -> dict[int, int]:
+        rows = pa.table(table.snapshot().scan(with_row_id=True)).to_pylist()
+        return {row["id"]: row["_row_id"] for row in rows}
+
+    before = row_ids() if tracked else {}
+    done = (
+        table.merge(SOURCE, "id")
+        .when_matched_delete("source.v = 30")
+        .when_matched_update({"v": "target.v + source.v"})
+        .when_not_matched_insert({"id": "id", "v": "-source.v", "p": "'c'"}, "source.id > 20")
+        .when_not_matched_by_source_update({"v": 0}, "target.id = 0")
+        .when_not_matched_by_source_delete("target.v >= 8")
+        .execute()
+    )
+    assert values(table) == {0: 0, 1: 11, 2: 2, 4: 4, 5: 5, 6: 6, 7: 77, 21: -210}
+    numbers = {
+        name: done.metrics["numTargetRows" + name] for name in ("Inserted", "Updated", "Deleted")
+    }
+    assert numbers == {"Inserted": 1, "Updated": 3, "Deleted": 3}
+    assert done.metrics["numSourceRows"] == 5
+    if tracked:
+        after = row_ids()
+        assert all(after[one] == before[one] for one in after if one != 21)
+        assert after[21] not in before.values()
+    assert done.version is not None
+    changes = table.changes(done.version, require_feed=True).to_arrow().to_pylist()
+    told = sorted((row["id"], row["_change_type"], row["v"]) for row in changes)
+    assert told == [
+        (0, "update_postimage", 0),
+        (0, "update_preimage", 0),
+        (1, "update_postimage", 11),
+        (1, "update_preimage", 1),
+        (3, "delete", 3),
+        (7, "update_postimage", 77),
+        (7, "update_preimage", 7),
+        (8, "delete", 8),
+        (9, "delete", 9),
+        (21, "insert", -210),
+    ]
+    [info] = table.history(limit=1).to_pylist()
+    assert info["operation"] == "MERGE"
+    assert json.loads(dict(info["operationParameters"])["matchedPredicates"]) == [
+        {"predicate": "source.v = 30", "actionType": "delete"},
+        {"actionType": "update"},
+    ]
+
+
+def test_upsert(tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", {}, [])
+    source = [{"id": 4, "v": 40, "p": "x"}, {"id": 30, "v": 300, "p": "y"}]
+    merge = table.merge(source, ["id"]).when_matched_update_all().when_not_matched_insert_all()
+    assert merge.execute().metrics["numTargetRowsCopied"] == 4
+    found = values(table)
+    assert found.pop(30) == 300
+    assert found == {**{one: one for one in range(10)}, 4: 40}
+    assert table.snapshot().num_files == 2, "that without such a row, and the new one"
+
+
+def test_inserts_alone_append(tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", {"delta.enableChangeDataFeed": "true"}, [])
+    done = table.merge(SOURCE, {"id": "id"}).when_not_matched_insert_all().execute()
+    assert done.metrics["numTargetFilesRemoved"] == 0
+    assert done.metrics["numTargetChangeFilesAdded"] == 0
+    assert set(values(table)) == {*range(10), 20, 21}
+    again = table.merge(SOURCE, "id").when_not_matched_insert_all().execute()
+    assert again.version is None
+
+
+@pytest.mark.parametrize(
+    ("on", "expected"),
+    [
+        ("target.id = source.id", 5),
+        ("source.id = target.id AND target.v < 5", 2),
+        ("target.id = source.id AND target.v * 10 = source.v", 5),
+        ("target.id = source.id - 1", 5),
+        ("CAST(target.id AS STRING) = source.text", 1),
+        ("(target.id = source.id)", 5),
+    ],
+)
+def test_conditions_of_the_join(on: str, expected: int, tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", {}, [])
+    source = pa.table(
+        {
+            "id": pa.array([1, 3, 7, 8, 9, None], pa.int32()),
+            "v": [10, 30, 70, 80, 90, 0],
+            "text": ["1", "x", "01", None, "", "y"],
+        }
+    )
+    done = table.merge(source, on).when_matched_update({"v": -1}).execute()
+    updated = sum(value == -1 for value in values(table).values())
+    assert done.metrics["numTargetRowsUpdated"] == updated == expected
+
+
+def test_other_names(tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", {}, [])
+    source = pa.table({"key": [2], "n": [20]})
+    merge = table.merge(source, {"key": "id"}, source_alias="s", target_alias="t")
+    merge.when_matched_update({"v": "s.n + t.v + n"}).execute()
+    assert values(table)[2] == 42
+
+
+@pytest.mark.parametrize("mode", ["copies", "vectors"])
+def test_several_rows_for_one(mode: str, tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", MODES[mode], [])
+    source = pa.table({"id": [4, 4, 5], "v": [1, 2, 3]})
+    before = sorted((tmp_path / "t").rglob("*"))
+    with pytest.raises(dr.InvalidArgumentError, match=r"id: 4.*id: 4, v: 1.*id: 4, v: 2") as caught:
+        table.merge(source, "id").when_matched_update({"v": "source.v"}).execute()
+    assert caught.value.code == "rows.ambiguous"
+    assert sorted((tmp_path / "t").rglob("*")) == before
+    # one of the rows is meant
+    table.merge(source, "id").when_matched_update({"v": "source.v"}, "source.v >= 2").execute()
+    assert values(table) == {**{one: one for one in range(10)}, 4: 2, 5: 3}
+    # it does not matter which
+    table.merge(source, "id").when_matched_delete().execute()
+    assert set(values(table)) == set(range(10)) - {4, 5}
+
+
+WRONG: list[tuple[str, Any, str]] = [
+    ("no clause", lambda merge: merge, "rows.merge"),
+    (
+        "two without a condition",
+        lambda merge: merge.when_matched_delete().when_matched_update({"v": 1}),
+        "rows.merge",
+    ),
+    (
+        "a column that is not there",
+        lambda merge: merge.when_matched_update({"x": 1}),
+        "rows.column",
+    ),
+    (
+        "an expression that is none",
+        lambda merge: merge.when_matched_update({"v": "source."}),
+        "formula.syntax",
+    ),
+    (
+        "a condition that is none",
+        lambda merge: merge.when_matched_delete("source.v"),
+        "formula.type",
+    ),
+    (
+        "an insert of a column that is not there",
+        lambda merge: merge.when_not_matched_insert({"x": "source.v"}),
+        "rows.column",
+    ),
+]
+
+
+@pytest.mark.parametrize(("what", "add", "code"), WRONG, ids=[what for what, *_ in WRONG])
+def test_clauses_that_cannot_be(what: str, add: Any, code: str, tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", {}, [])
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        add(table.merge(SOURCE, "id")).execute()
+    assert caught.value.code == code, what
+    assert table.snapshot().version == 2
+
+
+def test_a_join_needs_keys(tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", {}, [])
+    for on in ("target.id > source.id", "target.id = 3", "1 = 1"):
+        with pytest.raises(dr.InvalidArgumentError, match="equal") as caught:
+            table.merge(SOURCE, on).when_matched_delete().execute()
+        assert caught.value.code == "rows.merge"
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.merge(SOURCE, "nothing").when_matched_delete().execute()
+    assert caught.value.code == "formula.column"
+
+
+def test_a_merge_cannot_be_made_by_hand() -> None:
+    with pytest.raises(TypeError, match=r"Table\.merge"):
+        dr.Merge()

@@ -1,0 +1,239 @@
+"""``Table.update``: new values, row ids, the feed; columns that the table makes."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+
+SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string()), ("v", pa.float64())])
+
+MODES = {
+    "copies": {},
+    "vectors": {"delta.enableDeletionVectors": "true"},
+    "copies with ids": {"delta.enableRowTracking": "true"},
+    "vectors with ids": {
+        "delta.enableRowTracking": "true",
+        "delta.enableDeletionVectors": "true",
+    },
+}
+
+
+def filled(path: Path, properties: dict[str, str], partitions: list[str]) -> dr.Table:
+    table = dr.create_table(path, SCHEMA, partitions, properties)
+    for start in (0, 5):
+        ids = range(start, start + 5)
+        table.append([{"id": one, "p": "ab"[one % 2], "v": one / 2} for one in ids])
+    return table
+
+
+def by_id(table: dr.Table, **options: Any) -> dict[int, dict[str, Any]]:
+    rows = pa.table(table.snapshot(strict=True).scan(**options)).to_pylist()
+    return {row["id"]: row for row in rows}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("partitions", [[], ["p"]], ids=["plain", "partitioned"])
+def test_rows_get_other_values(mode: str, partitions: list[str], tmp_path: Path) -> None:
+    properties = {**MODES[mode], "delta.enableChangeDataFeed": "true"}
+    table = filled(tmp_path / "t", properties, partitions)
+    tracked = "ids" in mode
+    before = by_id(table, with_row_id=True) if tracked else {}
+    expected = by_id(table)
+
+    done = table.update("id IN (1, 6) OR v > 4", {"v": "v * 10 + id", "p": "concat(p, '!')"})
+    for one in (1, 6, 9):
+        old = expected[one]
+        expected[one] = {"id": one, "v": old["v"] * 10 + one, "p": old["p"] + "!"}
+    assert by_id(table) == expected
+    assert done.metrics["numUpdatedRows"] == 3
+    assert (done.metrics["numCopiedRows"] > 0) == ("copies" in mode)
+    if tracked:
+        after = by_id(table, with_row_id=True)
+        assert {key: row["_row_id"] for key, row in after.items()} == {
+            key: row["_row_id"] for key, row in before.items()
+        }
+        changed = {key for key, row in after.items() if row["_row_commit_version"] == 3}
+        assert changed == {1, 6, 9}
+        assert after[2]["_row_commit_version"] == before[2]["_row_commit_version"]
+    assert done.version is not None
+    told = table.changes(done.version, require_feed=True).to_arrow().to_pylist()
+    images = sorted((row["id"], row["_change_type"], row["p"]) for row in told)
+    assert images == sorted(
+        image
+        for one in (1, 6, 9)
+        for image in (
+            (one, "update_preimage", "ab"[one % 2]),
+            (one, "update_postimage", "ab"[one % 2] + "!"),
+        )
+    )
+    assert table.update("id = 99", {"v": 0}).version is None
+    assert table.update(None, {"v": None}).metrics["numUpdatedRows"] == 10
+    assert {row["v"] for row in by_id(table).values()} == {None}
+
+
+VALUES: list[tuple[pa.DataType, Any, Any]] = [
+    (pa.int64(), 5, 5),
+    (pa.int64(), -(2**62), -(2**62)),
+    (pa.float64(), 0.1, 0.1),
+    (pa.float64(), float("inf"), float("inf")),
+    (pa.decimal128(10, 2), Decimal("1.5"), Decimal("1.50")),
+    (pa.bool_(), True, True),
+    (pa.date32(), datetime.date(2026, 1, 2), datetime.date(2026, 1, 2)),
+    (
+        pa.timestamp("us", "UTC"),
+        datetime.datetime(2026, 1, 2, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=1))),
+        datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc),
+    ),
+    (pa.timestamp("us"), datetime.datetime(2026, 1, 2), datetime.datetime(2026, 1, 2)),
+    (pa.string(), "'it''s'", "it's"),
+    (pa.string(), 7, "7"),
+    (pa.list_(pa.int64()), None, None),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "expected"), VALUES, ids=str)
+def test_plain_values(kind: pa.DataType, value: Any, expected: Any, tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("x", kind)]))
+    table.append([{"id": 1}])
+    table.update(None, {"x": value})
+    assert by_id(table) == {1: {"id": 1, "x": expected}}
+
+
+@pytest.mark.parametrize(
+    ("set", "code"),
+    [
+        ({}, "rows.column"),
+        ({"x": 1}, "rows.column"),
+        ({"v": 1, "V": 2}, "rows.column"),
+        ({"id": "p"}, "rows.type"),
+        ({"v": "v +"}, "formula.syntax"),
+        ({"v": "nothing + 1"}, "formula.column"),
+        ({"v": "mine(v)"}, "formula.unsupported"),
+        ({"v": "id AND true"}, "formula.type"),
+        ({"v": "id / 0"}, "formula.value"),
+        ({"id": "9223372036854775807 + id"}, "formula.value"),
+    ],
+)
+def test_what_cannot_be_set(set: dict[str, Any], code: str, tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", {}, [])
+    before = sorted((tmp_path / "t").rglob("*.parquet"))
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.update("id > 0", set)
+    assert caught.value.code == code
+    assert table.snapshot().version == 2
+    assert sorted((tmp_path / "t").rglob("*.parquet")) == before
+    with pytest.raises(TypeError, match="SQL text or a plain value"):
+        table.update(None, {"v": [1]})  # type: ignore[dict-item]
+
+
+def test_rules_hold_after_an_update(tmp_path: Path) -> None:
+    properties = {"delta.constraints.c": "v + id < 100"}
+    table = filled(tmp_path / "t", properties, [])
+    with pytest.raises(dr.InvalidArgumentError, match='CHECK constraint "c"') as caught:
+        table.update("id = 3", {"v": 97})
+    assert caught.value.code == "rows.constraint"
+    table.update("id = 3", {"v": 96})
+    assert by_id(table)[3]["v"] == 96
+
+
+def made(path: Path) -> dr.Table:
+    """A table that makes the values of two columns."""
+    day = {"delta.generationExpression": "CAST(ts AS DATE)"}
+    fields = [
+        pa.field("ts", pa.timestamp("us", "UTC")),
+        pa.field("day", pa.date32(), metadata=day),
+        pa.field("note", pa.string(), metadata={"CURRENT_DEFAULT": "'none ' || 'yet'"}),
+    ]
+    properties = {"delta.feature.allowColumnDefaults": "supported"}
+    return dr.create_table(path, pa.schema(fields), ["day"], properties)
+
+
+NOON = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.timezone.utc)
+
+
+def test_generated_columns_and_defaults(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    table.append([{"ts": NOON}])
+    table.append([{"ts": None, "note": None}])
+    expected = [
+        {"ts": NOON, "day": NOON.date(), "note": "none yet"},
+        {"ts": None, "day": None, "note": None},
+    ]
+    assert pa.table(table.snapshot()).to_pylist() == expected
+    assert table.append([{"ts": NOON, "day": NOON.date()}]).version == 3
+    with pytest.raises(
+        dr.InvalidArgumentError, match=r"generated column .*CAST\(ts AS DATE\)"
+    ) as caught:
+        table.append([{"ts": NOON, "day": datetime.date(2026, 1, 3)}])
+    assert caught.value.code == "rows.generated"
+    later = NOON + datetime.timedelta(days=1)
+    table.update("ts IS NOT NULL", {"ts": later})
+    days = pa.table(table.snapshot())["day"].to_pylist()
+    assert sorted(days, key=str) == [later.date(), later.date(), None]
+
+
+@pytest.mark.parametrize("expression", ["mine(ts)", "ts +", "date_format(ts, 'E')", "id"])
+def test_columns_that_cannot_be_made(expression: str, tmp_path: Path) -> None:
+    field = pa.field("x", pa.string(), metadata={"delta.generationExpression": expression})
+    schema = pa.schema([("ts", pa.timestamp("us", "UTC")), field])
+    table = dr.create_table(tmp_path / "t", schema)
+    with pytest.raises(dr.UnsupportedFeatureError, match='generated column "x"') as caught:
+        table.append([{"ts": NOON}])
+    assert caught.value.code == "rows.expression"
+
+
+def counting(path: Path, explicit: bool, step: int = 10) -> dr.Table:
+    """An identity column, as delta-spark declares it."""
+    table = dr.create_table(path, pa.schema([("id", pa.int64()), ("s", pa.string())]))
+    first = path / "_delta_log" / f"{0:020}.json"
+    lines = [json.loads(line) for line in first.read_text().splitlines()]
+    for line in lines:
+        if "metaData" in line:
+            schema = json.loads(line["metaData"]["schemaString"])
+            schema["fields"][0]["metadata"] = {
+                "delta.identity.start": 5,
+                "delta.identity.step": step,
+                "delta.identity.allowExplicitInsert": explicit,
+            }
+            line["metaData"]["schemaString"] = json.dumps(schema)
+        if "protocol" in line:
+            line["protocol"] = {"minReaderVersion": 1, "minWriterVersion": 6}
+    first.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (path / "_delta_log" / f"{0:020}.crc").unlink(missing_ok=True)
+    return table
+
+
+def test_identities_count_on(tmp_path: Path) -> None:
+    table = counting(tmp_path / "t", explicit=False)
+    table.append([{"s": "a"}, {"s": "b"}])
+    table.append([{"s": "c"}])
+    assert {row["s"]: row["id"] for row in by_id(table).values()} == {"a": 5, "b": 15, "c": 25}
+    field = json.loads(table.snapshot().schema_json)["fields"][0]
+    assert field["metadata"]["delta.identity.highWaterMark"] == 25
+    table.update("s = 'a'", {"s": "'z'"})
+    assert by_id(table)[5]["s"] == "z"
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.append([{"id": 1, "s": "d"}])
+    assert caught.value.code == "rows.identity"
+
+
+def test_identities_given_by_hand(tmp_path: Path) -> None:
+    table = counting(tmp_path / "t", explicit=True, step=-1)
+    table.append([{"id": 100, "s": "a"}])
+    table.append([{"s": "b"}])
+    assert {row["s"]: row["id"] for row in by_id(table).values()} == {"a": 100, "b": 5}
+
+
+def test_identities_come_to_an_end(tmp_path: Path) -> None:
+    table = counting(tmp_path / "t", explicit=False, step=2**62)
+    with pytest.raises(dr.InvalidArgumentError, match="no values left") as caught:
+        table.append([{"s": "a"}] * 3)
+    assert caught.value.code == "rows.identity"

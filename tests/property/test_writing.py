@@ -1,0 +1,236 @@
+"""Random histories written by the table itself, against a list of rows.
+
+After every commit: the rows, their ids, and what the change feed tells.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import deltareplay as dr
+
+SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string()), ("v", pa.int64())])
+Values = dict[str, Any]
+Event = tuple[str, Any, Any, Any]
+
+CONDITIONS: list[tuple[str, Callable[[Values], bool]]] = [
+    ("v > 5", lambda row: row["v"] is not None and row["v"] > 5),
+    ("v IS NULL", lambda row: row["v"] is None),
+    ("p = 'a'", lambda row: row["p"] == "a"),
+    ("p IS NULL OR v = 3", lambda row: row["p"] is None or row["v"] == 3),
+    ("id % 2 = 0", lambda row: row["id"] % 2 == 0),
+    ("id IN (1, 4, 9, 16)", lambda row: row["id"] in (1, 4, 9, 16)),
+    ("NOT (p = 'b' AND v < 7)", lambda row: _not(_and(_eq(row["p"], "b"), _lt(row["v"], 7)))),
+    ("id < 5", lambda row: row["id"] < 5),
+    ("true", lambda row: True),
+]
+#: Those that filters know; the others are for clauses.
+FILTERS = [pair for pair in CONDITIONS if "%" not in pair[0]]
+SETS: list[tuple[dict[str, Any], Callable[[Values], Values]]] = [
+    ({"v": "v + 1"}, lambda row: {"v": None if row["v"] is None else row["v"] + 1}),
+    ({"v": None, "p": "'c'"}, lambda row: {"v": None, "p": "c"}),
+    ({"p": "coalesce(p, 'a')"}, lambda row: {"p": "a" if row["p"] is None else row["p"]}),
+    ({"v": 3}, lambda row: {"v": 3}),
+]
+
+
+def _eq(one: Any, other: Any) -> bool | None:
+    return None if one is None else one == other
+
+
+def _lt(one: Any, other: Any) -> bool | None:
+    return None if one is None else one < other
+
+
+def _and(one: bool | None, other: bool | None) -> bool | None:
+    if one is False or other is False:
+        return False
+    return None if one is None or other is None else True
+
+
+def _not(one: bool | None) -> bool:
+    return one is False
+
+
+@dataclass
+class Model:
+    """The rows, each id once."""
+
+    rows: dict[int, Values] = field(default_factory=dict)
+    next_id: int = 0
+
+    def new(self, parts: list[tuple[str | None, int | None]]) -> list[Values]:
+        rows = []
+        for p, v in parts:
+            rows.append({"id": self.next_id, "p": p, "v": v})
+            self.next_id += 1
+        return rows
+
+    def put(self, rows: list[Values]) -> list[Event]:
+        self.rows.update({row["id"]: row for row in rows})
+        return [event("insert", row) for row in rows]
+
+    def take(self, holds: Callable[[Values], bool]) -> list[Event]:
+        gone = [row for row in self.rows.values() if holds(row)]
+        for row in gone:
+            del self.rows[row["id"]]
+        return [event("delete", row) for row in gone]
+
+    def change(
+        self, holds: Callable[[Values], bool], new: Callable[[Values], Values]
+    ) -> list[Event]:
+        events = []
+        for key, row in list(self.rows.items()):
+            if holds(row):
+                self.rows[key] = {**row, **new(row)}
+                events.append(event("update_preimage", row))
+                events.append(event("update_postimage", self.rows[key]))
+        return events
+
+
+def event(kind: str, row: Values) -> Event:
+    return (kind, row["id"], row["p"], row["v"])
+
+
+PARTS = st.lists(
+    st.tuples(st.sampled_from(["a", "b", None]), st.none() | st.integers(0, 9)),
+    min_size=1,
+    max_size=8,
+)
+CONFIGS = st.fixed_dictionaries(
+    {
+        "vectors": st.booleans(),
+        "ids": st.booleans(),
+        "feed": st.booleans(),
+        "mapped": st.booleans(),
+        "partitioned": st.booleans(),
+    }
+)
+
+
+def step(data: st.DataObject, table: dr.Table, model: Model) -> tuple[dr.Written, list[Event]]:
+    """One commit, here and in the model."""
+    kinds = ["append", "delete", "update", "merge", "replace"]
+    kind = data.draw(st.sampled_from(kinds if model.rows else kinds[:1]), label="kind")
+    if kind == "append":
+        rows = model.new(data.draw(PARTS))
+        return table.append(rows), model.put(rows)
+    if kind == "delete":
+        text, holds = data.draw(st.sampled_from(FILTERS))
+        return table.delete(text), model.take(holds)
+    if kind == "update":
+        text, holds = data.draw(st.sampled_from(FILTERS))
+        values, new = data.draw(st.sampled_from(SETS))
+        return table.update(text, values), model.change(holds, new)
+    if kind == "replace":
+        rows = [{**row, "p": "a"} for row in model.new(data.draw(PARTS))]
+        done = table.overwrite(rows, where="p = 'a'")
+        return done, [*model.take(lambda row: row["p"] == "a"), *model.put(rows)]
+    return merged(data, table, model)
+
+
+def merged(data: st.DataObject, table: dr.Table, model: Model) -> tuple[dr.Written, list[Event]]:
+    ids = data.draw(st.sets(st.integers(0, model.next_id + 2), max_size=6), label="ids")
+    source = {one: {"id": one, "p": "b", "v": one % 10} for one in ids}
+    delete, holds = data.draw(st.sampled_from(CONDITIONS), label="delete")
+    alone = data.draw(st.booleans(), label="alone")
+    batch = pa.Table.from_pylist(list(source.values()), schema=SCHEMA)
+    merge = table.merge(batch, "id")
+    qualified = re.sub(r"\b(id|p|v)\b(?!')", r"target.\1", delete)
+    merge.when_matched_delete(qualified).when_matched_update_all()
+    merge.when_not_matched_insert_all("source.id % 3 > 0")
+    if alone:
+        merge.when_not_matched_by_source_update({"v": 8}, "target.p = 'a'")
+    done = merge.execute()
+    pairs = {one for one in source if one in model.rows}
+    events = []
+    if alone:
+        events += model.change(
+            lambda row: row["id"] not in pairs and row["p"] == "a", lambda row: {"v": 8}
+        )
+    events += model.take(lambda row: row["id"] in pairs and holds(row))
+    events += model.change(lambda row: row["id"] in pairs, lambda row: source[row["id"]])
+    new = [row for one, row in source.items() if one not in pairs and one % 3 > 0]
+    events += model.put(new)
+    model.next_id = max([model.next_id, *(row["id"] + 1 for row in new)])
+    return done, events
+
+
+def row_ids(table: dr.Table) -> dict[int, int]:
+    rows = pa.table(table.snapshot().scan(with_row_id=True)).to_pylist()
+    return {row["id"]: row["_row_id"] for row in rows}
+
+
+@settings(
+    max_examples=200 if os.environ.get("DELTAREPLAY_SLOW") else 12,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(config=CONFIGS, data=st.data())
+def test_histories(config: dict[str, bool], data: st.DataObject) -> None:
+    properties = {
+        "delta.enableDeletionVectors": str(config["vectors"]).lower(),
+        "delta.enableRowTracking": str(config["ids"]).lower(),
+        "delta.enableChangeDataFeed": str(config["feed"]).lower(),
+        "delta.columnMapping.mode": "name" if config["mapped"] else "none",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        partitions = ["p"] if config["partitioned"] else []
+        table = dr.create_table(Path(folder) / "t", SCHEMA, partitions, properties, durable=False)
+        model = Model()
+        known: dict[int, int] = {}
+        for _ in range(data.draw(st.integers(2, 7), label="steps")):
+            done, events = step(data, table, model)
+            check(table, model, config, done, events)
+            if config["ids"]:
+                found = row_ids(table)
+                assert len(set(found.values())) == len(found)
+                # an id may come back to the table only as another row
+                new = {one[1] for one in events if one[0] == "insert"}
+                assert {key: found[key] for key in found if key not in new} == {
+                    key: known[key] for key in found if key not in new
+                }
+                known = found
+
+
+def check(
+    table: dr.Table,
+    model: Model,
+    config: dict[str, bool],
+    done: dr.Written,
+    events: list[Event],
+) -> None:
+    rows = pa.table(table.snapshot(strict=True)).to_pylist()
+    assert {row["id"]: row for row in rows} == model.rows
+    assert len(rows) == len(model.rows)
+    assert table.snapshot().num_rows == len(rows)
+    if done.version is None:
+        assert events == []
+    elif config["feed"]:
+        told = table.changes(done.version, done.version, require_feed=True).to_arrow().to_pylist()
+        found = Counter((row["_change_type"], row["id"], row["p"], row["v"]) for row in told)
+        assert found == Counter(events)
+
+
+@pytest.mark.parametrize("text", [text for text, _ in FILTERS])
+def test_conditions_mean_the_same(text: str, tmp_path: Path) -> None:
+    """The model's conditions are those of the filters."""
+    table = dr.create_table(tmp_path / "t", SCHEMA)
+    kinds = [(p, v) for p in ("a", "b", None) for v in (None, *range(10))]
+    rows = [{"id": number, "p": p, "v": v} for number, (p, v) in enumerate(kinds)]
+    table.append(rows)
+    holds = dict(FILTERS)[text]
+    found = {row["id"] for row in pa.table(table.snapshot().scan(filter=text)).to_pylist()}
+    assert found == {row["id"] for row in rows if holds(row)}
