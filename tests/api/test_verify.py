@@ -413,3 +413,19 @@ def test_many_faults_of_one_kind_are_counted(tmp_path: Path) -> None:
 def test_there_must_be_a_table(tmp_path: Path) -> None:
     with pytest.raises(dr.TableNotFoundError):
         dr.Table(tmp_path).verify()
+
+
+def test_spellings_that_mean_the_same(tmp_path: Path) -> None:
+    """A schema with other spaces in it; a feature that is listed under the name of its preview."""
+    log = sound(tmp_path / "t")
+    state = log.state(2)
+    assert state.metadata is not None
+    spaced = json.dumps(json.loads(state.metadata["schemaString"]), indent=1)
+    rows = [row for row in state.actions() if "metaData" not in row]
+    rows.append({"metaData": {**state.metadata, "schemaString": spaced}})
+    logs.write_checkpoint(log.table, 2, rows)
+    log.commit(
+        logs.features("deletionVectors", "typeWidening-preview", writer_only=["domainMetadata"]),
+        logs.metadata(SCHEMA, configuration={"delta.enableTypeWidening": "true"}),
+    )
+    assert found(log) == []

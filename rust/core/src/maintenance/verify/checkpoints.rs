@@ -9,7 +9,7 @@ use arrow_array::{Array, RecordBatch};
 
 use super::findings::{Findings, Severity};
 use super::history::expiring;
-use super::state::{Live, State};
+use super::state::{Live, State, same_metadata};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::commit::Wanted;
 use crate::codec::file_actions::FileField;
@@ -222,7 +222,9 @@ pub(super) fn compare(
     {
         wrong("the protocol is not that of the commits".to_owned());
     }
-    if there.metadata.is_some() && there.metadata != state.metadata {
+    if let (Some(one), Some(other)) = (&there.metadata, &state.metadata)
+        && !same_metadata(one, other)
+    {
         wrong("the metadata is not that of the commits".to_owned());
     }
     if there.domains != state.domains {

@@ -207,7 +207,8 @@ fn definition(
     }
     let called = Protocol::automatically_enabled_features(metadata, None);
     for feature in findings.unless_interrupted(called)?.unwrap_or_default() {
-        if !protocol.is_supported(&feature) {
+        let names = ["", "-preview", "-dev"].map(|ending| format!("{feature}{ending}"));
+        if !names.iter().any(|name| protocol.is_supported(name)) {
             let message = format!(
                 "the metadata calls for the feature {feature}, which the protocol does not have"
             );

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::checkpoints::{self, compare};
 use super::commit::{OneCommit, apply};
 use super::findings::{Findings, Severity};
-use super::state::State;
+use super::state::{State, same_metadata};
 use crate::codec::version_checksum::VersionChecksum;
 use crate::error::Result;
 use crate::log::listing::CheckpointInstance;
@@ -237,7 +237,7 @@ fn differences(checksum: &VersionChecksum, state: &State) -> Result<Vec<String>>
         found.push("the protocol".to_owned());
     }
     if let (Some(said), Some(is)) = (&checksum.metadata, &state.metadata)
-        && said != is
+        && !same_metadata(said, is)
     {
         found.push("the metadata".to_owned());
     }

@@ -5,6 +5,7 @@ use std::hash::BuildHasherDefault;
 
 use crate::replay::{FileActionKey, Folded};
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
+use crate::spec::schema::StructType;
 
 /// A live file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,4 +57,15 @@ impl State {
             self.domains.insert(domain.domain.clone(), domain.clone());
         }
     }
+}
+
+/// Whether two descriptions of a table say the same; texts of one schema may differ in their spaces.
+pub(super) fn same_metadata(one: &Metadata, other: &Metadata) -> bool {
+    let schema = |metadata: &Metadata| StructType::parse(&metadata.schema_string).ok();
+    let bare = |metadata: &Metadata| Metadata {
+        schema_string: String::new(),
+        ..metadata.clone()
+    };
+    one == other
+        || (bare(one) == bare(other) && schema(one).is_some() && schema(one) == schema(other))
 }
