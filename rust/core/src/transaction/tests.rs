@@ -81,7 +81,7 @@ fn a_lost_answer_is_settled_by_reading_back() {
 }
 
 #[test]
-fn a_commit_that_is_there_and_cannot_be_read_is_not_taken_for_anothers() {
+fn a_commit_that_is_there_and_cannot_be_read_is_not_taken_for_that_of_another() {
     let place = place();
     let (put, read) = (Some(Operation::PutIfAbsent), Some(Operation::Read));
     place.faults.fail(put, "01.json", 1, Fault::AnswerLost);
