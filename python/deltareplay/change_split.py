@@ -40,6 +40,10 @@ class ChangeSplit:
         self._native = native
         return self
 
+    def _cut(self, target_size: int) -> list[ChangeSplit]:
+        """The same rows in parts of about so many bytes of files."""
+        return [self._made(self._table, part) for part in self._native.cut(target_size)]
+
     @property
     def schema(self) -> pa.Schema:
         """The schema of the rows.

@@ -131,9 +131,9 @@ class Changes:
         """Cut the changes into parts that other processes read without the log.
 
         Args:
-            target_size: Bytes of files in a part, about. Of full changes a part has some files, and
-                a commit whose rows must be compared is in one part. Of net changes each part has a
-                share of the rows, and reads the numbers of all of them.
+            target_size: Bytes of files in a part, about. Of full changes a part has some files.
+                Where the rows of a commit must be compared, and of net changes, each part has a
+                share of the rows, and reads the numbers of all of them; 64 shares at most.
 
         Returns:
             Splits that pickle; their rows together are the rows of the changes.

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from deltareplay.scan import TARGET_SIZE
+
 if TYPE_CHECKING:
     from deltareplay.change_split import ChangeSplit
 
@@ -80,6 +82,20 @@ class MicroBatch:
         2
         """
         return self._split
+
+    def splits(self, target_size: int = TARGET_SIZE) -> list[ChangeSplit]:
+        """The rows in parts, as ``Changes.splits`` cuts them.
+
+        Args:
+            target_size: Bytes of files in a part, about.
+
+        Raises:
+            InvalidArgumentError: The size is not at least 1.
+
+        >>> [split.to_arrow().num_rows for split in next(rows.follow()).splits()]
+        [2]
+        """
+        return self._split._cut(target_size)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as an Arrow C stream; the consumer pulls it without Python."""

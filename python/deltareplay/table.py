@@ -13,6 +13,7 @@ import pyarrow as pa
 from deltareplay import _native
 from deltareplay._filters import Filter
 from deltareplay._readers import reader, to_table
+from deltareplay._table_services import TableServices
 from deltareplay._table_writing import TableWriting
 from deltareplay.changes import Changes
 from deltareplay.follow import Follow
@@ -22,7 +23,7 @@ from deltareplay.snapshot import Snapshot
 Kind = Literal["full-delta", "min-delta", "upsert", "append-only"]
 
 
-class Table(TableWriting):
+class Table(TableWriting, TableServices):
     """A Delta table: its place, and the options of the storage there. Making one does no I/O.
 
     Args:
@@ -235,6 +236,7 @@ class Table(TableWriting):
         max_files_per_batch: int | None = None,
         max_bytes_per_batch: int | None = None,
         available_now: bool = False,
+        until: str | None = None,
         poll_interval: float = 1.0,
     ) -> Follow:
         """Follow the table: its rows, or its changes, in small batches as they come.
@@ -264,6 +266,7 @@ class Table(TableWriting):
                 Files whose rows belong together are not taken apart.
             max_bytes_per_batch: About so many bytes of files at most in a batch.
             available_now: Ends with the version that is the latest now.
+            until: An offset behind which nothing is given, and at which the stream ends.
             poll_interval: Seconds between two looks at the log when there is nothing new.
 
         Raises:
@@ -293,6 +296,7 @@ class Table(TableWriting):
             "max_files_per_batch": max_files_per_batch,
             "max_bytes_per_batch": max_bytes_per_batch,
             "available_now": available_now,
+            "until": until,
         }
         native = _native.Follow(self._native, arguments)
         return Follow._made(self, native, poll_interval)

@@ -137,6 +137,110 @@ def test_files_fill_row_groups(tmp_path: Path) -> None:
     assert table.snapshot().num_files == 120_002
 
 
+V2 = {"delta.checkpointPolicy": "v2"}
+
+
+@pytest.mark.parametrize("layout", [None, "v2-json"])
+@pytest.mark.parametrize(
+    "properties",
+    [{}, {"delta.checkpoint.writeStatsAsStruct": "true"}],
+    ids=["json", "both"],
+)
+def test_a_v2_checkpoint_holds_the_table(
+    layout: Any, properties: dict[str, str], tmp_path: Path
+) -> None:
+    table = busy(tmp_path / "t", **V2, **properties)
+    before = state(table)
+    written = table.checkpoint(layout=layout)
+
+    assert (written.num_files, written.num_sidecars) == (4, 1)
+    manifest = log_of(table).parent / written.path
+    suffix = ".json" if layout else ".parquet"
+    assert manifest.name.startswith(f"{before['version']:020}.checkpoint.")
+    assert manifest.suffix == suffix
+    if layout:
+        rows = [json.loads(line) for line in manifest.read_text().splitlines()]
+    else:
+        rows = [
+            {kind: body for kind, body in row.items() if body is not None}
+            for row in pq.read_table(manifest).to_pylist()
+        ]
+    kinds = sorted(next(iter(row)) for row in rows)
+    assert kinds == [
+        "checkpointMetadata",
+        "domainMetadata",
+        "metaData",
+        "protocol",
+        "sidecar",
+        "txn",
+    ]
+    (named,) = [row["sidecar"] for row in rows if "sidecar" in row]
+    sidecar = log_of(table) / "_sidecars" / named["path"]
+    assert sidecar.stat().st_size == named["sizeInBytes"]
+    side = pq.read_table(sidecar)
+    assert side.column_names == ["add", "remove"]
+    assert [side.num_rows - side[kind].null_count for kind in side.column_names] == [4, 1]
+    assert ("stats_parsed" in {f.name for f in side.schema.field("add").type}) == bool(properties)
+    assert written.num_actions == len(rows) + side.num_rows
+    assert written.size_in_bytes == manifest.stat().st_size + named["sizeInBytes"]
+    (about,) = [row["checkpointMetadata"] for row in rows if "checkpointMetadata" in row]
+    assert about["version"] == before["version"]
+    assert dict(about["tags"])["sidecarNumActions"] == "5"
+
+    hint = json.loads((log_of(table) / "_last_checkpoint").read_text())
+    assert hint["v2Checkpoint"]["path"] == manifest.name
+    assert [one["path"] for one in hint["v2Checkpoint"]["sidecarFiles"]] == [named["path"]]
+    assert len(hint["v2Checkpoint"]["nonFileActions"]) == 5
+    assert table.checkpoint(layout=layout) == written, "one that is there stays"
+
+    for version in range(before["version"]):
+        (log_of(table) / logs.commit_name(version)).unlink()
+    after = state(dr.Table(table.uri, strict=True))
+    assert after == before
+
+
+def test_sidecars_hold_fifty_thousand_files_each(tmp_path: Path) -> None:
+    table = plain(tmp_path / "t")
+    table.set_properties(V2)
+    paths = [f"part-{number:06}" for number in range(120_000)]
+    files = pa.table({"path": paths, "size": pa.array([1] * len(paths), pa.int64())})
+    with table.transaction() as transaction:
+        transaction.add_files(files)
+    written = table.checkpoint()
+
+    sides = sorted((log_of(table) / "_sidecars").iterdir())
+    assert written.num_sidecars == len(sides) == 3
+    counts = sorted(pq.ParquetFile(side).metadata.num_rows for side in sides)
+    assert counts == [20_002, 50_000, 50_000]
+    snapshot = dr.Table(table.uri, strict=True).snapshot()
+    assert set(snapshot.files(columns=["path"])["path"].to_pylist()) == {*paths, "a", "b"}
+
+
+def test_the_layout_follows_the_policy(tmp_path: Path) -> None:
+    table = plain(tmp_path / "t", configuration={"delta.checkpointInterval": "2"})
+    with pytest.raises(dr.InvalidArgumentError, match="v2Checkpoint") as caught:
+        table.checkpoint(layout="v2")
+    assert caught.value.code == "checkpoint.layout"
+    with pytest.raises(dr.InvalidArgumentError, match="no checkpoint layout"):
+        table.checkpoint(layout="v3")  # type: ignore[arg-type]
+    table.set_properties(V2)
+    (manifest,) = log_of(table).glob("*.checkpoint.*.parquet")
+    assert manifest.name.startswith(f"{2:020}")
+    assert table.checkpoint(layout="classic").path.endswith(".checkpoint.parquet")
+    assert table.snapshot(strict=True).num_files == 2
+
+
+def test_an_interval_is_met_by_the_checkpoint_that_is_there(tmp_path: Path) -> None:
+    """Another writer was faster with the checkpoint of the version that is committed."""
+    table = plain(tmp_path / "t", configuration={"delta.checkpointInterval": "2"})
+    other = log_of(table) / logs.classic_name(2)
+    with table.transaction() as transaction:
+        transaction.add("c", size=1)
+        other.write_bytes(b"theirs")
+    names = [path.name for path in log_of(table).glob("*.checkpoint*")]
+    assert names == [other.name]
+
+
 def test_commits_write_checkpoints_by_the_interval(tmp_path: Path) -> None:
     table = plain(tmp_path / "t", configuration={"delta.checkpointInterval": "3"})
     for number in range(6):
@@ -153,6 +257,7 @@ def test_a_checkpoint_that_is_there_stays(tmp_path: Path) -> None:
     file = log_of(table) / logs.classic_name(1)
     before = file.stat().st_mtime_ns
     assert table.checkpoint() == first
+    assert first.num_sidecars == 0
     assert file.stat().st_mtime_ns == before
 
 

@@ -160,6 +160,37 @@ def test_batches_resume_where_they_end(
     ]
 
 
+@pytest.mark.parametrize("start", [{}, {"starting_version": 0}], ids=["state", "commits"])
+def test_a_stream_ends_at_an_offset(log: logs.LogBuilder, start: dict[str, Any]) -> None:
+    table = appends(log)
+    begin = table.follow(**start).offset
+    batches = list(table.follow(**start, max_files_per_batch=1, available_now=True))
+    places = [begin, *(batch.offset for batch in batches)]
+    log.commit(data.write(log.table, "later.parquet", {"id": [99]}))
+    for first in range(len(places)):
+        for last in range(first, len(places)):
+            stream = table.follow(offset=places[first], until=places[last], available_now=True)
+            assert rows_of(stream) == rows_of(batches[first:last])
+    other = begin.replace(logs.TABLE_ID, "another")
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.follow(until=other)
+    assert caught.value.code == "follow.offset"
+
+
+@pytest.mark.parametrize("kind", ["full-delta", "upsert"])
+def test_batches_are_cut(fed: dr.Table, kind: Any) -> None:
+    [batch] = fed.follow(starting_version=0, kind=kind, key=["name"], available_now=True)
+    parts = batch.splits(1)
+    assert len(parts) > 1
+    found = [row for part in parts for row in part.to_arrow().to_pylist()]
+    whole = batch.data.to_pylist()
+    assert sorted(map(repr, found)) == sorted(map(repr, whole))
+    assert len(batch.splits()) == 1
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        batch.splits(0)
+    assert caught.value.code == "split.size"
+
+
 def test_offsets_are_those_of_delta(log: logs.LogBuilder) -> None:
     table = appends(log)
     batches = list(table.follow(max_files_per_batch=4, available_now=True))

@@ -1,14 +1,15 @@
-"""One process that commits many times: ``python writer.py TABLE NAME COMMITS``."""
+"""One process that commits many times: ``python writer.py TABLE NAME COMMITS [OPTIONS]``."""
 
 from __future__ import annotations
 
+import json
 import sys
 
 import deltareplay as dr
 
 
-def main(uri: str, name: str, commits: int) -> None:
-    table = dr.Table(uri)
+def main(uri: str, name: str, commits: int, options: str = "{}") -> None:
+    table = dr.Table(uri, json.loads(options))
     for number in range(commits):
         path = f"{name}-{number}"
         with table.transaction(txn=(name, number), timeout=300) as transaction:
@@ -24,4 +25,4 @@ def main(uri: str, name: str, commits: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), *sys.argv[4:])

@@ -8,6 +8,8 @@ import pytest
 from protocol.reading import SCHEMA, one_file, opened, paths
 from support import logs
 
+import deltareplay as dr
+
 NOW = int(time.time() * 1000)
 HOUR = 3600 * 1000
 DAY = 24 * HOUR
@@ -123,15 +125,16 @@ def test_the_order_of_actions_in_a_commit_does_not_matter(log: logs.LogBuilder) 
     assert one_file(opened(log))["deletionVector"]["offset"] == 50
 
 
-@pytest.mark.xfail(reason="rows of one checkpoint are taken as reconciled, as the protocol says")
-def test_a_checkpoint_with_a_row_twice_gives_the_file_once(log: logs.LogBuilder) -> None:
+def test_a_checkpoint_with_a_row_twice_is_named_by_verify(log: logs.LogBuilder) -> None:
+    """Readers take the rows of one checkpoint as reconciled, as the protocol says."""
     log.create(SCHEMA, logs.add("f"), logs.add("g"))
     logs.write_checkpoint(log.table, 0, [*log.state().actions(), logs.add("f")])
 
-    snapshot = opened(log)
-
-    assert paths(snapshot) == ["f", "g"]
-    assert snapshot.num_files == 2
+    assert paths(opened(log)) == ["f", "f", "g"]
+    named = dr.Table(log.uri).verify(data_files=False).findings
+    assert [finding.code for finding in named if finding.severity == "error"] == [
+        "checkpoint.duplicate_row"
+    ]
 
 
 def test_tail_actions_do_not_resurrect_what_the_checkpoint_removed(log: logs.LogBuilder) -> None:

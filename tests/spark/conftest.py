@@ -68,3 +68,18 @@ def tables(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
         return done[name]
 
     return table
+
+
+@pytest.fixture(scope="session")
+def changed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Gives the directory of a table with a change feed by its name; written when asked for."""
+    from spark import written_changes
+
+    root = tmp_path_factory.mktemp("changed")
+
+    def table(name: str) -> Path:
+        if not (root / name).exists():
+            written_changes.written(spark, root / name, name)
+        return root / name
+
+    return table

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -23,19 +22,6 @@ def rows(table: pa.Table) -> Counter[str]:
     at = table.column_names.index("_commit_timestamp")
     plain = table.set_column(at, "_commit_timestamp", time)
     return Counter(repr(row) for row in plain.to_pylist())
-
-
-@pytest.fixture(scope="module")
-def changed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The directory of a table by its name."""
-    root = tmp_path_factory.mktemp("changed")
-
-    def table(name: str) -> Path:
-        if not (root / name).exists():
-            written_changes.written(spark, root / name, name)
-        return root / name
-
-    return table
 
 
 @pytest.mark.parametrize("name", written_changes.CHANGED)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from deltareplay import spark as dr_spark
 from deltareplay.spark import options, pushed
 
 pytestmark = pytest.mark.spark
-CASES = rows_cases.cases()
+CASES = rows_cases.some_cases()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -39,10 +38,10 @@ def load(spark: Any, path: object, **given: Any) -> Any:
 def test_conformance(spark: Any, rows: rows_cases.Rows) -> None:
     def read(table: dr.Table, version: int) -> pa.Table:
         place = table.uri.removeprefix("file://")
-        return arrow(load(spark, place, versionAsOf=version, allowedRoots="/"))
+        with conf(spark, spark__sql__readSideCharPadding="false"):  # as the suite was read
+            return arrow(load(spark, place, versionAsOf=version, allowedRoots="/"))
 
-    few = rows if os.environ.get("DELTAREPLAY_SLOW") else rows.last()
-    assert rows_cases.check(few, read)
+    assert rows_cases.check(rows.few(), read)
 
 
 def test_time_travel(spark: Any, tables: Any) -> None:
@@ -68,19 +67,20 @@ def test_sql_and_a_narrow_schema(spark: Any, tables: Any) -> None:
     spark.catalog.dropTempView("by_format")
 
 
-@pytest.mark.xfail(reason="Spark's plan does not name the filters pushed", strict=False)
 def test_filters_are_pushed(spark: Any, tables: Any) -> None:
     path = tables("changed_with_vectors")
+    wanted = "p = 1 AND id > 3000 AND s IN ('m', 'x')"
     with conf(spark, spark__sql__python__filterPushdown__enabled="true"):
         dr_spark.register(spark)
-        frame = load(spark, path).where("p = 1 AND id > 3000 AND s IN ('m', 'x')")
-        found = lines(frame.toArrow())
-        text = frame._jdf.queryExecution().toString()
+        frame = load(spark, path, splitSize=1)
+        few = frame.where(wanted)
+        found = lines(few.toArrow())
+        splits, of = (
+            each._jdf.queryExecution().toRdd().getNumPartitions() for each in (few, frame)
+        )
     dr_spark.register(spark)
-    assert found == lines(
-        dr.Table(path).snapshot().scan(filter="p = 1 AND id > 3000 AND s IN ('m', 'x')").to_arrow()
-    )
-    assert "PushedFilters" in text
+    assert found == lines(dr.Table(path).snapshot().scan(filter=wanted).to_arrow())
+    assert 0 < splits < of  # Spark 4.1 does not name what it pushed, but files are left out
 
 
 def test_what_is_pushed() -> None:
@@ -110,9 +110,6 @@ def test_pushed_filters_skip_files(tables: Any) -> None:
     assert 0 < few.num_rows < options.scan(given, 3, schema, []).files(["path"]).num_rows
 
 
-@pytest.mark.xfail(
-    reason="the metadata columns of the format differ from those of a scan", strict=False
-)
 def test_more_columns(spark: Any, tables: Any) -> None:
     path = tables("tracked")
     frame = load(spark, path, withRowId=True, withFilePath=True, withRowIndex=True)

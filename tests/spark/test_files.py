@@ -189,9 +189,9 @@ def test_an_error_comes_back_from_an_executor(spark: Any, tmp_path: Path) -> Non
 
 
 def test_an_executor_without_the_package_says_so(spark: Any, tmp_path: Path) -> None:
-    from deltareplay.spark.replayed_files import _task
+    from deltareplay.spark.on_executors import task as made
 
-    task = _task(None, b"")
+    task = made("read_pieces", None, b"")
 
     def elsewhere(batches: Any) -> Any:
         sys.modules["deltareplay.spark.task"] = None  # what an import makes of it: ImportError

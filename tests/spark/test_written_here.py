@@ -23,7 +23,7 @@ TABLES: dict[str, dict[str, str]] = {
     "feed": {"delta.enableChangeDataFeed": "true"},
     "mapped": {"delta.columnMapping.mode": "name"},
     "ids": {"delta.columnMapping.mode": "id"},
-    "vectors": {"delta.enableDeletionVectors": "true"},
+    "vectors": {"delta.enableDeletionVectors": "true", "delta.checkpointPolicy": "v2"},
     "tracked": {"delta.enableRowTracking": "true", "delta.enableInCommitTimestamps": "true"},
     "v2": {"delta.checkpointPolicy": "v2", "delta.checkpoint.writeStatsAsStruct": "true"},
     "many": {
@@ -102,7 +102,8 @@ def test_delta_spark_takes_over(name: str, spark: Any, tmp_path: Path) -> None:
     assert history[0].operation == "DELETE"
     assert history[-1].operation == "CREATE TABLE"
 
-    table.checkpoint()
+    written = table.checkpoint(layout="v2-json" if name == "vectors" else None)
+    assert (written.num_sidecars == 1) == ("delta.checkpointPolicy" in TABLES[name])
     for old in range(version):
         os.remove(tmp_path / name / "_delta_log" / f"{old:020}.json")
     spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
@@ -160,3 +161,30 @@ def test_delta_spark_and_the_checksum_agree(spark: Any, tmp_path: Path) -> None:
     histograms = [one.get("fileSizeHistogram", one.get("histogramOpt")) for one in (ours, theirs)]
     assert histograms[0] == histograms[1]
     assert len(ours["allFiles"]) == len(theirs["allFiles"])
+
+
+def test_altered_tables(spark: Any, tmp_path: Path) -> None:
+    """Constraints, wider types and clustering mean to delta-spark what they mean here."""
+    path = tmp_path / "t"
+    table = dr.create_table(
+        path,
+        pa.schema([("id", pa.int32()), ("note", pa.string())]),
+        properties={"delta.enableTypeWidening": "true"},
+    )
+    table.append({"id": [1, 2], "note": ["a", "b"]})
+    table.widen_column("id", pa.int64())
+    table.append({"id": [2**40], "note": ["c"]})
+    table.add_constraint("positive", "id > 0")
+    table.cluster_by(["id"])
+
+    frame = spark.read.format("delta").load(str(path))
+    assert frame.schema["id"].dataType.simpleString() == "bigint"
+    assert sorted(row.id for row in frame.collect()) == [1, 2, 2**40]
+    with pytest.raises(Exception, match="positive"):
+        spark.sql(f"INSERT INTO delta.`{path}` VALUES (-1, 'd')")
+    detail = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").first()
+    assert detail.clusteringColumns == ["id"]
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES (3, 'd')")
+    spark.sql(f"ALTER TABLE delta.`{path}` DROP CONSTRAINT positive")
+    assert table.drop_feature("checkConstraints") > 0
+    assert spark.sql(f"SELECT count(*) AS n FROM delta.`{path}`").first().n == 4

@@ -175,38 +175,3 @@ def test_one_after_the_other(spark: Any, tmp_path: Path, name: str) -> None:
         assert {one.id: one.r for one in ids.collect()} == {
             one["id"]: one["_row_id"] for one in rows
         }
-
-
-def test_columns_that_delta_spark_declares(spark: Any, tmp_path: Path) -> None:
-    """Generated, identity and default columns, and a constraint: both fill them alike."""
-    from delta.tables import DeltaTable, IdentityGenerator
-
-    path = str(tmp_path / "t")
-    (
-        DeltaTable.create(spark)
-        .location(path)
-        .addColumn("key", "BIGINT", generatedAlwaysAs=IdentityGenerator(start=10, step=5))
-        .addColumn("ts", "TIMESTAMP")
-        .addColumn("day", "DATE", generatedAlwaysAs="CAST(ts AS DATE)")
-        .addColumn("month", "STRING", generatedAlwaysAs="date_format(ts, 'yyyy-MM')")
-        .addColumn("note", "STRING")
-        .partitionedBy("day")
-        .property("delta.feature.allowColumnDefaults", "supported")
-        .execute()
-    )
-    spark.sql(f"ALTER TABLE delta.`{path}` ALTER COLUMN note SET DEFAULT 'none'")
-    spark.sql(f"ALTER TABLE delta.`{path}` ADD CONSTRAINT year CHECK (year(ts) > 2000)")
-    table = dr.Table(path)
-    table.append([{"ts": NOON}, {"ts": NOON}])
-    spark.sql(f"INSERT INTO delta.`{path}` (ts) VALUES (TIMESTAMP '2026-02-03 01:02:03')")
-    table.append([{"ts": NOON, "note": None}])
-    rows = spark.read.format("delta").load(path).orderBy("key").collect()
-    keys = [one.key for one in rows]
-    assert keys[:2] == [10, 15]
-    assert all(key % 5 == 0 for key in keys)
-    assert sorted(set(keys)) == keys
-    assert [str(one.day) for one in rows] == ["2026-01-02"] * 2 + ["2026-02-03", "2026-01-02"]
-    assert [one.month for one in rows] == ["2026-01"] * 2 + ["2026-02", "2026-01"]
-    assert [one.note for one in rows] == ["none"] * 3 + [None]
-    with pytest.raises(dr.InvalidArgumentError, match='"year"'):
-        table.append([{"ts": NOON.replace(year=1999)}])

@@ -18,6 +18,7 @@ NO_CODE = re.compile(r"^delta\.|^deltareplay\.|\.com$|^spark\.sql\.")
 SOMETHING_ELSE = {
     "txn.version": "the name of a field",
     "parquet.field.id": "what Spark calls the id of a field",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "a setting of Hadoop",
 }
 
 #: Where a Rust file's unit tests begin.

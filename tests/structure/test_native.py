@@ -53,6 +53,9 @@ def test_classes_are_frozen(table: dr.Table, rows: dr.Table) -> None:
     one_of_each += [changes, changes.splits(1)[0], rows.follow()._native]
     pieces, tail, _ = snapshot.replay_plan(target_size=1, keyed=True)
     one_of_each += [pieces[0], tail]
+    metadata = table.snapshot().metadata
+    facts = (metadata.schema_string, metadata.partition_columns, metadata.configuration)
+    one_of_each.append(_native.FooterStatistics(*facts, table.snapshot().protocol._facts()))
     one_of_each.append(_native.DeletionVector.decode(b"\xd1\xd3\x39\x64" + bytes(8)))
     assert {type(one) for one in one_of_each} == set(CLASSES)
     for one in one_of_each:

@@ -10,6 +10,7 @@ a function is called.
 [Row(name='three')]
 """
 
+from deltareplay.spark.changes import changes
 from deltareplay.spark.count import count
 from deltareplay.spark.create_view import create_view
 from deltareplay.spark.data_source import register
@@ -18,8 +19,10 @@ from deltareplay.spark.history import history
 from deltareplay.spark.read import read
 from deltareplay.spark.replayed_files import files
 from deltareplay.spark.snapshot_files import snapshot_files
+from deltareplay.spark.write import write
 
 __all__ = [
+    "changes",
     "count",
     "create_view",
     "detail",
@@ -28,4 +31,5 @@ __all__ = [
     "read",
     "register",
     "snapshot_files",
+    "write",
 ]

@@ -24,7 +24,8 @@ def register(spark: SparkSession) -> None:
 
     Options: ``versionAsOf``, ``timestampAsOf``, ``filter`` (SQL), ``splitSize`` (bytes),
     ``allowedRoots`` (comma-separated), ``withRowId``, ``withFilePath``, ``withRowIndex``, and
-    ``storage.<key>`` for each storage option. A schema that is given chooses columns.
+    ``storage.<key>`` for each storage option. A schema that is given chooses columns. Streams,
+    ``spark.readStream.format("deltareplay")``, take options of their own, which are Delta's.
 
     Filters are pushed where ``spark.sql.python.filterPushdown.enabled`` was set before this call
     (Spark 4.1).
@@ -55,26 +56,25 @@ def register(spark: SparkSession) -> None:
 
 def _made(wheel: str, filtering: bool) -> Any:
     """The class to register; nothing of this module is looked up when it is unpickled."""
-    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+    from pyspark.sql.datasource import (
+        DataSource,
+        DataSourceReader,
+        DataSourceStreamReader,
+        InputPartition,
+    )
 
     class Part(InputPartition):
         """One split, pickled."""
 
-    class Reader(DataSourceReader):
+    class Rows:
+        """Reads what was planned, on an executor."""
+
         def __init__(self, options: dict[str, Any], version: int, schema: Any) -> None:
             self.options = options
             self.version = version
             self.schema = schema
             self.filters: list[Any] = []
-
-        def partitions(self) -> list[Any]:
-            import pickle
-
-            from deltareplay.spark import options
-
-            scan = options.scan(self.options, self.version, self.schema, self.filters)
-            size = options.split_size(self.options)
-            return [Part(pickle.dumps(split)) for split in scan.splits(size)] or [Part(None)]
+            self.planner: Any = None
 
         def read(self, partition: Any) -> Any:
             if partition.value is None:
@@ -91,6 +91,43 @@ def _made(wheel: str, filtering: bool) -> Any:
                     "that has it with spark.archives and PYSPARK_PYTHON"
                 ) from None
             yield from options.batches(partition.value, self.schema)
+
+    class Reader(Rows, DataSourceReader):
+        def partitions(self) -> list[Any]:
+            import pickle
+
+            from deltareplay.spark import options
+
+            scan = options.scan(self.options, self.version, self.schema, self.filters)
+            size = options.split_size(self.options)
+            return [Part(pickle.dumps(split)) for split in scan.splits(size)] or [Part(None)]
+
+    class StreamReader(Rows, DataSourceStreamReader):
+        """Lives on the driver as long as the query; what is read travels as splits."""
+
+        def plan(self) -> Any:
+            from deltareplay.spark import options
+
+            if self.planner is None:
+                self.planner = options.planner(self.options, self.version, self.schema)
+            return self.planner
+
+        def initialOffset(self) -> dict[str, Any]:  # noqa: N802 Spark's name
+            place: dict[str, Any] = self.plan().first()
+            return place
+
+        def latestOffset(self) -> dict[str, Any]:  # noqa: N802 Spark's name
+            place: dict[str, Any] = self.plan().next()
+            return place
+
+        def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Any]:
+            import pickle
+
+            from deltareplay.spark import options
+
+            size = options.split_size(self.options)
+            splits = self.plan().between(start, end, size)
+            return [Part(pickle.dumps(split)) for split in splits]
 
     class FilteringReader(Reader):
         def pushFilters(self, filters: list[Any]) -> Any:  # noqa: N802 Spark's name
@@ -120,5 +157,8 @@ def _made(wheel: str, filtering: bool) -> Any:
         def reader(self, schema: Any) -> Any:
             kind = FilteringReader if filtering else Reader
             return kind(dict(self.options), self.version, schema)
+
+        def streamReader(self, schema: Any) -> Any:  # noqa: N802 Spark's name
+            return StreamReader(dict(self.options), self.version, schema)
 
     return DeltaReplayDataSource

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,8 +11,11 @@ import pyarrow as pa
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.scan import TARGET_SIZE, Scan
 from deltareplay.snapshot import Snapshot
-from deltareplay.spark import names
-from deltareplay.spark.schema import Json, columns_of, field
+from deltareplay.spark import names, stream_options
+from deltareplay.spark.arrow import as_spark_takes
+from deltareplay.spark.relation import struct_type
+from deltareplay.spark.schema import CHANGE_FIELDS, field, plain_fields
+from deltareplay.spark.stream_planner import StreamPlanner
 from deltareplay.table import Table
 
 _STORAGE = "storage."
@@ -27,6 +29,7 @@ _KNOWN = {
     "withrowid",
     "withfilepath",
     "withrowindex",
+    *stream_options.KNOWN,
 }
 
 Options = Mapping[str, str]
@@ -44,7 +47,8 @@ def snapshot(options: Options, version: int | None) -> Snapshot:
         raise InvalidArgumentError(
             f"the format deltareplay has no option {', '.join(unknown)}: it takes path, "
             "versionAsOf, timestampAsOf, filter, splitSize, allowedRoots, withRowId, withFilePath, "
-            "withRowIndex, and storage.<key> for the options of the storage",
+            "withRowIndex, storage.<key> for the options of the storage, and for a stream those of "
+            "Delta's own",
             code="option.unknown",
         )
     if "path" not in given:
@@ -91,25 +95,17 @@ def _extras(options: Options) -> dict[str, Any]:
 
 def schema(options: Options, version: int) -> Any:
     """Spark's schema of the rows."""
-    from pyspark.sql.types import StructType
-
     extras = _extras(options)
-    fields: list[Json] = [
-        field(one.name, one.logical_type, _without_ids(one.metadata))
-        for one in columns_of(snapshot(options, version))
-        if not one.is_void
-    ]
+    fields = plain_fields(snapshot(options, version))
     if extras["with_file_path"]:
         fields.append(field(names.FILE_PATH, "string"))
     if extras["with_row_index"]:
         fields.append(field(names.ROW_INDEX, "long"))
     if extras["with_row_id"]:
         fields += [field(names.ROW_ID, "long"), field(names.ROW_COMMIT_VERSION, "long")]
-    return StructType.fromJson(json.loads(json.dumps({"type": "struct", "fields": fields})))
-
-
-def _without_ids(metadata: Json) -> Json:
-    return {name: value for name, value in metadata.items() if name != "parquet.field.id"}
+    if stream_options.gives_changes(options):
+        fields += CHANGE_FIELDS
+    return struct_type(fields)
 
 
 def scan(options: Options, version: int, schema: Any, pushed: list[Any]) -> Scan:
@@ -118,6 +114,7 @@ def scan(options: Options, version: int, schema: Any, pushed: list[Any]) -> Scan
     Raises:
         InvalidArgumentError: The schema or the filter has a column that the table has not.
     """
+    stream_options.check_batch(options)
     extras = _extras(options)
     added = {names.ROW_ID, names.ROW_COMMIT_VERSION, names.FILE_PATH, names.ROW_INDEX}
     columns = [name for name in schema.fieldNames() if name not in added]
@@ -129,20 +126,24 @@ def scan(options: Options, version: int, schema: Any, pushed: list[Any]) -> Scan
     return of.scan(columns, filter, **extras)
 
 
+def planner(options: Options, version: int, schema: Any) -> StreamPlanner:
+    """What plans the batches of a stream, with the columns that a schema names.
+
+    Raises:
+        InvalidArgumentError: An option does not fit a stream.
+    """
+    stream_options.check_stream(options)
+    rows = stream_options.follow_arguments(options)
+    told = {one["name"] for one in CHANGE_FIELDS} if "kind" in rows else set()
+    rows["columns"] = [name for name in schema.fieldNames() if name.lower() not in told]
+    return StreamPlanner(
+        snapshot(options, version),
+        stream_options.start(options),
+        rows,
+        stream_options.limits(options),
+    )
+
+
 def batches(split: bytes, schema: Any) -> Iterator[pa.RecordBatch]:
-    """The rows of a pickled split as Spark's Arrow reader takes them: types plain and exact."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    wanted = to_arrow_schema(schema)
-    for batch in pickle.loads(split).to_batches():
-        yield _cast(batch, wanted)
-
-
-def _cast(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
-    places = {name.lower(): place for place, name in enumerate(batch.schema.names)}
-    found = [batch.column(places[one.name.lower()]) for one in wanted]
-    columns = [
-        column if column.type == one.type else column.cast(one.type)
-        for column, one in zip(found, wanted, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=wanted)
+    """The rows of a pickled split, of a scan or of changes."""
+    return as_spark_takes(pickle.loads(split).to_batches(), schema)

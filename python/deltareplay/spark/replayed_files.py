@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import datetime
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import session
+from deltareplay.spark import on_executors, session
 from deltareplay.spark.frames import from_arrow
 from deltareplay.spark.source import TableLike, snapshot_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from deltareplay._filters import Filter
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 #: A longer tail of commits is no longer the driver's work.
 DRIVER_BYTES = 256 << 20
-
-_Batches = Iterable["pa.RecordBatch"]
 
 
 def files(
@@ -108,33 +105,10 @@ def _newest(rows: DataFrame) -> DataFrame:
 def _replayed(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
     """The rows of all pieces, a task each."""
     sent = pickle.dumps((plan.tail, plan.pieces))
-    classic = session.is_classic(spark)
-    # once for each executor; Connect has no broadcast, and sends it with each task
-    held = spark.sparkContext.broadcast(sent) if classic else None
-    pieces = len(plan.pieces)
-    numbers = spark.range(0, pieces, 1, max(1, pieces))
-    return numbers.mapInArrow(_task(held, None if classic else sent), _schema(plan))
+    return on_executors.rows(spark, "read_pieces", sent, len(plan.pieces), _schema(plan))
 
 
 def _schema(plan: ReplayPlan) -> Any:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return from_arrow_schema(plan.tail.schema, prefer_timestamp_ntz=True)
-
-
-def _task(held: Any, sent: bytes | None) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
-    """What a task does. It is pickled by value, so that it can say what the executor lacks."""
-
-    def replay(numbers: _Batches) -> Iterator[pa.RecordBatch]:
-        try:
-            from deltareplay.spark.task import read_pieces
-        except ImportError as cause:
-            raise RuntimeError(
-                "deltareplay cannot be imported where Spark runs its tasks: install the same "
-                f"release on every executor, or send the environment as an archive; {cause}"
-            ) from cause
-        payload = held.value if sent is None else sent
-        for batch in numbers:
-            yield from read_pieces(payload, batch.column(0))
-
-    return replay

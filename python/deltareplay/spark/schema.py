@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,14 @@ def field(name: str, type_: Any, metadata: Json | None = None) -> Json:
     return {"name": name, "type": type_, "nullable": True, "metadata": metadata or {}}
 
 
+#: What tells what happened to a row, behind the columns of the table.
+CHANGE_FIELDS = (
+    field("_change_type", "string"),
+    field("_commit_version", "long"),
+    field("_commit_timestamp", "timestamp"),
+)
+
+
 def struct(fields: list[Json]) -> str:
     """A struct type as JSON text."""
     return json.dumps({"type": "struct", "fields": fields})
@@ -89,6 +98,24 @@ def columns_of(snapshot: Snapshot) -> list[Column]:
             )
         )
     return found
+
+
+def plain_fields(snapshot: Snapshot, columns: Sequence[str] | None = None) -> list[Json]:
+    """The columns as rows hold them that were read already: logical names, no ids.
+
+    Args:
+        snapshot: The version whose columns they are.
+        columns: Which, in this order, as the table writes them; None takes all that are not void.
+    """
+    every = {one.name: one for one in columns_of(snapshot)}
+    chosen = [one for one in every.values() if not one.is_void]
+    if columns is not None:
+        chosen = [every[name] for name in columns]
+    return [field(one.name, one.logical_type, _without_ids(one.metadata)) for one in chosen]
+
+
+def _without_ids(metadata: Json) -> Json:
+    return {name: value for name, value in metadata.items() if name != "parquet.field.id"}
 
 
 def _metadata(metadata: Json, mode: str) -> Json:

@@ -4,30 +4,78 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 
+from deltareplay import _native
 from deltareplay.replay_piece import ReplayPiece
 from deltareplay.replay_tail import ReplayTail
+from deltareplay.spark.arrow import as_spark_takes
+from deltareplay.spark.sent_changes import SentChanges
+
+#: What stays as it is in the paths of the log.
+SAFE = "/=:@!$&'()*+,;~-._"
 
 #: The plan that this worker read last: its tasks are likely to be of one plan, and keys take time.
 _last: tuple[bytes, ReplayTail, list[ReplayPiece]] | None = None
 
 
-def read_pieces(payload: bytes, numbers: pa.Array[Any]) -> Iterator[pa.RecordBatch]:
+def read_pieces(payload: bytes, numbers: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """The rows of some pieces of a plan.
 
     Args:
         payload: The pickle of the plan's tail and of its pieces.
-        numbers: Which pieces, as integers.
+        numbers: Which pieces, as integers in the first column.
     """
     global _last
     if _last is None or _last[0] != payload:
         _last = (payload, *pickle.loads(payload))
     _, tail, pieces = _last
-    for number in numbers:
+    for number in numbers.column(0):
         yield from pieces[number.as_py()].to_batches(tail, threads=_cores())
+
+
+def read_changes(payload: bytes, numbers: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The rows of some splits of changes.
+
+    Args:
+        payload: The pickle of ``SentChanges`` and of Spark's schema.
+        numbers: Which splits, as integers in the first column.
+    """
+    sent: SentChanges
+    sent, schema = pickle.loads(payload)
+    for number in numbers.column(0):
+        yield from as_spark_takes(sent.split(number.as_py()).to_batches(), schema)
+
+
+def read_statistics(payload: bytes, files: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The statistics of new files, from their footers.
+
+    Args:
+        payload: The pickle of the table, of the directory in it that holds the files, and of what
+            ``_native.FooterStatistics`` takes.
+        files: The files as Spark lists them: ``path``, ``size`` and ``modificationTime``.
+
+    Returns:
+        The same with ``stats``, and ``path`` relative to the table, not encoded.
+    """
+    table, directory, facts = pickle.loads(payload)
+    known = _native.FooterStatistics(*facts)
+    listed = files.to_pydict()
+    paths = [path[path.index(f"/{directory}/") + 1 :] for path in listed["path"]]
+    stats = [
+        known.read(table._native, quote(path, safe=SAFE), size)
+        for path, size in zip(paths, listed["size"], strict=True)
+    ]
+    yield pa.RecordBatch.from_pydict(
+        {
+            "path": pa.array(paths, pa.string()),
+            "size": pa.array(listed["size"], pa.int64()),
+            "modificationTime": pa.array(listed["modificationTime"], pa.int64()),
+            "stats": pa.array(stats, pa.string()),
+        }
+    )
 
 
 def _cores() -> int:

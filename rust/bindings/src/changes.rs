@@ -57,6 +57,16 @@ impl Changes {
 /// One commit: version, way, reason, files, bytes.
 type Explained = (u64, &'static str, &'static str, u64, u64);
 
+/// One file: path, size, partition values, change type, version, milliseconds since the epoch.
+type WholeFile = (
+    String,
+    i64,
+    Vec<(String, Option<String>)>,
+    Option<&'static str>,
+    u64,
+    i64,
+);
+
 /// A part of the changes.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct ChangeSplit(pub(crate) changes::Split);
@@ -87,6 +97,29 @@ impl ChangeSplit {
     #[getter]
     fn size_in_bytes(&self) -> u64 {
         self.0.size_in_bytes()
+    }
+
+    /// The same rows in parts of about so many bytes.
+    fn cut(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<Self>> {
+        let size = convert::unsigned(py, "target_size", target_size)?;
+        let parts = detached(py, || self.0.cut(size))?;
+        Ok(parts.into_iter().map(Self).collect())
+    }
+
+    /// Files that any reader of Parquet reads as they stand, and the split of what is left.
+    fn without_whole_files(&self) -> (Vec<WholeFile>, Option<Self>) {
+        let (whole, rest) = self.0.clone().without_whole_files();
+        let facts = |one: changes::WholeFile| {
+            (
+                one.path,
+                one.size,
+                one.partition_values,
+                one.change.map(changes::ChangeType::name),
+                one.version,
+                one.timestamp,
+            )
+        };
+        (whole.into_iter().map(facts).collect(), rest.map(Self))
     }
 
     /// The rows, read as they are pulled from the files of this table.

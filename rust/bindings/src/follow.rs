@@ -82,6 +82,7 @@ pub(crate) struct Arguments<'py> {
     max_files_per_batch: Option<i128>,
     max_bytes_per_batch: Option<i128>,
     available_now: bool,
+    until: Option<String>,
 }
 
 impl Arguments<'_> {
@@ -116,6 +117,13 @@ impl Arguments<'_> {
             max_files: max_files.or_else(|| max_bytes.is_none().then_some(MOST_FILES)),
             max_bytes,
             available_now: self.available_now,
+            until: match &self.until {
+                Some(json) => {
+                    let until = Offset::from_json(json);
+                    Some(until.map_err(|error| to_exception(py, &error))?)
+                }
+                None => None,
+            },
             columns: convert::texts("columns", self.columns.as_ref())?,
             filter: filter::predicate(py, self.filter.as_ref())?,
         })

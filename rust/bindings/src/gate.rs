@@ -15,6 +15,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 use crate::exceptions::{panicked, to_exception};
+use crate::progress;
 
 thread_local! {
     /// This thread holds a Python thread state that the gate has detached.
@@ -37,6 +38,7 @@ pub(crate) fn detached<T: Send>(
         let _inside = Inside::enter();
         catch_unwind(AssertUnwindSafe(work))
     });
+    progress::end(py);
     if let Some(raised) = RAISED.with(RefCell::take) {
         return Err(raised);
     }
@@ -66,7 +68,10 @@ fn stop_wanted() -> bool {
         return true;
     }
     // `None`: the interpreter is going down, and so is the reason for the work.
-    let Some(signals) = Python::try_attach(|py| py.check_signals()) else {
+    let Some(signals) = Python::try_attach(|py| {
+        py.check_signals()?;
+        progress::show(py)
+    }) else {
         return true;
     };
     match signals {
@@ -85,6 +90,7 @@ struct Inside {
 
 impl Inside {
     fn enter() -> Self {
+        progress::begin();
         Self {
             before: INSIDE.replace(true),
         }

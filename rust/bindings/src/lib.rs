@@ -11,11 +11,14 @@ mod deletion_vector;
 mod exceptions;
 mod filter;
 mod follow;
+mod footer_statistics;
 mod gate;
 mod pieces;
+mod progress;
 mod protocol;
 mod rows;
 mod scan;
+mod services;
 mod snapshot;
 mod table;
 mod transaction;
@@ -37,6 +40,8 @@ mod _native {
     #[pymodule_export]
     use super::follow::Follow;
     #[pymodule_export]
+    use super::footer_statistics::FooterStatistics;
+    #[pymodule_export]
     use super::pieces::{ReplayPiece, ReplayTail};
     #[pymodule_export]
     use super::protocol::{
@@ -46,6 +51,8 @@ mod _native {
     };
     #[pymodule_export]
     use super::scan::{Scan, Split};
+    #[pymodule_export]
+    use super::services::{cleanup_log, optimize_log, restore, vacuum, verify};
     #[pymodule_export]
     use super::snapshot::Snapshot;
     #[pymodule_export]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use deltareplay_core::changes::ChangeOptions;
+use deltareplay_core::derived::checkpoint::CheckpointLayout;
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::scan::Bitmaps;
 use deltareplay_core::spec::DeletionVectorDescriptor;
@@ -234,6 +235,52 @@ impl Table {
         self.alter(py, change)
     }
 
+    /// Gives a column, or a part of one, the type of the only field of a schema; gives the version.
+    fn widen_column(
+        &self,
+        py: Python<'_>,
+        path: &Bound<'_, PyAny>,
+        schema_string: &str,
+    ) -> PyResult<Option<u64>> {
+        let path = convert::texts("name", Some(path))?.unwrap_or_default();
+        let schema = detached(py, || StructType::parse(schema_string))?;
+        let Some(field) = schema.fields().first() else {
+            return Ok(None);
+        };
+        self.alter(py, Alteration::WidenColumn(path, field.data_type.clone()))
+    }
+
+    /// Adds a constraint; gives the version.
+    fn add_constraint(
+        &self,
+        py: Python<'_>,
+        name: String,
+        expression: String,
+    ) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::AddConstraint(name, expression))
+    }
+
+    /// Takes a constraint away; gives the version.
+    fn drop_constraint(
+        &self,
+        py: Python<'_>,
+        name: String,
+        if_exists: bool,
+    ) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::DropConstraint(name, if_exists))
+    }
+
+    /// Names the columns that rows are clustered by; gives the version.
+    fn cluster_by(&self, py: Python<'_>, columns: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+        let columns = convert::texts("columns", Some(columns))?.unwrap_or_default();
+        self.alter(py, Alteration::ClusterBy(columns))
+    }
+
+    /// Takes a table feature away; gives the version.
+    fn drop_feature(&self, py: Python<'_>, name: String) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::DropFeature(name))
+    }
+
     /// Adds a table feature; gives the version.
     fn add_feature(&self, py: Python<'_>, name: String) -> PyResult<Option<u64>> {
         self.alter(py, Alteration::AddFeature(name))
@@ -295,14 +342,51 @@ impl Table {
         rows::merge(py, &self.0, data, names, clauses, options)
     }
 
-    /// Writes a checkpoint of this snapshot: path, actions, files, bytes.
-    fn checkpoint(&self, py: Python<'_>, snapshot: &Snapshot) -> PyResult<(String, u64, u64, u64)> {
-        let written = detached(py, || self.0.checkpoint(snapshot.state()))?;
+    /// Writes a checkpoint of this snapshot: path, actions, files, bytes, sidecars.
+    #[pyo3(signature = (snapshot, layout=None))]
+    fn checkpoint(
+        &self,
+        py: Python<'_>,
+        snapshot: &Snapshot,
+        layout: Option<&str>,
+    ) -> PyResult<(String, u64, u64, u64, u64)> {
+        let written = detached(py, || {
+            let layout = layout.map(CheckpointLayout::parse).transpose()?;
+            self.0.checkpoint(snapshot.state(), layout)
+        })?;
         Ok((
             written.path,
             written.num_actions,
             written.num_files,
             written.size_in_bytes,
+            written.num_sidecars,
+        ))
+    }
+
+    /// Writes a compacted file: start, end, path, actions, actions before, bytes, bytes before.
+    #[pyo3(signature = (start=None, end=None))]
+    #[allow(clippy::type_complexity, reason = "the fields of one dataclass")]
+    fn compact_log(
+        &self,
+        py: Python<'_>,
+        start: Option<i128>,
+        end: Option<i128>,
+    ) -> PyResult<(u64, u64, String, u64, u64, u64, u64)> {
+        let number = |name, number: Option<i128>| {
+            number
+                .map(|number| convert::unsigned(py, name, number))
+                .transpose()
+        };
+        let (start, end) = (number("start", start)?, number("end", end)?);
+        let written = detached(py, || self.0.compact_log(start, end))?;
+        Ok((
+            written.start,
+            written.end,
+            written.path,
+            written.num_actions,
+            written.num_actions_before,
+            written.size_in_bytes,
+            written.size_in_bytes_before,
         ))
     }
 

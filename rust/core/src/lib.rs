@@ -14,4 +14,5 @@ pub mod scan;
 pub mod changes;
 pub mod transaction;
 pub mod derived;
+pub mod maintenance;
 pub mod table;

@@ -21,10 +21,13 @@ use arrow_array::RecordBatch;
 
 mod changing;
 mod rows;
+mod altering;
+mod services;
 mod writing;
 
+pub use altering::Alteration;
 pub use rows::{Replaced, Rows, RowsOptions, RowsWritten, SchemaMode};
-pub use writing::{Alteration, Committed, TableDefinition};
+pub use writing::{Committed, TableDefinition};
 
 pub use crate::log::actions::ActionBatches;
 pub use crate::snapshot::Snapshot;

@@ -40,7 +40,7 @@ pub use explain::Explained;
 pub use net::Net;
 pub use piece::ChangeType;
 pub use range::Edge;
-pub use split::Split;
+pub use split::{Split, WholeFile};
 pub use stream::ChangeRows;
 
 use definition::{Definition, Reading};

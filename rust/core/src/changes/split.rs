@@ -8,9 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Changes;
 use super::definition::Definition;
-use super::derive::Item;
 use super::identify::Share;
-use super::piece::Piece;
+use super::piece::{ChangeType, Labels, Piece, PieceRows};
 use super::plan::{DerivedCommits, NetPlan, Task, Teller};
 use super::stream::ChangeRows;
 use crate::error::{Error, Result};
@@ -28,86 +27,125 @@ pub struct Split {
     bytes: u64,
 }
 
+/// A file all of whose rows were changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WholeFile {
+    /// As the log has it.
+    pub path: String,
+    /// Bytes.
+    pub size: i64,
+    /// By their names in the log.
+    pub partition_values: Vec<(String, Option<String>)>,
+    /// What happened to the rows; `None` where the file says it of each.
+    pub change: Option<ChangeType>,
+    /// In this version.
+    pub version: u64,
+    /// Milliseconds since the epoch.
+    pub timestamp: i64,
+}
+
+impl WholeFile {
+    fn of(piece: &Piece) -> Option<Self> {
+        let (change, stamp) = match &piece.labels {
+            Labels::All(change, stamp) => (Some(*change), stamp),
+            Labels::InFile(stamp) => (None, stamp),
+            Labels::Each(_) => return None,
+        };
+        let file = &piece.file;
+        let whole = matches!(piece.rows, PieceRows::Live) && file.deletion_vector.is_none();
+        whole.then(|| Self {
+            path: file.path.clone(),
+            size: file.size,
+            partition_values: file.partition_values.clone(),
+            change,
+            version: stamp.version,
+            timestamp: stamp.timestamp,
+        })
+    }
+}
+
 impl Changes {
     /// The changes in parts of about `target_size` bytes of files. Together they are the changes; of
-    /// full changes the parts come in their order. The commits of the range are read.
+    /// full changes the parts come in the order of commits, and where rows of a commit must be compared
+    /// each part has a share of them. The commits of the range are read.
     ///
     /// # Errors
     ///
     /// Invalid argument: `split.size` when the size is 0.
     pub fn splits(&self, target_size: u64) -> Result<Vec<Split>> {
-        if target_size == 0 {
-            return Err(Error::invalid(
-                "split.size",
-                "splits need a target size of at least 1 byte",
-            ));
-        }
+        check_size(target_size)?;
         if self.net().is_some() {
-            let plan = Arc::new(NetPlan::new(self)?);
-            return Ok(self.shares(plan, target_size));
+            let plan = NetPlan::new(self)?;
+            let steps = steps_of(Task::Net(Arc::new(plan), Share::ALL), target_size);
+            return Ok(self.empty_split().filled(steps, target_size));
         }
-        let mut splits: Vec<Split> = Vec::new();
-        let mut current: Vec<Task> = Vec::new();
-        let mut bytes = 0_u64;
+        let mut steps = Vec::new();
         for derived in DerivedCommits::new(self)? {
-            for (task, size) in pieces_of(derived?.work) {
-                if !current.is_empty() && bytes.saturating_add(size) > target_size {
-                    splits.push(self.split(std::mem::take(&mut current), bytes));
-                    bytes = 0;
-                }
-                bytes = bytes.saturating_add(size);
-                match (current.last_mut(), task) {
-                    (Some(Task::Pieces(before)), Task::Pieces(more)) => before.extend(more),
-                    (_, task) => current.push(task),
-                }
-            }
+            steps.extend(steps_of(Task::of(derived?.work), target_size));
         }
-        if !current.is_empty() {
-            splits.push(self.split(current, bytes));
-        }
-        Ok(splits)
+        Ok(self.empty_split().filled(steps, target_size))
     }
 
-    fn shares(&self, plan: Arc<NetPlan>, target_size: u64) -> Vec<Split> {
-        let pieces = plan.commits.iter().flat_map(|(_, item)| item.pieces());
-        let total = pieces.map(Piece::bytes).fold(0, u64::saturating_add);
-        if total == 0 {
-            return Vec::new();
-        }
-        let shares = total
-            .div_ceil(target_size)
-            .min(MOST_SHARES)
-            .next_power_of_two();
-        (0..shares)
-            .map(|number| {
-                let share = Share { number, of: shares };
-                let task = Task::Net(Arc::clone(&plan), share);
-                self.split(vec![task], total.div_ceil(shares))
-            })
-            .collect()
-    }
-
-    fn split(&self, tasks: Vec<Task>, bytes: u64) -> Split {
-        Split::new(self.definition.clone(), self.teller.clone(), tasks, bytes)
+    fn empty_split(&self) -> Split {
+        Split::new(self.definition.clone(), self.teller.clone(), Vec::new(), 0)
     }
 }
 
-/// The steps of one commit that may be taken apart, with the bytes that each reads.
-fn pieces_of(item: Item) -> Vec<(Task, u64)> {
-    match item {
-        Item::Pieces(pieces) => pieces
+fn check_size(target_size: u64) -> Result<()> {
+    if target_size > 0 {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "split.size",
+        "splits need a target size of at least 1 byte",
+    ))
+}
+
+/// A task in steps that may be done apart, with about the bytes that each reads.
+fn steps_of(task: Task, target_size: u64) -> Vec<(Task, u64)> {
+    let shared = |total: u64, with: &dyn Fn(Share) -> Task| {
+        let of = total
+            .div_ceil(target_size)
+            .clamp(1, MOST_SHARES)
+            .next_power_of_two();
+        (0..if total == 0 { 0 } else { of })
+            .map(|number| (with(Share { number, of }), total.div_ceil(of)))
+            .collect()
+    };
+    match task {
+        Task::Pieces(pieces) => pieces
             .into_iter()
             .map(|piece| {
                 let bytes = piece.bytes();
                 (Task::Pieces(vec![piece]), bytes)
             })
             .collect(),
-        compare => {
-            let bytes = compare.pieces().map(Piece::bytes);
-            let bytes = bytes.fold(0, u64::saturating_add);
-            vec![(Task::of(compare), bytes)]
+        Task::Compare(item, share) if share == Share::ALL => {
+            shared(bytes_of(item.pieces()), &|share| {
+                Task::Compare(Arc::clone(&item), share)
+            })
+        }
+        Task::Net(plan, share) if share == Share::ALL => {
+            let pieces = plan.commits.iter().flat_map(|(_, item)| item.pieces());
+            shared(bytes_of(pieces), &|share| {
+                Task::Net(Arc::clone(&plan), share)
+            })
+        }
+        // a share already
+        Task::Compare(ref item, share) => {
+            let bytes = bytes_of(item.pieces()).div_ceil(share.of.max(1));
+            vec![(task, bytes)]
+        }
+        Task::Net(ref plan, share) => {
+            let pieces = plan.commits.iter().flat_map(|(_, item)| item.pieces());
+            let bytes = bytes_of(pieces).div_ceil(share.of.max(1));
+            vec![(task, bytes)]
         }
     }
+}
+
+fn bytes_of<'a>(pieces: impl Iterator<Item = &'a Piece>) -> u64 {
+    pieces.map(Piece::bytes).fold(0, u64::saturating_add)
 }
 
 impl Split {
@@ -123,6 +161,67 @@ impl Split {
             tasks,
             bytes,
         }
+    }
+
+    /// The same rows in parts of about `target_size` bytes of files.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `split.size` when the size is 0.
+    pub fn cut(&self, target_size: u64) -> Result<Vec<Self>> {
+        check_size(target_size)?;
+        let tasks = self.tasks.iter().cloned();
+        let steps = tasks.flat_map(|task| steps_of(task, target_size)).collect();
+        let empty = Self {
+            tasks: Vec::new(),
+            ..self.clone()
+        };
+        Ok(empty.filled(steps, target_size))
+    }
+
+    /// Splits like this one, with some of the steps each.
+    fn filled(&self, steps: Vec<(Task, u64)>, target_size: u64) -> Vec<Self> {
+        let with =
+            |tasks, bytes| Self::new(self.definition.clone(), self.teller.clone(), tasks, bytes);
+        let mut splits = Vec::new();
+        let mut current: Vec<Task> = Vec::new();
+        let mut bytes = 0_u64;
+        for (task, size) in steps {
+            if !current.is_empty() && bytes.saturating_add(size) > target_size {
+                splits.push(with(std::mem::take(&mut current), bytes));
+                bytes = 0;
+            }
+            bytes = bytes.saturating_add(size);
+            match (current.last_mut(), task) {
+                (Some(Task::Pieces(before)), Task::Pieces(more)) => before.extend(more),
+                (_, task) => current.push(task),
+            }
+        }
+        if !current.is_empty() {
+            splits.push(with(current, bytes));
+        }
+        splits
+    }
+
+    /// The files that any reader of Parquet reads as they stand, and the split of what is left.
+    ///
+    /// Those are files without a deletion vector all of whose rows were changed.
+    pub fn without_whole_files(mut self) -> (Vec<WholeFile>, Option<Self>) {
+        let mut whole = Vec::new();
+        for task in &mut self.tasks {
+            if let Task::Pieces(pieces) = task {
+                pieces.retain(|piece| {
+                    let found = WholeFile::of(piece);
+                    let stays = found.is_none();
+                    whole.extend(found);
+                    stays
+                });
+            }
+        }
+        self.tasks
+            .retain(|task| !matches!(task, Task::Pieces(pieces) if pieces.is_empty()));
+        let rest = (!self.tasks.is_empty()).then_some(self);
+        (whole, rest)
     }
 
     /// The split as JSON; [`Split::from_json`] takes it in any process.

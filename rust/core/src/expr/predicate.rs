@@ -135,6 +135,14 @@ impl Predicate {
         parse::parse(text).map(|root| Self { root })
     }
 
+    /// What holds where this one is false or unknown.
+    #[must_use]
+    pub fn is_not_true(self) -> Self {
+        Self {
+            root: Expr::Is(Box::new(self.root), true).negated(),
+        }
+    }
+
     /// Both conditions.
     #[must_use]
     pub fn and(self, other: Self) -> Self {

@@ -198,6 +198,12 @@ impl Snapshot {
     /// The live tombstones: removed files that the retention period still protects.
     pub fn tombstones(&self, source: &Source) -> Result<FileTable> {
         let cutoff = now().saturating_sub(self.properties().deleted_file_retention);
+        self.tombstones_since(source, cutoff)
+    }
+
+    /// Removed files whose `deletionTimestamp` is later than an instant, as far as the log still has
+    /// them: a checkpoint has those that the retention period protected when it was written.
+    pub fn tombstones_since(&self, source: &Source, cutoff: i64) -> Result<FileTable> {
         let batches = self.recovering(source, |segment| {
             let replay = Replay::new(self, source, segment, &Live::default(), &REMOVE_FIELDS)?;
             let mut batches = Vec::new();

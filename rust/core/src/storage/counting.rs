@@ -24,6 +24,12 @@ pub enum Operation {
     Head,
     /// [`Storage::put_if_absent`]
     PutIfAbsent,
+    /// [`Storage::put`]
+    Put,
+    /// [`Storage::delete`]
+    Delete,
+    /// [`Storage::list_all`]
+    ListAll,
 }
 
 /// One call, as it was made.
@@ -141,11 +147,19 @@ impl Storage for CountingStorage {
     }
 
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        self.record(Operation::Put, vec![path.to_owned()], &[]);
         self.inner.put(path, bytes)
     }
 
-    fn delete(&self, path: &str) -> Result<()> {
-        self.inner.delete(path)
+    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        self.record(Operation::ListAll, vec![String::new()], &[]);
+        self.inner.list_all(enter)
+    }
+
+    fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
+        let all = paths.iter().map(|path| (*path).to_owned()).collect();
+        self.record(Operation::Delete, all, &[]);
+        self.inner.delete(paths)
     }
 }
 

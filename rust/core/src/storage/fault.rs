@@ -198,8 +198,12 @@ impl Storage for FaultStorage {
         self.inner.put(path, bytes)
     }
 
-    fn delete(&self, path: &str) -> Result<()> {
-        self.inner.delete(path)
+    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        self.inner.list_all(enter)
+    }
+
+    fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
+        self.inner.delete(paths)
     }
 }
 

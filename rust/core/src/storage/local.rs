@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-use super::{FileMeta, Storage, interrupt, ordered::ordered, pool, refuse_climbing};
+use super::{FileMeta, Storage, interrupt, ordered::ordered, pool, progress, refuse_climbing};
 use crate::error::{Error, Result};
 
 /// So many files are read one after the other: a thread hop costs more than a small read.
@@ -139,6 +139,7 @@ impl Storage for LocalStorage {
         let mut files = Vec::new();
         for entry in entries {
             interrupt::check()?;
+            progress::listed(1);
             let entry = entry.map_err(|cause| failed("list", directory, cause))?;
             let name = entry.file_name();
             // A name that is not UTF-8 belongs to no Delta file.
@@ -166,6 +167,7 @@ impl Storage for LocalStorage {
             .take(metadata.len())
             .read_to_end(&mut bytes)
             .map_err(|cause| failed("read", path, cause))?;
+        progress::read(bytes.len());
         Ok(bytes.into())
     }
 
@@ -190,6 +192,7 @@ impl Storage for LocalStorage {
                     IoKind::UnexpectedEof => beyond_the_end(path, range, size),
                     _ => failed("read", path, cause).at_offset(range.start),
                 })?;
+            progress::read(bytes.len());
             results.push(bytes.into());
         }
         Ok(results)
@@ -271,11 +274,49 @@ impl Storage for LocalStorage {
         sync_directory_of(&full, path)
     }
 
-    fn delete(&self, path: &str) -> Result<()> {
-        match fs::remove_file(self.full_path(path)?) {
-            Err(cause) if cause.kind() != IoKind::NotFound => Err(failed("delete", path, cause)),
-            _ => Ok(()),
+    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        let mut files = Vec::new();
+        let mut left = vec![String::new()];
+        while let Some(directory) = left.pop() {
+            files.extend(self.list(&directory, "")?);
+            for entry in fs::read_dir(self.full_path(&directory)?)
+                .into_iter()
+                .flatten()
+            {
+                let entry = entry.map_err(|cause| failed("list", &directory, cause))?;
+                let kind = entry.file_type();
+                // a link to a directory leads elsewhere, perhaps in a circle
+                let (Ok(true), Some(name)) = (
+                    kind.map(|kind| kind.is_dir()),
+                    entry.file_name().to_str().map(str::to_owned),
+                ) else {
+                    continue;
+                };
+                let path = if directory.is_empty() {
+                    name
+                } else {
+                    format!("{directory}/{name}")
+                };
+                if enter(&path) {
+                    left.push(path);
+                }
+            }
         }
+        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        Ok(files)
+    }
+
+    fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
+        let delete = |path: &&str| {
+            interrupt::check()?;
+            match fs::remove_file(self.full_path(path)?) {
+                Err(cause) if cause.kind() != IoKind::NotFound => {
+                    Err(failed("delete", path, cause))
+                }
+                _ => Ok(()),
+            }
+        };
+        paths.iter().map(delete).collect()
     }
 }
 

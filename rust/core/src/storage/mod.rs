@@ -1,4 +1,4 @@
-//! The only room that does I/O: list, read, read ranges, create.
+//! The only room that does I/O: list, read, read ranges, create, delete.
 //!
 //! A [`Storage`] is bound to one table root; every path it takes is relative to that root, with `/`
 //! between its parts and no encoding; [`PathResolver`] makes them from what the log says. The surface
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 
 pub mod counting;
+pub mod crash;
 pub mod fault;
 pub mod interrupt;
 mod local;
@@ -23,10 +24,12 @@ mod object;
 mod ordered;
 mod per_process;
 pub mod pool;
+pub mod progress;
 mod resolve;
 mod runtime;
 
 pub use counting::CountingStorage;
+pub use crash::CrashStorage;
 pub use fault::FaultStorage;
 pub use local::LocalStorage;
 pub use location::{Location, StoreKind};
@@ -95,12 +98,26 @@ pub trait Storage: Debug + Send + Sync {
         )
     }
 
-    /// Takes a file away; one that is not there is no error.
-    fn delete(&self, path: &str) -> Result<()> {
-        Err(
-            Error::unsupported("storage.read_only", "this store cannot be written to")
-                .at_path(path),
-        )
+    /// Every file below the table root, sorted by path. What lies in a directory whose path `enter`
+    /// refuses is left out; a local one is not even looked into.
+    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        let _unlisted = enter;
+        Err(Error::unsupported(
+            "storage.read_only",
+            "this store cannot list directories",
+        ))
+    }
+
+    /// Deletes files, in the order given as far as the store keeps one; results likewise. A file that
+    /// is not there counts as deleted.
+    fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
+        let refuse = |path: &&str| {
+            Err(
+                Error::unsupported("storage.read_only", "this store cannot be written to")
+                    .at_path(*path),
+            )
+        };
+        paths.iter().map(refuse).collect()
     }
 }
 

@@ -20,7 +20,7 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
 use self::config::Settings;
 use super::local::beyond_the_end;
 use super::per_process::PerProcess;
-use super::{FileMeta, Location, Storage, StoreKind, refuse_climbing, runtime};
+use super::{FileMeta, Location, Storage, StoreKind, progress, refuse_climbing, runtime};
 use crate::error::{Error, Result};
 
 /// So many whole files are fetched side by side.
@@ -147,6 +147,7 @@ impl Storage for ObjectStorage {
         let found = runtime::block_on(async move {
             let mut found = Vec::new();
             let mut keep = |objects: Vec<ObjectMeta>| {
+                progress::listed(objects.len());
                 found.extend(objects.into_iter().filter(|object| {
                     // The store is asked for no more than this; not every store listens.
                     let key = object.location.as_ref();
@@ -202,7 +203,7 @@ impl Storage for ObjectStorage {
 
     fn read(&self, path: &str) -> Result<Bytes> {
         let (object, store) = (self.object(path)?, self.client()?.store);
-        runtime::block_on(async move { store.get(&object).await?.bytes().await })?
+        runtime::block_on(async move { counted(store.get(&object).await?.bytes().await) })?
             .map_err(|cause| self.failed("read", path, cause))
     }
 
@@ -217,7 +218,7 @@ impl Storage for ObjectStorage {
             let (object, store) = (object.clone(), Arc::clone(&store));
             runtime::block_on(async move {
                 stream::iter(requests)
-                    .map(|range| store.get_range(&object, range))
+                    .map(async |range| counted(store.get_range(&object, range).await))
                     .buffered(RANGES_AT_ONCE)
                     .try_collect()
                     .await
@@ -263,7 +264,7 @@ impl Storage for ObjectStorage {
                     let store = Arc::clone(&store);
                     async move {
                         Ok(match store.get(&object?).await {
-                            Ok(found) => found.bytes().await,
+                            Ok(found) => counted(found.bytes().await),
                             Err(cause) => Err(cause),
                         })
                     }
@@ -325,11 +326,54 @@ impl Storage for ObjectStorage {
             .map_err(|cause| self.failed("write", path, cause))
     }
 
-    fn delete(&self, path: &str) -> Result<()> {
-        let (object, store) = (self.object(path)?, self.client()?.store);
-        match runtime::block_on(async move { store.delete(&object).await })? {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(cause) => Err(self.failed("delete", path, cause)),
+    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        let (prefix, store) = (self.object("")?, self.client()?.store);
+        let base = match prefix.as_ref() {
+            "" => String::new(),
+            prefix => format!("{prefix}/"),
+        };
+        let found = runtime::block_on(async move {
+            let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
+            store.list(prefix.as_ref()).try_collect::<Vec<_>>().await
+        })?
+        .map_err(|cause| self.failed("list", "", cause))?;
+        let inside = |object: &ObjectMeta| {
+            let path = object.location.as_ref().strip_prefix(&*base)?.to_owned();
+            let mut directories = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
+            let entered = directories.all(enter);
+            entered.then(|| meta(path.clone(), object))
+        };
+        let mut files: Vec<FileMeta> = found.iter().filter_map(inside).collect();
+        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        files.dedup_by(|one, other| one.path == other.path);
+        Ok(files)
+    }
+
+    fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
+        let store = match self.client() {
+            Ok(client) => client.store,
+            Err(error) => return repeat(&error, paths),
+        };
+        let objects: Vec<Result<Path>> = paths.iter().map(|path| self.object(path)).collect();
+        let deleted = runtime::block_on(
+            stream::iter(objects)
+                .map(move |object| {
+                    let store = Arc::clone(&store);
+                    async move { Ok(store.delete(&object?).await) }
+                })
+                .buffered(RANGES_AT_ONCE)
+                .collect::<Vec<Result<object_store::Result<()>>>>(),
+        );
+        match deleted {
+            Ok(results) => results
+                .into_iter()
+                .zip(paths)
+                .map(|(result, path)| match result? {
+                    Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+                    Err(cause) => Err(self.failed("delete", path, cause)),
+                })
+                .collect(),
+            Err(error) => repeat(&error, paths),
         }
     }
 }
@@ -346,6 +390,14 @@ fn memory(name: &str) -> Client {
         store: Arc::clone(store) as _,
         pages: None,
     }
+}
+
+/// Counts the bytes that came.
+fn counted(result: object_store::Result<Bytes>) -> object_store::Result<Bytes> {
+    if let Ok(bytes) = &result {
+        progress::read(bytes.len());
+    }
+    result
 }
 
 fn meta(path: String, object: &ObjectMeta) -> FileMeta {
@@ -395,7 +447,7 @@ fn cut(range: &Range<u64>, fetches: &[Range<u64>], fetched: &[Bytes]) -> Option<
 }
 
 /// The same error for every path.
-fn repeat(error: &Error, paths: &[&str]) -> Vec<Result<Bytes>> {
+fn repeat<T>(error: &Error, paths: &[&str]) -> Vec<Result<T>> {
     let again =
         |path: &&str| Err(Error::new(error.kind(), error.code(), error.to_string()).at_path(*path));
     paths.iter().map(again).collect()

@@ -12,6 +12,7 @@ use std::vec;
 
 use rayon::{ThreadPool, Yield};
 
+use super::progress::{self, Units};
 use super::{interrupt, pool};
 use crate::error::{Error, Result};
 
@@ -34,7 +35,9 @@ where
     let alone = units.len() < 2 || pool::threads() < 2 || rayon::current_thread_index().is_some();
     // Without threads there is still an answer: the caller's own thread does the work.
     let pool = if alone { None } else { pool::pool().ok() };
+    let all = units.len();
     Ordered {
+        all,
         units: units.into_iter(),
         work: Arc::new(work),
         pool,
@@ -47,6 +50,7 @@ where
 
 /// The iterator that [`ordered`] gives.
 pub struct Ordered<U, T> {
+    all: usize,
     units: vec::IntoIter<U>,
     work: Arc<Work<U, T>>,
     /// None: the caller's thread does the work.
@@ -76,6 +80,18 @@ impl<U: Send + 'static, T: Send + 'static> Ordered<U, T> {
         }
     }
 
+    /// Says how far this is, where a person may see it.
+    fn tell_progress(&self) {
+        if self.all > 1 && rayon::current_thread_index().is_none() {
+            let left = self.units.len() + self.begun.len();
+            let done = self.all.saturating_sub(left);
+            progress::set_units(Some(Units {
+                done,
+                all: self.all,
+            }));
+        }
+    }
+
     fn stop(&mut self) {
         self.cancelled.store(true, Ordering::Relaxed);
         self.units = Vec::new().into_iter();
@@ -94,7 +110,9 @@ impl<U: Send + 'static, T: Send + 'static> Iterator for Ordered<U, T> {
                 self.stop();
                 return Some(Err(interrupted));
             }
-            return self.units.next().map(|unit| run(&*self.work, unit));
+            let result = self.units.next().map(|unit| run(&*self.work, unit));
+            self.tell_progress();
+            return result;
         };
         if self.process != std::process::id() {
             if self.begun.is_empty() && self.units.len() == 0 {
@@ -116,6 +134,7 @@ impl<U: Send + 'static, T: Send + 'static> Iterator for Ordered<U, T> {
         {
             self.stop();
         }
+        self.tell_progress();
         Some(result)
     }
 
@@ -127,6 +146,9 @@ impl<U: Send + 'static, T: Send + 'static> Iterator for Ordered<U, T> {
 impl<U, T> Drop for Ordered<U, T> {
     fn drop(&mut self) {
         self.cancelled.store(true, Ordering::Relaxed);
+        if self.all > 1 && rayon::current_thread_index().is_none() {
+            progress::set_units(None);
+        }
     }
 }
 

@@ -6,13 +6,15 @@ use serde_json::{Map, Value, json};
 
 use super::{At, Table};
 use crate::codec::version_checksum::VersionChecksum;
-use crate::derived::checkpoint::{WrittenCheckpoint, write_checkpoint};
-use crate::derived::checksum::{checksum_path, write_checksum};
+use crate::derived::checkpoint::{
+    CheckpointLayout, WrittenCheckpoint, has_checkpoint, write_checkpoint,
+};
+use crate::derived::checksum::{carry_checksum, checksum_path, write_checksum};
+use crate::derived::compaction::{WrittenCompaction, compact_log};
 use crate::error::{Error, Result};
 use crate::snapshot::Snapshot;
-use crate::spec::actions::Metadata;
 use crate::spec::schema::StructType;
-use crate::transaction::alter::{self, new_metadata};
+use crate::transaction::alter::new_metadata;
 use crate::transaction::random::now;
 use crate::transaction::{Commit, CommitDescription, Transaction, TransactionOptions};
 
@@ -41,27 +43,6 @@ pub struct TableDefinition {
     pub name: Option<String>,
     /// What the table is for.
     pub description: Option<String>,
-}
-
-/// One change of what a table is.
-#[derive(Clone, Debug)]
-pub enum Alteration {
-    /// Sets these properties.
-    SetProperties(BTreeMap<String, String>),
-    /// Takes these properties away; true: also where one is not set.
-    UnsetProperties(Vec<String>, bool),
-    /// Adds columns behind the others.
-    AddColumns(StructType),
-    /// Gives a column another name.
-    RenameColumn(String, String),
-    /// Takes a column away.
-    DropColumn(String),
-    /// Says something of a column, or nothing any more.
-    SetComment(String, Option<String>),
-    /// Says something of the table, or nothing any more.
-    SetDescription(Option<String>),
-    /// Adds a table feature.
-    AddFeature(String),
 }
 
 impl Table {
@@ -99,80 +80,6 @@ impl Table {
         .map(|committed| committed.commit)
     }
 
-    /// Changes what the newest version of the table is.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: the change; Unsupported: a feature that this build cannot write; Conflict:
-    /// another writer was faster.
-    pub fn alter(&self, change: Alteration, options: TransactionOptions) -> Result<Commit> {
-        let snapshot = self.snapshot(At::Latest, None)?;
-        let old = snapshot.metadata();
-        let text = |value: Value| json!(value.to_string());
-        let mut feature = None;
-        let (operation, parameters, new): (_, Vec<(&str, Value)>, Metadata) = match change {
-            Alteration::SetProperties(properties) => (
-                "SET TBLPROPERTIES",
-                vec![("properties", text(json!(properties)))],
-                alter::set_properties(old, &properties)?,
-            ),
-            Alteration::UnsetProperties(keys, if_exists) => (
-                "UNSET TBLPROPERTIES",
-                vec![
-                    ("properties", text(json!(keys))),
-                    ("ifExists", json!(if_exists.to_string())),
-                ],
-                alter::unset_properties(old, &keys, if_exists)?,
-            ),
-            Alteration::AddColumns(columns) => (
-                "ADD COLUMNS",
-                vec![("columns", json!(columns.to_json()))],
-                alter::add_columns(old, &columns)?,
-            ),
-            Alteration::RenameColumn(name, new_name) => (
-                "RENAME COLUMN",
-                vec![
-                    ("oldColumnPath", json!(name)),
-                    ("newColumnPath", json!(new_name)),
-                ],
-                alter::rename_column(old, &name, &new_name)?,
-            ),
-            Alteration::DropColumn(name) => (
-                "DROP COLUMNS",
-                vec![("columns", text(json!([name])))],
-                alter::drop_column(old, &name)?,
-            ),
-            Alteration::SetComment(name, comment) => (
-                "CHANGE COLUMN",
-                vec![("column", json!(name))],
-                alter::set_comment(old, &name, comment.as_deref())?,
-            ),
-            Alteration::SetDescription(description) => (
-                "SET TABLE COMMENT",
-                Vec::new(),
-                Metadata {
-                    description,
-                    ..old.clone()
-                },
-            ),
-            Alteration::AddFeature(name) => {
-                feature = Some(snapshot.protocol().with_feature(&name)?);
-                (
-                    "UPGRADE PROTOCOL",
-                    vec![("feature", json!(name))],
-                    old.clone(),
-                )
-            }
-        };
-        let description = described(operation, parameters);
-        let mut transaction = Transaction::begin(&self.source, &snapshot, description, options)?;
-        match feature {
-            Some(protocol) => transaction.set_protocol(protocol)?,
-            None => transaction.set_metadata(new)?,
-        }
-        self.commit(transaction).map(|committed| committed.commit)
-    }
-
     /// Commits a transaction; then writes what its version calls for: a checkpoint, a checksum of a
     /// table that is not large.
     ///
@@ -188,20 +95,26 @@ impl Table {
         Ok(Committed { commit, afterwards })
     }
 
+    /// The checksum is carried on from the version before. It is counted where that cannot be done and
+    /// the table is small, and for versions that get a checkpoint: then everything is read anyway, and
+    /// an error in what was carried on ends there.
     fn after(&self, version: u64, commit: &Commit) -> Result<()> {
-        let before = version
-            .checked_sub(1)
-            .map(|before| self.known_files(before));
-        let small = before.is_none_or(|files| files.is_some_and(|files| files <= SMALL_TABLE));
-        if !small && !commit.checkpoint_due {
+        let carried = !commit.checkpoint_due && carry_checksum(&self.source, version)?;
+        let small = || {
+            version.checked_sub(1).is_none_or(|before| {
+                self.known_files(before)
+                    .is_some_and(|files| files <= SMALL_TABLE)
+            })
+        };
+        if !commit.checkpoint_due && (carried || !small()) {
             return Ok(());
         }
         let snapshot = self.snapshot(At::Version(version), Some(false))?;
-        if small {
+        if !carried {
             write_checksum(&self.source, &snapshot, Some(&commit.id))?;
         }
-        if commit.checkpoint_due {
-            write_checkpoint(&self.source, &snapshot)?;
+        if commit.checkpoint_due && !has_checkpoint(&self.source, version)? {
+            write_checkpoint(&self.source, &snapshot, CheckpointLayout::of(&snapshot))?;
         }
         Ok(())
     }
@@ -213,14 +126,33 @@ impl Table {
         VersionChecksum::parse(&bytes).ok()?.num_files
     }
 
-    /// Writes a checkpoint of a snapshot, and the hint that names it.
+    /// Writes a checkpoint of a snapshot, and the hint that names it; laid out as the table's
+    /// properties ask for where nothing else is said.
     ///
     /// # Errors
     ///
-    /// Unsupported: a feature that this build cannot write; Storage.
-    pub fn checkpoint(&self, snapshot: &Snapshot) -> Result<WrittenCheckpoint> {
+    /// Invalid argument: `checkpoint.layout`; Unsupported: a feature that this build cannot write;
+    /// Storage.
+    pub fn checkpoint(
+        &self,
+        snapshot: &Snapshot,
+        layout: Option<CheckpointLayout>,
+    ) -> Result<WrittenCheckpoint> {
         snapshot.protocol().check_writable()?;
-        write_checkpoint(&self.source, snapshot)
+        let layout = layout.unwrap_or_else(|| CheckpointLayout::of(snapshot));
+        write_checkpoint(&self.source, snapshot, layout)
+    }
+
+    /// Writes the compacted file of a range of commits.
+    ///
+    /// # Errors
+    ///
+    /// As [`compact_log`]; Unsupported: a feature that this build cannot write.
+    pub fn compact_log(&self, start: Option<u64>, end: Option<u64>) -> Result<WrittenCompaction> {
+        self.snapshot(At::Latest, None)?
+            .protocol()
+            .check_writable()?;
+        compact_log(&self.source, start, end)
     }
 
     /// Writes the version checksum of a snapshot, counted in full; false where there is one already.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -175,60 +175,97 @@ impl AddFile {
         })
     }
 
-    /// Row `row` of a batch with the columns of `add`.
+    /// Row `row` of a batch with the columns of `add`; as a snapshot has it but for `dataChange`, which
+    /// is that of the row.
     pub(crate) fn of_row(rows: &RecordBatch, row: usize) -> Result<Self> {
-        let lacks = |name: &str| {
-            let message =
-                format!("the column {name} of the live files has not the protocol's type");
-            Error::corrupt("log.columns", message)
-        };
-        let column = |name: &str| rows.column_by_name(name).ok_or_else(|| lacks(name));
-        let text = |name: &str| -> Result<Option<String>> {
-            let texts = column(name)?
-                .as_string_opt::<i32>()
-                .ok_or_else(|| lacks(name))?;
-            Ok(texts.is_valid(row).then(|| texts.value(row).to_owned()))
-        };
-        let number = |name: &str| -> Result<Option<i64>> {
-            let numbers = column(name)?
-                .as_primitive_opt::<Int64Type>()
-                .ok_or_else(|| lacks(name))?;
-            Ok(numbers.is_valid(row).then(|| numbers.value(row)))
-        };
-        let map = |name: &str| -> Result<Option<Texts>> {
-            let maps = column(name)?.as_map_opt().ok_or_else(|| lacks(name))?;
-            if maps.is_null(row) {
-                return Ok(None);
-            }
-            let entries = maps.value(row);
-            let texts = |at: usize| entries.column(at).as_string_opt::<i32>();
-            let (keys, values) = texts(0).zip(texts(1)).ok_or_else(|| lacks(name))?;
-            let pairs = keys.iter().zip(values.iter());
-            Ok(Some(
-                pairs
-                    .map(|(key, value)| {
-                        (key.unwrap_or_default().to_owned(), value.map(str::to_owned))
-                    })
-                    .collect(),
-            ))
-        };
-        let vectors = column("deletionVector")?
-            .as_struct_opt()
-            .ok_or_else(|| lacks("deletionVector"))?;
+        let row = Row(rows, row);
         Ok(Self {
-            path: text("path")?.unwrap_or_default(),
-            partition_values: map("partitionValues")?.unwrap_or_default(),
-            size: number("size")?.unwrap_or_default(),
-            modification_time: number("modificationTime")?.unwrap_or_default(),
-            data_change: false,
-            stats: text("stats")?,
-            tags: map("tags")?,
-            deletion_vector: Descriptors::new(vectors)?.get(row)?,
-            base_row_id: number("baseRowId")?,
-            default_row_commit_version: number("defaultRowCommitVersion")?,
-            clustering_provider: text("clusteringProvider")?,
+            path: row.text("path")?.unwrap_or_default(),
+            partition_values: row.map("partitionValues")?.unwrap_or_default(),
+            size: row.number("size")?.unwrap_or_default(),
+            modification_time: row.number("modificationTime")?.unwrap_or_default(),
+            data_change: row.flag("dataChange")?.unwrap_or(true),
+            stats: row.text("stats")?,
+            tags: row.map("tags")?,
+            deletion_vector: row.vector()?,
+            base_row_id: row.number("baseRowId")?,
+            default_row_commit_version: row.number("defaultRowCommitVersion")?,
+            clustering_provider: row.text("clusteringProvider")?,
         })
     }
+}
+
+impl RemoveFile {
+    /// Row `row` of a batch with the columns of `remove`.
+    pub(crate) fn of_row(rows: &RecordBatch, row: usize) -> Result<Self> {
+        let row = Row(rows, row);
+        Ok(Self {
+            path: row.text("path")?.unwrap_or_default(),
+            deletion_timestamp: row.number("deletionTimestamp")?,
+            data_change: row.flag("dataChange")?.unwrap_or(true),
+            extended_file_metadata: row.flag("extendedFileMetadata")?,
+            partition_values: row.map("partitionValues")?,
+            size: row.number("size")?,
+            stats: row.text("stats")?,
+            tags: row.map("tags")?,
+            deletion_vector: row.vector()?,
+            base_row_id: row.number("baseRowId")?,
+            default_row_commit_version: row.number("defaultRowCommitVersion")?,
+        })
+    }
+}
+
+/// One row of file actions.
+struct Row<'a>(&'a RecordBatch, usize);
+
+impl Row<'_> {
+    fn column(&self, name: &str) -> Result<&ArrayRef> {
+        self.0.column_by_name(name).ok_or_else(|| odd(name))
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>> {
+        let texts = self.column(name)?.as_string_opt::<i32>();
+        let texts = texts.ok_or_else(|| odd(name))?;
+        Ok(texts
+            .is_valid(self.1)
+            .then(|| texts.value(self.1).to_owned()))
+    }
+
+    fn number(&self, name: &str) -> Result<Option<i64>> {
+        let numbers = self.column(name)?.as_primitive_opt::<Int64Type>();
+        let numbers = numbers.ok_or_else(|| odd(name))?;
+        Ok(numbers.is_valid(self.1).then(|| numbers.value(self.1)))
+    }
+
+    fn flag(&self, name: &str) -> Result<Option<bool>> {
+        let flags = self.column(name)?.as_boolean_opt();
+        let flags = flags.ok_or_else(|| odd(name))?;
+        Ok(flags.is_valid(self.1).then(|| flags.value(self.1)))
+    }
+
+    fn map(&self, name: &str) -> Result<Option<Texts>> {
+        let maps = self.column(name)?.as_map_opt().ok_or_else(|| odd(name))?;
+        if maps.is_null(self.1) {
+            return Ok(None);
+        }
+        let entries = maps.value(self.1);
+        let texts = |at: usize| entries.column(at).as_string_opt::<i32>();
+        let (keys, values) = texts(0).zip(texts(1)).ok_or_else(|| odd(name))?;
+        let pairs = keys.iter().zip(values.iter());
+        let owned = pairs
+            .map(|(key, value)| (key.unwrap_or_default().to_owned(), value.map(str::to_owned)));
+        Ok(Some(owned.collect()))
+    }
+
+    fn vector(&self) -> Result<Option<DeletionVectorDescriptor>> {
+        let vectors = self.column("deletionVector")?.as_struct_opt();
+        Descriptors::new(vectors.ok_or_else(|| odd("deletionVector"))?)?.get(self.1)
+    }
+}
+
+fn odd(name: &str) -> Error {
+    let message = format!("the column {name} of the file actions has not the protocol's type");
+    Error::corrupt("log.columns", message)
 }
 
 /// The body of a `metaData` action.

@@ -15,6 +15,10 @@ use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType}
 
 use super::random::new_id;
 
+pub mod clustering;
+pub mod constraints;
+pub mod widening;
+
 const MODE: &str = "delta.columnMapping.mode";
 const MAX_ID: &str = "delta.columnMapping.maxColumnId";
 const ID: &str = "delta.columnMapping.id";
@@ -223,6 +227,12 @@ fn mapped_column(old: &Metadata, name: &str) -> Result<(StructType, usize)> {
         );
         return Err(Error::invalid("alter.column_mapping", message));
     }
+    refuse_if_spoken_of(old, &schema, name)?;
+    Ok((schema, at))
+}
+
+/// A column that a constraint or a generated column speaks of stays as it is.
+fn refuse_if_spoken_of(old: &Metadata, schema: &StructType, name: &str) -> Result<()> {
     let constraints = old.configuration.iter().filter_map(|(key, text)| {
         key.to_ascii_lowercase()
             .starts_with("delta.constraints.")
@@ -249,7 +259,7 @@ fn mapped_column(old: &Metadata, name: &str) -> Result<(StructType, usize)> {
         );
         return Err(Error::invalid("alter.column", message));
     }
-    Ok((schema, at))
+    Ok(())
 }
 
 /// Gives ids and names in files to columns that lack them, where the table maps columns. `fresh`: the

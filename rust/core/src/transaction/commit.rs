@@ -313,7 +313,10 @@ impl Transaction {
             };
             let error = match outcome {
                 Ok(true) => return Ok(true),
-                Ok(false) => return Ok(self.owns(version).unwrap_or(false)),
+                // taken: by another, or by this commit, when the answer to an earlier try was lost
+                Ok(false) => {
+                    Error::storage("storage.io", "the commit that is there cannot be read")
+                }
                 Err(error) if is_refusal(&error) => return Err(error.at_version(version)),
                 Err(error) => error,
             };

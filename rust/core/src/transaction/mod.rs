@@ -461,6 +461,16 @@ impl Transaction {
         }
     }
 
+    /// Stages the configuration of a domain of the system.
+    pub(crate) fn set_system_domain(&mut self, domain: &str, configuration: String) {
+        let staged = DomainMetadata {
+            domain: domain.to_owned(),
+            configuration,
+            removed: false,
+        };
+        self.domains.insert(domain.to_owned(), staged);
+    }
+
     /// Whether nothing was read and nothing but files are added: such a commit never conflicts with
     /// what others add or remove.
     fn is_blind_append(&self) -> bool {

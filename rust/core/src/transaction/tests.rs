@@ -81,6 +81,17 @@ fn a_lost_answer_is_settled_by_reading_back() {
 }
 
 #[test]
+fn a_commit_that_is_there_and_cannot_be_read_is_not_taken_for_anothers() {
+    let place = place();
+    let (put, read) = (Some(Operation::PutIfAbsent), Some(Operation::Read));
+    place.faults.fail(put, "01.json", 1, Fault::AnswerLost);
+    place.faults.fail(read, "01.json", 2, Fault::Error);
+    let commit = begin(&place, LONG).commit().unwrap();
+    assert_eq!((commit.version, commit.attempts), (Some(1), 1));
+    assert_eq!(versions(&place), 2);
+}
+
+#[test]
 fn a_put_that_never_arrived_is_tried_again() {
     let place = place();
     let put = Some(Operation::PutIfAbsent);

@@ -1,6 +1,7 @@
 //! What the crate promises to its callers, on logs written by hand.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
+mod crashes;
 mod fuzz;
 mod large;
 mod reads;

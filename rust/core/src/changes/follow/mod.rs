@@ -66,6 +66,8 @@ pub struct FollowOptions {
     pub max_bytes: Option<u64>,
     /// End with the version that is the newest now.
     pub available_now: bool,
+    /// End at this offset.
+    pub until: Option<Offset>,
     /// Logical names of the table's columns in the order wanted; `None` for all.
     pub columns: Option<Vec<String>>,
     /// Which rows; `None` for all.
@@ -127,6 +129,15 @@ impl Follow {
         let reading = Arc::new(definition.reading()?);
         reading.positions(&options.key)?;
         let offset = begin(source, &known, &options.begin)?;
+        if options
+            .until
+            .as_ref()
+            .is_some_and(|until| until.table_id != offset.table_id)
+        {
+            let message = "the stream cannot end at this offset: it is of another table, or the \
+                           table was replaced";
+            return Err(Error::invalid("follow.offset", message));
+        }
         Ok(Self {
             source: source.clone(),
             strict,
@@ -154,6 +165,26 @@ impl Follow {
     /// Whether the stream has come to its end.
     pub fn is_done(&self) -> bool {
         self.last.is_some_and(|last| self.offset.version > last)
+            || self
+                .options
+                .until
+                .as_ref()
+                .is_some_and(|until| self.offset >= *until)
+    }
+
+    /// Whether a file lies behind the end.
+    fn is_behind_end(&self, version: u64, index: i64) -> bool {
+        let until = self.options.until.as_ref();
+        until.is_some_and(|until| (version, index) > (until.version, until.index))
+    }
+
+    /// The last version of which commits are given; `None` for no end.
+    fn last_commit(&self) -> Option<u64> {
+        let until = self.options.until.as_ref().map(|until| {
+            let whole = until.initial || until.index == offset::BASE;
+            until.version.saturating_sub(u64::from(whole))
+        });
+        [until, self.last].into_iter().flatten().min()
     }
 
     /// The next rows, if there are any yet.
@@ -209,7 +240,7 @@ impl Follow {
             if entry.index <= self.offset.index {
                 continue;
             }
-            if admission.full() {
+            if admission.full() || self.is_behind_end(version, entry.index) {
                 return Ok(());
             }
             admission.take(1, entry.bytes);
@@ -225,7 +256,7 @@ impl Follow {
         let first = self.offset.version;
         let listing = LogListing::read(&*self.source.storage, first)?;
         let newest = listing.commits.last().map(|commit| commit.version);
-        let newest = newest.map_or(0, |newest| newest.min(self.last.unwrap_or(newest)));
+        let newest = newest.map_or(0, |newest| newest.min(self.last_commit().unwrap_or(newest)));
         if newest < first || listing.commits.is_empty() {
             return Ok(());
         }
@@ -251,7 +282,10 @@ impl Follow {
                     .collect();
                 let Some(last) = rest.last() else { continue };
                 // rows of one commit that belong together come in one batch, however many
-                if admission.full() || (rest.len() > 1 && admission.exceeds(&rest)) {
+                if admission.full()
+                    || (rest.len() > 1 && admission.exceeds(&rest))
+                    || self.is_behind_end(version, last.index)
+                {
                     whole = false;
                     break;
                 }

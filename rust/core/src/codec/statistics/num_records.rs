@@ -13,7 +13,7 @@ use super::scan::{Scalar, Scanner};
 /// The physical row count of each file; null where the text is null, no JSON object, without the
 /// key, or with another value than a whole number.
 ///
-/// Of several top-level `numRecords` the first counts. What stands behind the number is not looked
+/// Of several top-level `numRecords` the first whole number counts. What stands behind the number is not looked
 /// at, except that the text must end like an object; `parse_stats` checks every byte.
 pub fn num_records<'a, S: StringArrayType<'a>>(stats: S) -> Int64Array {
     let rows = stats.len();
@@ -74,12 +74,17 @@ fn search(text: &str) -> Option<i64> {
     scanner.take(b'{')?;
     loop {
         let key = scanner.key()?;
-        if key.resolve(&mut scratch) == Some("numRecords") {
-            let Scalar::Number(number) = scanner.scalar()? else {
-                return None;
+        if key.resolve(&mut scratch) == Some("numRecords")
+            && !matches!(scanner.peek()?, b'{' | b'[')
+        {
+            let count = match scanner.scalar()? {
+                Scalar::Number(number) => number.parse().ok(),
+                _ => None,
             };
-            scanner.more(b'}')?;
-            return number.parse().ok();
+            if !scanner.more(b'}')? || count.is_some() {
+                return count;
+            }
+            continue;
         }
         scanner.skip_value()?;
         if !scanner.more(b'}')? {
@@ -113,6 +118,13 @@ mod tests {
             (" {\n \"numRecords\" : 6 , \"x\" : {} } \n", Some(6)),
             (r#"{"num\u0052ecords":7}"#, Some(7)),
             (r#"{"numRecords":8,"numRecords":9}"#, Some(8)),
+            (r#"{"numRecords":[1,{}],"numRecords":9}"#, Some(9)),
+            (r#"{"numRecords":"8","numRecords":9}"#, Some(9)),
+            (
+                r#"{"numRecords":null,"a":1,"numRecords":9.5,"numRecords":9}"#,
+                Some(9),
+            ),
+            (r#"{"numRecords":"8","numRecords":{}}"#, None),
             (r#"{"numRecords":-1}"#, Some(-1)),
             (r#"{"numRecords":9223372036854775807}"#, Some(i64::MAX)),
             (r#"{"numRecords":9223372036854775808}"#, None),

@@ -266,6 +266,32 @@ fn puts_once_and_leaves_nothing_else() {
 }
 
 #[test]
+fn lists_all_and_deletes() {
+    let (directory, storage) = table();
+    for path in ["a", "_log/x", "d=1/b", "d=1/_in/c"] {
+        write(&directory, path, b"12");
+    }
+    symlink(directory.path(), directory.path().join("circle")).unwrap();
+    let plain = |path: &str| !path.rsplit('/').next().unwrap().starts_with('_');
+    let all = |enter: &(dyn Fn(&str) -> bool + Sync)| storage.list_all(enter).unwrap();
+    assert_eq!(
+        names(&all(&|_| true)),
+        ["_log/x", "a", "d=1/_in/c", "d=1/b"]
+    );
+    assert_eq!(names(&all(&plain)), ["a", "d=1/b"]);
+    assert_eq!(all(&plain)[0].size, 2);
+    let deleted = storage.delete(&["a", "nothing", "d=1", "../x"]);
+    let codes: Vec<_> = deleted
+        .iter()
+        .map(|one| one.as_ref().err().map(Error::code))
+        .collect();
+    assert_eq!(codes[..2], [None, None]);
+    assert!(codes[2].is_some(), "a directory is no file");
+    assert_eq!(codes[3], Some("path.escapes_root"));
+    assert_eq!(names(&all(&plain)), ["d=1/b"]);
+}
+
+#[test]
 fn of_many_writers_one_wins() {
     let (_directory, storage) = table();
     for version in 0..20 {

@@ -186,6 +186,29 @@ fn puts_once_also_under_contention() {
 }
 
 #[test]
+fn lists_all_and_deletes() {
+    let store = open("memory://deletes/table", &[]);
+    for path in ["a", "_log/x", "d=1/b", "d=1/_in/c"] {
+        store.put_if_absent(path, b"12").unwrap();
+    }
+    open("memory://deletes/other", &[]).put("z", b"1").unwrap();
+    let names = |enter: &(dyn Fn(&str) -> bool + Sync)| -> Vec<String> {
+        let files = store.list_all(enter).unwrap();
+        files.into_iter().map(|file| file.path).collect()
+    };
+    assert_eq!(names(&|_| true), ["_log/x", "a", "d=1/_in/c", "d=1/b"]);
+    let plain = |path: &str| !path.rsplit('/').next().unwrap().starts_with('_');
+    assert_eq!(names(&plain), ["a", "d=1/b"]);
+    let deleted = store.delete(&["a", "nothing", "d=1/b", "../other/z"]);
+    let codes: Vec<_> = deleted
+        .iter()
+        .map(|one| one.as_ref().err().map(Error::code))
+        .collect();
+    assert_eq!(codes, [None, None, None, Some("path.escapes_root")]);
+    assert_eq!(names(&plain), [""; 0]);
+}
+
+#[test]
 fn names_keep_their_characters() {
     let store = open("memory://names/a%20b", &[]);
     for path in ["p=a%20b/x", "p=a b/#?", "ä"] {

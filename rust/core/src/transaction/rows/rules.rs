@@ -288,7 +288,7 @@ pub(super) fn offending(
 }
 
 /// A row in words.
-pub(super) fn shown(rows: &RecordBatch, row: usize) -> String {
+pub(crate) fn shown(rows: &RecordBatch, row: usize) -> String {
     let schema = rows.schema_ref();
     let options = FormatOptions::default().with_null("null");
     let pair = |(field, values): (&arrow_schema::FieldRef, &ArrayRef)| {

@@ -35,7 +35,7 @@ const DAY: i64 = 86_400_000_000;
 /// Which statistics the files of a table have.
 #[derive(Clone, Debug)]
 pub(super) struct StatisticsPlan {
-    columns: Vec<Column>,
+    pub(super) columns: Vec<Column>,
     /// UTF-16 units of text.
     prefix: usize,
     tight_bounds: bool,
@@ -43,14 +43,14 @@ pub(super) struct StatisticsPlan {
 
 /// A column of the files, or a part of one, by its place.
 #[derive(Clone, Debug)]
-struct Column {
+pub(super) struct Column {
     at: usize,
-    name: String,
-    kind: Kind,
+    pub(super) name: String,
+    pub(super) kind: Kind,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+pub(super) enum Kind {
     Leaf { bounded: bool },
     Struct(Vec<Column>),
 }
@@ -176,19 +176,24 @@ fn has_bounds(data_type: &DataType) -> bool {
 /// What is known of the rows that a file has so far.
 #[derive(Debug)]
 pub(super) struct Statistics {
-    rows: usize,
-    columns: Vec<Gathered>,
+    pub(super) rows: usize,
+    pub(super) columns: Vec<Gathered>,
 }
 
 #[derive(Debug)]
-enum Gathered {
-    Leaf { nulls: usize, bounds: Known },
+pub(super) enum Gathered {
+    Leaf {
+        nulls: usize,
+        bounds: Known,
+    },
     Struct(Vec<Gathered>),
+    /// Not even how many there are.
+    Unknown,
 }
 
 /// The least and the greatest value so far.
 #[derive(Debug)]
-enum Known {
+pub(super) enum Known {
     /// There is no order, or a value that cannot be told: a NaN, a year beyond 9999.
     Nothing,
     NoValueYet,
@@ -284,7 +289,7 @@ fn gather(column: &Column, gathered: &mut Gathered, values: &ArrayRef) -> Result
     Ok(())
 }
 
-fn joined(before: Known, values: &ArrayRef) -> Result<Known> {
+pub(super) fn joined(before: Known, values: &ArrayRef) -> Result<Known> {
     let Some((least, greatest)) = extremes(values) else {
         return Ok(Known::Nothing);
     };

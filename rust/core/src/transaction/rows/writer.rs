@@ -102,7 +102,7 @@ impl WrittenFiles {
 impl Drop for WrittenFiles {
     fn drop(&mut self) {
         for path in &self.paths {
-            let _first_error_counts = self.source.storage.delete(path);
+            let _first_error_counts = self.source.storage.delete(&[path]);
         }
     }
 }

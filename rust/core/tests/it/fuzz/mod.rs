@@ -97,7 +97,13 @@ fn one(input: &[u8], memory: fn(usize) -> usize, run: &impl Fn(&[u8]) -> u64) ->
         report(input);
         resume_unwind(panic)
     });
-    let (took, most) = (begin.elapsed(), memory(input.len()));
+    let (mut took, most) = (begin.elapsed(), memory(input.len()));
+    if took > MOST_TIME {
+        // perhaps the machine was busy with something else: what is slow is slow again
+        let begin = Instant::now();
+        run(input);
+        took = took.min(begin.elapsed());
+    }
     if took > MOST_TIME || peak > most {
         report(input);
     }

@@ -1,0 +1,35 @@
+"""``Finding``: one thing that ``Table.verify`` found wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong with a table.
+
+    Attributes:
+        severity: ``error``: data is lost or wrong, or readers disagree; ``warning``: readers find
+            a way round it; ``info``: nothing is wrong yet.
+        code: What it is, for machines, e.g. ``checksum.mismatch``. Stable over releases.
+        path: The file, relative to the table root; or None.
+        version: The version; or None.
+        message: What is wrong.
+        remedy: What to do.
+
+    >>> [finding.code for finding in table.verify().findings]
+    ['file.missing', 'file.missing']
+    """
+
+    severity: Literal["error", "warning", "info"]
+    code: str
+    path: str | None
+    version: int | None
+    message: str
+    remedy: str
+
+    def __str__(self) -> str:
+        place = "" if self.path is None else f" ({self.path})"
+        return f"{self.severity}: {self.message} [{self.code}]{place}; {self.remedy}"

@@ -1,0 +1,110 @@
+"""What rows must satisfy, checked by Spark where it evaluates them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark import names
+from deltareplay.spark.schema import Json
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from deltareplay.snapshot import Snapshot
+
+#: How the message of a broken constraint begins, whatever Spark wraps it in.
+MARK = "deltareplay cannot write this row: "
+
+_END = " /deltareplay"
+
+
+def checked(
+    rows: DataFrame,
+    snapshot: Snapshot,
+    fields: list[Json],
+    computed: Sequence[str],
+    replace_where: str | None,
+) -> DataFrame:
+    """The same rows; a task that meets one that breaks a constraint fails.
+
+    Args:
+        rows: With the table's columns.
+        snapshot: The table's version.
+        fields: Its columns, as JSON.
+        computed: Generated columns that need no check.
+        replace_where: A condition of the write.
+    """
+    from pyspark.sql import functions as sf
+
+    for what, holds in _conditions(snapshot, fields, computed, replace_where):
+        shown = sf.struct(
+            *[sf.col(names.quoted(one["name"])) for one in fields if _shows(one["type"])]
+        )
+        message = sf.concat(sf.lit(f"{MARK}{what}; it is "), shown.cast("string"), sf.lit(_END))
+        fails = sf.raise_error(message).cast("boolean")
+        # what is neither true nor false breaks it, too
+        rows = rows.where(sf.when(sf.expr(holds), sf.lit(True)).otherwise(fails))
+    return rows
+
+
+def broken(error: BaseException) -> InvalidArgumentError | None:
+    """What a failed job says of a broken constraint."""
+    text = str(error)
+    if MARK not in text:
+        return None
+    message = text[text.index(MARK) :].split(_END)[0]
+    return InvalidArgumentError(message, code="write.constraint")
+
+
+def _conditions(
+    snapshot: Snapshot, fields: list[Json], computed: Sequence[str], replace_where: str | None
+) -> Iterator[tuple[str, str]]:
+    """Each with how it is called."""
+    for one in fields:
+        yield from _not_null([one], "")
+        metadata = one.get("metadata") or {}
+        if "delta.invariants" in metadata:
+            rule = json.loads(metadata["delta.invariants"])["expression"]["expression"]
+            yield f"it breaks the invariant {rule} of the column {one['name']}", rule
+        generated = metadata.get("delta.generationExpression")
+        if generated is not None and one["name"] not in computed:
+            name = names.quoted(one["name"])
+            what = f"the generated column {one['name']} is not {generated}"
+            yield what, f"{name} <=> CAST(({generated}) AS {_sql(one['type'])})"
+        limit = metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")
+        if limit.startswith("varchar("):
+            name = names.quoted(one["name"])
+            holds = f"{name} IS NULL OR char_length({name}) <= {int(limit[8:-1])}"
+            yield f"{one['name']} is longer than {limit}", holds
+    for key, rule in sorted(snapshot.metadata.configuration.items()):
+        if key.startswith("delta.constraints."):
+            yield f"it breaks the CHECK constraint {key[18:]} ({rule})", rule
+    if replace_where is not None:
+        yield f"it is not of what replace_where replaces ({replace_where})", replace_where
+
+
+def _not_null(fields: list[Json], above: str) -> Iterator[tuple[str, str]]:
+    """The conditions of columns, and of what is in structs of theirs."""
+    for one in fields:
+        path = above + names.quoted(one["name"])
+        if not one.get("nullable", True):
+            holds = f"{path} IS NOT NULL"
+            if above:
+                holds = f"{above[:-1]} IS NULL OR {holds}"
+            yield f"{path.replace('`', '')} is null, which the table does not take", holds
+        if isinstance(one["type"], dict) and one["type"]["type"] == "struct":
+            yield from _not_null(one["type"]["fields"], f"{path}.")
+
+
+def _shows(type_: Any) -> bool:
+    """Whether Spark shows values of a type as text."""
+    return "variant" not in json.dumps(type_)
+
+
+def _sql(type_: Any) -> str:
+    from deltareplay.spark.outgoing import spark_type
+
+    return str(spark_type(type_).simpleString())

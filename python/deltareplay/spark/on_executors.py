@@ -1,0 +1,67 @@
+"""Rows that tasks on the executors make, one task for each part of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from deltareplay.spark import session
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+_Batches = Iterable["pa.RecordBatch"]
+
+#: A function of ``deltareplay.spark.task``.
+Reader = Literal["read_pieces", "read_changes", "read_statistics"]
+
+
+def rows(spark: SparkSession, reader: Reader, sent: bytes, tasks: int, schema: Any) -> DataFrame:
+    """The rows of all parts of a plan, a task each.
+
+    Args:
+        spark: The session.
+        reader: Which function reads them.
+        sent: The plan, pickled as that function takes it.
+        tasks: How many parts it has.
+        schema: Spark's schema of the rows.
+    """
+    numbers = spark.range(0, tasks, 1, max(1, tasks))
+    return over(numbers, reader, sent, schema)
+
+
+def over(rows: DataFrame, reader: Reader, sent: bytes, schema: Any) -> DataFrame:
+    """What tasks make of some rows.
+
+    Args:
+        rows: Rows as the function takes them.
+        reader: Which function.
+        sent: What else it needs, pickled as it takes that.
+        schema: Spark's schema of what it makes.
+    """
+    spark = rows.sparkSession
+    classic = session.is_classic(spark)
+    # once for each executor; Connect has no broadcast, and sends it with each task
+    held = spark.sparkContext.broadcast(sent) if classic else None
+    return rows.mapInArrow(task(reader, held, None if classic else sent), schema)
+
+
+def task(
+    reader: Reader, held: Any, sent: bytes | None
+) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+    """What a task does. It is pickled by value, so that it can say what the executor lacks."""
+
+    def read(numbers: _Batches) -> Iterator[pa.RecordBatch]:
+        try:
+            from deltareplay.spark import task
+        except ImportError as cause:
+            raise RuntimeError(
+                "deltareplay cannot be imported where Spark runs its tasks: install the same "
+                f"release on every executor, or send the environment as an archive; {cause}"
+            ) from cause
+        payload = held.value if sent is None else sent
+        for batch in numbers:
+            yield from getattr(task, reader)(payload, batch)
+
+    return read

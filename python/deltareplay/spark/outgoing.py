@@ -1,0 +1,242 @@
+"""``Outgoing``: rows as the table's data files hold them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark import constraints, names
+from deltareplay.spark.schema import Json
+from deltareplay.spark.target_table import nullable
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from deltareplay.snapshot import Snapshot
+
+#: Types that hold every value of a type.
+_WIDER = {
+    "byte": ("short", "integer", "long"),
+    "short": ("integer", "long"),
+    "integer": ("long",),
+    "float": ("double",),
+}
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """Rows with the names of the data files, checked as they are evaluated.
+
+    Attributes:
+        rows: The columns of the files, and the partition columns as the log's texts.
+        partitions: The partition columns, by their names in the log.
+    """
+
+    rows: DataFrame
+    partitions: tuple[str, ...]
+
+    @classmethod
+    def of(cls, df: DataFrame, snapshot: Snapshot, replace_where: str | None) -> Outgoing:
+        """Fits rows to a table.
+
+        Args:
+            df: The rows.
+            snapshot: The table's version.
+            replace_where: A condition that all rows must satisfy.
+
+        Raises:
+            InvalidArgumentError: The table has no such column, or of another type; or a column that
+                must not be null is missing.
+        """
+        fields = [
+            one for one in json.loads(snapshot.schema_json)["fields"] if one["type"] != "void"
+        ]
+        logical, computed = _logical(df, fields)
+        checked = constraints.checked(logical, snapshot, fields, computed, replace_where)
+        mode = snapshot.properties.get("delta.columnMapping.mode", "none").lower()
+        partitions = {one.lower() for one in snapshot.partition_columns}
+        columns, texts = [], {}
+        for one in fields:
+            name = _physical(one, mode)
+            column = checked[names.quoted(one["name"])]
+            if one["name"].lower() in partitions:
+                texts[one["name"].lower()] = name
+                columns.append(_text(column, one).alias(name))
+            else:
+                if mode != "none" and not isinstance(one["type"], str):
+                    column = column.cast(spark_type(_in_files(one["type"], mode)))
+                columns.append(column.alias(name, metadata=_ids(one, mode)))
+        ordered = tuple(texts[one.lower()] for one in snapshot.partition_columns)
+        if len(ordered) == len(columns):
+            raise InvalidArgumentError(
+                "all columns of the table are partition columns: Spark writes no such files",
+                code="write.columns",
+            )
+        return cls(checked.select(*columns), ordered)
+
+
+def _logical(df: DataFrame, fields: list[Json]) -> tuple[DataFrame, list[str]]:
+    """The rows with the table's columns and types; and which of them were generated here."""
+    from pyspark.sql import functions as sf
+
+    given = _given(df, fields)
+    columns, generated = [], []
+    for one in fields:
+        name, metadata = one["name"], one.get("metadata") or {}
+        found = given.get(name.lower())
+        if found is not None:
+            columns.append(_fitted(df[names.quoted(found["name"])], found, one).alias(name))
+        elif "delta.generationExpression" in metadata:
+            generated.append(one)
+        elif "CURRENT_DEFAULT" in metadata:
+            value = sf.expr(metadata["CURRENT_DEFAULT"])
+            columns.append(value.cast(spark_type(one["type"])).alias(name))
+        else:
+            columns.append(sf.lit(None).cast(spark_type(one["type"])).alias(name))
+    rows = df.select(*columns)
+    for one in generated:
+        value = sf.expr(one["metadata"]["delta.generationExpression"])
+        rows = rows.withColumn(one["name"], value.cast(spark_type(one["type"])))
+    return rows, [one["name"] for one in generated]
+
+
+def _given(df: DataFrame, fields: list[Json]) -> dict[str, Json]:
+    given: dict[str, Json] = {}
+    for one in json.loads(df.schema.json())["fields"]:
+        if one["name"].lower() in given:
+            raise InvalidArgumentError(
+                f"the rows have two columns {one['name']}: give one of them another name",
+                code="write.columns",
+            )
+        given[one["name"].lower()] = one
+    unknown = sorted(set(given) - {one["name"].lower() for one in fields})
+    if unknown:
+        raise InvalidArgumentError(
+            f"the table has no column {', '.join(unknown)}: leave it out, or add it by "
+            "merge_schema=True",
+            code="write.columns",
+        )
+    return given
+
+
+def _fitted(column: Column, found: Json, wanted: Json) -> Column:
+    own, other = nullable(wanted["type"]), nullable(found["type"])
+    if own == other:
+        return column
+    if not _fits(other, own):
+        raise InvalidArgumentError(
+            f"the column {wanted['name']} is {spark_type(own).simpleString()} in the table, and "
+            f"{spark_type(other).simpleString()} in the rows: cast it",
+            code="write.columns",
+        )
+    return column.cast(spark_type(own))
+
+
+def _fits(found: Any, wanted: Any) -> bool:
+    """Whether every value of a type is one of another."""
+    if isinstance(found, str) or isinstance(wanted, str):
+        if not (isinstance(found, str) and isinstance(wanted, str)):
+            return bool(found == "void")
+        if found == "void" or found == wanted or wanted in _WIDER.get(found, ()):
+            return True
+        return _fits_decimal(found, wanted)
+    if found["type"] != wanted["type"]:
+        return False
+    if found["type"] == "struct":
+        ours, theirs = found["fields"], wanted["fields"]
+        return len(ours) == len(theirs) and all(
+            one["name"].lower() == other["name"].lower() and _fits(one["type"], other["type"])
+            for one, other in zip(ours, theirs, strict=True)
+        )
+    inner = ("elementType",) if found["type"] == "array" else ("keyType", "valueType")
+    return all(_fits(found[key], wanted[key]) for key in inner)
+
+
+def _fits_decimal(found: str, wanted: str) -> bool:
+    if not (found.startswith("decimal(") and wanted.startswith("decimal(")):
+        return False
+    (p, s), (q, t) = (map(int, one[8:-1].split(",")) for one in (found, wanted))
+    return t >= s and q - t >= p - s
+
+
+def _text(column: Column, one: Json) -> Column:
+    """A partition value as the log has it.
+
+    Source: Delta protocol, "Partition Value Serialization".
+    """
+    from pyspark.sql import functions as sf
+
+    type_ = one["type"]
+    if type_ == "binary" or not isinstance(type_, str):
+        raise UnsupportedFeatureError(
+            f"the partition column {one['name']} is of a type whose values have no text: write "
+            "this table by Delta's own writer",
+            code="write.feature",
+        )
+    if type_ != "timestamp":
+        return column.cast("string")
+    # the wall clock of UTC, whatever the session's zone
+    micros = sf.unix_micros(column)
+    fraction = sf.pmod(micros, sf.lit(1_000_000))
+    seconds = ((micros - fraction) / 1_000_000).cast("decimal(18, 6)")
+    zero = sf.lit(0)
+    epoch = sf.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
+    clock = (epoch + sf.make_dt_interval(zero, zero, zero, seconds)).cast("string")
+    digits = sf.lpad(fraction.cast("string"), 6, "0")
+    return sf.concat(sf.translate(clock, " ", "T"), sf.lit("."), digits, sf.lit("Z"))
+
+
+def _physical(one: Json, mode: str) -> str:
+    name: str = one["name"]
+    metadata = one.get("metadata") or {}
+    if mode == "none":
+        return name
+    return str(metadata.get("delta.columnMapping.physicalName", name))
+
+
+def _ids(one: Json, mode: str) -> Json:
+    """What Spark's Parquet writer takes a field's id from."""
+    found = (one.get("metadata") or {}).get("delta.columnMapping.id")
+    return {} if mode == "none" or found is None else {"parquet.field.id": found}
+
+
+def _in_files(type_: Any, mode: str) -> Any:
+    """A type with the names and ids of the files."""
+    if isinstance(type_, str):
+        return type_
+    if type_["type"] == "struct":
+        fields = [
+            {
+                "name": _physical(one, mode),
+                "type": _in_files(one["type"], mode),
+                "nullable": True,
+                "metadata": _ids(one, mode),
+            }
+            for one in type_["fields"]
+        ]
+        return {"type": "struct", "fields": fields}
+    inner = ("elementType",) if type_["type"] == "array" else ("keyType", "valueType")
+    return {**nullable(type_), **{key: _in_files(type_[key], mode) for key in inner}}
+
+
+def spark_type(type_: Any) -> Any:
+    """PySpark's type."""
+    from pyspark.sql.types import StructType
+
+    one = {"name": "one", "type": _with_metadata(type_), "nullable": True, "metadata": {}}
+    return StructType.fromJson({"type": "struct", "fields": [one]})["one"].dataType
+
+
+def _with_metadata(type_: Any) -> Any:
+    """The type with metadata everywhere, which PySpark wants."""
+    if isinstance(type_, str):
+        return type_
+    if type_["type"] != "struct":
+        return {key: _with_metadata(value) for key, value in type_.items() if key != "metadata"}
+    fields = [
+        {**one, "type": _with_metadata(one["type"]), "metadata": one.get("metadata") or {}}
+        for one in type_["fields"]
+    ]
+    return {"type": "struct", "fields": fields}

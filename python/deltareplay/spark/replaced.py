@@ -1,0 +1,74 @@
+"""Which files an overwriting write replaces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay.exceptions import InvalidArgumentError
+
+_PARSED = "partitionValues_parsed"
+
+#: No partition column has this name.
+_NUMBER = "deltareplay: number of the file"
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from deltareplay.snapshot import Snapshot
+    from deltareplay.transaction import Transaction
+
+
+def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.Table:
+    """The live files, or those of the partitions that satisfy a condition.
+
+    Raises:
+        InvalidArgumentError: The condition is none on partition columns.
+    """
+    live = snapshot.files()
+    if condition is None:
+        return live
+    if not snapshot.partition_columns:
+        raise _not_by_partitions(snapshot, condition)
+    from pyspark.errors import AnalysisException
+
+    from deltareplay.spark.frames import from_arrow
+
+    names = live.schema.names
+    typed = snapshot.files(columns=[*names, _PARSED])
+    values = typed.select([_PARSED]).flatten().rename_columns(list(snapshot.partition_columns))
+    numbered = values.append_column(_NUMBER, pa.array(range(typed.num_rows), pa.int64()))
+    try:
+        chosen = from_arrow(spark, numbered).where(condition).select(f"`{_NUMBER}`").toArrow()
+    except AnalysisException as cause:
+        raise _not_by_partitions(snapshot, condition) from cause
+    return typed.select(names).take(chosen[_NUMBER])
+
+
+def _not_by_partitions(snapshot: Snapshot, condition: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"replace_where takes conditions on partition columns, which are "
+        f"{list(snapshot.partition_columns)}, and {condition!r} is none: use Table.overwrite, or "
+        "DELETE what is to be replaced first",
+        code="write.replace_where",
+    )
+
+
+def same_partitions(live: pa.Table, written: pa.Table) -> pa.Table:
+    """Those live files that lie in partitions of the written ones."""
+    touched = {_key(values) for values in written["partitionValues"].to_pylist()}
+    partitions = live["partitionValues"].to_pylist()
+    return live.filter(pa.array([_key(values) in touched for values in partitions], pa.bool_()))
+
+
+def _key(values: Any) -> tuple[tuple[str, str | None], ...]:
+    return tuple(sorted(values, key=lambda one: one[0]))
+
+
+def note_read(transaction: Transaction, condition: str | None) -> None:
+    """Notes what the write looked at, as narrowly as the filter's language allows."""
+    try:
+        transaction.read(condition)
+    except InvalidArgumentError:
+        transaction.read()

@@ -1,0 +1,61 @@
+"""Splits of changes on their way to the executors."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deltareplay import _native
+from deltareplay.change_split import ChangeSplit
+from deltareplay.table import Table
+
+
+@dataclass(frozen=True)
+class SentChanges:
+    """All splits of some changes; what they have in common is held once.
+
+    Splits of net changes name all the files of the range, and differ in a number only.
+
+    Attributes:
+        table: The table.
+        before: How the text of each of them begins.
+        between: What is each one's own.
+        behind: How it ends.
+    """
+
+    table: Table
+    before: str
+    between: tuple[str, ...]
+    behind: str
+
+    @classmethod
+    def of(cls, table: Table, splits: Sequence[ChangeSplit]) -> SentChanges:
+        """Packs splits of one table."""
+        texts = [split._native.to_json() for split in splits]
+        before = _common_beginning(texts)
+        rest = [text[len(before) :] for text in texts]
+        behind = _common_beginning([text[::-1] for text in rest])[::-1]
+        between = tuple(text[: len(text) - len(behind)] for text in rest)
+        return cls(table, before, between, behind)
+
+    def split(self, number: int) -> ChangeSplit:
+        """One of the splits."""
+        text = f"{self.before}{self.between[number]}{self.behind}"
+        return ChangeSplit._made(self.table, _native.ChangeSplit(text))
+
+
+def _common_beginning(texts: Sequence[str]) -> str:
+    """The longest text with which all of them begin.
+
+    >>> _common_beginning(["net 1 of 2", "net 2 of 2"])
+    'net '
+    """
+    if not texts:
+        return ""
+    first = texts[0]
+
+    def differs(length: int) -> bool:
+        return not all(text.startswith(first[:length]) for text in texts)
+
+    return first[: bisect_left(range(1, len(first) + 1), True, key=differs)]

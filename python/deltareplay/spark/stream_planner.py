@@ -1,0 +1,168 @@
+"""``StreamPlanner``: how far a batch of a stream goes, and what lies between two places."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from deltareplay.change_split import ChangeSplit
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.follow import Follow
+from deltareplay.snapshot import Snapshot
+from deltareplay.table import Table
+
+#: An offset as Spark keeps it: Delta's own JSON.
+Place = dict[str, Any]
+
+_NO_LIMIT = (1 << 62) - 1
+
+
+class StreamPlanner:
+    """Plans the batches of one run of a query.
+
+    Spark asks how far the next batch goes without saying where the stream stands, so the place is
+    kept here. After a restart it is known, too: Spark asks first what lies between the last place
+    and itself.
+
+    What lies between two places is the same whenever it is asked for, also by another process.
+    """
+
+    def __init__(
+        self,
+        known: Snapshot,
+        start: dict[str, Any],
+        rows: dict[str, Any],
+        limits: dict[str, Any],
+    ) -> None:
+        """Begins with what the options say.
+
+        Args:
+            known: The version whose columns Spark was told.
+            start: Where a stream begins that was never begun, as ``Table.follow`` takes it.
+            rows: Which rows are given, as ``Table.follow`` takes it.
+            limits: How much a batch takes, as ``Table.follow`` takes it; none gives all there is.
+        """
+        self._table: Table = known._table
+        self._known = known
+        self._start = start
+        self._rows = rows
+        self._limits = limits
+        self._first: Place | None = None
+        self._at: Place | None = None
+
+    def first(self) -> Place:
+        """Where a stream begins that was never begun.
+
+        Raises:
+            InvalidArgumentError: The start is not understood.
+            VersionNotFoundError: It lies behind the latest version.
+        """
+        if self._first is None:
+            self._first = _place(self._table.follow(**self._start))
+        return self._first
+
+    def next(self) -> Place:
+        """How far the next batch goes.
+
+        Raises:
+            InvalidArgumentError: The table's columns changed, or it was replaced.
+            UnsupportedFeatureError: A commit that comes next is not tolerated.
+            VersionNotFoundError: The stream begins behind the latest version.
+        """
+        self._check_columns()
+        if self._at is None and self._start.get("starting_version") == "latest":
+            # a stream of what is to come stays where it began, though commits come meanwhile
+            self._at = self.first()
+        elif self._limits:
+            self._at = self._limited(self._at or self.first())
+        else:
+            self._at = self._newest(self._at or self.first())
+        return self._at
+
+    def _newest(self, at: Place) -> Place:
+        newest = _place(self._table.follow(starting_version="latest"))
+        if newest["reservoirId"] != at["reservoirId"] or _order(newest) < _order(at):
+            self._table.follow(offset=json.dumps(at))  # says what is wrong
+        return max(at, newest, key=_order)
+
+    def _limited(self, at: Place) -> Place:
+        end: dict[str, Any] = {}
+        if at["isStartingVersion"]:
+            # a batch of the state ends with it: what the first batch began with is told by its end
+            behind = {**at, "reservoirVersion": at["reservoirVersion"] + 1, "index": -1}
+            end = {"until": json.dumps({**behind, "isStartingVersion": False})}
+        stream = self._table.follow(
+            **self._rows, **self._limits, **end, offset=json.dumps(at), available_now=True
+        )
+        next(stream, None)
+        return _place(stream)
+
+    def between(self, start: Place, end: Place, split_size: int) -> list[ChangeSplit]:
+        """What lies between two places.
+
+        Args:
+            start: Behind this place.
+            end: Up to this one.
+            split_size: About how many bytes of files a split has.
+
+        Raises:
+            InvalidArgumentError: The table's columns changed, or it was replaced.
+            UnsupportedFeatureError: A commit changed rows, and the options do not tolerate that.
+            CorruptTableError: The log is damaged.
+        """
+        self._check_columns()
+        if self._at is None or _order(self._at) < _order(end):
+            self._at = end
+        start = _begun(start, end)
+        if _order(start) >= _order(end):
+            return []
+        stream = self._table.follow(
+            **self._rows,
+            max_files_per_batch=_NO_LIMIT,
+            offset=json.dumps(start),
+            until=json.dumps(end),
+            available_now=True,
+        )
+        splits = [split for batch in stream for split in batch.splits(split_size)]
+        if _order(_place(stream)) < _order(end):
+            raise InvalidArgumentError(
+                f"a batch ends at version {end['reservoirVersion']}, and the log of the table ends "
+                "before it: the table was replaced or its log was cut; begin anew, with another "
+                "checkpoint",
+                code="follow.offset",
+            )
+        return splits
+
+    def _check_columns(self) -> None:
+        """Refuses to go on when the table has other columns than Spark was told."""
+        newest, known = self._table.snapshot(), self._known
+        if (newest.schema_json, newest.partition_columns) != (
+            known.schema_json,
+            known.partition_columns,
+        ):
+            raise InvalidArgumentError(
+                f"the table's columns changed after version {known.version}: start the query "
+                "again, with the same checkpoint, and it goes on with the new ones",
+                code="follow.schema",
+            )
+
+
+def _begun(start: Place, end: Place) -> Place:
+    """The state that the first batch begins with.
+
+    When that batch is planned anew after a crash, the latest version is another one by then.
+    """
+    if not start["isStartingVersion"] or start["index"] >= 0:
+        return start
+    version = end["reservoirVersion"]
+    return {**start, "reservoirVersion": version if end["isStartingVersion"] else version - 1}
+
+
+def _place(stream: Follow) -> Place:
+    place: Place = json.loads(stream.offset)
+    return place
+
+
+def _order(place: Place) -> tuple[int, int]:
+    """What tells which of two places comes first."""
+    return place["reservoirVersion"], max(place["index"], -1)

@@ -1,0 +1,75 @@
+//! Shows a person that a long call is under way: after a second, and a few times a second from then on.
+//!
+//! Whether there is a person, and how a line is shown, is decided in `deltareplay._progress`.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use deltareplay_core::storage::progress::{self, Totals};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+
+/// Calls shorter than this show nothing.
+const AFTER: Duration = Duration::from_secs(1);
+const BETWEEN: Duration = Duration::from_millis(250);
+
+/// A call of this thread that is under way.
+#[derive(Clone, Copy)]
+struct Call {
+    began: Instant,
+    before: Totals,
+    shown: Option<Instant>,
+}
+
+thread_local! {
+    static CALL: Cell<Option<Call>> = const { Cell::new(None) };
+}
+
+/// A call begins in this thread.
+pub(crate) fn begin() {
+    CALL.set(Some(Call {
+        began: Instant::now(),
+        before: progress::totals(),
+        shown: None,
+    }));
+}
+
+/// Shows how far the call is, when it is time to. Only Ctrl-C is an error: a terminal that is gone
+/// must not end the work.
+pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
+    let Some(call) = CALL.get() else {
+        return Ok(());
+    };
+    let now = Instant::now();
+    let due = call.shown.map_or(call.began + AFTER, |last| last + BETWEEN);
+    if now < due {
+        return Ok(());
+    }
+    CALL.set(Some(Call {
+        shown: Some(now),
+        ..call
+    }));
+    let (totals, units) = (progress::totals(), progress::units());
+    let arguments = (
+        now.duration_since(call.began).as_secs_f64(),
+        totals.listed.saturating_sub(call.before.listed),
+        totals.read.saturating_sub(call.before.read),
+        units.map(|units| (units.done, units.all)),
+    );
+    let shown = py
+        .import("deltareplay._progress")
+        .and_then(|module| module.call_method1("show", arguments));
+    match shown {
+        Err(raised) if raised.is_instance_of::<PyKeyboardInterrupt>(py) => Err(raised),
+        _ => Ok(()),
+    }
+}
+
+/// The call is over; what it showed goes away.
+pub(crate) fn end(py: Python<'_>) {
+    if CALL.take().is_some_and(|call| call.shown.is_some()) {
+        let _a_terminal_that_is_gone = py
+            .import("deltareplay._progress")
+            .and_then(|module| module.call_method0("clear"));
+    }
+}

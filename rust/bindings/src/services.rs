@@ -1,0 +1,72 @@
+//! The verbs of `Table` that keep it small and sound. Each gives its report as JSON.
+
+use deltareplay_core::maintenance::to_json;
+use deltareplay_core::maintenance::vacuum::VacuumOptions;
+use deltareplay_core::table::At;
+use pyo3::prelude::*;
+
+use crate::convert;
+use crate::exceptions::invalid;
+use crate::gate::detached;
+use crate::table::Table;
+
+/// Deletes expired files of the log, or tells which these are.
+#[pyfunction]
+pub(crate) fn cleanup_log(py: Python<'_>, table: &Table, dry_run: bool) -> PyResult<String> {
+    detached(py, || Ok(to_json(&table.0.cleanup_log(dry_run)?)))
+}
+
+/// Deletes expired data files, or tells which these are. The retention is in milliseconds.
+#[pyfunction]
+#[pyo3(signature = (table, retention, lite, dry_run, force, log))]
+pub(crate) fn vacuum(
+    py: Python<'_>,
+    table: &Table,
+    retention: Option<i64>,
+    lite: bool,
+    dry_run: bool,
+    force: bool,
+    log: Option<bool>,
+) -> PyResult<String> {
+    let options = VacuumOptions {
+        retention,
+        lite,
+        dry_run,
+        force,
+    };
+    let log = log.unwrap_or(!table.0.uri().starts_with("s3"));
+    detached(py, || Ok(to_json(&table.0.vacuum(options, log)?)))
+}
+
+/// Commits a version that holds what an older one held.
+#[pyfunction]
+#[pyo3(signature = (table, version, timestamp, ignore_missing))]
+pub(crate) fn restore(
+    py: Python<'_>,
+    table: &Table,
+    version: Option<i128>,
+    timestamp: Option<&Bound<'_, PyAny>>,
+    ignore_missing: bool,
+) -> PyResult<String> {
+    let at = convert::at(py, version, timestamp)?;
+    if at == At::Latest {
+        return Err(invalid(
+            py,
+            "argument.range",
+            "restore needs a version or a timestamp: pass the one to go back to",
+        ));
+    }
+    detached(py, || Ok(to_json(&table.0.restore(at, ignore_missing)?)))
+}
+
+/// What a checkpoint or a compacted file would gain.
+#[pyfunction]
+pub(crate) fn optimize_log(py: Python<'_>, table: &Table) -> PyResult<String> {
+    detached(py, || Ok(to_json(&table.0.optimize_log()?)))
+}
+
+/// What is wrong with the log, and with the data files if they are to be looked at.
+#[pyfunction]
+pub(crate) fn verify(py: Python<'_>, table: &Table, data_files: bool) -> PyResult<String> {
+    detached(py, || Ok(to_json(&table.0.verify(data_files)?)))
+}

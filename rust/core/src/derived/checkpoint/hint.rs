@@ -1,0 +1,81 @@
+//! `_last_checkpoint`, written behind a checkpoint.
+//!
+//! Protocol: "Last Checkpoint File".
+
+use serde_json::{Value, json};
+
+use super::WrittenCheckpoint;
+use crate::codec::canonical_json::CanonicalJson;
+use crate::error::Result;
+use crate::log::hint::{Hint, hint_path};
+use crate::replay::Source;
+
+/// Longer lists are left out: the hint is read by everyone who opens the table.
+const MOST_ENTRIES: usize = 30;
+
+/// What the hint tells of a V2 checkpoint.
+#[derive(Debug)]
+pub(super) struct V2Details {
+    /// The name of the manifest.
+    pub(super) name: String,
+    pub(super) size_in_bytes: u64,
+    /// Milliseconds since the epoch.
+    pub(super) modification_time: i64,
+    /// Each action of the manifest but sidecars.
+    pub(super) non_file_actions: Vec<Value>,
+    pub(super) sidecars: Vec<Value>,
+}
+
+/// Writes the hint unless it names a newer version.
+pub(super) fn write(
+    source: &Source,
+    written: &WrittenCheckpoint,
+    v2: Option<V2Details>,
+) -> Result<()> {
+    let version = written.version;
+    if matches!(Hint::read(&*source.storage)?, Hint::Version(known) if known > version) {
+        return Ok(());
+    }
+    let mut hint = json!({
+        "version": version,
+        "size": written.num_actions,
+        "sizeInBytes": written.size_in_bytes,
+        "numOfAddFiles": written.num_files,
+    });
+    let mut put = |key: &str, value: Value| {
+        if let Some(fields) = hint.as_object_mut() {
+            fields.insert(key.to_owned(), value);
+        }
+    };
+    if let Some(v2) = v2 {
+        put("v2Checkpoint", v2.into_json());
+    }
+    let checksum = CanonicalJson::parse(&hint.to_string(), "last_checkpoint.json")?.checksum();
+    if let Some(fields) = hint.as_object_mut() {
+        fields.insert("checksum".to_owned(), Value::from(checksum));
+    }
+    source
+        .storage
+        .put(&hint_path(), hint.to_string().as_bytes())
+}
+
+impl V2Details {
+    fn into_json(self) -> Value {
+        let mut body = json!({
+            "path": self.name,
+            "sizeInBytes": self.size_in_bytes,
+            "modificationTime": self.modification_time,
+        });
+        for (key, list) in [
+            ("nonFileActions", self.non_file_actions),
+            ("sidecarFiles", self.sidecars),
+        ] {
+            if let Some(body) = body.as_object_mut()
+                && list.len() <= MOST_ENTRIES
+            {
+                body.insert(key.to_owned(), Value::from(list));
+            }
+        }
+        body
+    }
+}

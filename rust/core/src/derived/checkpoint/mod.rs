@@ -1,0 +1,272 @@
+//! A checkpoint of one version, and the hint that names it: one Parquet file (V1, classic name), or a
+//! manifest and sidecars (V2).
+//!
+//! Live files stream from the log into row groups; what is held is what is being encoded. A checkpoint
+//! that would not hold every live file is never published: sidecars come first, and nobody looks at
+//! them before the manifest is there.
+//!
+//! Protocol: "Checkpoints", "Checkpoint Schema", "Last Checkpoint File".
+
+use std::sync::Arc;
+
+use arrow_array::{Array, StructArray};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::Compression;
+use parquet::file::properties::EnabledStatistics;
+use parquet::schema::types::ColumnPath;
+
+use crate::codec::parquet_file::{codec, writer_options};
+use crate::error::{Error, Result};
+use crate::log::LogListing;
+use crate::log::listing::CheckpointInstance;
+use crate::log::path::{CheckpointName, LOG_DIRECTORY};
+use crate::replay::{Checkpoint, Source};
+use crate::snapshot::Snapshot;
+use crate::storage::interrupt;
+
+mod hint;
+mod rows;
+mod v2;
+
+use rows::{ADD, ControlActions, FileRows, REMOVE, failed, rows_of};
+
+/// So many files make a row group.
+const ROW_GROUP: usize = 50_000;
+
+/// How a checkpoint is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckpointLayout {
+    /// One Parquet file under the classic name.
+    Classic,
+    /// A manifest in Parquet and sidecars.
+    V2,
+    /// A manifest in JSON and sidecars.
+    V2Json,
+}
+
+impl CheckpointLayout {
+    /// The layout that the table's properties ask for.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        let asked = snapshot.metadata().property("delta.checkpointPolicy");
+        let v2 = asked.is_some_and(|policy| policy.eq_ignore_ascii_case("v2"));
+        if v2 && snapshot.protocol().is_supported("v2Checkpoint") {
+            Self::V2
+        } else {
+            Self::Classic
+        }
+    }
+
+    /// The layout of this name: `classic`, `v2` or `v2-json`.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `checkpoint.layout`.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "classic" => Ok(Self::Classic),
+            "v2" => Ok(Self::V2),
+            "v2-json" => Ok(Self::V2Json),
+            other => {
+                let message =
+                    format!("there is no checkpoint layout {other:?}: pass classic, v2 or v2-json");
+                Err(Error::invalid("checkpoint.layout", message))
+            }
+        }
+    }
+}
+
+/// A checkpoint that was written, or was there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenCheckpoint {
+    /// Its version.
+    pub version: u64,
+    /// The path of its (first) file, relative to the table root.
+    pub path: String,
+    /// All of its actions.
+    pub num_actions: u64,
+    /// Those that are live files.
+    pub num_files: u64,
+    /// Bytes, those of sidecars too.
+    pub size_in_bytes: u64,
+    /// Sidecars.
+    pub num_sidecars: u64,
+}
+
+/// Writes the checkpoint of a snapshot, then the hint. Where the version has a complete one in this
+/// layout already, that one stays.
+///
+/// # Errors
+///
+/// Invalid argument: `checkpoint.layout` for V2 on a table without the feature. Corrupt:
+/// `checkpoint.count` when the log does not give all live files. Storage.
+pub fn write_checkpoint(
+    source: &Source,
+    snapshot: &Snapshot,
+    layout: CheckpointLayout,
+) -> Result<WrittenCheckpoint> {
+    let v2 = layout != CheckpointLayout::Classic;
+    if v2 && !snapshot.protocol().is_supported("v2Checkpoint") {
+        let message = "a V2 checkpoint takes the feature v2Checkpoint: set delta.checkpointPolicy to v2 first";
+        return Err(Error::invalid("checkpoint.layout", message));
+    }
+    let control = ControlActions::of(source, snapshot)?;
+    if let Some(there) = existing(source, snapshot, v2)? {
+        return described(source, snapshot, &control, &there);
+    }
+    if v2 {
+        return v2::write(
+            source,
+            snapshot,
+            &control,
+            layout == CheckpointLayout::V2Json,
+        );
+    }
+    let encoded = encode(source, snapshot, &control)?;
+    let version = snapshot.version();
+    let path = format!("{LOG_DIRECTORY}/{version:020}.checkpoint.parquet");
+    let made = source.storage.put_if_absent(&path, &encoded.bytes)?;
+    let size_in_bytes = if made {
+        encoded.bytes.len() as u64
+    } else {
+        source.storage.head(&path)?.size
+    };
+    let written = WrittenCheckpoint {
+        version,
+        path,
+        num_actions: encoded.num_actions,
+        num_files: encoded.num_files,
+        size_in_bytes,
+        num_sidecars: 0,
+    };
+    hint::write(source, &written, None)?;
+    Ok(written)
+}
+
+/// Whether a complete checkpoint of a version is there.
+///
+/// # Errors
+///
+/// Storage.
+pub fn has_checkpoint(source: &Source, version: u64) -> Result<bool> {
+    let listing = LogListing::read(&*source.storage, version)?;
+    Ok(listing
+        .checkpoints
+        .iter()
+        .any(|checkpoint| checkpoint.version == version))
+}
+
+fn existing(source: &Source, snapshot: &Snapshot, v2: bool) -> Result<Option<CheckpointInstance>> {
+    let version = snapshot.version();
+    let listing = LogListing::read(&*source.storage, version)?;
+    let same = |checkpoint: &CheckpointInstance| {
+        let named = matches!(checkpoint.name, CheckpointName::Uuid { .. });
+        checkpoint.version == version && named == v2
+    };
+    Ok(listing.checkpoints.into_iter().rev().find(same))
+}
+
+/// A checkpoint that was there. It holds what the snapshot holds, so nothing but its size is read.
+fn described(
+    source: &Source,
+    snapshot: &Snapshot,
+    control: &ControlActions,
+    there: &CheckpointInstance,
+) -> Result<WrittenCheckpoint> {
+    let sidecars = Checkpoint::read_control(source, there)?.sidecars;
+    let sizes = there.files.iter().map(|file| file.size);
+    let beside = sidecars
+        .iter()
+        .map(|sidecar| u64::try_from(sidecar.size_in_bytes).unwrap_or_default());
+    let tombstones = snapshot.tombstones(source)?;
+    let tombstones: usize = tombstones
+        .batches
+        .iter()
+        .map(|batch| batch.num_rows())
+        .sum();
+    let num_files = snapshot.num_files(source)?;
+    let named = matches!(there.name, CheckpointName::Uuid { .. });
+    let own = if named { 1 + sidecars.len() as u64 } else { 0 };
+    Ok(WrittenCheckpoint {
+        version: there.version,
+        path: there.path().to_owned(),
+        num_actions: control.count() + own + num_files + tombstones as u64,
+        num_files,
+        size_in_bytes: sizes.chain(beside).sum(),
+        num_sidecars: sidecars.len() as u64,
+    })
+}
+
+/// Refuses a checkpoint that lacks files.
+fn check_count(source: &Source, snapshot: &Snapshot, num_files: u64) -> Result<()> {
+    let known = snapshot.num_files(source)?;
+    if num_files == known {
+        return Ok(());
+    }
+    let message = format!(
+        "the log gives {num_files} live files where {known} are known: the checkpoint was not written"
+    );
+    Err(Error::corrupt("checkpoint.count", message).at_version(snapshot.version()))
+}
+
+fn compression(snapshot: &Snapshot) -> Compression {
+    let metadata = snapshot.metadata();
+    codec(metadata.property("delta.parquet.compression.codec")).0
+}
+
+/// How files of a checkpoint are encoded. No two files share a path, hardly two their statistics, and
+/// nobody looks for either by value: neither a dictionary nor bounds would help.
+fn options(compression: Compression) -> ArrowWriterOptions {
+    writer_options(compression, |builder| {
+        let builder = builder.set_max_row_group_row_count(Some(ROW_GROUP));
+        ["path", "stats"]
+            .into_iter()
+            .fold(builder, |builder, name| {
+                let column = ColumnPath::new(vec!["add".to_owned(), name.to_owned()]);
+                builder
+                    .set_column_dictionary_enabled(column.clone(), false)
+                    .set_column_statistics_enabled(column, EnabledStatistics::None)
+            })
+    })
+}
+
+struct Encoded {
+    bytes: Vec<u8>,
+    num_actions: u64,
+    num_files: u64,
+}
+
+/// Everything in one file.
+fn encode(source: &Source, snapshot: &Snapshot, control: &ControlActions) -> Result<Encoded> {
+    let files = FileRows::of(snapshot)?;
+    let schema = files.schema(false);
+    let options = options(compression(snapshot));
+    let mut writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options)
+        .map_err(failed)?;
+    let mut num_actions = 0;
+    let mut write = |writer: &mut ArrowWriter<Vec<u8>>, at: usize, values: StructArray| {
+        num_actions += values.len() as u64;
+        let batch = rows_of(&schema, at, Arc::new(values))?;
+        writer.write(&batch).map_err(failed)
+    };
+    for (at, values) in control.rows()? {
+        write(&mut writer, at, values)?;
+    }
+    for values in files.tombstones(source, snapshot)? {
+        write(&mut writer, REMOVE, values)?;
+    }
+    writer.flush().map_err(failed)?; // so that row groups of files hold nothing else
+    let mut num_files = 0;
+    for batch in snapshot.file_batches(source, files.adds, None)? {
+        interrupt::check()?;
+        let values = StructArray::from(batch?);
+        num_files += values.len() as u64;
+        write(&mut writer, ADD, values)?;
+    }
+    check_count(source, snapshot, num_files)?;
+    Ok(Encoded {
+        bytes: writer.into_inner().map_err(failed)?,
+        num_actions,
+        num_files,
+    })
+}

@@ -1,0 +1,273 @@
+//! A V2 checkpoint: sidecars first, side by side, then the manifest that names them.
+//!
+//! Protocol: "V2 Spec", "Sidecar Files", "UUID-named checkpoint".
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::{Array, RecordBatch, StructArray};
+use arrow_schema::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use serde_json::{Value, json};
+
+use super::hint::{self, V2Details};
+use super::rows::{
+    CHECKPOINT_METADATA, ControlActions, FileRows, SIDECAR, checkpoint_metadata_rows, failed,
+    rows_of, sidecar_rows,
+};
+use super::{ROW_GROUP, WrittenCheckpoint, check_count, compression, options};
+use crate::error::Result;
+use crate::log::path::{LOG_DIRECTORY, SIDECAR_DIRECTORY};
+use crate::replay::Source;
+use crate::snapshot::Snapshot;
+use crate::spec::actions::Sidecar;
+use crate::storage::pool::{self, ordered};
+use crate::transaction::actions::{domain_json, metadata_json, protocol_json, transaction_json};
+use crate::transaction::random::new_id;
+
+/// So many sidecars at most are encoded at once: each holds its rows in memory.
+const MOST_AT_ONCE: usize = 8;
+
+/// Where `add` and `remove` stand in a sidecar.
+const SIDECAR_ADD: usize = 0;
+const SIDECAR_REMOVE: usize = 1;
+
+/// The rows of one sidecar: by their column, about [`ROW_GROUP`] of them.
+type Unit = Vec<(usize, StructArray)>;
+
+pub(super) fn write(
+    source: &Source,
+    snapshot: &Snapshot,
+    control: &ControlActions,
+    json: bool,
+) -> Result<WrittenCheckpoint> {
+    let mut sidecars = Sidecars::new(source, snapshot)?;
+    let filled = sidecars
+        .fill(snapshot)
+        .and_then(|()| check_count(source, snapshot, sidecars.num_files));
+    if let Err(error) = filled {
+        // nobody knows of them; log cleanup takes what cannot be deleted now
+        let paths: Vec<String> = sidecars.written.iter().map(storage_path).collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let _best_effort = source.storage.delete(&paths);
+        return Err(error);
+    }
+    // from here on a manifest may name them, even if its writer never hears of it
+    manifest(source, snapshot, control, &sidecars, json)
+}
+
+fn storage_path(sidecar: &Sidecar) -> String {
+    format!("{SIDECAR_DIRECTORY}/{}", sidecar.path)
+}
+
+/// Sidecars in the making.
+struct Sidecars {
+    source: Source,
+    files: FileRows,
+    schema: SchemaRef,
+    compression: Compression,
+    written: Vec<Sidecar>,
+    waiting: Vec<Unit>,
+    num_files: u64,
+    num_removes: u64,
+}
+
+impl Sidecars {
+    fn new(source: &Source, snapshot: &Snapshot) -> Result<Self> {
+        let files = FileRows::of(snapshot)?;
+        Ok(Self {
+            source: source.clone(),
+            schema: files.sidecar_schema(),
+            files,
+            compression: compression(snapshot),
+            written: Vec::new(),
+            waiting: Vec::new(),
+            num_files: 0,
+            num_removes: 0,
+        })
+    }
+
+    /// Writes all of them.
+    fn fill(&mut self, snapshot: &Snapshot) -> Result<()> {
+        let mut held = Held::default();
+        for values in self.files.tombstones(&self.source, snapshot)? {
+            self.num_removes += values.len() as u64;
+            self.take(&mut held, SIDECAR_REMOVE, &values)?;
+        }
+        for batch in snapshot.file_batches(&self.source, self.files.adds.clone(), None)? {
+            let values = StructArray::from(batch?);
+            self.num_files += values.len() as u64;
+            self.take(&mut held, SIDECAR_ADD, &values)?;
+        }
+        self.waiting.extend(held.finish());
+        self.flush()
+    }
+
+    fn take(&mut self, held: &mut Held, at: usize, values: &StructArray) -> Result<()> {
+        let mut begin = 0;
+        while begin < values.len() {
+            let rows = (values.len() - begin).min(ROW_GROUP - held.rows);
+            held.push(at, values.slice(begin, rows));
+            begin += rows;
+            if held.rows == ROW_GROUP {
+                self.waiting.extend(held.finish());
+                if self.waiting.len() >= pool::threads().min(MOST_AT_ONCE) {
+                    self.flush()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Encodes and writes what waits.
+    fn flush(&mut self) -> Result<()> {
+        let units = std::mem::take(&mut self.waiting);
+        let (storage, schema) = (Arc::clone(&self.source.storage), Arc::clone(&self.schema));
+        let compression = self.compression;
+        let at_once = units.len();
+        let work = move |unit: Unit| -> Result<Sidecar> {
+            let bytes = encode(&schema, compression, unit)?;
+            let mut sidecar = Sidecar {
+                path: format!("{}.parquet", new_id()),
+                size_in_bytes: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
+                modification_time: 0,
+            };
+            let path = storage_path(&sidecar);
+            storage.put_if_absent(&path, &bytes)?;
+            sidecar.modification_time = storage.head(&path)?.modification_time;
+            Ok(sidecar)
+        };
+        let mut failure = None;
+        for sidecar in ordered(units, at_once, work) {
+            match sidecar {
+                Ok(sidecar) => self.written.push(sidecar),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        failure.map_or(Ok(()), Err)
+    }
+}
+
+/// Rows that are still to become a sidecar.
+#[derive(Default)]
+struct Held {
+    parts: Unit,
+    rows: usize,
+}
+
+impl Held {
+    fn push(&mut self, at: usize, values: StructArray) {
+        self.rows += values.len();
+        self.parts.push((at, values));
+    }
+
+    fn finish(&mut self) -> Option<Unit> {
+        self.rows = 0;
+        let parts = std::mem::take(&mut self.parts);
+        (!parts.is_empty()).then_some(parts)
+    }
+}
+
+fn encode(schema: &SchemaRef, compression: Compression, unit: Unit) -> Result<Vec<u8>> {
+    let schema = Arc::clone(schema);
+    let mut writer =
+        ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options(compression))
+            .map_err(failed)?;
+    for (at, values) in unit {
+        let batch: RecordBatch = rows_of(&schema, at, Arc::new(values))?;
+        writer.write(&batch).map_err(failed)?;
+    }
+    writer.into_inner().map_err(failed)
+}
+
+/// Writes the manifest, then the hint.
+fn manifest(
+    source: &Source,
+    snapshot: &Snapshot,
+    control: &ControlActions,
+    sidecars: &Sidecars,
+    json: bool,
+) -> Result<WrittenCheckpoint> {
+    let version = snapshot.version();
+    let beside: i64 = sidecars
+        .written
+        .iter()
+        .map(|sidecar| sidecar.size_in_bytes)
+        .sum();
+    let in_sidecars = sidecars.num_files + sidecars.num_removes;
+    let tags: BTreeMap<String, String> = [
+        ("sidecarNumActions", in_sidecars.to_string()),
+        ("sidecarSizeInBytes", beside.to_string()),
+        ("numOfAddFiles", sidecars.num_files.to_string()),
+    ]
+    .map(|(key, value)| (key.to_owned(), value))
+    .into();
+    let actions = actions(version, &tags, control);
+    let named: Vec<Value> = sidecars.written.iter().map(sidecar_json).collect();
+    let bytes = if json {
+        let wrapped = named.iter().map(|sidecar| json!({ "sidecar": sidecar }));
+        let lines = actions.iter().cloned().chain(wrapped);
+        lines
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
+            .into_bytes()
+    } else {
+        let schema = sidecars.files.schema(true);
+        let mut rows = vec![(
+            CHECKPOINT_METADATA,
+            checkpoint_metadata_rows(version, &tags)?,
+        )];
+        rows.extend(control.rows()?);
+        if !sidecars.written.is_empty() {
+            rows.push((SIDECAR, sidecar_rows(&sidecars.written)?));
+        }
+        encode(&schema, sidecars.compression, rows)?
+    };
+    let name = format!(
+        "{version:020}.checkpoint.{}.{}",
+        new_id(),
+        if json { "json" } else { "parquet" }
+    );
+    let path = format!("{LOG_DIRECTORY}/{name}");
+    source.storage.put_if_absent(&path, &bytes)?;
+    let written = WrittenCheckpoint {
+        version,
+        num_actions: 1 + control.count() + named.len() as u64 + in_sidecars,
+        num_files: sidecars.num_files,
+        size_in_bytes: bytes.len() as u64 + u64::try_from(beside).unwrap_or_default(),
+        num_sidecars: named.len() as u64,
+        path,
+    };
+    let details = V2Details {
+        name,
+        size_in_bytes: bytes.len() as u64,
+        modification_time: source.storage.head(&written.path)?.modification_time,
+        non_file_actions: actions,
+        sidecars: named,
+    };
+    hint::write(source, &written, Some(details))?;
+    Ok(written)
+}
+
+/// Every action of the manifest but sidecars.
+fn actions(version: u64, tags: &BTreeMap<String, String>, control: &ControlActions) -> Vec<Value> {
+    let mut actions = vec![
+        json!({"checkpointMetadata": {"version": version, "tags": tags}}),
+        json!({"protocol": protocol_json(&control.protocol)}),
+        json!({"metaData": metadata_json(&control.metadata)}),
+    ];
+    let transactions = control.transactions.iter().map(transaction_json);
+    actions.extend(transactions.map(|body| json!({ "txn": body })));
+    let domains = control.domains.iter().map(domain_json);
+    actions.extend(domains.map(|body| json!({ "domainMetadata": body })));
+    actions
+}
+
+fn sidecar_json(sidecar: &Sidecar) -> Value {
+    json!({
+        "path": sidecar.path,
+        "sizeInBytes": sidecar.size_in_bytes,
+        "modificationTime": sidecar.modification_time,
+    })
+}

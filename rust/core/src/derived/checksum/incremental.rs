@@ -1,0 +1,239 @@
+//! A checksum carried on: the checksum of the version before, and the actions of one commit.
+//!
+//! A sum can be carried on only if every `add` brings a file that was not live, and every `remove` takes
+//! one that was. Where the checksum before lists the live files, that is looked up; otherwise it is
+//! believed of operations that write files under new names, and of no other.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::{Body, MOST_FILES, Totals, checksum_path};
+use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
+use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
+use crate::codec::version_checksum::VersionChecksum;
+use crate::error::Result;
+use crate::log::commit::decode_file;
+use crate::log::path::commit_path;
+use crate::replay::{FileActionKey, Source};
+use crate::spec::DeletionVectorDescriptor;
+use crate::spec::properties::TableProperties;
+use crate::transaction::random::now;
+use crate::transaction::{AddFile, RemoveFile};
+
+/// Operations that add again what is live, or that anybody may have given any meaning.
+const OPAQUE: [&str; 6] = [
+    "COMPUTE STATS",
+    "ROW TRACKING BACKFILL",
+    "ROW TRACKING UNBACKFILL",
+    "DROP FEATURE",
+    "ADD DELETION VECTORS TOMBSTONES",
+    "Manual Update",
+];
+
+/// Writes the checksum of `version` out of that of the version before it and the commit. False when it
+/// cannot be carried on, and nothing is written; true also when there is one already, which stays.
+///
+/// # Errors
+///
+/// Storage, and what reading the commit may meet.
+pub fn carry_checksum(source: &Source, version: u64) -> Result<bool> {
+    let Some(before) = version.checked_sub(1) else {
+        return Ok(false);
+    };
+    let bytes = match source.storage.read(&checksum_path(before)) {
+        Ok(bytes) => bytes,
+        Err(error) if error.code() == "storage.not_found" => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let Ok(before) = VersionChecksum::parse(&bytes) else {
+        return Ok(false);
+    };
+    let commit = OneCommit::read(source, version)?;
+    let Some(body) = carried(source, before, &commit)? else {
+        return Ok(false);
+    };
+    let text = body.to_json()?;
+    source
+        .storage
+        .put_if_absent(&checksum_path(version), text.as_bytes())?;
+    Ok(true)
+}
+
+/// What one commit did.
+struct OneCommit {
+    actions: ActionBatch,
+    adds: Vec<AddFile>,
+    removes: Vec<RemoveFile>,
+    info: Map<String, Value>,
+}
+
+impl OneCommit {
+    fn read(source: &Source, version: u64) -> Result<Self> {
+        let file = source.storage.head(&commit_path(version))?;
+        let mut decoder = ActionDecoder::new(Wanted {
+            adds: Some(ADD_FIELDS.to_vec()),
+            removes: Some(REMOVE_FIELDS.to_vec()),
+            control: true,
+            commit_infos: true,
+            ..Wanted::default()
+        });
+        decode_file(&*source.storage, &file, version, &mut decoder)?;
+        let actions = decoder.finish()?;
+        let (mut adds, mut removes) = (Vec::new(), Vec::new());
+        if let Some(found) = &actions.adds {
+            for row in 0..found.rows.num_rows() {
+                adds.push(AddFile::of_row(&found.rows, row)?);
+            }
+        }
+        if let Some(found) = &actions.removes {
+            for row in 0..found.rows.num_rows() {
+                removes.push(RemoveFile::of_row(&found.rows, row)?);
+            }
+        }
+        let info = actions.commit_infos.first();
+        let info = info.and_then(|(_, text)| serde_json::from_str(text).ok());
+        Ok(Self {
+            info: info.unwrap_or_default(),
+            actions,
+            adds,
+            removes,
+        })
+    }
+}
+
+fn carried(source: &Source, before: VersionChecksum, commit: &OneCommit) -> Result<Option<Body>> {
+    let newest = |found: &Option<crate::spec::actions::Metadata>| {
+        let last = commit.actions.metadatas.last();
+        last.map(|(_, metadata)| metadata.clone())
+            .or_else(|| found.clone())
+    };
+    let protocol = commit.actions.protocols.last();
+    let protocol = protocol.map(|(_, protocol)| protocol.clone());
+    let (Some(metadata), Some(protocol)) = (
+        newest(&before.metadata),
+        protocol.or_else(|| before.protocol.clone()),
+    ) else {
+        return Ok(None);
+    };
+    let (properties, _) = TableProperties::new(&metadata, &protocol)?;
+    let mut transactions = before.set_transactions.clone();
+    if let Some(known) = &mut transactions {
+        for (_, new) in &commit.actions.transactions {
+            known.retain(|old| old.app_id != new.app_id);
+            known.push(new.clone());
+        }
+        if let Some(retention) = properties.set_transaction_retention {
+            let cutoff = now().saturating_sub(retention);
+            known.retain(|txn| txn.last_updated.is_some_and(|updated| updated > cutoff));
+        }
+        known.sort_by(|one, other| one.app_id.cmp(&other.app_id));
+    }
+    let mut domains = before.domain_metadata.clone();
+    if let Some(known) = &mut domains {
+        for (_, new) in &commit.actions.domains {
+            known.retain(|old| old.domain != new.domain);
+            known.push(new.clone());
+        }
+        known.retain(|domain| !domain.removed);
+        known.sort_by(|one, other| one.domain.cmp(&other.domain));
+    }
+    let in_commit_timestamp = commit.info.get("inCommitTimestamp").and_then(Value::as_i64);
+    let told = properties.in_commit_timestamps == in_commit_timestamp.is_some();
+    let totals = totals(source, &before, commit)?;
+    Ok(totals.filter(|_| told).map(|totals| Body {
+        txn_id: commit
+            .info
+            .get("txnId")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
+        in_commit_timestamp,
+        protocol,
+        metadata,
+        transactions,
+        domains,
+        totals,
+    }))
+}
+
+/// `None`: it takes a look at all live files.
+fn totals(source: &Source, before: &VersionChecksum, commit: &OneCommit) -> Result<Option<Totals>> {
+    let (Some(files), Some(bytes)) = (before.num_files, before.table_size_bytes) else {
+        return Ok(None);
+    };
+    let all: Option<Vec<AddFile>> = before
+        .all_files
+        .as_ref()
+        .filter(|all| all.count == files)
+        .and_then(|all| serde_json::from_str(&all.json).ok());
+    let mut totals = Totals {
+        files,
+        bytes,
+        deleted: before.num_deleted_records,
+        vectors: before.num_deletion_vectors,
+        by_size: before.file_size_histogram.clone(),
+        by_deleted: before
+            .deleted_record_counts
+            .clone()
+            .filter(|counts| counts.len() == 10),
+        all: None,
+    };
+    if let Some(all) = all {
+        return Ok(exactly(source, all, commit));
+    }
+    let operation = commit.info.get("operation").and_then(Value::as_str);
+    let trusted = operation.is_some_and(|operation| !OPAQUE.contains(&operation));
+    // rows that are only rewritten leave behind what they were in
+    let annotated = commit.removes.is_empty() && commit.adds.iter().any(|file| !file.data_change);
+    if !trusted || annotated {
+        return Ok(None);
+    }
+    for file in &commit.removes {
+        let Some(size) = file.size.and_then(|size| u64::try_from(size).ok()) else {
+            return Ok(None);
+        };
+        let deleted = file.deletion_vector.as_ref();
+        if totals
+            .remove(size, deleted.map(|vector| vector.cardinality()))
+            .is_none()
+        {
+            return Ok(None);
+        }
+    }
+    commit.adds.iter().for_each(|file| totals.add(file.clone()));
+    Ok(Some(totals))
+}
+
+/// By the list of the live files.
+fn exactly(source: &Source, before: Vec<AddFile>, commit: &OneCommit) -> Option<Totals> {
+    let key = |path: &str, vector: Option<&DeletionVectorDescriptor>| {
+        let vector = vector.map(|vector| {
+            (
+                vector.storage().letter(),
+                vector.path_or_inline(),
+                vector.offset(),
+            )
+        });
+        source.keys.key(path, vector)
+    };
+    let mut live: BTreeMap<FileActionKey, AddFile> = BTreeMap::new();
+    for file in before {
+        live.insert(key(&file.path, file.deletion_vector.as_ref()), file);
+    }
+    for file in &commit.removes {
+        live.remove(&key(&file.path, file.deletion_vector.as_ref()));
+    }
+    for file in &commit.adds {
+        let settled = AddFile {
+            data_change: false,
+            ..file.clone()
+        };
+        live.insert(key(&file.path, file.deletion_vector.as_ref()), settled);
+    }
+    let mut files: Vec<AddFile> = live.into_values().collect();
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    let mut totals = Totals::empty();
+    let listed = files.len() <= MOST_FILES;
+    files.into_iter().for_each(|file| totals.add(file));
+    (listed == totals.all.is_some()).then_some(totals)
+}

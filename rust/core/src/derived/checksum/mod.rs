@@ -1,0 +1,318 @@
+//! The checksum of one version: counted in full from its live files, or carried on from the version
+//! before it by the actions of one commit.
+//!
+//! Protocol: "Version Checksum File".
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use serde_json::{Map, Value, json};
+
+use crate::codec::file_actions::FileField;
+use crate::codec::version_checksum::FileSizeHistogram;
+use crate::error::{Error, Result};
+use crate::log::path::LOG_DIRECTORY;
+use crate::replay::Source;
+use crate::snapshot::Snapshot;
+use crate::snapshot::columns::FileColumns;
+use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
+use crate::storage::interrupt;
+use crate::transaction::AddFile;
+use crate::transaction::actions::{domain_json, metadata_json, protocol_json, transaction_json};
+
+mod incremental;
+
+pub use incremental::carry_checksum;
+
+/// Larger lists are left out as a whole.
+const MOST_FILES: usize = 50;
+const MOST_TRANSACTIONS: usize = 100;
+const MOST_DOMAINS: usize = 10;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// Writes the checksum of a snapshot, counted in full; false where there is one already, which stays.
+///
+/// # Errors
+///
+/// Storage, and what reading the log may meet.
+pub fn write_checksum(source: &Source, snapshot: &Snapshot, txn_id: Option<&str>) -> Result<bool> {
+    let path = checksum_path(snapshot.version());
+    let text = Body::of(source, snapshot, txn_id)?.to_json()?;
+    source.storage.put_if_absent(&path, text.as_bytes())
+}
+
+/// The path of a checksum, relative to the table root.
+pub fn checksum_path(version: u64) -> String {
+    format!("{LOG_DIRECTORY}/{version:020}.crc")
+}
+
+/// All that a checksum says; `None` is what its writer does not know.
+#[derive(Debug)]
+struct Body {
+    txn_id: Option<String>,
+    in_commit_timestamp: Option<i64>,
+    protocol: Protocol,
+    metadata: Metadata,
+    transactions: Option<Vec<SetTransaction>>,
+    domains: Option<Vec<DomainMetadata>>,
+    totals: Totals,
+}
+
+impl Body {
+    fn of(source: &Source, snapshot: &Snapshot, txn_id: Option<&str>) -> Result<Self> {
+        let few = snapshot.num_files(source)? <= MOST_FILES as u64;
+        let totals = if few {
+            listed(source, snapshot)?
+        } else {
+            counted(source, snapshot)?
+        };
+        Ok(Self {
+            txn_id: txn_id.map(str::to_owned),
+            in_commit_timestamp: snapshot.in_commit_timestamp(),
+            protocol: snapshot.protocol().clone(),
+            metadata: snapshot.metadata().clone(),
+            transactions: Some(snapshot.transactions(source)?),
+            domains: Some(snapshot.domain_metadata(source)?),
+            totals,
+        })
+    }
+
+    fn to_json(&self) -> Result<String> {
+        let totals = &self.totals;
+        let mut checksum = Map::new();
+        let mut put = |key: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                checksum.insert(key.to_owned(), value);
+            }
+        };
+        put("txnId", self.txn_id.as_ref().map(|id| json!(id)));
+        put("tableSizeBytes", Some(json!(totals.bytes)));
+        put("numFiles", Some(json!(totals.files)));
+        put("numMetadata", Some(json!(1)));
+        put("numProtocol", Some(json!(1)));
+        put(
+            "inCommitTimestampOpt",
+            self.in_commit_timestamp.map(Value::from),
+        );
+        let transactions = self.transactions.as_ref();
+        let transactions = transactions.filter(|all| all.len() <= MOST_TRANSACTIONS);
+        put(
+            "setTransactions",
+            transactions.map(|all| all.iter().map(transaction_json).collect()),
+        );
+        let domains = self
+            .domains
+            .as_ref()
+            .filter(|all| all.len() <= MOST_DOMAINS);
+        put(
+            "domainMetadata",
+            domains.map(|all| all.iter().map(domain_json).collect()),
+        );
+        put("metadata", Some(metadata_json(&self.metadata)));
+        put("protocol", Some(protocol_json(&self.protocol)));
+        let histogram = totals.by_size.as_ref().map(|histogram| {
+            json!({
+                "sortedBinBoundaries": histogram.sorted_bin_boundaries,
+                "fileCounts": histogram.file_counts,
+                "totalBytes": histogram.total_bytes,
+            })
+        });
+        put("fileSizeHistogram", histogram);
+        put("numDeletedRecordsOpt", totals.deleted.map(Value::from));
+        put("numDeletionVectorsOpt", totals.vectors.map(Value::from));
+        let counts = totals.by_deleted.as_ref();
+        put(
+            "deletedRecordCountsHistogramOpt",
+            counts.map(|counts| json!({ "deletedRecordCounts": counts })),
+        );
+        let all = totals.all.as_ref().map(serde_json::to_value).transpose();
+        put(
+            "allFiles",
+            all.map_err(|cause| {
+                Error::corrupt("log.columns", "the live files do not fit into JSON").because(cause)
+            })?,
+        );
+        Ok(format!("{}\n", Value::Object(checksum)))
+    }
+}
+
+/// Of a table with few files, which are listed.
+fn listed(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
+    let mut totals = Totals::empty();
+    for rows in snapshot.file_batches(source, FileColumns::all(), None)? {
+        let rows = rows?;
+        for row in 0..rows.num_rows() {
+            totals.add(AddFile::of_row(&rows, row)?);
+        }
+    }
+    Ok(totals)
+}
+
+/// Of any table: only what is counted is read.
+fn counted(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
+    let odd = || Error::corrupt("log.columns", "the live files lack what is counted of them");
+    let mut totals = Totals {
+        all: None,
+        ..Totals::empty()
+    };
+    let columns = FileColumns::fields_only(&[FileField::Size, FileField::DeletionVector]);
+    for rows in snapshot.file_batches(source, columns, None)? {
+        interrupt::check()?;
+        let rows = rows?;
+        let sizes = rows.column_by_name(FileField::Size.name());
+        let sizes = sizes.and_then(|sizes| sizes.as_primitive_opt::<Int64Type>());
+        let vectors = rows.column_by_name(FileField::DeletionVector.name());
+        let vectors = vectors.and_then(|vectors| vectors.as_struct_opt());
+        let (sizes, vectors) = sizes.zip(vectors).ok_or_else(odd)?;
+        let cardinality = vectors.column_by_name("cardinality");
+        let cardinality = cardinality.and_then(|numbers| numbers.as_primitive_opt::<Int64Type>());
+        let cardinality = cardinality.ok_or_else(odd)?;
+        let natural = |number: i64| u64::try_from(number).unwrap_or(0);
+        for (row, size) in sizes.iter().enumerate() {
+            let deleted = vectors
+                .is_valid(row)
+                .then(|| natural(cardinality.value(row)));
+            totals.more(natural(size.unwrap_or(0)), deleted);
+        }
+    }
+    Ok(totals)
+}
+
+/// What is counted of the live files.
+#[derive(Debug)]
+struct Totals {
+    files: u64,
+    bytes: u64,
+    deleted: Option<u64>,
+    vectors: Option<u64>,
+    by_size: Option<FileSizeHistogram>,
+    by_deleted: Option<Vec<u64>>,
+    all: Option<Vec<AddFile>>,
+}
+
+impl Totals {
+    /// Of a table without files: everything is known.
+    fn empty() -> Self {
+        let boundaries = size_boundaries();
+        Self {
+            files: 0,
+            bytes: 0,
+            deleted: Some(0),
+            vectors: Some(0),
+            by_size: Some(FileSizeHistogram {
+                file_counts: vec![0; boundaries.len()],
+                total_bytes: vec![0; boundaries.len()],
+                sorted_bin_boundaries: boundaries,
+            }),
+            by_deleted: Some(vec![0; 10]),
+            all: Some(Vec::new()),
+        }
+    }
+
+    /// One more live file.
+    fn add(&mut self, file: AddFile) {
+        let size = u64::try_from(file.size).unwrap_or(0);
+        let vector = file.deletion_vector.as_ref();
+        let deleted = vector.map(|vector| vector.cardinality());
+        self.more(size, deleted);
+        if let Some(all) = &mut self.all {
+            all.push(file);
+        }
+        if self.all.as_ref().is_some_and(|all| all.len() > MOST_FILES) {
+            self.all = None;
+        }
+    }
+
+    /// A file of this size, with so many deleted rows if it has a vector.
+    fn more(&mut self, size: u64, deleted: Option<u64>) {
+        // sums of numbers that a log may choose freely: they saturate
+        let plus = |sum: u64, more: u64| Some(sum.saturating_add(more));
+        let _always_some = self.count(size, deleted, plus);
+    }
+
+    /// One live file less; `None` when there were not so many.
+    fn remove(&mut self, size: u64, deleted: Option<u64>) -> Option<()> {
+        self.count(size, deleted, u64::checked_sub)
+    }
+
+    fn count(
+        &mut self,
+        size: u64,
+        deleted: Option<u64>,
+        change: impl Fn(u64, u64) -> Option<u64>,
+    ) -> Option<()> {
+        self.files = change(self.files, 1)?;
+        self.bytes = change(self.bytes, size)?;
+        if let Some(sum) = &mut self.deleted {
+            *sum = change(*sum, deleted.unwrap_or(0))?;
+        }
+        if let Some(sum) = &mut self.vectors {
+            *sum = change(*sum, u64::from(deleted.is_some()))?;
+        }
+        if let Some(bins) = &mut self.by_size {
+            let bin = bins
+                .sorted_bin_boundaries
+                .partition_point(|boundary| *boundary <= size)
+                .saturating_sub(1);
+            let files = bins.file_counts.get_mut(bin)?;
+            *files = change(*files, 1)?;
+            let bytes = bins.total_bytes.get_mut(bin)?;
+            *bytes = change(*bytes, size)?;
+        }
+        if let Some(bins) = &mut self.by_deleted {
+            let bin = match deleted.unwrap_or(0) {
+                0 => 0,
+                2_147_483_647.. => 9,
+                10_000_000.. => 8,
+                other => other.ilog10() as usize + 1,
+            };
+            let files = bins.get_mut(bin)?;
+            *files = change(*files, 1)?;
+        }
+        Some(())
+    }
+}
+
+/// The boundaries of the reference implementation, 95 of them.
+fn size_boundaries() -> Vec<u64> {
+    let steps =
+        |from: u64, to: u64, step: u64| (from..=to).step_by(usize::try_from(step).unwrap_or(1));
+    let mut all = vec![0];
+    all.extend((0..10).map(|power| (8 * KIB) << power));
+    for (from, to, step) in [
+        (8, 40, 4),
+        (48, 120, 8),
+        (124, 144, 4),
+        (160, 576, 16),
+        (640, 1408, 64),
+        (1536, 2048, 128),
+        (2304, 4096, 256),
+    ] {
+        all.extend(steps(from, to, step).map(|size| size * MIB));
+    }
+    all.extend((3..9).map(|power| GIB << power));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of the protocol digest: 95 entries from 0 to 256 GiB.
+    #[test]
+    fn boundaries_of_the_reference() {
+        let all = size_boundaries();
+        assert_eq!(all.len(), 95);
+        assert!(all.is_sorted_by(|one, next| one < next));
+        assert_eq!(all.get(1..3), Some(&[8192, 16384][..]));
+        assert_eq!(all.last(), Some(&(256 * GIB)));
+        assert!(
+            [4 * MIB, 8 * MIB, 124 * MIB, 4096 * MIB]
+                .iter()
+                .all(|size| all.contains(size))
+        );
+    }
+}

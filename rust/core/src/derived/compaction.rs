@@ -1,0 +1,188 @@
+//! A compacted file: a range of commits reconciled among themselves, as one file of action lines.
+//!
+//! What the range adds to the state below it: the newest protocol and metadata, if it has one, the
+//! newest transaction of each application and the newest word on each domain, also that it is gone;
+//! files that are live at its end; and every removal, however old, since each may cancel a file from
+//! below the range.
+//!
+//! Protocol: "Log Compaction Files".
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::codec::commit::{ActionBatch, Wanted};
+use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::path::{LOG_DIRECTORY, commit_path};
+use crate::log::{LogListing, TailFile};
+use crate::replay::{Reconciler, Source, decode_tail};
+use crate::transaction::actions::{
+    AddFile, RemoveFile, domain_json, line, metadata_json, protocol_json, transaction_json,
+};
+
+/// A compacted file that was written, or was there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenCompaction {
+    /// The first version.
+    pub start: u64,
+    /// The last version.
+    pub end: u64,
+    /// Its path, relative to the table root.
+    pub path: String,
+    /// Its actions.
+    pub num_actions: u64,
+    /// Actions of the commits that it stands for, without `commitInfo` and `cdc`.
+    pub num_actions_before: u64,
+    /// Bytes.
+    pub size_in_bytes: u64,
+    /// Bytes of the commits that it stands for.
+    pub size_in_bytes_before: u64,
+}
+
+/// Writes the compacted file of the commits `start..=end`: without `start` from behind the newest
+/// checkpoint, without `end` up to the newest commit. Where there is one of this range already, that
+/// one stays.
+///
+/// # Errors
+///
+/// Invalid argument: `compaction.range` for less than two commits. `version.range` when the log does
+/// not hold all of them.
+pub fn compact_log(
+    source: &Source,
+    start: Option<u64>,
+    end: Option<u64>,
+) -> Result<WrittenCompaction> {
+    let listing = LogListing::read(&*source.storage, 0)?;
+    let newest = listing.commits.last().map(|commit| commit.version);
+    let end = end.or(newest).unwrap_or_default();
+    let behind = || {
+        let below = |version: &u64| *version < end;
+        let checkpoints = listing.checkpoints.iter().rev();
+        let checkpoint = checkpoints.map(|found| found.version).find(below);
+        checkpoint.map_or(0, |version| version + 1)
+    };
+    let start = start.unwrap_or_else(behind);
+    if start >= end {
+        let message = format!(
+            "versions {start} to {end} are less than two commits: there is nothing to compact; pass a longer range"
+        );
+        return Err(Error::invalid("compaction.range", message));
+    }
+    let commits: Vec<TailFile> = listing
+        .commits
+        .iter()
+        .filter(|commit| (start..=end).contains(&commit.version))
+        .map(|commit| TailFile {
+            start: commit.version,
+            end: commit.version,
+            compacted: false,
+            file: commit.file.clone(),
+        })
+        .collect();
+    if commits.len() as u64 != (end - start).saturating_add(1) {
+        let present = |version: &u64| !commits.iter().any(|commit| commit.start == *version);
+        let missing = (start..=end).find(present).unwrap_or(end);
+        let message = format!(
+            "the log does not hold all commits from {start} to {end}: that of version {missing} is not there"
+        );
+        let error = Error::new(ErrorKind::VersionNotFound, "version.range", message);
+        return Err(error.at_path(commit_path(missing)).at_version(missing));
+    }
+    let wanted = Wanted {
+        adds: Some(ADD_FIELDS.to_vec()),
+        removes: Some(REMOVE_FIELDS.to_vec()),
+        control: true,
+        ..Wanted::default()
+    };
+    let batches = decode_tail(&source.storage, &commits, &wanted)?;
+    let num_actions_before = batches.iter().map(count).sum();
+    let lines = reconciled(source, &batches)?;
+    let path = format!("{LOG_DIRECTORY}/{start:020}.{end:020}.compacted.json");
+    let made = source.storage.put_if_absent(&path, lines.text.as_bytes())?;
+    let size_in_bytes = if made {
+        lines.text.len() as u64
+    } else {
+        source.storage.head(&path)?.size
+    };
+    Ok(WrittenCompaction {
+        start,
+        end,
+        path,
+        num_actions: lines.count,
+        num_actions_before,
+        size_in_bytes,
+        size_in_bytes_before: commits.iter().map(|commit| commit.file.size).sum(),
+    })
+}
+
+fn count(batch: &ActionBatch) -> u64 {
+    let files = [&batch.adds, &batch.removes];
+    let files = files.into_iter().flatten().map(|side| side.rows.num_rows());
+    let control = batch.protocols.len()
+        + batch.metadatas.len()
+        + batch.transactions.len()
+        + batch.domains.len();
+    (files.sum::<usize>() + control) as u64
+}
+
+fn reconciled(source: &Source, batches: &[ActionBatch]) -> Result<Lines> {
+    let mut transactions = BTreeMap::new();
+    let mut domains = BTreeMap::new();
+    let (mut protocol, mut metadata) = (None, None);
+    for batch in batches {
+        protocol = batch.protocols.last().map(|(_, new)| new).or(protocol);
+        metadata = batch.metadatas.last().map(|(_, new)| new).or(metadata);
+        for (_, new) in &batch.transactions {
+            transactions.insert(&new.app_id, new);
+        }
+        for (_, new) in &batch.domains {
+            domains.insert(&new.domain, new);
+        }
+    }
+    let mut lines = Lines::default();
+    if let Some(protocol) = protocol {
+        lines.push("protocol", &protocol_json(protocol))?;
+    }
+    if let Some(metadata) = metadata {
+        lines.push("metaData", &metadata_json(metadata))?;
+    }
+    for transaction in transactions.values() {
+        lines.push("txn", &transaction_json(transaction))?;
+    }
+    for domain in domains.values() {
+        lines.push("domainMetadata", &domain_json(domain))?;
+    }
+    let mut reconciler = Reconciler::new(source.keys.clone());
+    let mut live = Vec::with_capacity(batches.len());
+    for batch in batches.iter().rev() {
+        live.push(reconciler.older(batch)?);
+    }
+    for actions in live.into_iter().rev() {
+        if let Some(rows) = actions.removes {
+            for row in 0..rows.num_rows() {
+                lines.push("remove", &RemoveFile::of_row(&rows, row)?)?;
+            }
+        }
+        if let Some(rows) = actions.adds {
+            for row in 0..rows.num_rows() {
+                lines.push("add", &AddFile::of_row(&rows, row)?)?;
+            }
+        }
+    }
+    Ok(lines)
+}
+
+/// Lines in the making.
+#[derive(Default)]
+struct Lines {
+    text: String,
+    count: u64,
+}
+
+impl Lines {
+    fn push(&mut self, kind: &str, body: &impl Serialize) -> Result<()> {
+        self.count += 1;
+        line(&mut self.text, kind, body)
+    }
+}

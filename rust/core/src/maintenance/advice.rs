@@ -1,0 +1,232 @@
+//! Advice: what a checkpoint or a compacted file would gain, measured on this very log.
+//!
+//! Both are made in memory and laid over the table, where nobody else sees them; then the newest
+//! version is opened and its files are counted, with each and without.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use crate::codec::file_actions::FileField;
+use crate::derived::checkpoint::{CheckpointLayout, write_checkpoint};
+use crate::derived::compaction::compact_log;
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::snapshot::Snapshot;
+use crate::snapshot::columns::FileColumns;
+use crate::snapshot::load::load;
+use crate::storage::{FileMeta, Storage};
+
+/// Each way is measured so often; the fastest counts.
+const RUNS: usize = 3;
+
+/// The log as it is, and what would make it quicker to read.
+#[derive(Clone, Debug, Serialize)]
+pub struct LogAdvice {
+    /// The newest version.
+    pub version: u64,
+    /// The checkpoint that it is read from.
+    pub checkpoint_version: Option<u64>,
+    /// Commits behind that checkpoint.
+    pub num_commits: u64,
+    /// Files of the log that are read for them: fewer where there are compacted files.
+    pub num_tail_files: u64,
+    /// Bytes of these.
+    pub tail_bytes: u64,
+    /// Live files.
+    pub num_files: u64,
+    /// Seconds that opening the version and listing its files take now.
+    pub seconds: f64,
+    /// With a checkpoint of this version; absent where there is one.
+    pub with_checkpoint: Option<Gain>,
+    /// With the commits behind the checkpoint compacted; absent where there are less than two.
+    pub with_compaction: Option<Gain>,
+}
+
+/// What one more file of the log would do.
+#[derive(Clone, Debug, Serialize)]
+pub struct Gain {
+    /// Seconds that opening the version and listing its files would take.
+    pub seconds: f64,
+    /// Seconds that it takes to make it.
+    pub seconds_to_make: f64,
+    /// Its bytes.
+    pub size_in_bytes: u64,
+}
+
+/// Measures. Nothing is written to the table.
+///
+/// # Errors
+///
+/// What reading the log may meet.
+pub fn advise(source: &Source, snapshot: &Snapshot) -> Result<LogAdvice> {
+    let version = snapshot.version();
+    let segment = snapshot.segment();
+    let checkpoint_version = segment.checkpoint.as_ref().map(|found| found.version);
+    let (seconds, num_files) = measured(source, version)?;
+    let mut advice = LogAdvice {
+        version,
+        checkpoint_version,
+        num_commits: segment.commits.len() as u64,
+        num_tail_files: segment.tail.len() as u64,
+        tail_bytes: segment.tail.iter().map(|file| file.file.size).sum(),
+        num_files,
+        seconds,
+        with_checkpoint: None,
+        with_compaction: None,
+    };
+    if checkpoint_version != Some(version) {
+        let layout = CheckpointLayout::of(snapshot);
+        advice.with_checkpoint = Some(gain(source, version, |source| {
+            Ok(write_checkpoint(source, snapshot, layout)?.size_in_bytes)
+        })?);
+    }
+    if let [first, .., last] = segment.commits.as_slice() {
+        advice.with_compaction = Some(gain(source, version, |source| {
+            let written = compact_log(source, Some(first.version), Some(last.version))?;
+            Ok(written.size_in_bytes)
+        })?);
+    }
+    Ok(advice)
+}
+
+fn gain(source: &Source, version: u64, make: impl FnOnce(&Source) -> Result<u64>) -> Result<Gain> {
+    let laid_over = Source {
+        storage: Arc::new(Overlay {
+            below: Arc::clone(&source.storage),
+            made: Mutex::default(),
+        }),
+        ..source.clone()
+    };
+    let begin = Instant::now();
+    let size_in_bytes = make(&laid_over)?;
+    let seconds_to_make = begin.elapsed().as_secs_f64();
+    Ok(Gain {
+        seconds: measured(&laid_over, version)?.0,
+        seconds_to_make,
+        size_in_bytes,
+    })
+}
+
+/// Seconds for opening a version and listing its files, and how many these are.
+fn measured(source: &Source, version: u64) -> Result<(f64, u64)> {
+    let mut fastest: Option<(f64, u64)> = None;
+    for _ in 0..RUNS {
+        let begin = Instant::now();
+        let snapshot = load(source, Some(version), false)?;
+        let columns = FileColumns::fields_only(&[FileField::Path, FileField::Size]);
+        let mut files = 0;
+        for rows in snapshot.file_batches(source, columns, None)? {
+            files += rows?.num_rows() as u64;
+        }
+        let seconds = begin.elapsed().as_secs_f64();
+        if fastest.is_none_or(|(least, _)| seconds < least) {
+            fastest = Some((seconds, files));
+        }
+    }
+    Ok(fastest.unwrap_or_default())
+}
+
+/// A store with some more files, which stay in memory.
+#[derive(Debug)]
+struct Overlay {
+    below: Arc<dyn Storage>,
+    made: Mutex<BTreeMap<String, Bytes>>,
+}
+
+impl Overlay {
+    fn own(&self, path: &str) -> Option<Bytes> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.get(path).cloned()
+    }
+
+    fn keep(&self, path: &str, bytes: &[u8]) {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.insert(path.to_owned(), Bytes::copy_from_slice(bytes));
+    }
+}
+
+fn meta(path: &str, bytes: &Bytes) -> FileMeta {
+    FileMeta {
+        path: path.to_owned(),
+        size: bytes.len() as u64,
+        modification_time: 0,
+    }
+}
+
+impl Storage for Overlay {
+    fn root(&self) -> &str {
+        self.below.root()
+    }
+
+    fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
+        let mut files = self.below.list(directory, from)?;
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        for (path, bytes) in made.iter() {
+            let inside = path
+                .rsplit_once('/')
+                .is_some_and(|(above, name)| above == directory && name >= from);
+            if inside {
+                files.retain(|file| file.path != *path);
+                files.push(meta(path, bytes));
+            }
+        }
+        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        Ok(files)
+    }
+
+    fn read(&self, path: &str) -> Result<Bytes> {
+        self.own(path).map_or_else(|| self.below.read(path), Ok)
+    }
+
+    fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let Some(bytes) = self.own(path) else {
+            return self.below.read_ranges(path, ranges);
+        };
+        let cut = |range: &Range<u64>| {
+            let (start, end) = (usize::try_from(range.start), usize::try_from(range.end));
+            let within = start.ok().zip(end.ok());
+            within
+                .filter(|(start, end)| start <= end && *end <= bytes.len())
+                .map(|(start, end)| bytes.slice(start..end))
+                .ok_or_else(|| {
+                    let message = "a range beyond the end of a file was asked for";
+                    Error::corrupt("storage.truncated", message).at_path(path)
+                })
+        };
+        ranges.iter().map(cut).collect()
+    }
+
+    fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
+        let below: Vec<&str> = paths
+            .iter()
+            .copied()
+            .filter(|path| self.own(path).is_none())
+            .collect();
+        let mut read = self.below.read_many(&below).into_iter();
+        let one = |path: &&str| match self.own(path) {
+            Some(bytes) => Ok(bytes),
+            None => read.next().unwrap_or_else(|| self.below.read(path)),
+        };
+        paths.iter().map(one).collect()
+    }
+
+    fn head(&self, path: &str) -> Result<FileMeta> {
+        self.own(path)
+            .map_or_else(|| self.below.head(path), |bytes| Ok(meta(path, &bytes)))
+    }
+
+    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        self.keep(path, bytes);
+        Ok(true)
+    }
+
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        self.keep(path, bytes);
+        Ok(())
+    }
+}

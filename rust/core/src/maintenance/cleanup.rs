@@ -1,0 +1,256 @@
+//! Log cleanup: files of the log that no version inside the retention period needs.
+//!
+//! The newest version from before the period must stay, since it was current when the period began; so
+//! must the newest checkpoint at or before it, that checkpoint's own commit, and all that comes behind.
+//! Nothing is deleted that does not lie before such a checkpoint, and the checkpoint is read to its last
+//! row first.
+//!
+//! Protocol: "Metadata Cleanup", "Checkpoint Protection".
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use super::{DAY, delete_all};
+use crate::codec::file_actions::FileField;
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::listing::CheckpointInstance;
+use crate::log::path::{self, LOG_DIRECTORY, LogFileKind, SIDECAR_DIRECTORY};
+use crate::log::segment::monotonised;
+use crate::log::{LogListing, VersionedFile};
+use crate::replay::{Checkpoint, Source};
+use crate::snapshot::Snapshot;
+use crate::snapshot::columns::FileColumns;
+use crate::snapshot::load::load;
+use crate::storage::FileMeta;
+
+const STAGED_DIRECTORY: &str = "_delta_log/_staged_commits";
+
+/// What log cleanup deletes, or would delete.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct LogCleanup {
+    /// Whether nothing was deleted.
+    pub dry_run: bool,
+    /// Versions that were current at this instant or later stay: milliseconds since the epoch, a
+    /// midnight in UTC.
+    pub cutoff: i64,
+    /// The oldest version that can be read afterwards, if anything goes.
+    pub earliest_version: Option<u64>,
+    /// The files, in the order in which they go.
+    pub files: Vec<String>,
+    /// Their bytes.
+    pub size_in_bytes: u64,
+    /// Why not more of them.
+    pub notes: Vec<String>,
+}
+
+impl LogCleanup {
+    fn take(&mut self, file: FileMeta) {
+        self.size_in_bytes = self.size_in_bytes.saturating_add(file.size);
+        self.files.push(file.path);
+    }
+}
+
+/// Finds what has expired by `now`, and deletes it unless it is a dry run.
+///
+/// # Errors
+///
+/// Unsupported: a feature that this build cannot write. Storage, and what reading the log may meet.
+pub fn cleanup_log(
+    source: &Source,
+    snapshot: &Snapshot,
+    now: i64,
+    dry_run: bool,
+) -> Result<LogCleanup> {
+    snapshot.protocol().check_writable()?;
+    let mut report = plan(source, snapshot, now)?;
+    report.dry_run = dry_run;
+    if !dry_run {
+        let paths: Vec<&str> = report.files.iter().map(String::as_str).collect();
+        delete_all(&*source.storage, &paths)?;
+    }
+    Ok(report)
+}
+
+fn plan(source: &Source, snapshot: &Snapshot, now: i64) -> Result<LogCleanup> {
+    let retained = now.saturating_sub(snapshot.properties().log_retention);
+    let mut report = LogCleanup {
+        cutoff: retained - retained.rem_euclid(DAY),
+        ..LogCleanup::default()
+    };
+    let files = source.storage.list(LOG_DIRECTORY, "")?;
+    let listing = LogListing::of(files.clone(), 0);
+    let Some(checkpoint) = kept_checkpoint(source, &listing, snapshot, &mut report)? else {
+        return Ok(report);
+    };
+    let first = checkpoint.version;
+    if !may_truncate(source, &listing, snapshot, first)? {
+        report.notes.push(
+            "the table protects its checkpoints, and this build cannot write the protocol of every version before"
+                .to_owned(),
+        );
+        return Ok(report);
+    }
+    report.earliest_version = Some(first);
+    let yesterday = now - now.rem_euclid(DAY) - DAY;
+    let (mut commits, mut checkpoints) = (Vec::new(), Vec::new());
+    for file in files {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        match path::parse(name) {
+            Some((version, LogFileKind::Checkpoint(_))) if version < first => {
+                checkpoints.push((version, file));
+            }
+            Some((version, LogFileKind::Commit | LogFileKind::Checksum)) if version < first => {
+                commits.push((version, file));
+            }
+            Some((_, LogFileKind::Compacted { start })) if start <= first => {
+                commits.push((start, file));
+            }
+            // what a writer left that was stopped half-way
+            None if is_temporary(name) && file.modification_time < yesterday => {
+                commits.push((0, file));
+            }
+            _ => {}
+        }
+    }
+    for file in source.storage.list(STAGED_DIRECTORY, "")? {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        let version = name.get(..20).and_then(|digits| digits.parse::<u64>().ok());
+        if let Some(version) = version.filter(|version| *version <= first) {
+            commits.push((version, file));
+        }
+    }
+    commits.sort_by(|one, other| (one.0, &one.1.path).cmp(&(other.0, &other.1.path)));
+    checkpoints.sort_by(|one, other| (one.0, &one.1.path).cmp(&(other.0, &other.1.path)));
+    for (_, file) in commits.into_iter().chain(checkpoints) {
+        report.take(file);
+    }
+    let kept = listing.checkpoints.iter();
+    match named_sidecars(source, kept.filter(|kept| kept.version >= first)) {
+        Ok(named) => {
+            for file in source.storage.list(SIDECAR_DIRECTORY, "")? {
+                if file.modification_time < yesterday && !named.contains(&file.path) {
+                    report.take(file);
+                }
+            }
+        }
+        Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
+        Err(error) => report.notes.push(format!(
+            "sidecars stay: a checkpoint that may name them cannot be read: {error}"
+        )),
+    }
+    Ok(report)
+}
+
+fn is_temporary(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(".tmp")
+}
+
+/// The newest checkpoint from which everything inside the retention period can be rebuilt.
+fn kept_checkpoint(
+    source: &Source,
+    listing: &LogListing,
+    snapshot: &Snapshot,
+    report: &mut LogCleanup,
+) -> Result<Option<CheckpointInstance>> {
+    let expired = |(_, time): &&(u64, i64)| *time <= report.cutoff;
+    let times = monotonised(&listing.commits);
+    let Some(last) = times
+        .iter()
+        .rev()
+        .find(expired)
+        .map(|(version, _)| *version)
+    else {
+        report.notes.push("no commit is that old".to_owned());
+        return Ok(None);
+    };
+    for checkpoint in listing.checkpoints.iter().rev() {
+        let version = checkpoint.version;
+        if version > last {
+            continue;
+        }
+        match rebuilds(source, listing, snapshot, checkpoint) {
+            Ok(true) => return Ok(Some(checkpoint.clone())),
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
+            Ok(false) => report.notes.push(format!(
+                "the checkpoint of version {version} does not stand for what lies before it: a commit from there on is missing"
+            )),
+            Err(error) => report.notes.push(format!(
+                "the checkpoint of version {version} does not stand for what lies before it: {error}"
+            )),
+        }
+    }
+    report
+        .notes
+        .push(format!("no checkpoint stands at or before version {last}"));
+    Ok(None)
+}
+
+/// Whether this checkpoint can be read to its last row, and all commits from its own on are there.
+fn rebuilds(
+    source: &Source,
+    listing: &LogListing,
+    snapshot: &Snapshot,
+    checkpoint: &CheckpointInstance,
+) -> Result<bool> {
+    let version = checkpoint.version;
+    let newer = |commit: &&VersionedFile| commit.version >= version;
+    let versions = listing.commits.iter().filter(newer);
+    if !versions
+        .map(|commit| commit.version)
+        .eq(version..=snapshot.version())
+    {
+        return Ok(false);
+    }
+    let state = load(source, Some(version), false)?;
+    let columns = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
+    for rows in state.file_batches(source, columns, None)? {
+        rows?;
+    }
+    state.transactions(source)?;
+    let used = state.segment().checkpoint.clone();
+    Ok(used.as_ref() == Some(checkpoint))
+}
+
+/// What the feature `checkpointProtection` lets go: everything that it protects at once, or versions
+/// whose protocols this build understands.
+fn may_truncate(
+    source: &Source,
+    listing: &LogListing,
+    snapshot: &Snapshot,
+    first: u64,
+) -> Result<bool> {
+    let property = "delta.requireCheckpointProtectionBeforeVersion";
+    let protected = snapshot.metadata().property(property);
+    let protected: u64 = protected.and_then(|text| text.parse().ok()).unwrap_or(0);
+    if !snapshot.protocol().is_supported("checkpointProtection") || first >= protected {
+        return Ok(true);
+    }
+    let Some(earliest) = listing.earliest_recreatable() else {
+        return Ok(false);
+    };
+    for version in earliest..first {
+        match load(source, Some(version), false) {
+            Ok(state) if state.protocol().check_writable().is_ok() => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+/// Storage paths of all sidecars that these checkpoints name.
+pub(super) fn named_sidecars<'a>(
+    source: &Source,
+    checkpoints: impl Iterator<Item = &'a CheckpointInstance>,
+) -> Result<HashSet<String>> {
+    let mut named = HashSet::new();
+    for checkpoint in checkpoints {
+        for sidecar in Checkpoint::read_control(source, checkpoint)?.sidecars {
+            let path = source.resolver.resolve(SIDECAR_DIRECTORY, &sidecar.path);
+            let located = |error: Error| error.at_path(checkpoint.path().to_owned());
+            named.insert(path.map_err(located)?.into_owned());
+        }
+    }
+    Ok(named)
+}

@@ -1,0 +1,239 @@
+//! Restore: a new version that holds what an older one held.
+//!
+//! Files that the older version had and the newest has not are added again, those that came since are
+//! removed. Schema and properties are those of the older version, save what may never go back: the
+//! protocol, the mark of row ids, ids of columns, and since when commits carry their own timestamp.
+//!
+//! Not part of the protocol; operation and metrics as in the reference implementation.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde::Serialize;
+use serde_json::{Map, json};
+
+use crate::codec::deletion_vector::{Place, place};
+use crate::codec::file_actions::FileField;
+use crate::error::{Error, ErrorKind, Result};
+use crate::replay::{FileActionKey, KeySet, Source};
+use crate::snapshot::Snapshot;
+use crate::snapshot::columns::FileColumns;
+use crate::spec::actions::Metadata;
+use crate::storage::interrupt;
+use crate::storage::pool::ordered;
+use crate::transaction::random::now;
+use crate::transaction::{AddFile, CommitDescription, RemoveFile, Transaction, TransactionOptions};
+
+/// So many missing files are named in an error.
+const NAMED: usize = 3;
+
+/// So many files are looked at by one unit of work.
+const LOOKED_AT: usize = 64;
+
+/// Properties of the newest version that an older one may not undo.
+const KEPT: [&str; 5] = [
+    "delta.enableInCommitTimestamps",
+    "delta.inCommitTimestampEnablementVersion",
+    "delta.inCommitTimestampEnablementTimestamp",
+    "delta.columnMapping.maxColumnId",
+    "delta.requireCheckpointProtectionBeforeVersion",
+];
+
+/// What a restore did.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Restored {
+    /// The new version; that of the newest one where there was nothing to do.
+    pub version: u64,
+    /// The version that it goes back to.
+    pub restored_version: u64,
+    /// Files that are live again.
+    pub num_restored_files: u64,
+    /// Files that are live no more.
+    pub num_removed_files: u64,
+    /// Their bytes.
+    pub restored_files_size: u64,
+    /// Their bytes.
+    pub removed_files_size: u64,
+    /// Files that would be live again, and are not there any more.
+    pub missing_files: Vec<String>,
+}
+
+/// Stages what leads from the newest version to an older one.
+///
+/// # Errors
+///
+/// `restore.missing_files`, when data files are not there any more, unless they are to be ignored.
+/// Unsupported: a feature that this build cannot write.
+pub fn prepare(
+    source: &Source,
+    newest: &Snapshot,
+    target: &Snapshot,
+    ignore_missing: bool,
+    options: TransactionOptions,
+) -> Result<(Transaction, Restored)> {
+    let mut report = Restored {
+        restored_version: target.version(),
+        ..Restored::default()
+    };
+    let removes = beyond(source, newest, target)?;
+    let mut adds = beyond(source, target, newest)?;
+    report.missing_files = missing(source, &adds)?;
+    if !report.missing_files.is_empty() {
+        if !ignore_missing {
+            return Err(refused(target.version(), &report.missing_files));
+        }
+        let gone: HashSet<&String> = report.missing_files.iter().collect();
+        adds.retain(|file| !gone.contains(&file.path));
+    }
+    let size = |files: &[AddFile]| -> u64 {
+        let sizes = files
+            .iter()
+            .map(|file| u64::try_from(file.size).unwrap_or(0));
+        sizes.sum()
+    };
+    report.num_restored_files = adds.len() as u64;
+    report.num_removed_files = removes.len() as u64;
+    report.restored_files_size = size(&adds);
+    report.removed_files_size = size(&removes);
+
+    let description = described(source, newest, target, &report)?;
+    let mut transaction = Transaction::begin(source, newest, description, options)?;
+    transaction.read(None)?;
+    let metadata = restored_metadata(newest.metadata(), target.metadata());
+    if metadata != *newest.metadata() {
+        transaction.set_metadata(metadata)?;
+    }
+    let protocol = newest.protocol().merge(target.protocol());
+    if !protocol.is_equivalent(newest.protocol()) {
+        transaction.set_protocol(protocol)?;
+    }
+    let now = now();
+    let gone: Vec<RemoveFile> = removes.iter().map(|file| file.removed(now, true)).collect();
+    transaction.remove(gone);
+    for file in &mut adds {
+        file.data_change = true;
+    }
+    transaction.add(adds);
+    Ok((transaction, report))
+}
+
+/// Live files of one version that are not live in the other.
+fn beyond(source: &Source, of: &Snapshot, other: &Snapshot) -> Result<Vec<AddFile>> {
+    let mut known = KeySet::default();
+    let columns = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
+    for rows in other.file_batches(source, columns, None)? {
+        known.extend(source.keys.of_batch(&rows?)?);
+    }
+    let mut files = Vec::new();
+    for rows in of.file_batches(source, FileColumns::all(), None)? {
+        interrupt::check()?;
+        let rows = rows?;
+        let keys: Vec<FileActionKey> = source.keys.of_batch(&rows)?;
+        for (row, key) in keys.iter().enumerate() {
+            if !known.contains(key) {
+                files.push(AddFile::of_row(&rows, row)?);
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Paths, as the log has them, of files that are not there, or whose deletion vector is not.
+fn missing(source: &Source, files: &[AddFile]) -> Result<Vec<String>> {
+    let mut asked: Vec<(String, Vec<String>)> = Vec::with_capacity(files.len());
+    for file in files {
+        let mut paths = vec![source.resolver.resolve("", &file.path)?.into_owned()];
+        if let Some(vector) = &file.deletion_vector
+            && let Place::File(path) = place(vector)?
+        {
+            paths.push(source.resolver.resolve("", &path)?.into_owned());
+        }
+        asked.push((file.path.clone(), paths));
+    }
+    let units: Vec<Vec<(String, Vec<String>)>> =
+        asked.chunks(LOOKED_AT).map(<[_]>::to_vec).collect();
+    let storage = std::sync::Arc::clone(&source.storage);
+    let at_once = units.len();
+    let work = move |unit: Vec<(String, Vec<String>)>| {
+        let mut gone = Vec::new();
+        for (name, paths) in unit {
+            for path in paths {
+                match storage.head(&path) {
+                    Ok(_) => {}
+                    Err(error) if error.code() == "storage.not_found" => {
+                        gone.push(name);
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(gone)
+    };
+    let gone = ordered(units, at_once, work).collect::<Result<Vec<_>>>()?;
+    Ok(gone.into_iter().flatten().collect())
+}
+
+fn refused(version: u64, missing: &[String]) -> Error {
+    let named = missing
+        .iter()
+        .take(NAMED)
+        .map(String::as_str)
+        .collect::<Vec<_>>();
+    let message = format!(
+        "{} data files of version {version} are not there any more ({}{}): restore a later version, or pass \
+         ignore_missing_files=True to do without them",
+        missing.len(),
+        named.join(", "),
+        if missing.len() > NAMED { ", ..." } else { "" }
+    );
+    let error = Error::new(ErrorKind::VersionNotFound, "restore.missing_files", message);
+    error.at_version(version)
+}
+
+fn restored_metadata(newest: &Metadata, target: &Metadata) -> Metadata {
+    let mut metadata = Metadata {
+        id: newest.id.clone(),
+        ..target.clone()
+    };
+    metadata
+        .configuration
+        .retain(|key, _| !KEPT.contains(&key.as_str()));
+    for key in KEPT {
+        if let Some(value) = newest.configuration.get(key) {
+            metadata.configuration.insert(key.to_owned(), value.clone());
+        }
+    }
+    metadata
+}
+
+fn described(
+    source: &Source,
+    newest: &Snapshot,
+    target: &Snapshot,
+    report: &Restored,
+) -> Result<CommitDescription> {
+    let files = (newest.num_files(source)? + report.num_restored_files)
+        .saturating_sub(report.num_removed_files);
+    let size = (newest.size_in_bytes(source)? + report.restored_files_size)
+        .saturating_sub(report.removed_files_size);
+    let metrics = [
+        ("numRestoredFiles", report.num_restored_files),
+        ("numRemovedFiles", report.num_removed_files),
+        ("restoredFilesSize", report.restored_files_size),
+        ("removedFilesSize", report.removed_files_size),
+        ("numOfFilesAfterRestore", files),
+        ("tableSizeAfterRestore", size),
+    ];
+    let mut parameters = Map::new();
+    parameters.insert("version".to_owned(), json!(target.version()));
+    parameters.insert("timestamp".to_owned(), json!(null));
+    Ok(CommitDescription {
+        operation: "RESTORE".to_owned(),
+        parameters,
+        metrics: metrics
+            .map(|(key, value)| (key.to_owned(), value.to_string()))
+            .into_iter()
+            .collect::<BTreeMap<_, _>>(),
+        ..CommitDescription::default()
+    })
+}

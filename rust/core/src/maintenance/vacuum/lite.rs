@@ -1,0 +1,157 @@
+//! What the log itself says was removed, so that the table need not be listed.
+//!
+//! `_delta_log/_last_vacuum_info` tells up to which version that was done before.
+
+use std::collections::{BTreeMap, HashSet};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use serde_json::{Value, json};
+
+use super::{Vacuum, named_by};
+use crate::codec::commit::{FileActions, Wanted};
+use crate::codec::file_actions::FileField;
+use crate::error::{Error, Result};
+use crate::log::segment::monotonised;
+use crate::log::{LogListing, TailFile};
+use crate::replay::{Source, decode_tail};
+use crate::snapshot::Snapshot;
+use crate::storage::FileMeta;
+
+const INFO: &str = "_delta_log/_last_vacuum_info";
+const LATEST: &str = "latestCommitVersionOutsideOfRetentionWindow";
+
+/// Files that commits from before the cutoff removed, and the last of these commits.
+pub(super) fn candidates(
+    source: &Source,
+    snapshot: &Snapshot,
+    cutoff: i64,
+) -> Result<(Vec<FileMeta>, Option<u64>)> {
+    let mut listing = LogListing::read(&*source.storage, 0)?;
+    listing
+        .commits
+        .retain(|commit| commit.version <= snapshot.version());
+    let earliest = listing.commits.first().map_or(0, |commit| commit.version);
+    let done = last(source)?;
+    let reached = done.is_some_and(|done| done.saturating_add(1) >= earliest);
+    if earliest != 0 && !reached {
+        let message = format!(
+            "the log begins at version {earliest}, and what was removed before is not in it any more: \
+             vacuum in full (lite=False)"
+        );
+        return Err(Error::invalid("vacuum.lite", message));
+    }
+    let times = monotonised(&listing.commits);
+    let old = times.iter().rev().find(|(_, time)| *time <= cutoff);
+    let Some(end) = old.map(|(version, _)| *version) else {
+        return Ok((Vec::new(), done));
+    };
+    let begin = done.map_or(earliest, |done| done.saturating_add(1).max(earliest));
+    let commits: Vec<TailFile> = listing
+        .commits
+        .into_iter()
+        .filter(|commit| (begin..=end).contains(&commit.version))
+        .map(|commit| TailFile {
+            start: commit.version,
+            end: commit.version,
+            compacted: false,
+            file: commit.file,
+        })
+        .collect();
+    let fields = vec![
+        FileField::Path,
+        FileField::DeletionTimestamp,
+        FileField::Size,
+        FileField::DeletionVector,
+    ];
+    let wanted = Wanted {
+        removes: Some(fields),
+        cdcs: Some(vec![FileField::Path, FileField::Size]),
+        ..Wanted::default()
+    };
+    let mut found: BTreeMap<String, u64> = BTreeMap::new();
+    for batch in decode_tail(&source.storage, &commits, &wanted)? {
+        if let Some(removes) = batch.removes {
+            expired(source, &removes, cutoff, &mut found)?;
+        }
+        if let Some(cdcs) = batch.cdcs {
+            take(source, &cdcs, |_| true, false, &mut found)?;
+        }
+    }
+    let meta = |(path, size)| FileMeta {
+        path,
+        size,
+        modification_time: 0,
+    };
+    Ok((found.into_iter().map(meta).collect(), Some(end)))
+}
+
+fn expired(
+    source: &Source,
+    removes: &FileActions,
+    cutoff: i64,
+    found: &mut BTreeMap<String, u64>,
+) -> Result<()> {
+    let times = removes
+        .rows
+        .column_by_name(FileField::DeletionTimestamp.name());
+    let times = times.and_then(|times| times.as_primitive_opt::<Int64Type>());
+    let times: Vec<i64> = times
+        .into_iter()
+        .flatten()
+        .map(|time| time.unwrap_or(0))
+        .collect();
+    let old = |row: usize| times.get(row).is_some_and(|time| *time < cutoff);
+    take(source, removes, old, true, found)
+}
+
+fn take(
+    source: &Source,
+    actions: &FileActions,
+    wanted: impl Fn(usize) -> bool,
+    vectors: bool,
+    found: &mut BTreeMap<String, u64>,
+) -> Result<()> {
+    let sizes = actions.rows.column_by_name(FileField::Size.name());
+    let sizes = sizes.and_then(|sizes| sizes.as_primitive_opt::<Int64Type>());
+    let names = actions.rows.column_by_name(FileField::Path.name());
+    let Some(names) = names.and_then(|names| names.as_string_opt::<i32>()) else {
+        return Ok(());
+    };
+    for (row, name) in names.iter().enumerate().filter(|(row, _)| wanted(*row)) {
+        if vectors {
+            let mut paths = HashSet::new();
+            named_by(source, &actions.rows.slice(row, 1), &mut paths)?;
+            paths.into_iter().for_each(|path| {
+                found.entry(path).or_insert(0);
+            });
+        }
+        let path = super::inside(source, name.unwrap_or_default())?;
+        let size = sizes.map_or(0, |sizes| sizes.value(row));
+        if let Some(path) = path {
+            found.insert(path, u64::try_from(size).unwrap_or(0));
+        }
+    }
+    Ok(())
+}
+
+/// Up to which version removed files are known to be gone.
+fn last(source: &Source) -> Result<Option<u64>> {
+    let bytes = match source.storage.read(INFO) {
+        Ok(bytes) => bytes,
+        Err(error) if error.code() == "storage.not_found" => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let info: Option<Value> = serde_json::from_slice(&bytes).ok();
+    Ok(info.and_then(|info| info.get(LATEST).and_then(Value::as_u64)))
+}
+
+/// Notes how far a vacuum went: a full one tells nothing of the log.
+pub(super) fn note(source: &Source, report: &Vacuum) -> Result<()> {
+    let info = match report.searched {
+        Some(version) => json!({ LATEST: version }),
+        None if report.lite => return Ok(()),
+        None => json!({}),
+    };
+    source.storage.put(INFO, info.to_string().as_bytes())
+}

@@ -1,0 +1,231 @@
+//! Vacuum: data files that no version inside the retention period needs.
+//!
+//! What stays: every live file, every file that was removed inside the period, their deletion vectors,
+//! whatever is younger than the period, and all that is hidden. Found by listing the table (full), or
+//! by what the log says it removed (lite).
+//!
+//! Not part of the protocol; rules, names and commits as in the reference implementation.
+
+use std::collections::HashSet;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
+use serde::Serialize;
+
+use super::delete_all;
+use crate::codec::deletion_vector::{Descriptors, Place, place};
+use crate::codec::file_actions::FileField;
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::snapshot::Snapshot;
+use crate::snapshot::columns::FileColumns;
+use crate::storage::FileMeta;
+
+mod lite;
+
+/// What to vacuum, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct VacuumOptions {
+    /// Milliseconds; the table's `delta.deletedFileRetentionDuration` unless given.
+    pub retention: Option<i64>,
+    /// By the log, without listing the table.
+    pub lite: bool,
+    /// Delete nothing.
+    pub dry_run: bool,
+    /// Also with a retention that is shorter than the table's.
+    pub force: bool,
+}
+
+/// What vacuum deletes, or would delete.
+#[derive(Clone, Debug, Serialize)]
+pub struct Vacuum {
+    /// Whether nothing was deleted.
+    pub dry_run: bool,
+    /// Found by the log.
+    pub lite: bool,
+    /// Files younger than this stay: milliseconds since the epoch.
+    pub cutoff: i64,
+    /// The retention in milliseconds.
+    pub retention: i64,
+    /// The files, relative to the table root.
+    pub files: Vec<String>,
+    /// Their bytes, as far as known.
+    pub size_in_bytes: u64,
+    /// How far the log was searched.
+    #[serde(skip)]
+    pub(crate) searched: Option<u64>,
+}
+
+/// Finds what can go.
+///
+/// # Errors
+///
+/// Invalid argument: `vacuum.retention` for one that is negative, or shorter than the table's without
+/// `force`; `vacuum.lite` when the log does not reach back far enough. Unsupported: a feature that this
+/// build cannot write.
+pub fn plan(
+    source: &Source,
+    snapshot: &Snapshot,
+    now: i64,
+    options: &VacuumOptions,
+) -> Result<Vacuum> {
+    snapshot.protocol().check_writable()?;
+    let least = snapshot.properties().deleted_file_retention;
+    let retention = options.retention.unwrap_or(least);
+    if retention < 0 {
+        let message = "the retention cannot be negative";
+        return Err(Error::invalid("vacuum.retention", message));
+    }
+    if retention < least && !options.force {
+        let message = format!(
+            "a retention of {} hours is shorter than delta.deletedFileRetentionDuration, {} hours: files that \
+             readers and writers are still at could go; pass a longer one, or force=True if nobody is",
+            hours(retention),
+            hours(least)
+        );
+        return Err(Error::invalid("vacuum.retention", message));
+    }
+    let cutoff = now.saturating_sub(retention);
+    let protected = protected(source, snapshot, cutoff)?;
+    let mut report = Vacuum {
+        dry_run: options.dry_run,
+        lite: options.lite,
+        cutoff,
+        retention,
+        files: Vec::new(),
+        size_in_bytes: 0,
+        searched: None,
+    };
+    let found = if options.lite {
+        let (found, searched) = lite::candidates(source, snapshot, cutoff)?;
+        report.searched = searched;
+        found
+    } else {
+        let visible = Visible::of(snapshot)?;
+        let mut files = source
+            .storage
+            .list_all(&|directory| visible.is(directory))?;
+        files.retain(|file| visible.is(&file.path) && file.modification_time < cutoff);
+        files
+    };
+    for FileMeta { path, size, .. } in found {
+        if !protected.contains(&path) {
+            report.size_in_bytes = report.size_in_bytes.saturating_add(size);
+            report.files.push(path);
+        }
+    }
+    Ok(report)
+}
+
+/// Deletes what a plan found, and notes how far a lite one went.
+///
+/// # Errors
+///
+/// Storage: the first file that cannot be deleted.
+pub fn delete(source: &Source, report: &Vacuum) -> Result<()> {
+    let paths: Vec<&str> = report.files.iter().map(String::as_str).collect();
+    delete_all(&*source.storage, &paths)?;
+    lite::note(source, report)
+}
+
+fn hours(milliseconds: i64) -> i64 {
+    milliseconds / (60 * 60 * 1000)
+}
+
+/// What may be looked at: names that begin with `_` or `.` are hidden, but for change files and
+/// directories of partitions.
+pub(crate) struct Visible {
+    partitions: Vec<String>,
+    iceberg: bool,
+}
+
+impl Visible {
+    pub(crate) fn of(snapshot: &Snapshot) -> Result<Self> {
+        let mode = snapshot.properties().column_mapping_mode;
+        let mut partitions = Vec::new();
+        for column in &snapshot.metadata().partition_columns {
+            partitions.push(format!("{column}="));
+            if let Some(field) = snapshot.schema().field(column) {
+                partitions.push(format!("{}=", field.name_in_files(mode)?));
+            }
+        }
+        let formats = snapshot
+            .metadata()
+            .property("delta.universalFormat.enabledFormats");
+        Ok(Self {
+            partitions,
+            iceberg: formats.is_some_and(|formats| formats.contains("iceberg")),
+        })
+    }
+
+    /// The last part of a path; what stands before it was judged before.
+    pub(crate) fn is(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        if self.iceberg && path == "metadata" {
+            return false;
+        }
+        !name.starts_with(['_', '.'])
+            || name.starts_with("_change_data")
+            || name.starts_with("_delta_index")
+            || self
+                .partitions
+                .iter()
+                .any(|column| name.starts_with(column))
+    }
+}
+
+/// Storage paths of live files, of those removed behind the cutoff, and of their deletion vectors.
+fn protected(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<String>> {
+    let mut paths = HashSet::new();
+    let columns = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
+    for rows in snapshot.file_batches(source, columns, None)? {
+        named_by(source, &rows?, &mut paths)?;
+    }
+    // one that is exactly as old as the cutoff stays
+    for rows in snapshot.tombstones_since(source, cutoff - 1)?.batches {
+        named_by(source, &rows, &mut paths)?;
+    }
+    Ok(paths)
+}
+
+/// The files that file actions name: data files and deletion vectors inside the table.
+pub(crate) fn named_by(
+    source: &Source,
+    rows: &RecordBatch,
+    paths: &mut HashSet<String>,
+) -> Result<()> {
+    let odd = || Error::corrupt("log.columns", "the file actions lack their paths");
+    let names = rows.column_by_name(FileField::Path.name());
+    let names = names.and_then(|names| names.as_string_opt::<i32>());
+    let names = names.ok_or_else(odd)?;
+    for name in names.iter().flatten() {
+        paths.extend(inside(source, name)?);
+    }
+    let vectors = rows.column_by_name(FileField::DeletionVector.name());
+    let vectors = vectors.and_then(|vectors| vectors.as_struct_opt());
+    let vectors = vectors.ok_or_else(odd)?;
+    if vectors.null_count() == vectors.len() {
+        return Ok(());
+    }
+    let descriptors = Descriptors::new(vectors)?;
+    for row in 0..rows.num_rows() {
+        if let Some(descriptor) = descriptors.get(row)?
+            && let Place::File(path) = place(&descriptor)?
+        {
+            paths.extend(inside(source, &path)?);
+        }
+    }
+    Ok(())
+}
+
+/// The storage path of a file that the log names, if it lies inside the table.
+pub(crate) fn inside(source: &Source, path: &str) -> Result<Option<String>> {
+    match source.resolver.resolve("", path) {
+        Ok(found) if found.starts_with('/') => Ok(None),
+        Ok(found) => Ok(Some(found.into_owned())),
+        Err(error) => match error.code() {
+            "path.escapes_root" | "path.foreign" | "path.other_store" => Ok(None),
+            _ => Err(error.at_path(path)),
+        },
+    }
+}

@@ -1,0 +1,326 @@
+//! Checkpoints, compacted files and sidecars against the commits.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, RecordBatch};
+
+use super::findings::{Findings, Severity};
+use super::history::expiring;
+use super::state::{Live, State};
+use crate::codec::checkpoint::FileAction;
+use crate::codec::commit::Wanted;
+use crate::codec::file_actions::FileField;
+use crate::error::{Error, Result};
+use crate::log::listing::{CheckpointInstance, CompactedFile};
+use crate::log::path::SIDECAR_DIRECTORY;
+use crate::log::{LogListing, TailFile};
+use crate::maintenance::cleanup::named_sidecars;
+use crate::maintenance::vacuum::named_by;
+use crate::replay::{
+    Checkpoint, FileActionKey, Grain, KeySet, KeyedRows, Reconciler, RowColumns, Selection, Source,
+    decode_tail,
+};
+use crate::storage::interrupt;
+
+/// What a checkpoint says.
+pub(super) struct ReadCheckpoint {
+    pub(super) state: State,
+    removes: KeySet,
+}
+
+/// Reads a checkpoint whole; a file that stands in it twice is named.
+pub(super) fn read(
+    source: &Source,
+    instance: &CheckpointInstance,
+    named: &mut HashSet<String>,
+    findings: &mut Findings,
+) -> Result<ReadCheckpoint> {
+    let place = (Some(instance.path()), Some(instance.version));
+    let checkpoint = Checkpoint::open(source, instance).map_err(sidecar_missing)?;
+    let mut state = State::default();
+    let control = checkpoint.control();
+    state.protocol = control.protocol.clone();
+    state.metadata = control.metadata.clone();
+    control
+        .transactions
+        .iter()
+        .for_each(|txn| state.transaction(txn));
+    control
+        .domains
+        .iter()
+        .for_each(|domain| state.domain(domain));
+    let mut seen = KeySet::default();
+    let mut removes = KeySet::default();
+    let mut twice = Vec::new();
+    for action in [FileAction::Add, FileAction::Remove] {
+        let mut fields = vec![FileField::Path, FileField::DeletionVector];
+        if action == FileAction::Add {
+            fields.insert(1, FileField::Size);
+        }
+        let selection = Selection {
+            action,
+            columns: RowColumns::fields(&fields),
+            hidden: Arc::default(),
+            with_keys: true,
+            stats_shape: arrow_schema::Fields::empty(),
+            grain: Grain::STREAMED,
+            filter: None,
+            threads: None,
+        };
+        let inline = checkpoint.inline_rows(&selection)?.map(Ok);
+        let rows = checkpoint
+            .rows(&selection)?
+            .map(|next| next.map(|(_, rows)| rows));
+        for next in rows.chain(inline) {
+            interrupt::check()?;
+            let KeyedRows { rows, keys } = next?;
+            named_by(source, &rows, named)?;
+            let paths = path_keys(source, &rows)?;
+            let sizes = rows.column_by_name(FileField::Size.name());
+            let sizes = sizes.and_then(|sizes| sizes.as_primitive_opt::<Int64Type>());
+            let deleted = deleted(&rows);
+            for (row, (key, path)) in keys.iter().zip(&paths).enumerate() {
+                if !seen.insert(*key) {
+                    twice.push(name(&rows, row));
+                }
+                if action == FileAction::Remove {
+                    removes.insert(*key);
+                    continue;
+                }
+                let live = Live {
+                    key: *key,
+                    size: sizes.map_or(0, |sizes| sizes.value(row)),
+                    deleted: deleted.get(row).copied().flatten(),
+                };
+                state.live.insert(*path, live);
+            }
+        }
+    }
+    if let Some(first) = twice.first() {
+        let message = format!(
+            "{} rows of the checkpoint speak of files that stand in it already, {first} first",
+            twice.len()
+        );
+        findings.add(Severity::Error, "checkpoint.duplicate_row", place, message);
+    }
+    for (there, what) in [
+        (state.protocol.is_some(), "protocol"),
+        (state.metadata.is_some(), "metaData"),
+    ] {
+        if !there {
+            let message = format!("the checkpoint has no {what} action");
+            findings.add(Severity::Error, "checkpoint.mismatch", place, message);
+        }
+    }
+    Ok(ReadCheckpoint { state, removes })
+}
+
+fn sidecar_missing(error: Error) -> Error {
+    let path = error.path().map(str::to_owned);
+    match path {
+        Some(path)
+            if error.code() == "storage.not_found" && path.starts_with(SIDECAR_DIRECTORY) =>
+        {
+            let message = "the checkpoint names this sidecar, and it is not there";
+            let found = Error::corrupt("checkpoint.sidecar_missing", message).at_path(path);
+            match error.version() {
+                Some(version) => found.at_version(version),
+                None => found,
+            }
+        }
+        _ => error,
+    }
+}
+
+fn path_keys(source: &Source, rows: &RecordBatch) -> Result<Vec<FileActionKey>> {
+    let mut keys = Vec::with_capacity(rows.num_rows());
+    if let Some(path) = rows.column_by_name("path") {
+        source
+            .keys
+            .visit(path, None, &mut |_, key| keys.push(key))?;
+    }
+    Ok(keys)
+}
+
+fn name(rows: &RecordBatch, row: usize) -> String {
+    let paths = rows.column_by_name("path");
+    let paths = paths.and_then(|paths| paths.as_string_opt::<i32>());
+    paths.map_or_else(String::new, |paths| paths.value(row).to_owned())
+}
+
+fn deleted(rows: &RecordBatch) -> Vec<Option<u64>> {
+    let vectors = rows.column_by_name(FileField::DeletionVector.name());
+    let Some(vectors) = vectors.and_then(|vectors| vectors.as_struct_opt()) else {
+        return Vec::new();
+    };
+    let counts = vectors.column_by_name("cardinality");
+    let counts = counts.and_then(|counts| counts.as_primitive_opt::<Int64Type>());
+    let one = |row: usize| {
+        let counts = counts.filter(|counts| vectors.is_valid(row) && counts.is_valid(row))?;
+        u64::try_from(counts.value(row)).ok()
+    };
+    (0..rows.num_rows()).map(one).collect()
+}
+
+/// A checkpoint against the commits up to its version.
+pub(super) fn compare(
+    read: &ReadCheckpoint,
+    state: &State,
+    instance: &CheckpointInstance,
+    findings: &mut Findings,
+) {
+    let place = (Some(instance.path()), Some(instance.version));
+    let mut wrong = |message: String| {
+        findings.add(Severity::Error, "checkpoint.mismatch", place, message);
+    };
+    let there = &read.state;
+    let missing = state.live.iter().filter(|(path, live)| {
+        there
+            .live
+            .get(path)
+            .is_none_or(|found| found.key != live.key)
+    });
+    let beyond = there.live.iter().filter(|(path, live)| {
+        state
+            .live
+            .get(path)
+            .is_none_or(|found| found.key != live.key)
+    });
+    let (missing, beyond) = (missing.count(), beyond.count());
+    if missing + beyond > 0 {
+        wrong(format!(
+            "of the files that the commits give the checkpoint lacks {missing}, and it has {beyond} others"
+        ));
+    }
+    let sizes = state.live.iter().filter(|(path, live)| {
+        there
+            .live
+            .get(path)
+            .is_some_and(|found| found.size != live.size)
+    });
+    let sizes = sizes.count();
+    if sizes > 0 {
+        wrong(format!(
+            "{sizes} files have another size in the checkpoint than in the commits"
+        ));
+    }
+    let dead = state
+        .live
+        .values()
+        .filter(|live| read.removes.contains(&live.key));
+    let dead = dead.count();
+    if dead > 0 {
+        wrong(format!(
+            "{dead} files that the commits give stand in it as removed"
+        ));
+    }
+    if let (Some(one), Some(other)) = (&there.protocol, &state.protocol)
+        && !one.is_equivalent(other)
+    {
+        wrong("the protocol is not that of the commits".to_owned());
+    }
+    if there.metadata.is_some() && there.metadata != state.metadata {
+        wrong("the metadata is not that of the commits".to_owned());
+    }
+    if there.domains != state.domains {
+        wrong("the domains are not those of the commits".to_owned());
+    }
+    let expiring = expiring(state).unwrap_or(true);
+    let known = there
+        .transactions
+        .iter()
+        .all(|(app, txn)| state.transactions.get(app) == Some(txn));
+    if !known || (there.transactions.len() != state.transactions.len() && !expiring) {
+        wrong("the transactions are not those of the commits".to_owned());
+    }
+}
+
+/// A compacted file against its commits.
+pub(super) fn compacted(
+    source: &Source,
+    listing: &LogListing,
+    file: &CompactedFile,
+    findings: &mut Findings,
+) -> Result<()> {
+    let tail = |start, end, compacted, file| TailFile {
+        start,
+        end,
+        compacted,
+        file,
+    };
+    let inside = listing
+        .commits
+        .iter()
+        .filter(|commit| (file.start..=file.end).contains(&commit.version));
+    let commits: Vec<TailFile> = inside
+        .map(|commit| tail(commit.version, commit.version, false, commit.file.clone()))
+        .collect();
+    let own = tail(file.start, file.end, true, file.file.clone());
+    let compacted = reconciled(source, &[own])?;
+    if commits.len() as u64 != file.end - file.start + 1 {
+        return Ok(()); // its commits are gone: nothing to compare with
+    }
+    let Ok(plain) = reconciled(source, &commits) else {
+        return Ok(()); // the commit that cannot be read is named already
+    };
+    for (one, other, what) in [
+        (&plain.0, &compacted.0, "files to add"),
+        (&plain.1, &compacted.1, "files to remove"),
+    ] {
+        let missing = one.difference(other).count();
+        let beyond = other.difference(one).count();
+        if missing + beyond > 0 {
+            let place = (Some(file.file.path.as_str()), Some(file.end));
+            let message = format!(
+                "of the {what} that its commits give the compacted file lacks {missing}, and it has {beyond} others"
+            );
+            findings.add(Severity::Error, "compacted.mismatch", place, message);
+        }
+    }
+    Ok(())
+}
+
+/// Keys of the live adds, and of the tombstones.
+fn reconciled(source: &Source, files: &[TailFile]) -> Result<(KeySet, KeySet)> {
+    let fields = vec![FileField::Path, FileField::DeletionVector];
+    let wanted = Wanted {
+        adds: Some(fields.clone()),
+        removes: Some(fields),
+        ..Wanted::default()
+    };
+    let mut reconciler = Reconciler::new(source.keys.clone());
+    let (mut adds, mut removes) = (KeySet::default(), KeySet::default());
+    let batches = decode_tail(&source.storage, files, &wanted)?;
+    for batch in batches.iter().rev() {
+        let live = reconciler.older(batch)?;
+        adds.extend(live.add_keys);
+        if let Some(rows) = live.removes {
+            removes.extend(source.keys.of_batch(&rows)?);
+        }
+    }
+    Ok((adds, removes))
+}
+
+/// Sidecars that no checkpoint names.
+pub(super) fn orphans(
+    source: &Source,
+    listing: &LogListing,
+    findings: &mut Findings,
+) -> Result<()> {
+    let files = source.storage.list(SIDECAR_DIRECTORY, "")?;
+    let Ok(named) = named_sidecars(source, listing.checkpoints.iter()) else {
+        return Ok(()); // the checkpoint that cannot be read is named already
+    };
+    for file in files {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        if !named.contains(&file.path) && !name.starts_with('.') {
+            let place = (Some(file.path.as_str()), None);
+            let message = "no checkpoint names this sidecar";
+            findings.add(Severity::Info, "sidecar.orphan", place, message);
+        }
+    }
+    Ok(())
+}

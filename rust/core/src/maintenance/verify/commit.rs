@@ -1,0 +1,368 @@
+//! One commit: is it legal by itself, and on what came before it?
+//!
+//! Protocol: "Actions", "Add File and Remove File", "In-Commit Timestamps", "Protocol Evolution".
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use super::findings::{Findings, Severity};
+use super::state::{Live, State};
+use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
+use crate::codec::file_actions::{ADD_FIELDS, CDC_FIELDS, REMOVE_FIELDS};
+use crate::error::Result;
+use crate::log::VersionedFile;
+use crate::log::commit::decode_file;
+use crate::replay::{FileActionKey, Source};
+use crate::spec::DeletionVectorDescriptor;
+use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::features::TABLE_FEATURES;
+use crate::spec::properties::TableProperties;
+use crate::spec::schema::StructType;
+use crate::transaction::{AddFile, RemoveFile};
+
+/// What one commit says.
+pub(super) struct OneCommit {
+    pub(super) file: VersionedFile,
+    pub(super) actions: ActionBatch,
+    pub(super) adds: Vec<AddFile>,
+    pub(super) removes: Vec<RemoveFile>,
+    info: Option<(u32, Map<String, Value>)>,
+}
+
+impl OneCommit {
+    pub(super) fn read(source: &Source, commit: &VersionedFile) -> Result<Self> {
+        let mut decoder = ActionDecoder::new(Wanted {
+            adds: Some(ADD_FIELDS.to_vec()),
+            removes: Some(REMOVE_FIELDS.to_vec()),
+            cdcs: Some(CDC_FIELDS.to_vec()),
+            control: true,
+            commit_infos: true,
+        });
+        decode_file(&*source.storage, &commit.file, commit.version, &mut decoder)?;
+        let actions = decoder.finish()?;
+        let (mut adds, mut removes) = (Vec::new(), Vec::new());
+        if let Some(found) = &actions.adds {
+            for row in 0..found.rows.num_rows() {
+                adds.push(AddFile::of_row(&found.rows, row)?);
+            }
+        }
+        if let Some(found) = &actions.removes {
+            for row in 0..found.rows.num_rows() {
+                removes.push(RemoveFile::of_row(&found.rows, row)?);
+            }
+        }
+        let info = actions.commit_infos.first().map(|(place, text)| {
+            let parsed = serde_json::from_str(text).unwrap_or_default();
+            (*place, parsed)
+        });
+        Ok(Self {
+            file: commit.clone(),
+            adds,
+            removes,
+            info,
+            actions,
+        })
+    }
+
+    fn in_commit_timestamp(&self) -> Option<i64> {
+        let (_, info) = self.info.as_ref()?;
+        info.get("inCommitTimestamp").and_then(Value::as_i64)
+    }
+}
+
+/// Judges a commit, then applies it. `timestamp` is the in-commit timestamp of the version before.
+pub(super) fn apply(
+    source: &Source,
+    commit: &OneCommit,
+    state: &mut State,
+    timestamp: &mut Option<i64>,
+    findings: &mut Findings,
+) -> Result<()> {
+    let place = (
+        Some(commit.file.file.path.as_str()),
+        Some(commit.file.version),
+    );
+    let mut wrong = |code, message: String| findings.add(Severity::Error, code, place, message);
+    once(commit, &mut wrong);
+    if let Some((_, protocol)) = commit.actions.protocols.last() {
+        state.protocol = Some(protocol.clone());
+    }
+    if let Some((_, metadata)) = commit.actions.metadatas.last() {
+        state.metadata = Some(metadata.clone());
+    }
+    if commit.file.version == 0 {
+        for (there, code, what) in [
+            (state.protocol.is_some(), "log.no_protocol", "protocol"),
+            (state.metadata.is_some(), "log.no_metadata", "metaData"),
+        ] {
+            if !there {
+                wrong(code, format!("the first commit has no {what} action"));
+            }
+        }
+    }
+    let defines = !commit.actions.protocols.is_empty() || !commit.actions.metadatas.is_empty();
+    if let (Some(protocol), Some(metadata)) = (&state.protocol, &state.metadata) {
+        if defines {
+            definition(protocol, metadata, place, findings)?;
+        }
+        files(commit, metadata, protocol, place, findings)?;
+        times(commit, metadata, protocol, timestamp, place, findings)?;
+    }
+    for (_, txn) in &commit.actions.transactions {
+        state.transaction(txn);
+    }
+    for (_, domain) in &commit.actions.domains {
+        state.domain(domain);
+    }
+    replay(source, commit, state, place, findings);
+    Ok(())
+}
+
+/// What may occur once in a commit.
+fn once(commit: &OneCommit, wrong: &mut impl FnMut(&'static str, String)) {
+    const CODE: &str = "commit.duplicate_action";
+    let actions = &commit.actions;
+    for (count, kind) in [
+        (actions.protocols.len(), "protocol"),
+        (actions.metadatas.len(), "metaData"),
+        (actions.commit_infos.len(), "commitInfo"),
+    ] {
+        if count > 1 {
+            wrong(
+                CODE,
+                format!("the commit has {count} {kind} actions, one is allowed"),
+            );
+        }
+    }
+    let mut applications: BTreeMap<&str, i64> = BTreeMap::new();
+    for (_, txn) in &actions.transactions {
+        if applications
+            .insert(&txn.app_id, txn.version)
+            .is_some_and(|before| before != txn.version)
+        {
+            wrong(
+                CODE,
+                format!("the application {:?} has two versions", txn.app_id),
+            );
+        }
+    }
+    let mut domains: HashSet<&str> = HashSet::new();
+    for (_, domain) in &actions.domains {
+        if !domains.insert(&domain.domain) {
+            wrong(
+                CODE,
+                format!("the domain {:?} is named twice", domain.domain),
+            );
+        }
+    }
+}
+
+/// Protocol and metadata, by themselves and with each other.
+fn definition(
+    protocol: &Protocol,
+    metadata: &Metadata,
+    place: (Option<&str>, Option<u64>),
+    findings: &mut Findings,
+) -> Result<()> {
+    if let Err(error) = protocol.check_well_formed() {
+        findings.add(Severity::Error, error.code(), place, error.message());
+    }
+    for obstacle in protocol.why_not_readable() {
+        let message = format!("this build cannot read the version: {obstacle}");
+        findings.add(Severity::Info, "protocol.reader_features", place, message);
+    }
+    for feature in TABLE_FEATURES {
+        let listed = |list: &Option<Vec<String>>| {
+            let names = list.iter().flatten();
+            names
+                .into_iter()
+                .any(|name| name.eq_ignore_ascii_case(feature.name))
+        };
+        if !listed(&protocol.reader_features) && !listed(&protocol.writer_features) {
+            continue;
+        }
+        for needed in feature.requires {
+            if !protocol.is_supported(needed) {
+                let message = format!(
+                    "the feature {} leans on {needed}, which is not listed",
+                    feature.name
+                );
+                findings.add(Severity::Error, "protocol.dependency", place, message);
+            }
+        }
+    }
+    let schema = findings.unless_interrupted(StructType::parse(&metadata.schema_string))?;
+    let Some(schema) = schema else { return Ok(()) };
+    for column in &metadata.partition_columns {
+        if schema.field(column).is_none() {
+            let message = format!("the partition column {column:?} is not in the schema");
+            findings.add(
+                Severity::Error,
+                "transaction.partition_columns",
+                place,
+                message,
+            );
+        }
+    }
+    let called = Protocol::automatically_enabled_features(metadata, None);
+    for feature in findings.unless_interrupted(called)?.unwrap_or_default() {
+        if !protocol.is_supported(&feature) {
+            let message = format!(
+                "the metadata calls for the feature {feature}, which the protocol does not have"
+            );
+            findings.add(
+                Severity::Error,
+                "transaction.feature_missing",
+                place,
+                message,
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Partition values and vectors of files.
+fn files(
+    commit: &OneCommit,
+    metadata: &Metadata,
+    protocol: &Protocol,
+    place: (Option<&str>, Option<u64>),
+    findings: &mut Findings,
+) -> Result<()> {
+    let Ok(schema) = StructType::parse(&metadata.schema_string) else {
+        return Ok(());
+    };
+    let (properties, _) = TableProperties::new(metadata, protocol)?;
+    let mut names = BTreeSet::new();
+    for column in &metadata.partition_columns {
+        let field = schema.field(column);
+        let name = field.map(|field| field.name_in_files(properties.column_mapping_mode));
+        names.insert(name.transpose()?.unwrap_or(column).to_owned());
+    }
+    for file in &commit.adds {
+        if !file.partition_values.keys().eq(names.iter()) {
+            let message = format!(
+                "{} has values of the partition columns {:?}, the table has {names:?}",
+                file.path,
+                file.partition_values.keys().collect::<Vec<_>>()
+            );
+            findings.add(Severity::Error, "commit.partition_values", place, message);
+        }
+        if file.deletion_vector.is_none() {
+            continue;
+        }
+        if !protocol.is_supported("deletionVectors") {
+            let message = format!(
+                "{} has a deletion vector, the table has not the feature",
+                file.path
+            );
+            findings.add(Severity::Error, "commit.vector", place, message);
+        }
+        if file.num_records().is_none() {
+            let message = format!(
+                "{} has a deletion vector, and does not tell its number of rows",
+                file.path
+            );
+            findings.add(Severity::Error, "commit.vector", place, message);
+        }
+    }
+    Ok(())
+}
+
+fn times(
+    commit: &OneCommit,
+    metadata: &Metadata,
+    protocol: &Protocol,
+    before: &mut Option<i64>,
+    place: (Option<&str>, Option<u64>),
+    findings: &mut Findings,
+) -> Result<()> {
+    let (properties, _) = TableProperties::new(metadata, protocol)?;
+    let since = properties.in_commit_timestamp_enablement.as_ref();
+    let due = properties.in_commit_timestamps
+        && since.is_none_or(|since| commit.file.version >= since.version);
+    let found = commit.in_commit_timestamp();
+    let fault = match (due, found, *before) {
+        (true, None, _) => {
+            Some("in-commit timestamps are enabled, and the commit has none".to_owned())
+        }
+        (true, Some(now), Some(before)) if now <= before => Some(format!(
+            "the in-commit timestamp {now} is not later than {before}, that of the version before"
+        )),
+        (true, Some(_), _) if commit.info.as_ref().is_some_and(|(place, _)| *place != 0) => {
+            Some("commitInfo is not the first line, as in-commit timestamps ask for".to_owned())
+        }
+        _ => None,
+    };
+    if let Some(message) = fault {
+        findings.add(
+            Severity::Error,
+            "commit.in_commit_timestamp",
+            place,
+            message,
+        );
+    }
+    *before = found.filter(|_| due);
+    Ok(())
+}
+
+/// Files in and out; each of them once in a commit.
+fn replay(
+    source: &Source,
+    commit: &OneCommit,
+    state: &mut State,
+    place: (Option<&str>, Option<u64>),
+    findings: &mut Findings,
+) {
+    const TWICE: &str = "commit.duplicate_action";
+    let full = |path: &str, vector: Option<&DeletionVectorDescriptor>| {
+        let vector = vector.map(|vector| {
+            (
+                vector.storage().letter(),
+                vector.path_or_inline(),
+                vector.offset(),
+            )
+        });
+        source.keys.key(path, vector)
+    };
+    let mut removed: HashMap<FileActionKey, FileActionKey> = HashMap::new();
+    for file in &commit.removes {
+        let path = source.keys.key(&file.path, None);
+        let key = full(&file.path, file.deletion_vector.as_ref());
+        if removed.insert(path, key).is_some() {
+            let message = format!("{} is removed twice", file.path);
+            findings.add(Severity::Error, TWICE, place, message);
+        }
+        if state.live.get(&path).is_some_and(|live| live.key == key) {
+            state.live.remove(&path);
+        }
+    }
+    let mut added: HashSet<FileActionKey> = HashSet::new();
+    for file in &commit.adds {
+        let path = source.keys.key(&file.path, None);
+        let key = full(&file.path, file.deletion_vector.as_ref());
+        let fault = if !added.insert(path) {
+            Some(format!("{} is added twice", file.path))
+        } else if removed.get(&path) == Some(&key) {
+            Some(format!("{} is added and removed", file.path))
+        } else if state.live.get(&path).is_some_and(|live| live.key != key) {
+            Some(format!(
+                "{} is added with another deletion vector, and not removed with the one that it has",
+                file.path
+            ))
+        } else {
+            None
+        };
+        if let Some(message) = fault {
+            findings.add(Severity::Error, TWICE, place, message);
+        }
+        let vector = file.deletion_vector.as_ref();
+        let live = Live {
+            key,
+            size: file.size,
+            deleted: vector.map(|vector| vector.cardinality()),
+        };
+        state.live.insert(path, live);
+    }
+}

@@ -1,0 +1,214 @@
+//! Data files and deletion vectors of the newest version against what is there.
+
+use std::collections::{HashMap, HashSet};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, RecordBatch};
+
+use super::findings::{Findings, Severity};
+use crate::codec::deletion_vector::Descriptors;
+use crate::error::{Error, Result};
+use crate::log::path::LOG_DIRECTORY;
+use crate::maintenance::vacuum::{Visible, named_by};
+use crate::replay::Source;
+use crate::scan::deletion_vectors;
+use crate::snapshot::Snapshot;
+use crate::snapshot::columns::FileColumns;
+use crate::storage::interrupt;
+use crate::transaction::random::now;
+
+/// A file that nobody knows may be about to be committed for so long.
+const YOUNG: i64 = 60 * 60 * 1000;
+
+/// Looks at the live files; gives their number.
+pub(super) fn check(
+    source: &Source,
+    snapshot: &Snapshot,
+    data_files: bool,
+    named: &HashSet<String>,
+    findings: &mut Findings,
+) -> Result<u64> {
+    let mut there: HashMap<String, (u64, i64)> = HashMap::new();
+    if data_files {
+        let files = source
+            .storage
+            .list_all(&|directory| directory != LOG_DIRECTORY)?;
+        there.extend(
+            files
+                .into_iter()
+                .map(|file| (file.path, (file.size, file.modification_time))),
+        );
+    }
+    let names = ["path", "size", "numRecords", "deletionVector"].map(str::to_owned);
+    let columns = FileColumns::new(Some(&names), snapshot)?;
+    let (mut count, mut known) = (0, HashSet::new());
+    for rows in snapshot.file_batches(source, columns, None)? {
+        interrupt::check()?;
+        let rows = rows?;
+        count += rows.num_rows() as u64;
+        if data_files {
+            let outcome = present(source, snapshot, &rows, &there, findings);
+            findings.unless_interrupted(outcome)?;
+            let outcome = vectors(source, snapshot, &rows, findings);
+            findings.unless_interrupted(outcome)?;
+            let outcome = named_by(source, &rows, &mut known);
+            findings.unless_interrupted(outcome)?;
+        }
+    }
+    for rows in snapshot.tombstones(source)?.batches {
+        let outcome = named_by(source, &rows, &mut known);
+        findings.unless_interrupted(outcome)?;
+    }
+    if data_files {
+        orphans(snapshot, &there, &known, named, findings)?;
+    }
+    Ok(count)
+}
+
+/// Whether each file is there, with its size.
+fn present(
+    source: &Source,
+    snapshot: &Snapshot,
+    rows: &RecordBatch,
+    there: &HashMap<String, (u64, i64)>,
+    findings: &mut Findings,
+) -> Result<()> {
+    let odd = || Error::corrupt("log.columns", "the live files lack path or size");
+    let paths = rows
+        .column_by_name("path")
+        .and_then(|paths| paths.as_string_opt::<i32>());
+    let sizes = rows.column_by_name("size");
+    let sizes = sizes.and_then(|sizes| sizes.as_primitive_opt::<Int64Type>());
+    let (paths, sizes) = paths.zip(sizes).ok_or_else(odd)?;
+    for (path, size) in paths.iter().zip(sizes) {
+        let (Some(path), Some(size)) = (path, size) else {
+            continue;
+        };
+        let place = (Some(path), Some(snapshot.version()));
+        let resolved = match source.resolver.resolve("", path) {
+            Ok(resolved) => resolved,
+            Err(error) => {
+                findings.add(Severity::Error, error.code(), place, error.message());
+                continue;
+            }
+        };
+        let listed = there.get(resolved.as_ref()).map(|(size, _)| *size);
+        // a listing does not show what lies outside, or behind a link
+        let found = match listed {
+            Some(size) => Some(size),
+            None => match source.storage.head(&resolved) {
+                Ok(file) => Some(file.size),
+                Err(error) if error.code() == "storage.not_found" => None,
+                Err(error) => return Err(error),
+            },
+        };
+        match found {
+            None => findings.add(
+                Severity::Error,
+                "file.missing",
+                place,
+                "the log says that this data file is live, and it is not there",
+            ),
+            Some(found) if i64::try_from(found) != Ok(size) => findings.add(
+                Severity::Error,
+                "file.size",
+                place,
+                format!("the log says that this data file has {size} bytes, and it has {found}"),
+            ),
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether each vector can be read, is whole, and fits its file.
+fn vectors(
+    source: &Source,
+    snapshot: &Snapshot,
+    rows: &RecordBatch,
+    findings: &mut Findings,
+) -> Result<()> {
+    let odd = || {
+        Error::corrupt(
+            "log.columns",
+            "the live files lack what tells their vectors",
+        )
+    };
+    let column = rows.column_by_name("deletionVector");
+    let column = column
+        .and_then(|column| column.as_struct_opt())
+        .ok_or_else(odd)?;
+    if column.null_count() == column.len() {
+        return Ok(());
+    }
+    let records = rows.column_by_name("numRecords");
+    let records = records.and_then(|records| records.as_primitive_opt::<Int64Type>());
+    let records = records.ok_or_else(odd)?;
+    let paths = rows
+        .column_by_name("path")
+        .and_then(|paths| paths.as_string_opt::<i32>());
+    let paths = paths.ok_or_else(odd)?;
+    let descriptors = Descriptors::new(column)?;
+    let (mut asked, mut at) = (Vec::new(), Vec::new());
+    for row in 0..rows.num_rows() {
+        if let Some(descriptor) = findings.unless_interrupted(descriptors.get(row))?.flatten() {
+            asked.push(descriptor);
+            at.push(row);
+        }
+    }
+    let loaded = deletion_vectors::load(&*source.storage, &source.resolver, &asked);
+    for (vector, row) in loaded.into_iter().zip(at) {
+        let checked = vector.and_then(|vector| {
+            let rows = records.is_valid(row).then(|| records.value(row));
+            match rows.and_then(|rows| u64::try_from(rows).ok()) {
+                Some(rows) => vector.check_within(rows),
+                None => Ok(()),
+            }
+        });
+        if let Err(error) = checked {
+            let path = error.path().unwrap_or_else(|| paths.value(row)).to_owned();
+            if error.kind() == crate::error::ErrorKind::Interrupted {
+                return Err(error);
+            }
+            let place = (Some(path.as_str()), Some(snapshot.version()));
+            let message = format!(
+                "the deletion vector of {}: {}",
+                paths.value(row),
+                error.message()
+            );
+            findings.add(Severity::Error, error.code(), place, message);
+        }
+    }
+    Ok(())
+}
+
+/// Files that no action names.
+fn orphans(
+    snapshot: &Snapshot,
+    there: &HashMap<String, (u64, i64)>,
+    known: &HashSet<String>,
+    named: &HashSet<String>,
+    findings: &mut Findings,
+) -> Result<()> {
+    let visible = Visible::of(snapshot)?;
+    let old = now().saturating_sub(YOUNG);
+    let mut orphans: Vec<&String> = there
+        .iter()
+        .filter(|(path, (_, modified))| {
+            let mut parts = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
+            *modified < old
+                && !known.contains(*path)
+                && !named.contains(*path)
+                && parts.all(|part| visible.is(part))
+                && visible.is(path)
+        })
+        .map(|(path, _)| path)
+        .collect();
+    orphans.sort_unstable();
+    for path in orphans {
+        let message = "no action of the log names this file";
+        findings.add(Severity::Info, "file.orphan", (Some(path), None), message);
+    }
+    Ok(())
+}

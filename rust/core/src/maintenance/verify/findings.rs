@@ -1,0 +1,165 @@
+//! What is wrong, how bad it is, and what to do.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::LogWarning;
+use crate::log::path::SIDECAR_DIRECTORY;
+
+/// So many findings of one code are told.
+const MOST: u64 = 1_000;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Data is lost or wrong, or readers disagree.
+    Error,
+    /// Readers find a way round it.
+    Warning,
+    /// Nothing is wrong yet.
+    Info,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Stable and dotted.
+    pub code: &'static str,
+    /// The file, relative to the table root.
+    pub path: Option<String>,
+    /// The version.
+    pub version: Option<u64>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub remedy: &'static str,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    found: Vec<Finding>,
+    counts: BTreeMap<&'static str, u64>,
+    pub(super) omitted: u64,
+}
+
+impl Findings {
+    pub(super) fn add(
+        &mut self,
+        severity: Severity,
+        code: &'static str,
+        place: (Option<&str>, Option<u64>),
+        message: impl Into<String>,
+    ) {
+        let count = self.counts.entry(code).or_default();
+        *count += 1;
+        if *count > MOST {
+            self.omitted += 1;
+            return;
+        }
+        let finding = Finding {
+            severity,
+            code,
+            path: place.0.map(str::to_owned),
+            version: place.1,
+            message: message.into(),
+            remedy: remedy(code, place.0.unwrap_or_default()),
+        };
+        let same = |other: &Finding| {
+            (other.code, &other.path, &other.message) == (code, &finding.path, &finding.message)
+        };
+        if !self.found.iter().rev().take(64).any(same) {
+            self.found.push(finding);
+        }
+    }
+
+    /// What a reader passes over.
+    pub(super) fn warning(&mut self, warning: &LogWarning) {
+        let place = (warning.path.as_deref(), warning.version);
+        self.add(
+            Severity::Warning,
+            warning.code,
+            place,
+            warning.message.clone(),
+        );
+    }
+
+    /// What stopped a look at something; an interrupt stops everything.
+    pub(super) fn error(&mut self, error: Error) -> Result<()> {
+        if error.kind() == ErrorKind::Interrupted {
+            return Err(error);
+        }
+        let place = (error.path(), error.version());
+        let message = error.message().to_owned();
+        let severity = match error.kind() {
+            ErrorKind::Unsupported => Severity::Info,
+            _ => Severity::Error,
+        };
+        self.add(severity, error.code(), place, message);
+        Ok(())
+    }
+
+    /// The value; an error becomes a finding.
+    pub(super) fn unless_interrupted<T>(&mut self, outcome: Result<T>) -> Result<Option<T>> {
+        match outcome {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => self.error(error).map(|()| None),
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Vec<Finding> {
+        self.found.sort_by(|one, other| {
+            let rank = |finding: &Finding| (finding.severity, finding.version);
+            rank(one).cmp(&rank(other))
+        });
+        self.found
+    }
+}
+
+/// What to do, by the kind of fault.
+fn remedy(code: &str, path: &str) -> &'static str {
+    let anew = "delete the checkpoint if the commits below it are still there, and write it anew with checkpoint()";
+    match code {
+        "checkpoint.sidecar_missing" => {
+            "restore the sidecar; or delete the checkpoint if the commits below it are still there"
+        }
+        "checkpoint.incomplete" | "log.empty_file" => {
+            "delete the file: every reader passes over it"
+        }
+        "sidecar.orphan" => "cleanup_log() takes it with the next expired checkpoint",
+        _ if path.contains(".checkpoint.") || path.starts_with(SIDECAR_DIRECTORY) => anew,
+        _ if path.ends_with(".compacted.json") => {
+            "delete the compacted file: its commits are there; compact_log() writes it anew"
+        }
+        "commit.empty" | "commit.torn" | "log.gap" | "log.truncated" => {
+            "restore the commit from a backup or another replica; until then no version that needs it can be trusted"
+        }
+        "checksum.mismatch" | "checksum.unreadable" => {
+            "delete the checksum and write it anew with write_checksum(), once the log is known to be right"
+        }
+        "file.missing" => {
+            "restore the file; or remove it from the table in a transaction, and its rows are gone for good"
+        }
+        "file.size" => "restore the file: it is not the one that was committed",
+        "file.orphan" => "vacuum() takes it once it is older than the retention period",
+        "protocol.dependency" => "add the missing feature with add_feature()",
+        _ if code.starts_with("hint.") => {
+            "write the hint anew with checkpoint(), or delete it: readers list the log without it"
+        }
+        _ if code.starts_with("checkpoint.") => anew,
+        _ if code.starts_with("dv.") => {
+            "restore the file of the deletion vector; without it deleted rows cannot be told from live ones"
+        }
+        _ if code.starts_with("protocol.") => {
+            "read and write the table with a client that knows the feature"
+        }
+        _ if code.starts_with("commit.") => {
+            "ask the writer of the commit: readers may disagree about the version; restore() goes back to one before it"
+        }
+        _ => "restore the file from a backup or another replica",
+    }
+}

@@ -1,0 +1,270 @@
+//! All commits, oldest first, with what stands beside them: checksums, checkpoints, compacted files.
+
+use std::collections::HashSet;
+
+use super::checkpoints::{self, compare};
+use super::commit::{OneCommit, apply};
+use super::findings::{Findings, Severity};
+use super::state::State;
+use crate::codec::version_checksum::VersionChecksum;
+use crate::error::Result;
+use crate::log::listing::CheckpointInstance;
+use crate::log::path::commit_path;
+use crate::log::{LogListing, VersionedFile};
+use crate::maintenance::vacuum::{inside, named_by};
+use crate::replay::Source;
+use crate::spec::properties::TableProperties;
+use crate::storage::interrupt;
+
+/// A replay with its witnesses.
+pub(super) struct History<'a> {
+    source: &'a Source,
+    listing: &'a LogListing,
+    /// Storage paths of every file that an action names.
+    pub(super) named: HashSet<String>,
+    pub(super) num_commits: u64,
+    pub(super) num_checkpoints: u64,
+    pub(super) num_checksums: u64,
+    /// `None`: something that it needs is lost.
+    state: Option<State>,
+    timestamp: Option<i64>,
+}
+
+impl<'a> History<'a> {
+    pub(super) fn new(source: &'a Source, listing: &'a LogListing) -> Self {
+        Self {
+            source,
+            listing,
+            named: HashSet::new(),
+            num_commits: 0,
+            num_checkpoints: 0,
+            num_checksums: 0,
+            state: None,
+            timestamp: None,
+        }
+    }
+
+    pub(super) fn replay(&mut self, findings: &mut Findings) -> Result<()> {
+        let commits = self.listing.commits.iter().map(|commit| commit.version);
+        let checkpoints = self.listing.checkpoints.iter().map(|found| found.version);
+        let mut versions: Vec<u64> = commits.chain(checkpoints).collect();
+        versions.sort_unstable();
+        versions.dedup();
+        if versions.first() == Some(&0) {
+            self.state = Some(State::default());
+        } else if self.listing.earliest_recreatable().is_none() {
+            let first = versions.first().copied().unwrap_or_default();
+            let message = format!(
+                "the log begins at version {first}, and no complete checkpoint stands before it"
+            );
+            let path = commit_path(0);
+            findings.add(
+                Severity::Error,
+                "log.truncated",
+                (Some(&path), Some(0)),
+                message,
+            );
+        }
+        let mut next = None;
+        for version in versions {
+            interrupt::check()?;
+            if next.is_some_and(|next| next < version) {
+                self.state = None;
+            }
+            self.version(version, findings)?;
+            next = version.checked_add(1);
+        }
+        self.gaps(findings);
+        self.compacted(findings)
+    }
+
+    /// Commits that are missing between others, or behind the oldest checkpoint that needs them.
+    fn gaps(&self, findings: &mut Findings) {
+        for pair in self.listing.commits.windows(2) {
+            let [one, other] = pair else { continue };
+            for missing in (one.version + 1)..other.version {
+                let path = commit_path(missing);
+                let place = (Some(path.as_str()), Some(missing));
+                let message = "this commit is missing, while later ones are there";
+                findings.add(Severity::Error, "log.gap", place, message);
+                if missing - one.version > 100 {
+                    break; // a stray commit of a far-off version
+                }
+            }
+        }
+    }
+
+    fn version(&mut self, version: u64, findings: &mut Findings) -> Result<()> {
+        let at = |list: &'a [VersionedFile]| list.iter().find(|file| file.version == version);
+        if let Some(commit) = at(&self.listing.commits) {
+            self.commit(commit, findings)?;
+        }
+        if let Some(checksum) = at(&self.listing.checksums) {
+            self.checksum(checksum, findings)?;
+        }
+        for checkpoint in &self.listing.checkpoints {
+            if checkpoint.version == version {
+                self.checkpoint(checkpoint, findings)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, commit: &VersionedFile, findings: &mut Findings) -> Result<()> {
+        self.num_commits += 1;
+        if commit.file.size == 0 {
+            let place = (Some(commit.file.path.as_str()), Some(commit.version));
+            let message = "the commit has no bytes: a write was cut off, and what it did is lost";
+            findings.add(Severity::Error, "commit.empty", place, message);
+            self.state = None;
+            return Ok(());
+        }
+        let Some(read) = findings.unless_interrupted(OneCommit::read(self.source, commit))? else {
+            self.state = None;
+            return Ok(());
+        };
+        let named = self.name(&read);
+        findings.unless_interrupted(named)?;
+        if let Some(state) = &mut self.state {
+            let applied = apply(self.source, &read, state, &mut self.timestamp, findings);
+            findings.unless_interrupted(applied)?;
+        }
+        Ok(())
+    }
+
+    fn name(&mut self, commit: &OneCommit) -> Result<()> {
+        for side in [&commit.actions.adds, &commit.actions.removes]
+            .into_iter()
+            .flatten()
+        {
+            named_by(self.source, &side.rows, &mut self.named)?;
+        }
+        if let Some(cdcs) = &commit.actions.cdcs {
+            let names = cdcs.rows.column_by_name("path");
+            let names = names.and_then(arrow_array::cast::AsArray::as_string_opt::<i32>);
+            for name in names.into_iter().flatten().flatten() {
+                self.named.extend(inside(self.source, name)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn checksum(&mut self, file: &VersionedFile, findings: &mut Findings) -> Result<()> {
+        let place = (Some(file.file.path.as_str()), Some(file.version));
+        let read = self.source.storage.read(&file.file.path);
+        let checksum = match read.and_then(|bytes| VersionChecksum::parse(&bytes)) {
+            Ok(checksum) => checksum,
+            Err(error) => {
+                let message = format!("the version checksum cannot be read: {}", error.message());
+                findings.add(Severity::Warning, "checksum.unreadable", place, message);
+                return Ok(());
+            }
+        };
+        let Some(state) = &self.state else {
+            return Ok(());
+        };
+        self.num_checksums += 1;
+        for difference in differences(&checksum, state)? {
+            let message = format!("the commits and the checksum disagree on {difference}");
+            findings.add(Severity::Error, "checksum.mismatch", place, message);
+        }
+        Ok(())
+    }
+
+    fn checkpoint(
+        &mut self,
+        checkpoint: &CheckpointInstance,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        self.num_checkpoints += 1;
+        let read = checkpoints::read(self.source, checkpoint, &mut self.named, findings);
+        let Some(read) = findings.unless_interrupted(read)? else {
+            return Ok(());
+        };
+        match &self.state {
+            Some(state) => compare(&read, state, checkpoint, findings),
+            // what lies before is lost, or was never there: from here on it counts
+            None => self.state = Some(read.state),
+        }
+        Ok(())
+    }
+
+    fn compacted(&self, findings: &mut Findings) -> Result<()> {
+        for compacted in &self.listing.compacted {
+            let checked = checkpoints::compacted(self.source, self.listing, compacted, findings);
+            findings.unless_interrupted(checked)?;
+        }
+        Ok(())
+    }
+}
+
+/// On what a checksum and the commits disagree.
+fn differences(checksum: &VersionChecksum, state: &State) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    let (vectors, deleted) = state.vectors();
+    for (said, is, what) in [
+        (checksum.num_files, state.num_files(), "the number of files"),
+        (
+            checksum.table_size_bytes,
+            state.size_in_bytes(),
+            "the total size",
+        ),
+        (
+            checksum.num_deleted_records,
+            deleted,
+            "the number of deleted rows",
+        ),
+        (
+            checksum.num_deletion_vectors,
+            vectors,
+            "the number of deletion vectors",
+        ),
+        (
+            checksum.all_files.as_ref().map(|all| all.count),
+            state.num_files(),
+            "the list of files",
+        ),
+    ] {
+        if let Some(said) = said.filter(|said| *said != is) {
+            found.push(format!(
+                "{what}: the checksum says {said}, the commits give {is}"
+            ));
+        }
+    }
+    if let (Some(said), Some(is)) = (&checksum.protocol, &state.protocol)
+        && !said.is_equivalent(is)
+    {
+        found.push("the protocol".to_owned());
+    }
+    if let (Some(said), Some(is)) = (&checksum.metadata, &state.metadata)
+        && said != is
+    {
+        found.push("the metadata".to_owned());
+    }
+    if let Some(said) = &checksum.domain_metadata {
+        let live = said.iter().filter(|domain| !domain.removed);
+        let mut live: Vec<_> = live.collect();
+        live.sort_by(|one, other| one.domain.cmp(&other.domain));
+        if !live.into_iter().eq(state.domains.values()) {
+            found.push("the domains".to_owned());
+        }
+    }
+    if let Some(said) = &checksum.set_transactions {
+        let known = said
+            .iter()
+            .all(|txn| state.transactions.get(&txn.app_id) == Some(txn));
+        if !known || (said.len() != state.transactions.len() && !expiring(state)?) {
+            found.push("the transactions".to_owned());
+        }
+    }
+    Ok(found)
+}
+
+/// Whether transactions expire, so that some may be left out.
+pub(super) fn expiring(state: &State) -> Result<bool> {
+    let (Some(metadata), Some(protocol)) = (&state.metadata, &state.protocol) else {
+        return Ok(false);
+    };
+    let (properties, _) = TableProperties::new(metadata, protocol)?;
+    Ok(properties.set_transaction_retention.is_some())
+}

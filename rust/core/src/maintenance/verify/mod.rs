@@ -1,0 +1,89 @@
+//! Verification: log and data files against the protocol, and against each other.
+//!
+//! The commits are replayed forwards, once. Each is judged by itself; what they add up to is compared
+//! with every checksum, checkpoint and compacted file on the way, and at the end with the data files
+//! that are there. Nothing is changed, and whatever can still be looked at behind a fault is looked at.
+
+use serde::Serialize;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::LogListing;
+use crate::log::hint::Hint;
+use crate::replay::Source;
+use crate::snapshot::load::load;
+
+mod checkpoints;
+mod commit;
+mod files;
+mod findings;
+mod history;
+mod state;
+
+pub use findings::{Finding, Severity};
+
+use findings::Findings;
+use history::History;
+
+/// What was looked at, and what is wrong.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verification {
+    /// The newest version.
+    pub version: u64,
+    /// Commits that were read.
+    pub num_commits: u64,
+    /// Checkpoints that were read.
+    pub num_checkpoints: u64,
+    /// Checksums that were compared.
+    pub num_checksums: u64,
+    /// Live files of the newest version, where it can be opened.
+    pub num_files: Option<u64>,
+    /// What is wrong, worst first.
+    pub findings: Vec<Finding>,
+    /// How many more of one kind there are than are told.
+    pub omitted: u64,
+}
+
+/// Looks at everything; at the data files only if that is asked for.
+///
+/// # Errors
+///
+/// `table.not_found`; Storage, when the log cannot be listed.
+pub fn verify(source: &Source, data_files: bool) -> Result<Verification> {
+    let listing = LogListing::read(&*source.storage, 0)?;
+    let mut findings = Findings::default();
+    let Some(newest) = listing.latest() else {
+        return Err(load(source, None, false).err().unwrap_or_else(|| {
+            Error::new(
+                ErrorKind::TableNotFound,
+                "table.not_found",
+                "no Delta table here",
+            )
+        }));
+    };
+    for warning in &listing.passed_over {
+        findings.warning(warning);
+    }
+    let mut history = History::new(source, &listing);
+    history.replay(&mut findings)?;
+    checkpoints::orphans(source, &listing, &mut findings)?;
+    let mut num_files = None;
+    match load(source, None, false) {
+        Ok(snapshot) => {
+            if let Some(warning) = Hint::read(&*source.storage)?.check(&snapshot.segment()) {
+                findings.warning(&warning);
+            }
+            let looked = files::check(source, &snapshot, data_files, &history.named, &mut findings);
+            num_files = findings.unless_interrupted(looked)?;
+        }
+        Err(error) => findings.error(error)?,
+    }
+    Ok(Verification {
+        version: newest,
+        num_commits: history.num_commits,
+        num_checkpoints: history.num_checkpoints,
+        num_checksums: history.num_checksums,
+        num_files,
+        omitted: findings.omitted,
+        findings: findings.finish(),
+    })
+}

@@ -1,0 +1,162 @@
+//! A storage whose process ends in the middle of a write. For tests of what others then see.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+
+use super::{FileMeta, Storage};
+use crate::error::{Error, Result};
+
+/// How the chosen write goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Crash {
+    /// The process ends before it: nothing comes of it, nor of anything later.
+    Before,
+    /// The process ends in the middle: half of the file is there. A commit is never seen by half, since
+    /// stores create it whole; what is left of it lies beside it under a temporary name.
+    Torn,
+    /// The process ends behind it: it is done, and nothing later is.
+    After,
+    /// There is no room for it, nor for any later one; the process goes on.
+    Full,
+}
+
+/// Passes calls on up to the write with the chosen number, counted from 0 over all files that are
+/// created, overwritten or deleted.
+#[derive(Clone, Debug)]
+pub struct CrashStorage {
+    inner: Arc<dyn Storage>,
+    how: Crash,
+    at: usize,
+    writes: Arc<AtomicUsize>,
+}
+
+impl CrashStorage {
+    /// Crashes at write number `at`.
+    pub fn new(inner: Arc<dyn Storage>, at: usize, how: Crash) -> Self {
+        Self {
+            inner,
+            how,
+            at,
+            writes: Arc::default(),
+        }
+    }
+
+    /// How many writes were begun.
+    pub fn writes(&self) -> usize {
+        self.writes.load(Ordering::SeqCst)
+    }
+
+    fn alive(&self, path: &str) -> Result<()> {
+        if self.how != Crash::Full && self.writes() > self.at {
+            return Err(ended(path));
+        }
+        Ok(())
+    }
+
+    /// One write: `whole` does it, `half` does half of it.
+    fn write<T>(
+        &self,
+        path: &str,
+        whole: impl FnOnce() -> Result<T>,
+        half: impl FnOnce() -> Result<()>,
+    ) -> Result<T> {
+        let number = self.writes.fetch_add(1, Ordering::SeqCst);
+        match (number.cmp(&self.at), self.how) {
+            (std::cmp::Ordering::Less, _) => whole(),
+            (_, Crash::Full) => {
+                let message = "there is no room for this file: free some, then try again";
+                Err(Error::storage("storage.full", message).at_path(path))
+            }
+            (std::cmp::Ordering::Equal, Crash::After) => {
+                whole()?;
+                Err(ended(path))
+            }
+            (std::cmp::Ordering::Equal, Crash::Torn) => {
+                half()?;
+                Err(ended(path))
+            }
+            _ => Err(ended(path)),
+        }
+    }
+
+    /// Half of a file, where it would be seen.
+    fn tear(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let half = bytes.get(..bytes.len() / 2).unwrap_or_default();
+        let commit = path.ends_with(".json") && !path.contains(".checkpoint.");
+        let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+        if commit {
+            self.inner
+                .put(&format!("{directory}/.{name}.1.0.tmp"), half)
+        } else {
+            self.inner.put(path, half)
+        }
+    }
+}
+
+fn ended(path: &str) -> Error {
+    Error::storage("storage.fault", "the process has ended").at_path(path)
+}
+
+impl Storage for CrashStorage {
+    fn root(&self) -> &str {
+        self.inner.root()
+    }
+
+    fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
+        self.alive(directory)?;
+        self.inner.list(directory, from)
+    }
+
+    fn read(&self, path: &str) -> Result<Bytes> {
+        self.alive(path)?;
+        self.inner.read(path)
+    }
+
+    fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.alive(path)?;
+        self.inner.read_ranges(path, ranges)
+    }
+
+    fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
+        paths.iter().map(|path| self.read(path)).collect()
+    }
+
+    fn head(&self, path: &str) -> Result<FileMeta> {
+        self.alive(path)?;
+        self.inner.head(path)
+    }
+
+    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        let whole = || self.inner.put_if_absent(path, bytes);
+        self.write(path, whole, || self.tear(path, bytes))
+    }
+
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let whole = || self.inner.put(path, bytes);
+        self.write(path, whole, || self.tear(path, bytes))
+    }
+
+    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        self.alive("")?;
+        self.inner.list_all(enter)
+    }
+
+    fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
+        if self.how == Crash::Full {
+            return self.inner.delete(paths); // that takes no room
+        }
+        let whole = |path: &&str| {
+            self.inner
+                .delete(&[*path])
+                .into_iter()
+                .next()
+                .unwrap_or(Ok(()))
+        };
+        let one = |path: &&str| self.write(path, || whole(path), || Ok(()));
+        paths.iter().map(one).collect()
+    }
+}

@@ -1,0 +1,86 @@
+//! How far long work has come, for whoever shows it to a person.
+//!
+//! The storage of this room counts what the process lists and reads; [`ordered`](super::pool::ordered)
+//! tells how many of its units are done. The binding looks at both when it is asked whether to stop
+//! ([`interrupt`](super::interrupt)), and nothing here costs more than an addition.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static LISTED: AtomicU64 = AtomicU64::new(0);
+static READ: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    static UNITS: Cell<Option<Units>> = const { Cell::new(None) };
+}
+
+/// What this process has done since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Files that listings have shown.
+    pub listed: u64,
+    /// Bytes read.
+    pub read: u64,
+}
+
+/// How many equal parts of the calling thread's present work are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Units {
+    /// Parts whose results were given out.
+    pub done: usize,
+    /// All of them.
+    pub all: usize,
+}
+
+/// What this process has done so far; other threads' calls count as well.
+pub fn totals() -> Totals {
+    Totals {
+        listed: LISTED.load(Ordering::Relaxed),
+        read: READ.load(Ordering::Relaxed),
+    }
+}
+
+/// The parts of what the calling thread waits for; None where it is not known.
+pub fn units() -> Option<Units> {
+    UNITS.get()
+}
+
+pub(super) fn listed(files: usize) {
+    LISTED.fetch_add(files as u64, Ordering::Relaxed);
+}
+
+pub(super) fn read(bytes: usize) {
+    READ.fetch_add(bytes as u64, Ordering::Relaxed);
+}
+
+/// Says how far the calling thread has come; None at the end.
+pub(super) fn set_units(units: Option<Units>) {
+    UNITS.set(units);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::pool::ordered;
+
+    #[test]
+    fn counts_grow() {
+        let before = totals();
+        listed(3);
+        read(1000);
+        let now = totals();
+        assert!(now.listed >= before.listed + 3);
+        assert!(now.read >= before.read + 1000);
+    }
+
+    #[test]
+    fn units_are_told_while_they_are_worked_on() {
+        assert_eq!(units(), None);
+        let mut results = ordered(vec![1, 2, 3], 1, Ok);
+        assert!(results.next().is_some());
+        assert_eq!(units(), Some(Units { done: 1, all: 3 }));
+        assert_eq!(results.by_ref().count(), 2);
+        drop(results);
+        assert_eq!(units(), None);
+    }
+}

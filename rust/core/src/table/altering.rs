@@ -1,0 +1,267 @@
+//! Changes of what a table is.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::writing::described;
+use super::{At, Table};
+use crate::error::{Error, Result};
+use crate::expr::Predicate;
+use crate::scan::ScanOptions;
+use crate::scan::data_file::Extras;
+use crate::snapshot::Snapshot;
+use crate::spec::actions::Metadata;
+use crate::spec::json::clipped;
+use crate::spec::schema::{DataType, StructType};
+use crate::transaction::alter;
+use crate::transaction::alter::clustering::{CLUSTERING, clustering};
+use crate::transaction::alter::constraints::{add_constraint, constraint_names, drop_constraint};
+use crate::transaction::alter::widening::widen_column;
+use crate::transaction::rows::shown;
+use crate::transaction::{Commit, IsolationLevel, Transaction, TransactionOptions};
+
+/// One change of what a table is.
+#[derive(Clone, Debug)]
+pub enum Alteration {
+    /// Sets these properties.
+    SetProperties(BTreeMap<String, String>),
+    /// Takes these properties away; true: also where one is not set.
+    UnsetProperties(Vec<String>, bool),
+    /// Adds columns behind the others.
+    AddColumns(StructType),
+    /// Gives a column another name.
+    RenameColumn(String, String),
+    /// Takes a column away.
+    DropColumn(String),
+    /// Says something of a column, or nothing any more.
+    SetComment(String, Option<String>),
+    /// Says something of the table, or nothing any more.
+    SetDescription(Option<String>),
+    /// Gives a column, or a part of one, a wider type.
+    WidenColumn(Vec<String>, DataType),
+    /// Adds a constraint: a name and an expression.
+    AddConstraint(String, String),
+    /// Takes a constraint away; true: also where there is none.
+    DropConstraint(String, bool),
+    /// Names the columns that rows are clustered by.
+    ClusterBy(Vec<String>),
+    /// Adds a table feature.
+    AddFeature(String),
+    /// Takes a table feature away.
+    DropFeature(String),
+}
+
+impl Table {
+    /// Changes what the newest version of the table is.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: the change; Unsupported: a feature that this build cannot write; Conflict:
+    /// another writer was faster.
+    pub fn alter(&self, change: Alteration, mut options: TransactionOptions) -> Result<Commit> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        let old = snapshot.metadata();
+        let text = |value: Value| json!(value.to_string());
+        let mut protocol = None;
+        let mut domain = None;
+        let mut broken = None;
+        let (operation, parameters, new): (_, Vec<(&str, Value)>, Metadata) = match change {
+            Alteration::SetProperties(properties) => (
+                "SET TBLPROPERTIES",
+                vec![("properties", text(json!(properties)))],
+                alter::set_properties(old, &properties)?,
+            ),
+            Alteration::UnsetProperties(keys, if_exists) => (
+                "UNSET TBLPROPERTIES",
+                vec![
+                    ("properties", text(json!(keys))),
+                    ("ifExists", json!(if_exists.to_string())),
+                ],
+                alter::unset_properties(old, &keys, if_exists)?,
+            ),
+            Alteration::AddColumns(columns) => (
+                "ADD COLUMNS",
+                vec![("columns", json!(columns.to_json()))],
+                alter::add_columns(old, &columns)?,
+            ),
+            Alteration::RenameColumn(name, new_name) => (
+                "RENAME COLUMN",
+                vec![
+                    ("oldColumnPath", json!(name)),
+                    ("newColumnPath", json!(new_name)),
+                ],
+                alter::rename_column(old, &name, &new_name)?,
+            ),
+            Alteration::DropColumn(name) => (
+                "DROP COLUMNS",
+                vec![("columns", text(json!([name])))],
+                alter::drop_column(old, &name)?,
+            ),
+            Alteration::SetComment(name, comment) => (
+                "CHANGE COLUMN",
+                vec![("column", json!(name))],
+                alter::set_comment(old, &name, comment.as_deref())?,
+            ),
+            Alteration::SetDescription(description) => (
+                "SET TABLE COMMENT",
+                Vec::new(),
+                Metadata {
+                    description,
+                    ..old.clone()
+                },
+            ),
+            Alteration::WidenColumn(path, to) => (
+                "CHANGE COLUMN",
+                vec![("column", json!(path.join(".")))],
+                widen_column(old, &path, &to)?,
+            ),
+            Alteration::AddConstraint(name, expression) => {
+                // rows that others add meanwhile were not looked at
+                options.isolation = Some(IsolationLevel::Serializable);
+                let (new, rows) = add_constraint(old, &name, &expression)?;
+                broken = Some((rows, name.clone(), expression.clone()));
+                (
+                    "ADD CONSTRAINT",
+                    vec![("name", json!(name)), ("expr", json!(expression))],
+                    new,
+                )
+            }
+            Alteration::DropConstraint(name, if_exists) => {
+                let Some((new, expression)) = drop_constraint(old, &name) else {
+                    return absent(&snapshot, &name, if_exists);
+                };
+                let parameters = vec![("name", json!(name)), ("expr", json!(expression))];
+                ("DROP CONSTRAINT", parameters, new)
+            }
+            Alteration::ClusterBy(columns) => {
+                protocol = Some(snapshot.protocol().with_feature("clustering")?);
+                domain = Some(clustering(old, &columns)?);
+                let parameters = vec![("newClusteringColumns", json!(columns.join(",")))];
+                ("CLUSTER BY", parameters, old.clone())
+            }
+            Alteration::AddFeature(name) => {
+                protocol = Some(snapshot.protocol().with_feature(&name)?);
+                let parameters = vec![("feature", json!(name))];
+                ("UPGRADE PROTOCOL", parameters, old.clone())
+            }
+            Alteration::DropFeature(name) => {
+                protocol = Some(snapshot.protocol().without_feature(&name)?);
+                let new = self.without_traces(&snapshot, &name)?;
+                ("DROP FEATURE", vec![("featureName", json!(name))], new)
+            }
+        };
+        let changed = new != *old;
+        let description = described(operation, parameters);
+        let mut transaction = Transaction::begin(&self.source, &snapshot, description, options)?;
+        if let Some((rows, name, expression)) = broken {
+            transaction.read(None)?;
+            self.check_constraint(&snapshot, rows, &name, &expression)?;
+        }
+        if changed || protocol.is_none() {
+            transaction.set_metadata(new)?;
+        }
+        if let Some(protocol) = protocol {
+            transaction.set_protocol(protocol)?;
+        }
+        if let Some(configuration) = domain {
+            transaction.set_system_domain(CLUSTERING, configuration);
+        }
+        self.commit(transaction).map(|committed| committed.commit)
+    }
+
+    /// Rows that are there must keep a new constraint.
+    fn check_constraint(
+        &self,
+        snapshot: &Snapshot,
+        broken: Predicate,
+        name: &str,
+        expression: &str,
+    ) -> Result<()> {
+        let options = ScanOptions {
+            filter: Some(broken),
+            extras: Extras {
+                file_path: true,
+                row_index: true,
+                ..Extras::default()
+            },
+            ..ScanOptions::default()
+        };
+        for rows in self.scan(snapshot, options)?.rows()? {
+            let rows = rows?;
+            if rows.num_rows() > 0 {
+                let message = format!(
+                    "the constraint {} is broken by a row that is there: {} is not true of {}; delete or \
+                     mend such rows first",
+                    clipped(name),
+                    clipped(expression),
+                    shown(&rows, 0)
+                );
+                return Err(Error::invalid("alter.constraint_broken", message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The metadata without what a feature leaves behind, where that is all that it leaves.
+    fn without_traces(&self, snapshot: &Snapshot, feature: &str) -> Result<Metadata> {
+        let old = snapshot.metadata();
+        let refused = |message: String| Err(Error::invalid("alter.feature_in_use", message));
+        let properties: &[&str] = match feature.to_ascii_lowercase().as_str() {
+            "checkconstraints" => {
+                let names = constraint_names(old);
+                if !names.is_empty() {
+                    return refused(format!(
+                        "the table has constraints, drop them first: {}",
+                        names.join(", ")
+                    ));
+                }
+                &[]
+            }
+            "domainmetadata" => {
+                let domains = snapshot.domain_metadata(&self.source)?;
+                if let Some(one) = domains.first() {
+                    return refused(format!(
+                        "the table has metadata of domains, remove it first: {}",
+                        clipped(&one.domain)
+                    ));
+                }
+                &[]
+            }
+            "incommittimestamp" => &[
+                "delta.enableInCommitTimestamps",
+                "delta.inCommitTimestampEnablementVersion",
+                "delta.inCommitTimestampEnablementTimestamp",
+            ],
+            _ => {
+                let message = format!(
+                    "{feature} leaves traces in files or in older versions, which this release cannot take \
+                     away: drop it with delta-spark (ALTER TABLE ... DROP FEATURE)"
+                );
+                return Err(Error::unsupported("alter.drop_feature", message));
+            }
+        };
+        let keys: Vec<String> = properties.iter().map(|key| (*key).to_owned()).collect();
+        alter::unset_properties(old, &keys, true)
+    }
+}
+
+/// There is no such constraint: an error, or nothing to do.
+fn absent(snapshot: &Snapshot, name: &str, if_exists: bool) -> Result<Commit> {
+    if if_exists {
+        return Ok(Commit {
+            version: Some(snapshot.version()),
+            attempts: 0,
+            adds: Vec::new(),
+            id: String::new(),
+            checkpoint_due: false,
+        });
+    }
+    let names = constraint_names(snapshot.metadata());
+    let known = match names.as_slice() {
+        [] => "it has none".to_owned(),
+        names => format!("it has {}", names.join(", ")),
+    };
+    let message = format!("the table has no constraint {}: {known}", clipped(name));
+    Err(Error::invalid("alter.constraint", message))
+}

@@ -1,0 +1,239 @@
+"""Constraints, wider types, clustering, and features that go."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.writing import bodies, partitioned
+
+import deltareplay as dr
+
+
+def made(root: Path, schema: pa.Schema, **properties: str) -> dr.Table:
+    return dr.create_table(root / "t", schema, properties={**properties})
+
+
+def field(table: dr.Table, *path: int) -> Any:
+    found = json.loads(table.snapshot().schema_json)
+    for place in path:
+        found = found["fields"][place]
+    return found
+
+
+def refused(code: str, call: Any) -> dr.DeltaReplayError:
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        call()
+    assert caught.value.code == code
+    return caught.value
+
+
+# --- constraints
+
+
+def test_a_constraint_is_added_and_goes(tmp_path: Path) -> None:
+    table = made(tmp_path, pa.schema([("id", pa.int64())]))
+    table.append({"id": [1, 2, None]})
+    assert table.add_constraint("Positive", "id > 0 OR id IS NULL") == 2
+    snapshot = table.snapshot()
+    assert snapshot.properties["delta.constraints.positive"] == "id > 0 OR id IS NULL"
+    assert snapshot.protocol.min_writer_version == 3
+    [info] = bodies(table, 2, "commitInfo")
+    assert info["operation"] == "ADD CONSTRAINT"
+    assert info["operationParameters"] == {"name": "Positive", "expr": "id > 0 OR id IS NULL"}
+    refused("rows.constraint", lambda: table.append({"id": [-1]}))
+    refused("alter.constraint", lambda: table.add_constraint("POSITIVE", "id > 1"))
+    assert table.drop_constraint("positive") == 3
+    assert "delta.constraints.positive" not in table.snapshot().properties
+    table.append({"id": [-1]})
+    error = refused("alter.constraint", lambda: table.drop_constraint("positive"))
+    assert "it has none" in str(error)
+    assert table.drop_constraint("positive", if_exists=True) == 4
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(-5, "id: -5"), (None, "id: null")], ids=["false", "unknown"]
+)
+def test_rows_that_break_a_constraint_are_shown(
+    tmp_path: Path, value: int | None, shown: str
+) -> None:
+    table = made(tmp_path, pa.schema([("id", pa.int64())]))
+    table.append({"id": [1, 2]})
+    table.append({"id": [3, value]})
+    error = refused("alter.constraint_broken", lambda: table.add_constraint("p", "id > 0"))
+    assert shown in str(error)
+    assert "_row_index: 1" in str(error)
+    assert table.snapshot().version == 2
+
+
+def test_a_constraint_that_cannot_be_evaluated(tmp_path: Path) -> None:
+    table = made(tmp_path, pa.schema([("id", pa.int64())]))
+    for expression in ("id >", "nobody = 1"):
+        with pytest.raises(dr.InvalidArgumentError):
+            table.add_constraint("c", expression)
+    refused("alter.constraint", lambda: table.add_constraint(" ", "id > 0"))
+    assert table.snapshot().version == 0
+
+
+# --- wider types
+
+WIDER = [
+    (pa.int8(), pa.int16()),
+    (pa.int8(), pa.float64()),
+    (pa.int16(), pa.int32()),
+    (pa.int32(), pa.int64()),
+    (pa.int32(), pa.decimal128(12, 2)),
+    (pa.int64(), pa.decimal128(20, 0)),
+    (pa.float32(), pa.float64()),
+    (pa.date32(), pa.timestamp("us")),
+    (pa.decimal128(10, 2), pa.decimal128(23, 4)),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), WIDER, ids=str)
+def test_types_that_are_widened(tmp_path: Path, before: pa.DataType, after: pa.DataType) -> None:
+    table = made(
+        tmp_path,
+        pa.schema([("a", before)]),
+        **{
+            "delta.enableTypeWidening": "true",
+            "delta.feature.timestampNtz": "supported",
+        },
+    )
+    values = pa.array([1, 7, None]).cast(before if before != pa.date32() else pa.int32())
+    table.append(pa.table([values.cast(before)], names=["a"]))
+    table.widen_column("a", after)
+    assert table.snapshot().schema.field("a").type == after
+    expected = values.cast(before)
+    expected = expected.cast(pa.float64()) if after == pa.float64() else expected
+    assert table.snapshot().scan().to_arrow()["a"].to_pylist() == expected.cast(after).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (pa.int64(), pa.int32()),
+        (pa.int64(), pa.float64()),
+        (pa.int64(), pa.decimal128(19, 0)),
+        (pa.int32(), pa.decimal128(10, 1)),
+        (pa.int32(), pa.float32()),
+        (pa.decimal128(10, 2), pa.decimal128(10, 2)),
+        (pa.decimal128(10, 2), pa.decimal128(11, 4)),
+        (pa.string(), pa.int64()),
+        (pa.int32(), pa.list_(pa.int32())),
+    ],
+    ids=str,
+)
+def test_types_that_are_not(tmp_path: Path, before: pa.DataType, after: pa.DataType) -> None:
+    table = made(tmp_path, pa.schema([("a", before)]), **{"delta.enableTypeWidening": "true"})
+    refused("alter.type_widening", lambda: table.widen_column("a", after))
+
+
+def test_parts_of_columns_are_widened(tmp_path: Path) -> None:
+    inner = pa.struct([("x", pa.int32()), ("m", pa.map_(pa.int8(), pa.list_(pa.float32())))])
+    table = made(tmp_path, pa.schema([("s", inner)]), **{"delta.enableTypeWidening": "true"})
+    table.widen_column(["s", "x"], pa.int64())
+    table.widen_column(["s", "m", "key"], pa.int16())
+    table.widen_column(["s", "m", "value", "element"], pa.float64())
+    fields = field(table, 0)["type"]["fields"]
+    assert fields[0]["metadata"]["delta.typeChanges"] == [{"fromType": "integer", "toType": "long"}]
+    assert fields[1]["metadata"]["delta.typeChanges"] == [
+        {"fromType": "byte", "toType": "short", "fieldPath": "key"},
+        {"fromType": "float", "toType": "double", "fieldPath": "value.element"},
+    ]
+    assert table.snapshot().schema.field("s").type == pa.struct(
+        [("x", pa.int64()), ("m", pa.map_(pa.int16(), pa.list_(pa.float64())))]
+    )
+    for path in (["s", "y"], ["s", "m", "element"], ["t"], []):
+        refused("alter.column", lambda path=path: table.widen_column(path, pa.int64()))
+
+
+def test_widening_needs_the_property_and_spares_constraints(tmp_path: Path) -> None:
+    table = made(tmp_path, pa.schema([("a", pa.int32())]))
+    error = refused("alter.type_widening", lambda: table.widen_column("a", pa.int64()))
+    assert "delta.enableTypeWidening" in str(error)
+    table.set_properties({"delta.enableTypeWidening": "true"})
+    table.add_constraint("c", "a > 0")
+    refused("alter.column", lambda: table.widen_column("a", pa.int64()))
+
+
+# --- clustering
+
+
+def test_clustering(tmp_path: Path) -> None:
+    schema = pa.schema(
+        [("id", pa.int64()), ("s", pa.struct([("x", pa.string())])), ("ok", pa.bool_())]
+    )
+    table = made(tmp_path, schema, **{"delta.columnMapping.mode": "name"})
+    table.cluster_by(["s.X", "id"])
+    snapshot = table.snapshot()
+    assert snapshot.protocol.writer_features is not None
+    assert {"clustering", "domainMetadata"} <= set(snapshot.protocol.writer_features)
+    fields = json.loads(snapshot.schema_json)["fields"]
+    named = [one["metadata"]["delta.columnMapping.physicalName"] for one in fields]
+    inner = fields[1]["type"]["fields"][0]["metadata"]["delta.columnMapping.physicalName"]
+    assert json.loads(snapshot.domain_metadata["delta.clustering"]) == {
+        "clusteringColumns": [[named[1], inner], [named[0]]]
+    }
+    table.cluster_by([])
+    assert table.snapshot().domain_metadata["delta.clustering"] == '{"clusteringColumns":[]}'
+    for columns in (["ok"], ["s"], ["id", "id"], ["id"] * 5):
+        refused("alter.clustering", lambda columns=columns: table.cluster_by(columns))
+    refused("alter.column", lambda: table.cluster_by(["s.x.y"]))
+    refused("alter.column", lambda: table.cluster_by(["z"]))
+    table.set_properties({"delta.dataSkippingNumIndexedCols": "1"})
+    error = refused("alter.clustering", lambda: table.cluster_by(["s.x"]))
+    assert "delta.dataSkippingNumIndexedCols" in str(error)
+    table.set_properties({"delta.dataSkippingStatsColumns": "s"})
+    table.cluster_by(["s.x"])
+
+
+def test_partitioned_tables_are_not_clustered(tmp_path: Path) -> None:
+    table = partitioned(tmp_path)
+    refused("alter.clustering", lambda: table.cluster_by(["id"]))
+
+
+# --- features
+
+
+def test_features_are_dropped(tmp_path: Path) -> None:
+    table = made(
+        tmp_path,
+        pa.schema([("id", pa.int64())]),
+        **{
+            "delta.enableInCommitTimestamps": "true",
+            "delta.feature.domainMetadata": "supported",
+        },
+    )
+    table.add_constraint("c", "id > 0")
+    error = refused("alter.feature_in_use", lambda: table.drop_feature("checkConstraints"))
+    assert "drop them first: c" in str(error)
+    table.drop_constraint("c")
+    with table.transaction() as transaction:
+        transaction.set_domain_metadata("mine", "x")
+    refused("alter.feature_in_use", lambda: table.drop_feature("domainMetadata"))
+    with table.transaction() as transaction:
+        transaction.set_domain_metadata("mine", None)
+    for name in ("inCommitTimestamp", "checkConstraints", "domainMetadata"):
+        version = table.drop_feature(name)
+        [info] = bodies(table, version, "commitInfo")
+        assert info["operation"] == "DROP FEATURE"
+        assert info["operationParameters"] == {"featureName": name}
+    snapshot = table.snapshot()
+    assert snapshot.protocol == dr.Protocol(1, 2, None, None)
+    assert not [key for key in snapshot.properties if "ommitTimestamp" in key]
+    refused("protocol.feature_absent", lambda: table.drop_feature("checkConstraints"))
+    refused("protocol.not_removable", lambda: table.drop_feature("appendOnly"))
+
+
+def test_a_feature_that_leaves_traces_stays(tmp_path: Path) -> None:
+    table = dr.create_table(
+        tmp_path / "u",
+        pa.schema([("id", pa.int64())]),
+        properties={"delta.enableDeletionVectors": "true"},
+    )
+    error = refused("alter.drop_feature", lambda: table.drop_feature("deletionVectors"))
+    assert "delta-spark" in str(error)

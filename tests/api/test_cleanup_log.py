@@ -1,0 +1,253 @@
+"""Log cleanup: nothing goes that a version inside the retention period needs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import logs
+
+import deltareplay as dr
+
+DAY = 24 * 60 * 60 * 1000
+NOW = int(time.time() * 1000)
+#: Every fifth day a commit; the last one is a day old.
+VERSIONS = 13
+AGES = [1 + 5 * (VERSIONS - 1 - version) for version in range(VERSIONS)]
+
+
+def age(path: Path, days: float) -> None:
+    seconds = (NOW - days * DAY) / 1000
+    os.utime(path, (seconds, seconds))
+
+
+def history(root: Path, **options: Any) -> logs.LogBuilder:
+    """A file added by each version, and the one of three versions before removed."""
+    log = logs.LogBuilder(root)
+    log.create(logs.schema(id="long"), **options)
+    for version in range(1, VERSIONS):
+        actions = [logs.add(f"f{version}")]
+        if version > 3:
+            actions.append(logs.remove(f"f{version - 3}"))
+        log.commit(*actions)
+    for version, days in enumerate(AGES):
+        age(logs.log_dir(root) / logs.commit_name(version), days)
+    return log
+
+
+def kept_from(log: logs.LogBuilder, checkpoints: list[int], retention: int = 30) -> int:
+    """By the protocol's words: the newest checkpoint at or before the newest expired commit."""
+    midnight = datetime.fromtimestamp((NOW - retention * DAY) / 1000, UTC)
+    cutoff = midnight.replace(hour=0, minute=0, second=0, microsecond=0).timestamp() * 1000
+    expired = [v for v, days in enumerate(AGES) if NOW - days * DAY <= cutoff]
+    return max(v for v in checkpoints if v <= max(expired))
+
+
+def names(root: Path) -> set[str]:
+    return {path.name for path in logs.log_dir(root).iterdir() if path.is_file()}
+
+
+def assert_readable(log: logs.LogBuilder, first: int) -> None:
+    table = dr.Table(log.uri)
+    for version in range(first, log.version + 1):
+        files = table.snapshot(version).files(columns=["path"])["path"].to_pylist()
+        assert sorted(files) == sorted(log.state(version).live_paths()), version
+
+
+@pytest.mark.parametrize("kind", ["classic", "multipart", "v2-json", "v2-parquet"])
+def test_what_the_retention_needs_stays(kind: str, tmp_path: Path) -> None:
+    options = {"protocol_action": logs.features("v2Checkpoint")} if "v2" in kind else {}
+    log = history(tmp_path / "t", **options)
+    checkpoints = [2, 4, 6, 9, 12]
+    for version in checkpoints:
+        log.checkpoint(version, kind=kind)
+    for version in range(VERSIONS):
+        log.checksum(version)
+    log.compact(3, 4)
+    log.compact(8, 9)
+    first = kept_from(log, checkpoints)
+    assert first == 6, "the test tests something"
+    before = names(log.table)
+
+    table = dr.Table(log.uri)
+    plan = table.cleanup_log()
+    assert plan.dry_run
+    assert names(log.table) == before
+    assert plan.earliest_version == first
+    assert plan.cutoff.time() == datetime.min.time()
+    assert plan.cutoff.tzinfo == UTC
+
+    done = table.cleanup_log(dry_run=False)
+    assert done.files == plan.files
+    gone = before - names(log.table)
+    assert {path.rsplit("/", 1)[-1] for path in plan.files if "_sidecars" not in path} == gone
+    assert {logs.commit_name(v) for v in range(first)} < gone
+    assert f"{3:020}.{4:020}.compacted.json" in gone
+    assert f"{8:020}.{9:020}.compacted.json" not in gone
+    assert not any(name.startswith(f"{first:020}") for name in gone)
+    assert {f"{v:020}.crc" for v in range(first)} < gone
+    assert_readable(log, first)
+    with pytest.raises(dr.VersionNotFoundError):
+        table.snapshot(first - 1)
+    assert table.cleanup_log().files == ()
+
+
+def test_sidecars_go_with_the_checkpoints_that_named_them(tmp_path: Path) -> None:
+    log = history(tmp_path / "t", protocol_action=logs.features("v2Checkpoint"))
+    log.checkpoint(3, kind="v2-json")
+    side = logs.log_dir(log.table) / "_sidecars"
+    old = {path.name for path in side.iterdir()}
+    log.checkpoint(5, kind="v2-json")
+    named = {path.name for path in side.iterdir()} - old
+    shutil.copy(side / min(old), side / "young.parquet")
+    for path in side.iterdir():
+        if path.name != "young.parquet":
+            age(path, 3)
+    table = dr.Table(log.uri)
+
+    done = table.cleanup_log(dry_run=False)
+
+    assert {Path(path).name for path in done.files if "_sidecars" in path} == old
+    assert {path.name for path in side.iterdir()} == {*named, "young.parquet"}
+    assert_readable(log, 5)
+
+
+def test_sidecars_stay_when_a_manifest_cannot_be_read(tmp_path: Path) -> None:
+    log = history(tmp_path / "t", protocol_action=logs.features("v2Checkpoint"))
+    for version in (3, 5, 9):
+        (manifest,) = log.checkpoint(version, kind="v2-json")
+    manifest.write_text("{")
+    side = logs.log_dir(log.table) / "_sidecars"
+    for path in side.iterdir():
+        age(path, 3)
+    before = sorted(side.iterdir())
+    done = dr.Table(log.uri).cleanup_log(dry_run=False)
+    assert done.earliest_version == 5
+    assert any("sidecars stay" in note for note in done.notes)
+    assert sorted(side.iterdir()) == before
+
+
+def test_nothing_goes_without_a_checkpoint(tmp_path: Path) -> None:
+    log = history(tmp_path / "t")
+    plan = dr.Table(log.uri).cleanup_log()
+    assert plan.files == ()
+    assert plan.earliest_version is None
+    assert "no checkpoint" in plan.notes[0]
+    log.checkpoint(11)
+    assert dr.Table(log.uri).cleanup_log().files == (), "it is younger than the period"
+
+
+def test_a_damaged_checkpoint_is_not_relied_on(tmp_path: Path) -> None:
+    log = history(tmp_path / "t")
+    log.checkpoint(3)
+    (damaged,) = log.checkpoint(5)
+    damaged.write_bytes(damaged.read_bytes()[:-20])
+    plan = dr.Table(log.uri).cleanup_log(dry_run=False)
+    assert plan.earliest_version == 3
+    assert "version 5 does not stand" in plan.notes[0]
+    damaged.unlink()
+    assert_readable(log, 3)
+
+
+def test_a_gap_behind_a_checkpoint_stops_it(tmp_path: Path) -> None:
+    log = history(tmp_path / "t")
+    log.checkpoint(3)
+    log.checkpoint(8)
+    (logs.log_dir(log.table) / logs.commit_name(5)).unlink()
+    plan = dr.Table(log.uri).cleanup_log()
+    assert plan.files == ()
+    assert "a commit from there on is missing" in plan.notes[0]
+
+
+def test_what_writers_left_behind_goes(tmp_path: Path) -> None:
+    log = history(tmp_path / "t")
+    log.checkpoint(5)
+    directory = logs.log_dir(log.table)
+    staged = directory / "_staged_commits"
+    staged.mkdir()
+    left = [
+        directory / f".{logs.commit_name(3)}.77.0.tmp",
+        staged / f"{4:020}.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.json",
+    ]
+    kept = [
+        directory / f".{logs.commit_name(12)}.78.0.tmp",
+        staged / f"{12:020}.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.json",
+    ]
+    for path in left + kept:
+        path.write_text("x")
+    age(left[0], 3)
+    done = dr.Table(log.uri).cleanup_log(dry_run=False)
+    assert not any(path.exists() for path in left)
+    assert all(path.exists() for path in kept)
+    assert done.size_in_bytes > 0
+
+
+def test_times_that_go_backwards_are_made_to_ascend(tmp_path: Path) -> None:
+    """Commit 6 has an old time, but came after young ones."""
+    log = history(tmp_path / "t")
+    for version in range(4, VERSIONS):
+        age(logs.log_dir(log.table) / logs.commit_name(version), 2)
+    age(logs.log_dir(log.table) / logs.commit_name(6), 59)
+    log.checkpoint(6)
+    log.checkpoint(2)
+    assert dr.Table(log.uri).cleanup_log().earliest_version == 2
+
+
+def test_the_retention_is_a_property(tmp_path: Path) -> None:
+    properties = {
+        "delta.logRetentionDuration": "interval 10 days",
+        "delta.deletedFileRetentionDuration": "interval 7 days",
+    }
+    log = history(tmp_path / "t", configuration=properties)
+    checkpoints = [4, 6, 9, 11]
+    for version in checkpoints:
+        log.checkpoint(version)
+    plan = dr.Table(log.uri).cleanup_log()
+    assert plan.earliest_version == kept_from(log, checkpoints, 10) == 9
+    age_of_cutoff = datetime.now(UTC) - plan.cutoff
+    assert timedelta(days=10) <= age_of_cutoff < timedelta(days=11)
+
+
+@pytest.mark.parametrize(
+    ("old_feature", "before", "earliest"),
+    [
+        ("appendOnly", 20, 5),
+        ("materializePartitionColumns", 20, None),
+        ("materializePartitionColumns", 5, 5),
+    ],
+    ids=["known protocols", "an unknown protocol", "all at once"],
+)
+def test_protected_checkpoints(
+    old_feature: str, before: int, earliest: int | None, tmp_path: Path
+) -> None:
+    protocol = logs.protocol(1, 7, writer_features=[old_feature, "checkpointProtection"])
+    key = "delta.requireCheckpointProtectionBeforeVersion"
+    log = logs.LogBuilder(tmp_path / "t")
+    log.create(logs.schema(id="long"), protocol_action=protocol)
+    log.commit(logs.protocol(1, 7, writer_features=["checkpointProtection"]))
+    log.commit(logs.metadata(logs.schema(id="long"), configuration={key: str(before)}))
+    for version in range(3, VERSIONS):
+        log.commit(logs.add(f"f{version}"))
+    for version, days in enumerate(AGES):
+        age(logs.log_dir(log.table) / logs.commit_name(version), days)
+    log.checkpoint(5)
+    plan = dr.Table(log.uri).cleanup_log()
+    assert plan.earliest_version == earliest
+    assert bool(plan.files) == (earliest is not None)
+    if earliest is None:
+        assert "protects its checkpoints" in plan.notes[0]
+
+
+def test_other_writers_features_are_refused(tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path / "t")
+    protocol = logs.protocol(1, 7, writer_features=["materializePartitionColumns"])
+    log.create(logs.schema(id="long"), protocol_action=protocol)
+    table = dr.Table(log.uri)
+    for service in (table.cleanup_log, table.vacuum, lambda: table.compact_log(0, 1)):
+        with pytest.raises(dr.UnsupportedFeatureError, match="materializePartitionColumns"):
+            service()

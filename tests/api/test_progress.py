@@ -1,0 +1,96 @@
+"""A person at a terminal sees that a long call is under way; nobody else does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from deltareplay import _progress
+
+pty = pytest.importorskip("pty", reason="terminals of this kind are not on this system")
+
+CODE = """
+import sys, deltareplay as dr
+options = {"aws_endpoint": sys.argv[1], "aws_region": "here", "allow_http": "true",
+           "aws_skip_signature": "true"}
+try:
+    dr.Table("s3://bucket/table", options).snapshot()
+except dr.DeltaReplayError as error:
+    print(type(error).__name__)
+"""
+
+
+class Slow(BaseHTTPRequestHandler):
+    """A store that thinks for a while, and has nothing."""
+
+    def do_GET(self) -> None:
+        time.sleep(0.8)
+        self.send_response(404)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_terminal_shows_progress_and_is_left_clean(endpoint: str) -> None:
+    shown = on_a_terminal(endpoint)
+    assert "deltareplay: 1 s" in shown
+    assert shown.rstrip().endswith("\r\x1b[K")
+
+
+def test_the_environment_turns_it_off(endpoint: str) -> None:
+    assert on_a_terminal(endpoint, DELTAREPLAY_PROGRESS="0") == ""
+
+
+def test_a_pipe_stays_silent(endpoint: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, endpoint], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip().endswith("Error")
+    assert done.stderr == ""
+
+
+def on_a_terminal(endpoint: str, **environment: str) -> str:
+    """What a slow call writes to a terminal."""
+    here, there = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-c", CODE, endpoint],
+        stdout=subprocess.PIPE,
+        stderr=there,
+        env={**os.environ, **environment},
+    )
+    os.close(there)
+    found = b""
+    while True:
+        try:
+            piece = os.read(here, 1000)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        found += piece
+    os.close(here)
+    assert child.communicate()[0].decode().strip().endswith("Error")
+    return found.decode()
+
+
+def test_no_stream_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert _progress.attached() is None
+    _progress.show(1.0, 0, 0, (1, 2))
+    _progress.clear()

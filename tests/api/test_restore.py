@@ -1,0 +1,158 @@
+"""Restore: an older state as a new version."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support import logs
+from support.writing import actions, bodies, plain
+
+import deltareplay as dr
+
+
+def created(root: Path, **properties: str) -> dr.Table:
+    return dr.create_table(root, pa.schema([("id", pa.int64())]), properties=properties)
+
+
+def append(table: dr.Table, name: str, *ids: int) -> int:
+    root = Path(table.uri.removeprefix("file://"))
+    pq.write_table(pa.table({"id": pa.array(ids, pa.int64())}), root / name)
+    stats = {"numRecords": len(ids), "tightBounds": True}
+    with table.transaction() as transaction:
+        transaction.add(name, size=(root / name).stat().st_size, stats=stats)
+    assert transaction.version is not None
+    return transaction.version
+
+
+def ids(table: dr.Table) -> list[int]:
+    return sorted(pa.table(table.snapshot(strict=True))["id"].to_pylist())
+
+
+def test_rows_come_back(tmp_path: Path) -> None:
+    table = created(tmp_path, **{"delta.enableDeletionVectors": "true"})
+    append(table, "a", 1, 2, 3)
+    second = append(table, "b", 4)
+    vector = dr.DeletionVector.from_rows([0]).encode_inline()
+    with table.transaction("DELETE") as transaction:
+        transaction.update_vectors({"a": vector})
+        transaction.remove("b")
+    append(table, "c", 5)
+    assert ids(table) == [2, 3, 5]
+
+    done = table.restore(second)
+
+    assert ids(table) == [1, 2, 3, 4]
+    assert (done.version, done.restored_version) == (5, second)
+    assert (done.num_restored_files, done.num_removed_files) == (2, 2)
+    sizes = {row["path"]: row["size"] for row in table.snapshot().files().to_pylist()}
+    assert done.restored_files_size == sizes["a"] + sizes["b"]
+    (info,) = bodies(table, 5, "commitInfo")
+    assert info["operation"] == "RESTORE"
+    assert info["operationParameters"] == {"version": second, "timestamp": None}
+    metrics = {key: int(value) for key, value in info["operationMetrics"].items()}
+    assert metrics == {
+        "numRestoredFiles": 2,
+        "numRemovedFiles": 2,
+        "restoredFilesSize": done.restored_files_size,
+        "removedFilesSize": done.removed_files_size,
+        "numOfFilesAfterRestore": 2,
+        "tableSizeAfterRestore": sum(sizes.values()),
+    }
+    assert all(body["dataChange"] for body in bodies(table, 5, "add") + bodies(table, 5, "remove"))
+    assert table.restore(4).num_restored_files == 2
+    assert ids(table) == [2, 3, 5]
+
+
+def test_schema_and_properties_go_back(tmp_path: Path) -> None:
+    table = created(tmp_path, k="old")
+    append(table, "a", 1)
+    before = table.snapshot()
+    table.set_properties({"k": "new", "l": "x"})
+    table.add_columns(pa.schema([("more", pa.string())]))
+    table.restore(1)
+    after = table.snapshot()
+    assert after.metadata == before.metadata
+    assert after.schema == before.schema
+
+
+def test_what_never_goes_back(tmp_path: Path) -> None:
+    """The protocol, in-commit timestamps, the mark of row ids."""
+    table = created(tmp_path, **{"delta.enableRowTracking": "true"})
+    append(table, "a", 1, 2)
+    table.set_properties({"delta.enableInCommitTimestamps": "true"})
+    table.set_properties({"delta.enableDeletionVectors": "true"})
+    append(table, "b", 3)
+    protocol = table.snapshot().protocol
+    table.restore(1)
+    snapshot = table.snapshot()
+    assert set(snapshot.protocol.writer_features or ()) == set(protocol.writer_features or ())
+    assert snapshot.properties["delta.enableInCommitTimestamps"] == "true"
+    assert snapshot.in_commit_timestamp is not None
+    mark = json.loads(snapshot.domain_metadata["delta.rowTracking"])["rowIdHighWaterMark"]
+    assert mark == 2
+    append(table, "c", 4)
+    rows = {row["path"]: row["baseRowId"] for row in table.snapshot().files().to_pylist()}
+    assert rows == {"a": 0, "c": 3}
+
+
+def test_by_a_timestamp(tmp_path: Path) -> None:
+    table = created(tmp_path)
+    append(table, "a", 1)
+    moment = table.snapshot().timestamp
+    append(table, "b", 2)
+    assert table.restore(timestamp=moment).restored_version == 1
+    assert ids(table) == [1]
+    with pytest.raises(dr.VersionNotFoundError):
+        table.restore(timestamp=datetime(1999, 1, 1, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("arguments", [{}, {"version": 1, "timestamp": "2026-01-01"}], ids=str)
+def test_one_of_both(arguments: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(dr.InvalidArgumentError):
+        plain(tmp_path).restore(**arguments)
+
+
+def test_missing_files_are_refused(tmp_path: Path) -> None:
+    table = created(tmp_path)
+    append(table, "a", 1)
+    append(table, "b", 2)
+    with table.transaction("DELETE") as transaction:
+        transaction.remove(["a", "b"])
+    (tmp_path / "a").unlink()
+    with pytest.raises(dr.VersionNotFoundError, match="1 data files of version 2") as caught:
+        table.restore(2)
+    assert caught.value.code == "restore.missing_files"
+    assert table.snapshot().version == 3, "nothing was committed"
+
+    done = table.restore(2, ignore_missing_files=True)
+    assert done.missing_files == ("a",)
+    assert ids(table) == [2]
+
+
+def test_a_missing_vector_is_a_missing_file(tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path)
+    log.create(logs.schema(id="long"), protocol_action=logs.features("deletionVectors"))
+    vector = logs.deletion_vector("^-aqEH.-t@S}K{vb[*k^")
+    log.commit(logs.add("a", stats='{"numRecords":9,"tightBounds":false}', deletion_vector=vector))
+    log.commit(logs.remove("a", deletion_vector=vector))
+    (tmp_path / "a").write_bytes(b"x")
+    table = dr.Table(log.uri)
+    with pytest.raises(dr.VersionNotFoundError):
+        table.restore(1)
+    (tmp_path / "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin").write_bytes(b"x")
+    assert table.restore(1).num_restored_files == 1
+    assert len(actions(table, 3)) == 2
+
+
+def test_an_append_only_table_loses_nothing(tmp_path: Path) -> None:
+    table = created(tmp_path, **{"delta.appendOnly": "true"})
+    append(table, "a", 1)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.restore(0)
+    assert caught.value.code == "transaction.append_only"

@@ -1,0 +1,209 @@
+"""Vacuum: what is live, young, protected by a tombstone or hidden stays."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import logs
+from support.writing import actions
+
+import deltareplay as dr
+
+NOW = int(time.time() * 1000)
+HOUR = 60 * 60 * 1000
+OLD = NOW - 20 * 24 * HOUR
+WEEK = timedelta(days=7)
+
+
+def put(root: Path, *names: str, modified: int = OLD) -> None:
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"12345")
+        os.utime(path, (modified / 1000, modified / 1000))
+
+
+def on_disk(root: Path) -> set[str]:
+    found = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+    return {name for name in found if not name.startswith("_delta_log/")}
+
+
+def busy(root: Path) -> logs.LogBuilder:
+    """Live, removed and forgotten files, vectors, change files, hidden files."""
+    log = logs.LogBuilder(root)
+    protocol = logs.features("deletionVectors", "columnMapping")
+    log.create(
+        logs.schema(id="long", _day="string"),
+        partition_columns=["_day"],
+        protocol_action=protocol,
+        modified=OLD - HOUR,
+    )
+    partition = {"partition_values": {"_day": "x y"}}
+    one = logs.deletion_vector("ab^-aqEH.-t@S}K{vb[*k^")
+    other = logs.deletion_vector("^-aqEH.-t@S}K{vb[*k^")
+    stats = logs.stats(9)
+    log.commit(
+        logs.add("live%20one", partition_values={"_day": None}),
+        logs.add("_day=x%2520y/live", **partition),
+        logs.add("vector", partition_values={"_day": None}, deletion_vector=one, stats=stats),
+        logs.add(f"file://{root}/inside", partition_values={"_day": None}),
+        modified=OLD,
+    )
+    gone = {"partition_values": {"_day": None}}
+    log.commit(
+        logs.remove("young", deletion_timestamp=NOW - HOUR, **gone),
+        logs.remove("old", deletion_timestamp=OLD, **gone),
+        logs.remove("marked", deletion_timestamp=NOW - HOUR, deletion_vector=other, **gone),
+        logs.cdc("_change_data/old.parquet", partition_values={"_day": None}),
+        modified=OLD,
+    )
+    put(root, "live one", "_day=x%20y/live", "vector", "inside", "young", "old", "marked")
+    names = ["ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"]
+    names.append(names[0].removeprefix("ab/"))
+    put(root, *names)
+    put(root, "_change_data/old.parquet", "_change_data/_day=1/old.parquet")
+    put(root, "_hidden/x", ".hidden", "_day=x%20y/orphan", "_day=x%20y/_hidden", "deep/er/orphan")
+    put(root, "just-written", "_change_data/new.parquet", modified=NOW)
+    return log
+
+
+#: What a week's retention lets go of ``busy``.
+EXPIRED = {
+    "old",
+    "_change_data/old.parquet",
+    "_change_data/_day=1/old.parquet",
+    "_day=x%20y/orphan",
+    "deep/er/orphan",
+}
+
+
+def test_a_full_vacuum(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    table = dr.Table(busy(root).uri)
+    before = on_disk(root)
+
+    plan = table.vacuum()
+    assert set(plan.files) == EXPIRED
+    assert (plan.dry_run, plan.lite) == (True, False)
+    assert plan.size_in_bytes == 5 * len(EXPIRED)
+    assert plan.retention == WEEK
+    assert on_disk(root) == before
+    assert table.snapshot().version == 2, "a dry run commits nothing"
+
+    done = table.vacuum(dry_run=False)
+    assert done.files == plan.files
+    assert before - on_disk(root) == EXPIRED
+    assert table.vacuum().files == ()
+
+
+def test_it_is_logged_as_delta_spark_does(tmp_path: Path) -> None:
+    table = dr.Table(busy(tmp_path / "t").uri)
+    table.vacuum(timedelta(days=10), dry_run=False)
+    start, end = (actions(table, version) for version in (3, 4))
+    assert [len(start), len(end)] == [1, 1]
+    info = start[0]["commitInfo"]
+    assert info["operation"] == "VACUUM START"
+    assert info["operationParameters"] == {
+        "retentionCheckEnabled": True,
+        "defaultRetentionMillis": 7 * 24 * HOUR,
+        "specifiedRetentionMillis": 10 * 24 * HOUR,
+    }
+    metrics = {"numFilesToDelete": "5", "sizeOfDataToDelete": "25"}
+    assert info["operationMetrics"] == metrics
+    info = end[0]["commitInfo"]
+    assert info["operation"] == "VACUUM END"
+    assert info["operationParameters"] == {"status": "COMPLETED"}
+    assert info["operationMetrics"] == {"numDeletedFiles": "5", "numVacuumedDirectories": "0"}
+    assert table.snapshot(strict=True).num_files == 4
+    table.vacuum(dry_run=False, log=False)
+    assert table.snapshot().version == 4
+
+
+def test_a_short_retention_takes_force(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    table = dr.Table(busy(root).uri)
+    for hours in (0, 167):
+        with pytest.raises(dr.InvalidArgumentError, match="168 hours") as caught:
+            table.vacuum(timedelta(hours=hours))
+        assert caught.value.code == "vacuum.retention"
+    with pytest.raises(dr.InvalidArgumentError, match="negative"):
+        table.vacuum(timedelta(hours=-1), force=True)
+    young = table.vacuum(timedelta(minutes=30), force=True)
+    marked = "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"
+    assert set(young.files) == EXPIRED | {"young", "marked", marked}
+    everything = table.vacuum(timedelta(0), force=True)
+    assert set(everything.files) == set(young.files) | {"just-written", "_change_data/new.parquet"}
+
+
+def test_a_long_retention_keeps_what_the_log_still_knows(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    table = dr.Table(busy(root).uri)
+    assert table.vacuum(timedelta(days=30)).files == ()
+    put(root, "old", "ancient", modified=NOW - 100 * 24 * HOUR)
+    assert table.vacuum(timedelta(days=30)).files == ("ancient",)
+
+
+def test_a_lite_vacuum(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    table = dr.Table(busy(root).uri)
+    before = on_disk(root)
+    plan = table.vacuum(lite=True)
+    assert set(plan.files) == {"old", "_change_data/old.parquet"}, "what the log removed"
+    done = table.vacuum(lite=True, dry_run=False)
+    assert before - on_disk(root) == set(done.files) == set(plan.files)
+    info = root / "_delta_log" / "_last_vacuum_info"
+    assert info.read_text() == '{"latestCommitVersionOutsideOfRetentionWindow":2}'
+    assert table.vacuum(lite=True).files == (), "it goes on behind what was done"
+
+
+def test_a_lite_vacuum_needs_the_log(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    log = busy(root)
+    log.checkpoint(1)
+    log.delete_commits(1)
+    table = dr.Table(log.uri)
+    with pytest.raises(dr.InvalidArgumentError, match="begins at version 1") as caught:
+        table.vacuum(lite=True)
+    assert caught.value.code == "vacuum.lite"
+    info = root / "_delta_log" / "_last_vacuum_info"
+    info.write_text('{"latestCommitVersionOutsideOfRetentionWindow":0}')
+    assert set(table.vacuum(lite=True).files) == {"old", "_change_data/old.parquet"}
+    info.write_text("{}")
+    with pytest.raises(dr.InvalidArgumentError, match="in full"):
+        table.vacuum(lite=True)
+    table.vacuum(dry_run=False)
+    assert info.read_text() == "{}"
+
+
+def test_a_file_that_came_back_stays(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    log = busy(root)
+    log.commit(logs.add("old", partition_values={"_day": None}))
+    table = dr.Table(log.uri)
+    assert "old" not in table.vacuum().files
+    assert "old" not in table.vacuum(lite=True).files
+
+
+def test_files_elsewhere_are_left_alone(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    put(tmp_path, "outside")
+    log = busy(tmp_path / "t")
+    gone: dict[str, Any] = {"partition_values": {"_day": None}, "deletion_timestamp": OLD}
+    log.commit(logs.remove(f"file://{outside}", **gone), logs.remove("s3://b/k", **gone))
+    table = dr.Table(log.uri)
+    for lite in (False, True):
+        table.vacuum(lite=lite, dry_run=False)
+    assert outside.exists()
+
+
+def test_a_path_that_does_not_decode_stops_it(tmp_path: Path) -> None:
+    log = busy(tmp_path / "t")
+    log.commit(logs.add("%ff%fe", partition_values={"_day": None}))
+    with pytest.raises(dr.CorruptTableError) as caught:
+        dr.Table(log.uri).vacuum()
+    assert caught.value.code == "path.encoding"

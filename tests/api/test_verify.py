@@ -1,0 +1,415 @@
+"""Verification: each fault that is planted is named, and a sound table has none."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support import logs, vectors
+
+import deltareplay as dr
+
+SCHEMA = logs.schema(id="long")
+
+
+def data(log: logs.LogBuilder, name: str, rows: int = 3) -> logs.Action:
+    """A data file that is there, and its action."""
+    path = log.table / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"id": pa.array(range(rows), pa.int64())}), path)
+    return logs.add(name, size=path.stat().st_size, stats=logs.stats(rows))
+
+
+def sound(root: Path, *, v2: bool = False) -> logs.LogBuilder:
+    """Something of everything, and nothing wrong: four versions, a checkpoint and checksums."""
+    log = logs.LogBuilder(root)
+    listed = ["deletionVectors", "v2Checkpoint"] if v2 else ["deletionVectors"]
+    protocol = logs.features(*listed, writer_only=["domainMetadata"])
+    log.create(SCHEMA, protocol_action=protocol)
+    log.commit(data(log, "a"), data(log, "b"), logs.txn("app", 1), logs.domain("d", "x"))
+    log.checksum(1)
+    vector = vectors.inline([0, 2])
+    stats = '{"numRecords":3,"tightBounds":false}'
+    size = log.state().adds[("a", None)]["size"]
+    log.commit(
+        logs.remove("a", size=size),
+        logs.add("a", size=size, stats=stats, deletion_vector=vector),
+        logs.remove("b"),
+    )
+    log.checkpoint(2, kind="v2-json" if v2 else "classic", hint=True)
+    log.checksum(2)
+    log.commit(data(log, "c"), logs.domain("d", "x", removed=True))
+    log.checksum(3)
+    return log
+
+
+def found(log: logs.LogBuilder, **options: Any) -> list[dr.Finding]:
+    return list(dr.Table(log.uri).verify(**options).findings)
+
+
+def codes(log: logs.LogBuilder) -> set[str]:
+    return {finding.code for finding in found(log)}
+
+
+@pytest.mark.parametrize("v2", [False, True])
+def test_a_sound_table(v2: bool, tmp_path: Path) -> None:
+    log = sound(tmp_path / "t", v2=v2)
+    log.compact(1, 3)
+    result = dr.Table(log.uri).verify()
+    assert result.findings == ()
+    assert result.ok
+    assert (result.version, result.num_commits, result.num_files) == (3, 4, 2)
+    assert (result.num_checkpoints, result.num_checksums) == (1, 3)
+    assert str(result).endswith("nothing is wrong")
+    assert json.loads(result.to_json())["findings"] == []
+
+
+def test_a_sound_table_whose_log_was_cleaned(tmp_path: Path) -> None:
+    log = sound(tmp_path / "t")
+    log.delete_commits(2)
+    (logs.log_dir(log.table) / f"{1:020}.crc").unlink()
+    assert found(log) == []
+
+
+def rewrite(log: logs.LogBuilder, version: int, change: Callable[[list[Any]], None]) -> None:
+    change(log.commits[version])
+    logs.write_commit(log.table, version, log.commits[version])
+
+
+def plant(name: str) -> Callable[[Any], Any]:
+    def register(fault: Any) -> Any:
+        FAULTS[name] = fault
+        return fault
+
+    return register
+
+
+#: Each plants one fault and gives the version or the file that must be named.
+FAULTS: dict[str, Callable[[logs.LogBuilder], Any]] = {}
+
+
+@plant("log.gap")
+def _gap(log: logs.LogBuilder) -> Any:
+    (logs.log_dir(log.table) / logs.commit_name(1)).unlink()
+    return 1
+
+
+@plant("log.truncated")
+def _truncated(log: logs.LogBuilder) -> Any:
+    for path in logs.log_dir(log.table).glob("*.checkpoint*"):
+        path.unlink()
+    log.delete_commits(1)
+    return 0
+
+
+@plant("commit.empty")
+def _empty(log: logs.LogBuilder) -> Any:
+    (logs.log_dir(log.table) / logs.commit_name(1)).write_bytes(b"")
+    return 1
+
+
+@plant("commit.torn")
+def _torn(log: logs.LogBuilder) -> Any:
+    path = logs.log_dir(log.table) / logs.commit_name(1)
+    path.write_bytes(path.read_bytes()[:-20])
+    return 1
+
+
+@plant("commit.json")
+def _not_json(log: logs.LogBuilder) -> Any:
+    path = logs.log_dir(log.table) / logs.commit_name(3)
+    path.write_text("nonsense\n" + path.read_text())
+    return 3
+
+
+DUPLICATES = {
+    "two protocols": (logs.protocol(1, 2), logs.protocol(1, 2)),
+    "two metadatas": (logs.metadata(SCHEMA), logs.metadata(SCHEMA)),
+    "an application twice": (logs.txn("x", 1), logs.txn("x", 2)),
+    "a domain twice": (logs.domain("x"), logs.domain("x")),
+    "a file added twice": (logs.add("c"),),
+    "a file removed twice": (logs.remove("x"), logs.remove("x")),
+    "a file added and removed": (logs.remove("c"),),
+    "a second vector": (
+        logs.add(
+            "a",
+            stats='{"numRecords":3,"tightBounds":false}',
+            deletion_vector=vectors.inline([1]),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", DUPLICATES)
+def test_actions_that_may_not_stand_together(kind: str, tmp_path: Path) -> None:
+    log = sound(tmp_path / "t")
+    rewrite(log, 3, lambda actions: actions.extend(DUPLICATES[kind]))
+    named = [one for one in found(log) if one.code == "commit.duplicate_action"]
+    assert named
+    assert {one.version for one in named} == {3}
+    assert named[0].severity == "error"
+
+
+@plant("commit.partition_values")
+def _partition_values(log: logs.LogBuilder) -> Any:
+    log.commit(logs.add("p", partition_values={"day": "x"}))
+    return 4
+
+
+@plant("commit.vector")
+def _vector_without_rows(log: logs.LogBuilder) -> Any:
+    log.commit(logs.add("p", deletion_vector=vectors.inline([0])))
+    return 4
+
+
+@plant("commit.in_commit_timestamp")
+def _timestamps(log: logs.LogBuilder) -> Any:
+    protocol = logs.protocol(
+        3,
+        7,
+        reader_features=["deletionVectors"],
+        writer_features=["deletionVectors", "domainMetadata", "inCommitTimestamp"],
+    )
+    properties = {"delta.enableInCommitTimestamps": "true"}
+    info = {"inCommitTimestamp": 10}
+    log.commit(logs.commit_info(**info), protocol, logs.metadata(SCHEMA, configuration=properties))
+    log.commit(logs.commit_info(**info))
+    return 5
+
+
+@plant("protocol.malformed")
+def _malformed(log: logs.LogBuilder) -> Any:
+    log.commit(logs.protocol(3, 7))
+    return 4
+
+
+@plant("protocol.dependency")
+def _dependency(log: logs.LogBuilder) -> Any:
+    log.commit(logs.features("deletionVectors", writer_only=["rowTracking"]))
+    return 4
+
+
+@plant("protocol.reader_features")
+def _unknown_feature(log: logs.LogBuilder) -> Any:
+    log.commit(logs.features("deletionVectors", "fromTheFuture", writer_only=["domainMetadata"]))
+    return 4
+
+
+@plant("transaction.feature_missing")
+def _feature_missing(log: logs.LogBuilder) -> Any:
+    log.commit(logs.metadata(SCHEMA, configuration={"delta.enableChangeDataFeed": "true"}))
+    return 4
+
+
+@plant("transaction.partition_columns")
+def _partition_column(log: logs.LogBuilder) -> Any:
+    log.commit(logs.metadata(SCHEMA, partition_columns=["nowhere"]))
+    return 4
+
+
+@plant("log.no_metadata")
+def _no_metadata(log: logs.LogBuilder) -> Any:
+    rewrite(log, 0, lambda actions: actions.pop(2))
+    return 0
+
+
+@plant("log.no_protocol")
+def _no_protocol(log: logs.LogBuilder) -> Any:
+    rewrite(log, 0, lambda actions: actions.pop(1))
+    return 0
+
+
+@plant("checksum.mismatch")
+def _checksum(log: logs.LogBuilder) -> Any:
+    log.checksum(2, numFiles=7)
+    return 2
+
+
+@plant("checksum.unreadable")
+def _checksum_unreadable(log: logs.LogBuilder) -> Any:
+    (logs.log_dir(log.table) / f"{2:020}.crc").write_text("{")
+    return 2
+
+
+@plant("checkpoint.mismatch")
+def _checkpoint(log: logs.LogBuilder) -> Any:
+    rows = [row for row in log.state(2).actions() if "add" not in row]
+    logs.write_checkpoint(log.table, 2, rows)
+    return 2
+
+
+@plant("checkpoint.duplicate_row")
+def _duplicate_row(log: logs.LogBuilder) -> Any:
+    rows = log.state(2).actions()
+    logs.write_checkpoint(log.table, 2, [*rows, *(row for row in rows if "add" in row)])
+    return 2
+
+
+@plant("checkpoint.parquet")
+def _not_parquet(log: logs.LogBuilder) -> Any:
+    path = logs.log_dir(log.table) / logs.classic_name(2)
+    path.write_bytes(path.read_bytes()[:-8])
+    return 2
+
+
+@plant("log.empty_file")
+def _empty_checkpoint(log: logs.LogBuilder) -> Any:
+    (logs.log_dir(log.table) / logs.classic_name(3)).write_bytes(b"")
+    return 3
+
+
+@plant("checkpoint.incomplete")
+def _incomplete(log: logs.LogBuilder) -> Any:
+    first, _ = log.checkpoint(3, kind="multipart", hint=False)
+    first.unlink()
+    return 3
+
+
+@plant("hint.wrong")
+def _hint(log: logs.LogBuilder) -> Any:
+    logs.write_hint(log.table, 3, 1)
+    return 2
+
+
+@plant("compacted.mismatch")
+def _compacted(log: logs.LogBuilder) -> Any:
+    actions = log._replay(1, 3).actions(removed_domains=True)
+    wrong = [action for action in actions if "remove" not in action]
+    logs.write_compacted(log.table, 1, 3, wrong)
+    return 3
+
+
+@plant("file.missing")
+def _missing(log: logs.LogBuilder) -> Any:
+    (log.table / "c").unlink()
+    return "c"
+
+
+@plant("file.size")
+def _size(log: logs.LogBuilder) -> Any:
+    with (log.table / "c").open("ab") as file:
+        file.write(b"x")
+    return "c"
+
+
+@plant("file.orphan")
+def _orphan(log: logs.LogBuilder) -> Any:
+    path = log.table / "deep" / "orphan"
+    path.parent.mkdir()
+    path.write_bytes(b"x")
+    os.utime(path, (10**9, 10**9))
+    young = log.table / "just-written"
+    young.write_bytes(b"x")
+    hidden = log.table / "_hidden"
+    hidden.write_bytes(b"x")
+    os.utime(hidden, (10**9, 10**9))
+    return "deep/orphan"
+
+
+#: What happens to a vector's file, or to what the log says of it; and the code.
+VECTORS: dict[str, tuple[Callable[[bytes], bytes | None], dict[str, Any], str]] = {
+    "missing": (lambda _: None, {}, "dv.missing"),
+    "a bit flipped": (
+        lambda data: data[:-6] + bytes([data[-6] ^ 1]) + data[-5:],
+        {},
+        "dv.checksum",
+    ),
+    "cut off": (lambda data: data[:-6], {}, "storage.truncated"),
+    "another number of rows": (lambda data: data, {"cardinality": 3}, "dv.cardinality"),
+}
+
+
+@pytest.mark.parametrize("kind", VECTORS)
+def test_vectors(kind: str, tmp_path: Path) -> None:
+    log = sound(tmp_path / "t")
+    change, fields, code = VECTORS[kind]
+    name = uuid.UUID("d2c639aa-8816-431a-aaf6-d3fe2512ff61")
+    content, (described,) = vectors.in_file([[0, 1]], name)
+    changed = change(content)
+    if changed is not None:
+        (log.table / f"deletion_vector_{name}.bin").write_bytes(changed)
+    action = data(log, "v")
+    action["add"]["stats"] = '{"numRecords":3,"tightBounds":false}'
+    action["add"]["deletionVector"] = {**described, **fields}
+    log.commit(action)
+    (named,) = found(log)
+    assert named.code == code
+    assert named.severity == "error"
+    assert "the deletion vector of v" in named.message
+
+
+def test_a_vector_beyond_its_file(tmp_path: Path) -> None:
+    log = sound(tmp_path / "t")
+    action = data(log, "v")
+    action["add"]["stats"] = '{"numRecords":3,"tightBounds":false}'
+    action["add"]["deletionVector"] = vectors.inline([7])
+    log.commit(action)
+    (named,) = found(log)
+    assert named.code.startswith("dv.")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_names_what_is_planted(fault: str, tmp_path: Path) -> None:
+    log = sound(tmp_path / "t")
+    place = FAULTS[fault](log)
+    result = dr.Table(log.uri).verify()
+    named = [finding for finding in result.findings if finding.code == fault]
+    assert named, [str(finding) for finding in result.findings]
+    if isinstance(place, str):
+        assert [finding.path for finding in named] == [place]
+    else:
+        assert {finding.version for finding in named} == {place}
+    assert all(finding.remedy and finding.message for finding in named)
+    expected = {"file.orphan": "info", "protocol.reader_features": "info"}
+    warnings = {"checksum.unreadable", "log.empty_file", "checkpoint.incomplete", "hint.wrong"}
+    severity = "warning" if fault in warnings else expected.get(fault, "error")
+    assert named[0].severity == severity
+    assert result.ok == (severity == "info" and len(result.findings) == len(named))
+    assert fault in str(result)
+    again = json.loads(result.to_json())
+    assert again["findings"][0]["code"] == result.findings[0].code
+
+
+def test_sidecars(tmp_path: Path) -> None:
+    log = sound(tmp_path / "t", v2=True)
+    side = logs.log_dir(log.table) / "_sidecars"
+    (side / "stranger.parquet").write_bytes(b"x")
+    (orphan,) = found(log)
+    assert (orphan.code, orphan.severity) == ("sidecar.orphan", "info")
+    assert orphan.path == "_delta_log/_sidecars/stranger.parquet"
+    lost = min(path for path in side.iterdir() if path.name != "stranger.parquet")
+    lost.unlink()
+    named = [one for one in found(log) if one.code == "checkpoint.sidecar_missing"]
+    assert [one.path for one in named] == [f"_delta_log/_sidecars/{lost.name}"]
+
+
+def test_nothing_is_changed(tmp_path: Path) -> None:
+    log = sound(tmp_path / "t")
+    for fault in ("checksum.mismatch", "checkpoint.duplicate_row", "file.size"):
+        FAULTS[fault](log)
+    before = {path: path.stat().st_mtime_ns for path in log.table.rglob("*")}
+    assert {"checksum.mismatch", "checkpoint.duplicate_row", "file.size"} <= codes(log)
+    assert {path: path.stat().st_mtime_ns for path in log.table.rglob("*")} == before
+
+
+def test_many_faults_of_one_kind_are_counted(tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path / "t")
+    log.create(SCHEMA)
+    log.commit(*(logs.add(f"f{number}") for number in range(1_100)))
+    result = dr.Table(log.uri).verify()
+    assert len(result.findings) == 1_000
+    assert result.omitted == 100
+    assert str(result).endswith("and 100 more")
+    assert found(log, data_files=False) == []
+
+
+def test_there_must_be_a_table(tmp_path: Path) -> None:
+    with pytest.raises(dr.TableNotFoundError):
+        dr.Table(tmp_path).verify()

@@ -1,0 +1,55 @@
+"""The examples run, and give what their own arithmetic says."""
+
+from __future__ import annotations
+
+import importlib.util
+from decimal import Decimal
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import deltareplay as dr
+
+pytestmark = pytest.mark.spark
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def example(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_orders(spark: Any, tmp_path: Path) -> None:
+    report = example("orders").main(tmp_path, spark)
+    # the third day: ten new orders (20 to 29), and news of ten (10 to 19)
+    amounts = {order: Decimal(order * 3 + 1) + Decimal("0.5") for order in range(30)}
+    cancelled = [10, 15]
+    assert report == [
+        {"state": "cancelled", "orders": 2, "amount": sum(amounts[one] for one in cancelled)},
+        {
+            "state": "paid",
+            "orders": 8,
+            "amount": sum(amounts[one] for one in range(10, 20) if one not in cancelled),
+        },
+        {"state": "placed", "orders": 10, "amount": sum(amounts[one] for one in range(20, 30))},
+    ]
+    silver = dr.Table(tmp_path / "silver").snapshot()
+    found = {
+        row["order_id"]: (row["state"], row["amount"])
+        for row in silver.scan(["order_id", "state", "amount"]).to_arrow().to_pylist()
+    }
+    assert found == {
+        order: (
+            "placed" if order >= 20 else "cancelled" if order % 5 == 0 else "paid",
+            amounts[order],
+        )
+        for order in range(30)
+    }
+    assert dr.Table(tmp_path / "bronze").snapshot().num_rows == 10 + 20 + 20
+    assert list(silver.transactions) == ["orders-to-silver"]

@@ -1,0 +1,180 @@
+"""``deltareplay.spark.changes``: what executors tell is what delta-spark and one process tell."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from spark import written_changes
+from spark.test_changes import rows
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = pytest.mark.spark
+
+ORDER = ["_change_type", "_commit_version", "_commit_timestamp"]
+
+
+def in_parts(changes: dr.Changes, parts: int = 3) -> int:
+    """A size of splits that makes about so many tasks."""
+    return max(1, sum(changes.explain()["bytes"].to_pylist()) // parts)
+
+
+def told(frame: Any) -> Counter[str]:
+    return rows(frame.toArrow())
+
+
+def test_the_function_is_public() -> None:
+    assert callable(dr_spark.changes)
+    assert dr_spark.changes.__module__ == "deltareplay.spark.changes"
+
+
+@pytest.mark.parametrize("name", written_changes.CHANGED)
+def test_it_is_as_spark_tells_it(spark: Any, changed: Any, name: str) -> None:
+    path = changed(name)
+    first = written_changes.FIRST.get(name, 0)
+    theirs = (
+        spark.read.format("delta")
+        .option("readChangeFeed", "true")
+        .option("startingVersion", first)
+        .load(str(path))
+    )
+    expected = told(theirs)
+    size = in_parts(dr.Table(path).changes(first), 6)
+    for native in (True, False) if name in ("widened", "mor_partitioned_mapped") else (True,):
+        ours = dr_spark.changes(spark, str(path), first, split_size=size, native=native)
+        assert ours.schema.simpleString() == theirs.schema.simpleString()
+        assert ours.rdd.getNumPartitions() > 3
+        assert told(ours) == expected
+        assert ("FileScan parquet" in ours._jdf.queryExecution().toString()) == native
+
+
+@pytest.mark.parametrize("kind", ["min-delta", "upsert", "append-only"])
+@pytest.mark.parametrize("name", ["cow_tracked", "mor_tracked_in_commit"])
+def test_shares_of_net_changes_are_the_whole(
+    spark: Any, changed: Any, name: str, kind: Any
+) -> None:
+    table = dr.Table(changed(name))
+    alone = table.changes(2, 8, kind=kind)
+    frame = dr_spark.changes(spark, table, 2, 8, kind=kind, split_size=in_parts(alone))
+    assert frame.rdd.getNumPartitions() > 1
+    assert told(frame) == rows(alone.to_arrow())
+
+
+def test_net_changes_lead_from_state_to_state(spark: Any, changed: Any) -> None:
+    path = changed("mor_tracked_in_commit")
+
+    def state(version: int) -> Counter[str]:
+        frame = spark.read.format("delta").option("versionAsOf", version).load(str(path))
+        return Counter(map(repr, frame.toArrow().to_pylist()))
+
+    found = state(2)
+    net = dr_spark.changes(spark, path, 3, 8, kind="min-delta")
+    for row in net.toArrow().to_pylist():
+        came = row["_change_type"] in ("insert", "update_postimage")
+        found[repr({key: row[key] for key in row if key not in ORDER})] += 1 if came else -1
+    assert {row: count for row, count in found.items() if count} == state(8)
+
+
+def test_columns_and_filter(spark: Any, changed: Any) -> None:
+    table = dr.Table(changed("mor_partitioned_mapped"))
+    chosen: Any = {"columns": ["P", "k"], "filter": "v > 10 AND _change_type <> 'insert'"}
+    frame = dr_spark.changes(spark, table, 2, 8, **chosen)
+    assert frame.columns == ["p", "k", *ORDER]
+    alone = table.changes(2, 8, **chosen).to_arrow()
+    assert 0 < alone.num_rows == frame.count()
+    assert told(frame) == rows(alone)
+    some = dr_spark.changes(spark, table, 2, 8, columns=["P", "k"])
+    assert told(some) == rows(table.changes(2, 8, columns=["P", "k"]).to_arrow())
+    none = dr_spark.changes(spark, table, 2, 8, columns=[])
+    assert (none.columns, none.count()) == (ORDER, some.count())
+
+
+def test_a_range_stays_what_it_was(spark: Any, tmp_path: Any) -> None:
+    path = str(tmp_path / "grows")
+    spark.range(3).write.format("delta").save(path)
+    frame = dr_spark.changes(spark, path, 0)
+    at_first = dr.Table(path).snapshot()
+    spark.range(3, 5).write.format("delta").mode("append").save(path)
+    assert frame.count() == 3
+    assert dr_spark.changes(spark, path, 0).count() == 5
+    assert dr_spark.changes(spark, at_first, 0).count() == 3  # a snapshot ends the range
+    assert dr_spark.changes(spark, at_first, 0, 1).count() == 5
+
+
+def test_no_version_is_no_row(spark: Any, changed: Any) -> None:
+    frame = dr_spark.changes(spark, changed("cow"), 99, allow_out_of_range=True)
+    assert (frame.columns, frame.count()) == (["k", "n", "v", "p", *ORDER], 0)
+    with pytest.raises(dr.VersionNotFoundError):
+        dr_spark.changes(spark, changed("cow"), 99)
+
+
+def test_types_keep_their_places_and_comments(spark: Any, tmp_path: Any) -> None:
+    path = tmp_path / "typed"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (s STRUCT<d: DECIMAL(9, 2), t: TIMESTAMP_NTZ>, "
+        "m MAP<STRING, ARRAY<DATE>>, v VARIANT, b BINARY COMMENT 'bytes') USING delta"
+    )
+    spark.sql(
+        f"INSERT INTO delta.`{path}` SELECT named_struct('d', 1.5BD, 't', TIMESTAMP_NTZ "
+        "'2026-01-01 00:00:00'), map('a', array(DATE '2026-01-02', NULL)), "
+        "parse_json('{\"a\": [1]}'), X'00FF' UNION ALL SELECT NULL, NULL, NULL, NULL"
+    )
+    frame = dr_spark.changes(spark, path, 1)
+    names = ["s", "m", "v", "b"]
+    plain = spark.read.format("delta").load(str(path))
+    assert frame.select(names).schema == plain.schema
+    shown = ["s", "m", "to_json(v)", "b"]
+    assert sorted(frame.selectExpr(*shown).collect(), key=str) == sorted(
+        plain.selectExpr(*shown).collect(), key=str
+    )
+
+
+def test_what_one_cannot_tell_apart_is_said_on_the_driver(spark: Any, changed: Any) -> None:
+    path = changed("cow")
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.changes(spark, path, 0, kind="upsert")
+    assert caught.value.code == "changes.identity"
+    with pytest.raises(dr.InvalidArgumentError):
+        dr_spark.changes(spark, path, 0, columns=["nothing"])
+    with_key = dr_spark.changes(spark, path, 0, 8, kind="upsert", key=["k"])
+    assert told(with_key) == rows(dr.Table(path).changes(0, 8, kind="upsert", key=["k"]).to_arrow())
+
+
+def test_a_missing_file_is_named_by_the_task(spark: Any, tmp_path: Any) -> None:
+    path = tmp_path / "gone"
+    spark.range(3).coalesce(1).write.format("delta").save(str(path))
+    frame = dr_spark.changes(spark, path, 0)
+    (file,) = path.glob("*.parquet")
+    file.unlink()
+    with pytest.raises(Exception, match=f"(?s)FAILED_READ_FILE.*{re.escape(file.name)}"):
+        frame.collect()
+    by_rust = dr_spark.changes(spark, path, 0, native=False)
+    with pytest.raises(Exception, match=f"(?s)CorruptTableError.*{re.escape(file.name)}"):
+        by_rust.collect()
+
+
+def test_options_do_not_show_in_a_plan(spark: Any, changed: Any) -> None:
+    table = dr.Table(changed("cow"), {"aws_secret_access_key": "s3cr3t"})
+    frame = dr_spark.changes(spark, table, 0)
+    assert frame.count()
+    assert "s3cr3t" not in frame._jdf.queryExecution().toString() + repr(frame)
+
+
+def test_what_splits_share_is_sent_once(changed: Any) -> None:
+    from deltareplay.spark.sent_changes import SentChanges
+
+    table = dr.Table(changed("cow_tracked"))
+    for kind in ("full-delta", "min-delta"):
+        splits = table.changes(1, 10, kind=kind).splits(1)  # type: ignore[arg-type]
+        sent = SentChanges.of(table, splits)
+        for number, split in enumerate(splits):
+            assert sent.split(number).to_arrow() == split.to_arrow()
+    assert len(splits) > 8
+    assert max(map(len, sent.between)) < 20 < len(splits[0]._native.to_json())
+    assert SentChanges.of(table, splits[:1]).split(0).paths == splits[0].paths
+    assert pa.schema(splits[0].schema) == table.changes(1).schema

@@ -1,0 +1,224 @@
+"""``spark.readStream.format("deltareplay")``: each row once, whatever ends a query."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark import written_changes
+from support import data, logs
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered(spark: Any) -> None:
+    dr_spark.register(spark)
+
+
+class Sink:
+    """Keeps the rows of every batch, and of those that were given twice both."""
+
+    def __init__(self) -> None:
+        self.batches: dict[int, list[list[Any]]] = {}
+        self.fails_in: int | None = None
+
+    def __call__(self, frame: Any, batch: int) -> None:
+        rows = sorted(row.id for row in frame.select("id").collect())
+        self.batches.setdefault(batch, []).append(rows)
+        if batch == self.fails_in:
+            raise RuntimeError("the sink fails")
+
+    @property
+    def rows(self) -> list[list[Any]]:
+        """Of each batch, what was given last."""
+        return [self.batches[batch][-1] for batch in sorted(self.batches)]
+
+
+def start(spark: Any, log: Any, sink: Any, checkpoint: Path, trigger: Any, **options: Any) -> Any:
+    frame = spark.readStream.format("deltareplay").options(**options).load(str(log.table))
+    writer = frame.writeStream.foreachBatch(sink)
+    return writer.option("checkpointLocation", str(checkpoint)).trigger(**trigger).start()
+
+
+ONCE = {"availableNow": True}
+OFTEN = {"processingTime": "0 seconds"}
+
+
+def drained(query: Any) -> None:
+    query.processAllAvailable()
+    query.stop()
+
+
+def grow(log: logs.LogBuilder, *ids: int) -> None:
+    log.commit(
+        logs.commit_info(), *(data.write(log.table, f"{one}.parquet", {"id": [one]}) for one in ids)
+    )
+
+
+@pytest.fixture
+def grown(log: logs.LogBuilder) -> logs.LogBuilder:
+    log.create(logs.schema(id="long"))
+    grow(log, 1, 2)
+    return log
+
+
+def offsets(checkpoint: Path) -> list[Any]:
+    """What Spark wrote down of each batch."""
+    files = [one for one in (checkpoint / "offsets").iterdir() if one.name.isdigit()]
+    files.sort(key=lambda one: int(one.name))
+    return [json.loads(one.read_text().splitlines()[-1]) for one in files]
+
+
+def test_limits_and_restarts(spark: Any, grown: Any, tmp_path: Path) -> None:
+    sink, checkpoint = Sink(), tmp_path / "checkpoint"
+    query = start(spark, grown, sink, checkpoint, OFTEN, maxFilesPerTrigger=1)
+    query.processAllAvailable()
+    assert sink.rows == [[1], [2]]
+    grow(grown, 3)
+    drained(query)
+    grow(grown, 5, 6)
+    drained(start(spark, grown, sink, checkpoint, OFTEN, maxFilesPerTrigger=1))
+    assert sink.rows[2:] == [[3], [5], [6]]
+    grow(grown, 7, 8)
+    grow(grown, 9)
+    # asked once, it gives all there is
+    start(spark, grown, sink, checkpoint, ONCE).awaitTermination()
+    assert sink.rows[5:] == [[7, 8, 9]]
+    # Delta's own offsets: a stream without Spark goes on behind any of them
+    places = offsets(checkpoint)
+    assert places[1] == {
+        "sourceVersion": 1,
+        "reservoirId": logs.TABLE_ID,
+        "reservoirVersion": 2,
+        "index": -1,
+        "isStartingVersion": False,
+    }
+    assert [places[3][name] for name in ("reservoirVersion", "index")] == [3, 0]
+    rest = dr.Table(grown.uri).follow(offset=json.dumps(places[3]), available_now=True)
+    assert [sorted(batch.data["id"].to_pylist()) for batch in rest] == [[6, 7, 8, 9]]
+
+
+@pytest.mark.parametrize("given", [{}, {"startingVersion": 1}], ids=["state", "commits"])
+def test_a_batch_that_failed_comes_again_as_it_was(
+    spark: Any, grown: Any, tmp_path: Path, given: Any
+) -> None:
+    sink, checkpoint = Sink(), tmp_path / "checkpoint"
+    for failing, ids in [(0, (3, 4)), (1, (5,))]:
+        sink.fails_in = failing
+        query = start(spark, grown, sink, checkpoint, OFTEN, **given)
+        with pytest.raises(Exception, match="the sink fails"):
+            query.awaitTermination()
+        grow(grown, *ids)
+        sink.fails_in = None
+    for _ in range(2):  # the batch that was not finished, and then the rest
+        start(spark, grown, sink, checkpoint, ONCE, **given).awaitTermination()
+    assert sink.rows == [[1, 2], [3, 4], [5]]
+    assert sink.batches[0] == [[1, 2]] * 2
+    assert sink.batches[1] == [[3, 4]] * 2
+
+
+def test_the_change_feed_is_as_delta_streams_it(spark: Any, changed: Any, tmp_path: Path) -> None:
+    path = changed("mor_tracked_in_commit")
+
+    def streamed(format: str, **options: Any) -> Counter[str]:
+        frame = (
+            spark.readStream.format(format).options(startingVersion=1, **options).load(str(path))
+        )
+        name = f"streamed_{format}_{len(options)}"
+        writer = frame.writeStream.format("memory").queryName(name).trigger(**ONCE)
+        writer.option("checkpointLocation", str(tmp_path / name)).start().awaitTermination()
+        return Counter(map(repr, spark.table(name).toArrow().to_pylist()))
+
+    theirs = streamed("delta", readChangeFeed=True)
+    assert len(theirs) > 20
+    assert streamed("deltareplay", readChangeFeed=True) == theirs
+    table = dr.Table(path)
+    net = streamed("deltareplay", changeKind="upsert", changeDeleted="include", splitSize=1)
+    expected = table.changes(1, kind="upsert", deleted="include").to_arrow()
+    assert net == Counter(map(repr, expected.to_pylist()))
+
+
+def test_what_is_wrong_ends_the_query(spark: Any, changed: Any, tmp_path: Path) -> None:
+    path = changed(next(iter(written_changes.CHANGED)))
+
+    def fails(**options: Any) -> str:
+        frame = spark.readStream.format("deltareplay").options(**options).load(str(path))
+        place = str(tmp_path / f"failed-{len(options)}-{time.time()}")
+        writer = frame.writeStream.format("noop").option("checkpointLocation", place)
+        with pytest.raises(Exception) as caught:
+            writer.trigger(**ONCE).start().awaitTermination()
+        return str(caught.value)
+
+    assert "skip_change_commits" in fails(startingVersion=1)
+    assert "a stream does not take that" in fails(versionAsOf=1)
+    assert "the newest version is" in fails(startingVersion=99)
+    with pytest.raises(Exception, match=r"only spark\.readStream takes that"):
+        spark.read.format("deltareplay").option("maxFilesPerTrigger", 1).load(str(path)).count()
+
+
+KILLED = """
+import sys, time
+from pyspark.sql import SparkSession
+from deltareplay import spark as dr_spark
+
+table, checkpoint, out = sys.argv[1:]
+spark = (
+    SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    .config("spark.sql.shuffle.partitions", "1").getOrCreate()
+)
+dr_spark.register(spark)
+frame = spark.readStream.format("deltareplay").option("maxFilesPerTrigger", 1).load(table)
+query = (
+    frame.writeStream.format("parquet").option("checkpointLocation", checkpoint)
+    .trigger(processingTime="0 seconds").start(out)
+)
+query.awaitTermination()
+"""
+
+
+@pytest.mark.skipif(not os.environ.get("DELTAREPLAY_SLOW"), reason="starts Spark several times")
+def test_kill_9(spark: Any, grown: Any, tmp_path: Path) -> None:
+    """Whenever it is killed, the file sink has each row once in the end."""
+    checkpoint, out = tmp_path / "checkpoint", tmp_path / "out"
+    ids = [1, 2]
+    command = [sys.executable, "-c", KILLED, str(grown.table), str(checkpoint), str(out)]
+    for _ in range(3):
+        done = len(list((checkpoint / "commits").glob("[0-9]*"))) if checkpoint.exists() else 0
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        )
+        try:
+            for _ in range(1200):
+                found = list((checkpoint / "offsets").glob("[0-9]*"))
+                if len(found) > done + 1 or (done == 0 and found):
+                    break
+                time.sleep(0.05)
+                if len(ids) < 40:
+                    ids.append(ids[-1] + 1)
+                    grow(grown, ids[-1])
+            assert process.poll() is None
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    frame = spark.readStream.format("deltareplay").load(str(grown.table))
+    writer = frame.writeStream.format("parquet").option("checkpointLocation", str(checkpoint))
+    for _ in range(2):
+        writer.trigger(**ONCE).start(str(out)).awaitTermination()
+    assert sorted(row.id for row in spark.read.parquet(str(out)).collect()) == ids
+    assert len(offsets(checkpoint)) > 3

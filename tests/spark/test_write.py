@@ -1,0 +1,275 @@
+"""``deltareplay.spark.write``: what it writes is read alike by delta-spark and here."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from spark.written import conf
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = pytest.mark.spark
+
+
+def rows_of(frame: Any) -> Counter[str]:
+    return Counter(str(sorted(row.asDict(recursive=True).items())) for row in frame.collect())
+
+
+def lines(rows: Any) -> Counter[str]:
+    """Rows of Arrow, instants in UTC."""
+    for at, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type) and field.type.tz is not None:
+            instants = rows.column(at).cast(pa.timestamp("us", "UTC"))
+            rows = rows.set_column(at, field.name, instants)
+    return Counter(str(sorted(row.items())) for row in rows.to_pylist())
+
+
+def same_rows(spark: Any, path: Path, expected: Any = None) -> Any:
+    """delta-spark, the scan in Rust and the native read see the same; gives delta-spark's frame."""
+    theirs = spark.read.format("delta").load(str(path))
+    scanned = lines(dr.Table(path).snapshot().scan().to_arrow())
+    # PySpark makes no Arrow of a struct that is null, where a part of it may not be
+    strict = "'nullable': False" in str(theirs.schema.jsonValue())
+    assert scanned == (rows_of(theirs) if strict else lines(theirs.toArrow()))
+    assert rows_of(dr_spark.read(spark, path)) == rows_of(theirs)
+    if expected is not None:
+        assert rows_of(theirs) == rows_of(expected.select(theirs.columns))
+    return theirs
+
+
+def directories(path: Path) -> list[str]:
+    return sorted(one.name for one in path.iterdir() if one.name != "_delta_log")
+
+
+def raises(code: str, call: Any) -> dr.DeltaReplayError:
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        call()
+    assert caught.value.code == code
+    return caught.value
+
+
+TYPED = """
+SELECT id AS l, CAST(id % 100 AS BYTE) AS b, CAST(id AS SHORT) AS h, CAST(id AS INT) AS i,
+  CAST(id / 4 AS FLOAT) AS f, CAST(-id / 8 AS DOUBLE) AS d, id % 2 = 0 AS t,
+  CAST(id * 1.25 AS DECIMAL(9, 2)) AS d9, CAST(id * 3 AS DECIMAL(30, 5)) AS d30,
+  concat(repeat('x', CAST(id AS INT) * 8), 'é') AS s, CAST(CAST(id AS STRING) AS BINARY) AS y,
+  DATE '2024-02-28' + CAST(id AS INT) AS day,
+  TIMESTAMP '2024-03-31 01:30:00.123456' + make_dt_interval(0, id) AS at,
+  TIMESTAMP_NTZ '1969-12-31 23:59:59.999999' AS ntz,
+  IF(id = 3, NULL, named_struct(
+    'n', IF(id = 2, NULL, id), 'm', map('k', id), 'z', array(id, NULL))) AS st,
+  CASE id % 4 WHEN 0 THEN 'a/b=c d%é' WHEN 1 THEN NULL ELSE 'plain' END AS p,
+  TIMESTAMP '2024-03-31 02:00:00.5' + make_dt_interval(0, id % 2) AS pt
+FROM range(8)
+"""
+
+
+def test_every_type_partitioned_or_not(spark: Any, tmp_path: Path) -> None:
+    with conf(spark, spark__sql__session__timeZone="Europe/Berlin"):
+        rows = spark.sql(TYPED).repartition(2).cache()
+        for name, partitions in [("flat", []), ("parted", ["p", "pt", "day"])]:
+            path = tmp_path / name
+            assert dr_spark.write(rows, str(path), partition_by=partitions) == 1
+            same_rows(spark, path, rows)
+    files = dr.Table(tmp_path / "flat").snapshot().files()
+    stats = [json.loads(one) for one in files["stats"].to_pylist()]
+    assert sum(one["numRecords"] for one in stats) == 8
+    # what delta-spark gathers of the same rows
+    rows.coalesce(1).write.format("delta").save(str(tmp_path / "theirs"))
+    dr_spark.write(rows.coalesce(1), tmp_path / "ours")
+    told = []
+    for name in ("theirs", "ours"):
+        [text] = dr.Table(tmp_path / name).snapshot().files()["stats"].to_pylist()
+        told.append(json.loads(text, parse_float=str))
+    theirs, ours = told
+    assert {"numRecords", "minValues", "maxValues", "nullCount"} <= set(ours)
+    for bounds in ("minValues", "maxValues"):
+        theirs[bounds].pop("pt"), theirs[bounds].pop("at")
+        assert ours[bounds].pop("at").endswith("Z")
+        ours[bounds].pop("pt")
+        assert ours[bounds] == theirs[bounds]
+    # footers do not tell how many lists and maps are null
+    struct = theirs["nullCount"]["st"]
+    assert (struct.pop("m"), struct.pop("z")) == (1, 1)
+    assert ours["nullCount"] == theirs["nullCount"]
+    [parted] = [
+        one
+        for one in dr.Table(tmp_path / "parted").snapshot().files()["partitionValues"].to_pylist()
+        if dict(one)["day"] == "2024-02-28"
+    ]
+    assert dict(parted) == {
+        "p": "a/b=c d%é",
+        "pt": "2024-03-31T01:00:00.500000Z",
+        "day": "2024-02-28",
+    }
+    assert directories(tmp_path / "flat")[0].isalnum()
+
+
+def test_rules_of_the_table(spark: Any, tmp_path: Path) -> None:
+    from delta.tables import DeltaTable
+
+    path = tmp_path / "ruled"
+    new = DeltaTable.create(spark).location(str(path))
+    new = new.addColumn("id", "LONG", nullable=False).addColumn("n", "STRING")
+    new = new.addColumn("g", "LONG", generatedAlwaysAs="id * 2")
+    new = new.addColumn("s", "STRUCT<a: LONG NOT NULL>")
+    for name, value in {
+        "columnMapping.mode": "name",
+        "enableRowTracking": "true",
+        "enableDeletionVectors": "true",
+        "enableChangeDataFeed": "true",
+        "feature.allowColumnDefaults": "supported",
+    }.items():
+        new = new.property(f"delta.{name}", value)
+    new.execute()
+    spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS (c VARCHAR(3), e STRING)")
+    spark.sql(f"ALTER TABLE delta.`{path}` ALTER COLUMN e SET DEFAULT 'none'")
+    spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN n TO `the name`")
+    spark.sql(
+        f"ALTER TABLE delta.`{path}` ADD CONSTRAINT small CHECK (id < 10 OR `the name` = 'big')"
+    )
+    good = spark.sql("SELECT CAST(id AS INT) AS ID, 'x' AS `THE NAME` FROM range(3)")
+    version = dr_spark.write(good, path)
+    theirs = same_rows(spark, path)
+    assert sorted(row.g for row in theirs.collect()) == [0, 2, 4]
+    assert {(row.c, row.e) for row in theirs.collect()} == {(None, "none")}
+    before = directories(path)
+    for sql, says in [
+        ("SELECT CAST(NULL AS LONG) AS id", "id is null"),
+        ("SELECT 20L AS id, 'x' AS `the name`", "CHECK constraint small"),
+        ("SELECT 20L AS id", "CHECK constraint small"),
+        ("SELECT 1L AS id, 3L AS g", "generated column g is not id * 2"),
+        ("SELECT 1L AS id, 'abcd' AS c", r"longer than varchar(3); it is {1, null, "),
+        ("SELECT 1L AS id, named_struct('a', CAST(NULL AS LONG)) AS s", "s.a is null"),
+    ]:
+        bad = spark.sql(sql).union(spark.sql(sql).limit(0))
+        error = raises("write.constraint", lambda bad=bad: dr_spark.write(bad, path))
+        assert says in str(error)
+        assert directories(path) == before
+    fine = spark.sql("SELECT 20L AS id, 'big' AS `the name`, 40L AS g, named_struct('a', 1L) AS s")
+    assert dr_spark.write(fine, path) == version + 1
+    same_rows(spark, path)
+    # delta-spark goes on from there: ids of rows, mapped columns, changes
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 1")
+    kept = spark.read.format("delta").load(str(path)).select("id", "_metadata.row_id").collect()
+    assert len({row.row_id for row in kept}) == len(kept) == 3
+    assert dr.Table(path).changes(version).to_arrow().num_rows == 5
+
+
+def test_what_is_replaced(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "replaced"
+
+    def frame(*rows: tuple[int, str]) -> Any:
+        return spark.createDataFrame([*rows], "id LONG, p STRING").coalesce(1)
+
+    assert dr_spark.write(frame((1, "a"), (2, "b"), (3, "c")), path, partition_by=["p"]) == 1
+    dr_spark.write(frame((4, "b")), path, mode="overwrite", replace_where="p >= 'b' AND p < 'c'")
+    assert rows_of(same_rows(spark, path)) == rows_of(frame((1, "a"), (4, "b"), (3, "c")))
+    told = dr.Table(path).history(limit=1).to_pylist()[0]["operationParameters"]
+    assert dict(told) == {
+        "mode": "Overwrite",
+        "partitionBy": '["p"]',
+        "predicate": "p >= 'b' AND p < 'c'",
+    }
+    elsewhere = frame((9, "a"))
+    raises(
+        "write.constraint",
+        lambda: dr_spark.write(elsewhere, path, mode="overwrite", replace_where="p = 'b'"),
+    )
+    raises(
+        "write.replace_where",
+        lambda: dr_spark.write(elsewhere, path, mode="overwrite", replace_where="id = 9"),
+    )
+    dr_spark.write(frame((5, "c")), path, mode="overwrite", partition_overwrite="dynamic")
+    assert rows_of(same_rows(spark, path)) == rows_of(frame((1, "a"), (4, "b"), (5, "c")))
+    # once, however often it is tried
+    assert dr_spark.write(frame((6, "d")), path, mode="overwrite", txn=("app", 7)) == 4
+    assert dr_spark.write(frame((7, "d")), path, mode="overwrite", txn=("app", 7)) is None
+    assert rows_of(same_rows(spark, path)) == rows_of(frame((6, "d")))
+    assert dr.Table(path).snapshot().transactions == {"app": 7}
+    more = spark.sql("SELECT 8L AS id, 'd' AS p, array('x') AS more")
+    raises("write.columns", lambda: dr_spark.write(more, path))
+    dr_spark.write(more, path, merge_schema=True)
+    assert rows_of(same_rows(spark, path).where("id = 8")) == rows_of(more)
+    # nothing is written where there is no row
+    version = dr_spark.write(more.limit(0), path)
+    assert version is not None
+    assert dr.Table(path).snapshot().num_files == 2
+
+
+def test_what_cannot_be_written(spark: Any, tmp_path: Path) -> None:
+    from delta.tables import DeltaTable, IdentityGenerator
+
+    path = tmp_path / "refusing"
+    rows = spark.range(3)
+    dr_spark.write(rows, path, properties={"delta.appendOnly": "true"})
+    before = directories(path)
+    for arguments, code in [
+        ({"mode": "upsert"}, "write.mode"),
+        ({"partition_overwrite": "some"}, "write.mode"),
+        ({"replace_where": "id = 1"}, "write.mode"),
+        (
+            {"mode": "overwrite", "replace_where": "id = 1", "partition_overwrite": "dynamic"},
+            "write.mode",
+        ),
+        ({"partition_by": ["id"]}, "write.partitions"),
+    ]:
+        raises(code, lambda arguments=arguments: dr_spark.write(rows, path, **arguments))
+    for sql in ("SELECT 'x' AS id", "SELECT 1L AS id, 2 AS ID", "SELECT 1L AS other"):
+        raises("write.columns", lambda sql=sql: dr_spark.write(spark.sql(sql), path))
+    with pytest.raises(dr.DeltaReplayError):
+        dr_spark.write(rows, path, mode="overwrite")  # it is append-only
+    # a job that fails half-way
+    broken = spark.sql(
+        "SELECT IF(id = 90, raise_error('half-way'), id) AS id FROM range(0, 100, 1, 2)"
+    )
+    with pytest.raises(Exception, match="half-way"):
+        dr_spark.write(broken.select(broken.id.cast("long")), path)
+    # another writer in the way of an overwrite
+    free = tmp_path / "free"
+    dr_spark.write(rows, free)
+    old = dr.Table(free).snapshot()
+    dr_spark.write(rows, free)
+    kept = directories(free)
+    with pytest.raises(dr.CommitConflictError):
+        dr_spark.write(rows, old, mode="overwrite")
+    assert directories(free) == kept
+    assert directories(path) == before
+    assert same_rows(spark, path).count() == 3
+    counted = DeltaTable.create(spark).location(str(tmp_path / "counted"))
+    counted = counted.addColumn("id", "LONG", generatedAlwaysAs=IdentityGenerator())
+    counted.addColumn("v", "LONG").execute()
+    raises(
+        "write.feature", lambda: dr_spark.write(spark.sql("SELECT 1L AS v"), tmp_path / "counted")
+    )
+
+
+def test_a_stream_writes_each_batch_once(spark: Any, tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    dr_spark.register(spark)
+    dr_spark.write(spark.range(3), source)
+    outcomes: list[int | None] = []
+
+    def sink(frame: Any, batch: int) -> None:
+        outcomes.append(dr_spark.write(frame, target, txn=("query", batch)))
+        if len(outcomes) == 1:
+            raise RuntimeError("after the commit")
+
+    def run() -> None:
+        frame = spark.readStream.format("deltareplay").load(str(source))
+        writer = frame.writeStream.foreachBatch(sink).trigger(availableNow=True)
+        writer.option("checkpointLocation", str(tmp_path / "c")).start().awaitTermination()
+
+    with pytest.raises(Exception, match="after the commit"):
+        run()
+    dr_spark.write(spark.range(3, 5), source)
+    run()
+    run()
+    assert outcomes == [1, None, 2]
+    assert rows_of(same_rows(spark, target)) == rows_of(spark.range(5))

@@ -1,0 +1,170 @@
+"""A small Google Cloud Storage: the XML API as far as a table needs it, in this process.
+
+Objects live in memory. A put under ``x-goog-if-generation-match: 0`` is atomic: one lock for all.
+Every request is kept, so that a test can count them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.sax.saxutils import escape
+
+#: What one page of a listing holds; small, so that tests see more than one.
+PAGE = 50
+
+
+@dataclass
+class Bucket:
+    """The objects, and what was asked of them."""
+
+    objects: dict[str, tuple[bytes, int, float]] = field(default_factory=dict)
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    generation: int = 0
+    broken: bool = False
+
+
+@contextmanager
+def serve(name: str, broken: bool = False) -> Iterator[tuple[str, Bucket]]:
+    """A server with one bucket: its URL, and the bucket itself.
+
+    A broken one takes every put, whatever its condition says.
+    """
+    bucket = Bucket(broken=broken)
+    handler = type("Handler", (_Handler,), {"bucket": bucket, "name": name})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", bucket
+        server.shutdown()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    bucket: Bucket
+    name: str
+
+    def do_GET(self) -> None:
+        key = self._key("GET")
+        if key is None:
+            self._list()
+            return
+        found = self.bucket.objects.get(key)
+        if found is None:
+            self._answer(404)
+            return
+        body, status, headers = found[0], 200, self._headers_of(found)
+        wanted = self.headers.get("Range", "")
+        if wanted.startswith("bytes="):
+            first, last = wanted.removeprefix("bytes=").split("-")
+            start = int(first) if first else max(len(body) - int(last), 0)
+            end = min(int(last) + 1, len(body)) if last and first else len(body)
+            if start >= len(body):
+                self._answer(416)
+                return
+            headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(body)}"
+            body, status = body[start:end], 206
+        self._answer(status, body, headers)
+
+    def do_HEAD(self) -> None:
+        found = self.bucket.objects.get(self._key("HEAD") or "")
+        if found is None:
+            self._answer(404)
+            return
+        headers = self._headers_of(found)
+        headers["Content-Length"] = str(len(found[0]))
+        self._answer(200, None, headers)
+
+    def do_PUT(self) -> None:
+        key = self._key("PUT") or ""
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        only_new = self.headers.get("x-goog-if-generation-match") == "0"
+        with self.bucket.lock:
+            if only_new and key in self.bucket.objects and not self.bucket.broken:
+                self._answer(412)
+                return
+            self.bucket.generation += 1
+            moment = 1_700_000_000.0 + self.bucket.generation
+            self.bucket.objects[key] = (body, self.bucket.generation, moment)
+            etag = f'"{self.bucket.generation}"'
+        self._answer(200, b"", {"ETag": etag})
+
+    def do_DELETE(self) -> None:
+        with self.bucket.lock:
+            gone = self.bucket.objects.pop(self._key("DELETE") or "", None)
+        self._answer(204 if gone else 404)
+
+    def _key(self, method: str) -> str | None:
+        """The object that a request is about; None for the bucket."""
+        path = unquote(urlsplit(self.path).path)
+        with self.bucket.lock:
+            self.bucket.requests.append((method, self.path))
+        key = path.removeprefix(f"/{self.name}").lstrip("/")
+        return key or None
+
+    def _list(self) -> None:
+        query = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
+        prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
+        after = query.get("continuation-token") or query.get("start-after", "")
+        with self.bucket.lock:
+            keys = sorted(key for key in self.bucket.objects if key.startswith(prefix))
+        keys = [key for key in keys if key > after]
+        page, cut = keys[:PAGE], len(keys) > PAGE
+        contents, folders = "", set()
+        for key in page:
+            rest = key[len(prefix) :]
+            if delimiter and delimiter in rest:
+                folders.add(prefix + rest.split(delimiter)[0] + delimiter)
+                continue
+            body, generation, moment = self.bucket.objects[key]
+            contents += (
+                f"<Contents><Key>{escape(key)}</Key><Size>{len(body)}</Size>"
+                f"<LastModified>{_iso(moment)}</LastModified>"
+                f'<ETag>"{generation}"</ETag><Generation>{generation}</Generation></Contents>'
+            )
+        shared = "".join(
+            f"<CommonPrefixes><Prefix>{escape(one)}</Prefix></CommonPrefixes>"
+            for one in sorted(folders)
+        )
+        token = f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>" if cut else ""
+        text = (
+            '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult>'
+            f"<IsTruncated>{str(cut).lower()}</IsTruncated>{token}{contents}{shared}"
+            "</ListBucketResult>"
+        )
+        self._answer(200, text.encode(), {"Content-Type": "application/xml"})
+
+    @staticmethod
+    def _headers_of(found: tuple[bytes, int, float]) -> dict[str, str]:
+        _, generation, moment = found
+        return {
+            "ETag": f'"{generation}"',
+            "Last-Modified": formatdate(moment, usegmt=True),
+            "x-goog-generation": str(generation),
+        }
+
+    def _answer(
+        self, status: int, body: bytes | None = b"", headers: dict[str, str] | None = None
+    ) -> None:
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        if body is not None:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if body:
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+def _iso(moment: float) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")

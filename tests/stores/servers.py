@@ -1,0 +1,209 @@
+"""Object stores that run on this machine, each with an empty bucket or container."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from email.utils import formatdate
+from pathlib import Path
+
+from stores import fake_gcs
+
+#: Where ``make test-stores`` puts what is no Python package.
+TOOLS = Path(__file__).resolve().parents[2] / ".venv" / "stores"
+BUCKET = "tables"
+#: The account that every Azurite has; its key is published with it.
+ACCOUNT = "devstoreaccount1"
+ACCOUNT_KEY = (
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+)
+
+
+@dataclass(frozen=True)
+class Store:
+    """Where tables can be made.
+
+    Attributes:
+        name: What it is, for messages.
+        root: The URI below which tables lie.
+        options: The storage options that open them.
+        port: On which it listens.
+        environment: Variables that its clients need beside the options.
+        bucket: What was asked of it; only of the store that runs in this process.
+    """
+
+    name: str
+    root: str
+    options: dict[str, str]
+    port: int
+    environment: dict[str, str] = field(default_factory=dict)
+    bucket: fake_gcs.Bucket | None = None
+
+    def behind(self, port: int) -> Store:
+        """The same tables by a proxy on another port."""
+
+        def moved(texts: dict[str, str]) -> dict[str, str]:
+            here, there = f"127.0.0.1:{self.port}", f"127.0.0.1:{port}"
+            return {name: text.replace(here, there) for name, text in texts.items()}
+
+        return replace(self, options=moved(self.options), environment=moved(self.environment))
+
+
+@contextmanager
+def moto() -> Iterator[Store]:
+    """S3 as moto has it, in the memory of another process."""
+    port = free_port()
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with _running(command, port):
+        scope = "Credential=any/20260101/us-east-1/s3/aws4_request"  # moto looks no further
+        authorization = f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=any"
+        _ask("PUT", f"http://127.0.0.1:{port}/{BUCKET}", {"Authorization": authorization})
+        yield Store("moto", f"s3://{BUCKET}", _s3(port), port)
+
+
+@contextmanager
+def versitygw(directory: Path) -> Iterator[Store]:
+    """S3 as versitygw has it, on real files."""
+    port = free_port()
+    (directory / BUCKET).mkdir(parents=True)
+    options = _s3(port)
+    environment = {
+        **os.environ,
+        "ROOT_ACCESS_KEY": options["aws_access_key_id"],
+        "ROOT_SECRET_KEY": options["aws_secret_access_key"],
+    }
+    command = [_tool("versitygw"), "--port", f"127.0.0.1:{port}", "posix", str(directory)]
+    with _running(command, port, environment):
+        yield Store("versitygw", f"s3://{BUCKET}", options, port)
+
+
+@contextmanager
+def azurite(directory: Path) -> Iterator[Store]:
+    """Azure Blob Storage as Azurite has it.
+
+    Its clients need ``AZURITE_BLOB_STORAGE_URL`` in the environment, which ``environment`` tells.
+    """
+    port = free_port()
+    command = [_tool("azurite-blob"), "--silent", "--skipApiVersionCheck", "--loose"]
+    command += ["--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", str(directory)]
+    options = {
+        "azure_storage_account_name": ACCOUNT,
+        "azure_storage_account_key": ACCOUNT_KEY,
+        "azure_storage_use_emulator": "true",
+        "allow_http": "true",
+    }
+    with _running(command, port):
+        _make_container(port)
+        environment = {"AZURITE_BLOB_STORAGE_URL": f"http://127.0.0.1:{port}"}
+        yield Store("azurite", f"az://{BUCKET}", options, port, environment)
+
+
+@contextmanager
+def gcs(broken: bool = False) -> Iterator[Store]:
+    """Google Cloud Storage as :mod:`stores.fake_gcs` has it, in this process."""
+    with fake_gcs.serve(BUCKET, broken) as (url, bucket):
+        key = {
+            "gcs_base_url": url,
+            "disable_oauth": True,
+            "client_email": "",
+            "private_key": "",
+            "private_key_id": "",
+        }
+        options = {"google_service_account_key": json.dumps(key)}
+        yield Store("gcs", f"gs://{BUCKET}", options, int(url.rsplit(":", 1)[1]), bucket=bucket)
+
+
+def has(tool: str) -> bool:
+    """Whether a server's program was installed."""
+    return shutil.which(_tool(tool)) is not None
+
+
+def free_port() -> int:
+    """A port on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _tool(name: str) -> str:
+    for place in (TOOLS / name, TOOLS / "node_modules" / ".bin" / name):
+        if place.exists():
+            return str(place)
+    return name
+
+
+def _s3(port: int) -> dict[str, str]:
+    return {
+        "aws_endpoint": f"http://127.0.0.1:{port}",
+        "aws_access_key_id": "test-access-key",
+        "aws_secret_access_key": "hush-hush-secret",
+        "aws_region": "us-east-1",
+        "allow_http": "true",
+    }
+
+
+@contextmanager
+def _running(
+    command: list[str], port: int, environment: dict[str, str] | None = None
+) -> Iterator[None]:
+    # not a pipe: one that nobody reads fills up, and the server waits
+    with tempfile.TemporaryFile() as said:
+        server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, env=environment)
+        try:
+            deadline = time.monotonic() + 60
+            while not _listens(port):
+                if server.poll() is not None:
+                    said.seek(0)
+                    raise RuntimeError(f"{command[0]}: {said.read().decode()[-500:]}")
+                if time.monotonic() > deadline:
+                    raise RuntimeError(f"{command[0]} does not listen after a minute")
+                time.sleep(0.05)
+            yield
+        finally:
+            server.kill()
+            server.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _ask(method: str, url: str, headers: dict[str, str]) -> None:
+    request = urllib.request.Request(url, method=method, headers=headers)
+    with urllib.request.urlopen(request, timeout=30):
+        pass
+
+
+def _make_container(port: int) -> None:
+    """One request, signed with the account's key as Azure wants it."""
+    date, version = formatdate(usegmt=True), "2021-12-02"
+    lines = ["PUT", *[""] * 11, f"x-ms-date:{date}", f"x-ms-version:{version}"]
+    lines.append(f"/{ACCOUNT}/{ACCOUNT}/{BUCKET}")
+    text = "\n".join([*lines, "restype:container"])
+    digest = hmac.new(base64.b64decode(ACCOUNT_KEY), text.encode(), hashlib.sha256).digest()
+    signature = base64.b64encode(digest).decode()
+    _ask(
+        "PUT",
+        f"http://127.0.0.1:{port}/{ACCOUNT}/{BUCKET}?restype=container",
+        {
+            "x-ms-date": date,
+            "x-ms-version": version,
+            "Content-Length": "0",
+            "Authorization": f"SharedKey {ACCOUNT}:{signature}",
+        },
+    )
