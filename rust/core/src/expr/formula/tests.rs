@@ -65,7 +65,7 @@ fn values_are_those_of_spark() {
         ("abs(-3)", "3", "3"),
         ("floor(2.7e0)", "2", "2"),
         ("nullif(i, 7)", "", ""),
-        ("CASE WHEN i = 7 THEN 0 ELSE 1 / (i - 7) END", "0", ""),
+        ("CASE WHEN i = 7 THEN 0 ELSE 1 / (i - 7) END", "0.0", ""),
         ("if(i <> 7, 1 / (i - 7), 0.5e0)", "0.5", "0.5"),
         ("i <> 7 AND 1 / (i - 7) > 0", "false", ""),
     ] {

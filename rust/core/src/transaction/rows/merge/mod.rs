@@ -411,6 +411,17 @@ impl Merge {
         let theirs = take_record_batch(&self.source, &theirs).map_err(misfit)?;
         self.scope.of(&ours, &theirs)
     }
+
+    fn ambiguous(&self, rows: &RecordBatch, row: usize, first: u32, second: u32) -> Error {
+        let message = format!(
+            "several rows of the source match the row {} of the table, such as {} and {}: which of them counts \
+             is not known; make the source's keys unique; nothing was written",
+            shown(rows, row),
+            shown(&self.source, first as usize),
+            shown(&self.source, second as usize)
+        );
+        Error::invalid("rows.ambiguous", message)
+    }
 }
 
 impl Judge for Merge {
@@ -483,19 +494,6 @@ impl Judge for Merge {
             leaves: BooleanArray::from(leaves),
             becomes,
         })
-    }
-}
-
-impl Merge {
-    fn ambiguous(&self, rows: &RecordBatch, row: usize, first: u32, second: u32) -> Error {
-        let message = format!(
-            "several rows of the source match the row {} of the table, such as {} and {}: which of them counts \
-             is not known; make the source's keys unique; nothing was written",
-            shown(rows, row),
-            shown(&self.source, first as usize),
-            shown(&self.source, second as usize)
-        );
-        Error::invalid("rows.ambiguous", message)
     }
 }
 

@@ -1,0 +1,177 @@
+"""Rows that the table writes: delta-spark reads them, skips by their statistics, and goes on."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+
+pytestmark = pytest.mark.spark
+
+UTC = datetime.timezone.utc
+NOON = datetime.datetime(2026, 1, 2, 12, 0, 0, 123456, tzinfo=UTC)
+TYPES = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("b", pa.bool_()),
+        ("i8", pa.int8()),
+        ("f", pa.float64()),
+        ("dec", pa.decimal128(20, 3)),
+        ("s", pa.string()),
+        ("bin", pa.binary()),
+        ("d", pa.date32()),
+        ("ts", pa.timestamp("us", "UTC")),
+        ("ntz", pa.timestamp("us")),
+        ("list", pa.list_(pa.struct([("x", pa.int32())]))),
+        ("map", pa.map_(pa.string(), pa.int64())),
+        ("st", pa.struct([("x", pa.int32()), ("y", pa.string())])),
+        ("p", pa.string()),
+        ("q", pa.timestamp("us", "UTC")),
+    ]
+)
+
+
+def row(number: int, part: str | None) -> dict[str, Any]:
+    return {
+        "id": number,
+        "b": number % 2 == 0,
+        "i8": -number,
+        "f": number / 3,
+        "dec": decimal.Decimal(number) / 8,
+        "s": "ä" * 40 + str(number),
+        "bin": bytes([number]),
+        "d": NOON.date() + datetime.timedelta(days=number),
+        "ts": NOON + datetime.timedelta(days=number),
+        "ntz": (NOON + datetime.timedelta(days=number)).replace(tzinfo=None),
+        "list": [{"x": number}, None],
+        "map": [("k", number), ("none", None)],
+        "st": {"x": number, "y": None},
+        "p": part,
+        "q": NOON,
+    }
+
+
+@pytest.mark.parametrize("mode", ["none", "name"])
+def test_every_type_and_every_partition(spark: Any, tmp_path: Path, mode: str) -> None:
+    properties = {"delta.columnMapping.mode": mode}
+    table = dr.create_table(tmp_path / "t", TYPES, ["p", "q"], properties)
+    parts = ["a b:c/%", "", None, "ä=1", "{x}#?"]
+    rows = [row(number, part) for number, part in enumerate(parts)]
+    table.append(pa.Table.from_pylist(rows, schema=TYPES))
+    frame = spark.read.format("delta").load(str(tmp_path / "t"))
+    found = {one.id: one for one in frame.collect()}
+    for number, given in enumerate(rows):
+        one = found[number]
+        assert one.p == (given["p"] or None)
+        assert one.ts.astimezone(UTC) == given["ts"]
+        assert one.q.astimezone(UTC) == NOON
+        assert (one.b, one.i8, one.f, one.s, one.d) == tuple(
+            given[name] for name in ("b", "i8", "f", "s", "d")
+        )
+        assert one.ntz == given["ntz"]
+        assert one.dec == given["dec"]
+        assert bytes(one.bin) == given["bin"]
+        assert [part and part.x for part in one.list] == [number, None]
+        assert one.map == {"k": number, "none": None}
+        assert (one.st.x, one.st.y) == (number, None)
+        # files that Spark skips by our statistics have no such row
+        for condition in (
+            f"s = '{given['s']}'",
+            f"ts = TIMESTAMP '{given['ts'].strftime('%Y-%m-%d %H:%M:%S.%f')}'",
+            f"dec = {given['dec']} AND d = DATE '{given['d']}' AND i8 = {given['i8']}",
+            f"st.x = {number} AND f >= {given['f'] - 0.01}",
+        ):
+            assert [one.id for one in frame.where(condition).collect()] == [number], condition
+    assert frame.where("p IS NULL").count() == 2
+
+
+TABLES: dict[str, dict[str, str]] = {
+    "copies": {"delta.enableChangeDataFeed": "true"},
+    "all": {
+        "delta.enableChangeDataFeed": "true",
+        "delta.enableDeletionVectors": "true",
+        "delta.enableRowTracking": "true",
+        "delta.enableInCommitTimestamps": "true",
+        "delta.columnMapping.mode": "name",
+        "delta.constraints.c": "id >= 0",
+    },
+}
+SMALL = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("p", pa.string())])
+
+
+@pytest.mark.parametrize("name", TABLES if os.environ.get("DELTAREPLAY_SLOW") else ["all"])
+def test_one_after_the_other(spark: Any, tmp_path: Path, name: str) -> None:
+    """Each verb here, then in delta-spark, and both see the same after each."""
+    from delta.tables import DeltaTable
+
+    path = str(tmp_path / "t")
+    table = dr.create_table(path, SMALL, ["p"], TABLES[name])
+    table.append([{"id": one, "v": one, "p": "ab"[one % 2]} for one in range(20)])
+    theirs = DeltaTable.forPath(spark, path)
+
+    def same() -> set[tuple[int, int, str]]:
+        ours = {tuple(row.values()) for row in pa.table(table.snapshot(strict=True)).to_pylist()}
+        read = spark.read.format("delta").load(path).collect()
+        assert len(read) == len(ours)
+        assert {(one.id, one.v, one.p) for one in read} == ours
+        return ours
+
+    steps = [
+        lambda: table.delete("id = 3 OR id > 17"),
+        lambda: theirs.delete("id IN (4, 17)"),
+        lambda: table.update("id < 6", {"v": "v + 100"}),
+        lambda: theirs.update("id = 7", {"v": "v + 1000"}),
+        lambda: (
+            table.merge(pa.table({"id": [8, 50], "v": [-8, -50], "p": ["a", "b"]}), "id")
+            .when_matched_update_all()
+            .when_not_matched_insert_all()
+            .when_not_matched_by_source_delete("target.id = 9")
+            .execute()
+        ),
+        lambda: (
+            theirs.alias("t")
+            .merge(
+                spark.createDataFrame([(50, 5), (51, 6)], "id long, v long").alias("s"),
+                "t.id = s.id",
+            )
+            .whenMatchedUpdate(set={"v": "s.v"})
+            .whenNotMatchedInsert(values={"id": "s.id", "v": "s.v", "p": "'a'"})
+            .execute()
+        ),
+        lambda: table.overwrite([{"id": 60, "v": 6, "p": "b"}], "p = 'b'"),
+        lambda: (
+            spark.createDataFrame([(61, 7, "c")], "id long, v long, p string")
+            .write.format("delta")
+            .mode("append")
+            .save(path)
+        ),
+        lambda: table.overwrite([{"id": 62, "v": 8, "p": "c"}], partitions="dynamic"),
+    ]
+    for run in steps:
+        run()
+        left = same()
+    assert {one for one, *_ in left} == {0, 2, 6, 8, 10, 12, 14, 16, 51, 60, 62}
+    last = table.snapshot().version
+    feed = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 2)
+    told = sorted(
+        (one["_commit_version"], one["_change_type"], one.id, one.v)
+        for one in feed.load(path).collect()
+    )
+    ours = sorted(
+        (one["_commit_version"], one["_change_type"], one["id"], one["v"])
+        for one in table.changes(2, last).to_arrow().to_pylist()
+    )
+    assert told == ours
+    if name == "all":
+        ids = spark.read.format("delta").load(path).selectExpr("id", "_metadata.row_id AS r")
+        rows = pa.table(table.snapshot().scan(with_row_id=True)).to_pylist()
+        assert {one.id: one.r for one in ids.collect()} == {
+            one["id"]: one["_row_id"] for one in rows
+        }
