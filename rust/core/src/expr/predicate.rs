@@ -137,7 +137,7 @@ impl Predicate {
 
     /// What holds where this one is false or unknown.
     #[must_use]
-    pub fn is_not_true(self) -> Self {
+    pub fn not_true(self) -> Self {
         Self {
             root: Expr::Is(Box::new(self.root), true).negated(),
         }

@@ -35,7 +35,7 @@ pub fn add_constraint(
         );
         return Err(Error::invalid("alter.constraint", message));
     }
-    let broken = Predicate::parse_sql(expression)?.is_not_true();
+    let broken = Predicate::parse_sql(expression)?.not_true();
     broken.bind(&StructType::parse(&old.schema_string)?)?;
     let mut new = old.clone();
     new.configuration.insert(key, expression.trim().to_owned());

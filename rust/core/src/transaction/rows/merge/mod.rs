@@ -2,7 +2,6 @@
 //!
 //! The source is held in memory, with its keys in a hash table; the files of the table are read once, batch
 //! by batch. Clauses are tried in their order, and the first whose condition is true decides.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -16,9 +15,8 @@ mod clauses;
 mod keys;
 mod scope;
 
-pub use clauses::{Clause, MergeDefinition, Then, When};
-
 use choice::{BoundClause, BoundThen, apply, chosen};
+pub use clauses::{Clause, MergeDefinition, Then, When};
 use keys::keys;
 use scope::{Scope, Shown, empty_rows};
 
