@@ -298,13 +298,12 @@ class RowWriting:
             return pa.Table.from_batches([data])
         schema = self.snapshot().schema
         if isinstance(data, Mapping):
-            columns = {name: pa.array(values, _type(schema, name)) for name, values in data.items()}
+            columns = {name: _column(schema, name, values) for name, values in data.items()}
             return pa.table(columns)
         if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
             names = list(dict.fromkeys(name for row in data for name in row))
             columns = {
-                name: pa.array([row.get(name) for row in data], _type(schema, name))
-                for name in names
+                name: _column(schema, name, [row.get(name) for row in data]) for name in names
             }
             return pa.table(columns)
         kind = type(data).__name__
@@ -331,10 +330,15 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _type(schema: pa.Schema, name: str) -> pa.DataType | None:
-    """The table's type of a column; None lets pyarrow choose."""
-    found = [field for field in schema if field.name.lower() == name.lower()]
-    return found[0].type if found else None
+def _column(schema: pa.Schema, name: str, values: Any) -> pa.Array[Any]:
+    """Plain values as a column of the table's type; one that it lacks gets the type that fits."""
+    [type_] = [one.type for one in schema if one.name.lower() == name.lower()] or [None]
+    try:
+        column: pa.Array[Any] = pa.array(values, type_)
+    except (pa.ArrowException, OverflowError) as error:
+        message = f"the column {name!r} is {type_ or 'unknown'} in the table: {error}"
+        raise InvalidArgumentError(message, code="rows.type") from error
+    return column
 
 
 def _options(

@@ -89,7 +89,7 @@ WIDER = [
     (pa.int64(), pa.decimal128(20, 0)),
     (pa.float32(), pa.float64()),
     (pa.date32(), pa.timestamp("us")),
-    (pa.decimal128(10, 2), pa.decimal128(23, 4)),
+    (pa.decimal128(10, 2), pa.decimal128(13, 4)),
 ]
 
 
@@ -103,13 +103,16 @@ def test_types_that_are_widened(tmp_path: Path, before: pa.DataType, after: pa.D
             "delta.feature.timestampNtz": "supported",
         },
     )
-    values = pa.array([1, 7, None]).cast(before if before != pa.date32() else pa.int32())
-    table.append(pa.table([values.cast(before)], names=["a"]))
+    small = pa.array([1, 7, None], pa.int32() if before == pa.date32() else pa.int8())
+    values = small.cast(before)
+    table.append(pa.table([values], names=["a"]))
     table.widen_column("a", after)
     assert table.snapshot().schema.field("a").type == after
-    expected = values.cast(before)
-    expected = expected.cast(pa.float64()) if after == pa.float64() else expected
-    assert table.snapshot().scan().to_arrow()["a"].to_pylist() == expected.cast(after).to_pylist()
+    found = table.snapshot().scan().to_arrow()["a"].to_pylist()
+    if pa.types.is_decimal(after):
+        assert found == [1, 7, None]  # of any scale
+    else:
+        assert found == values.cast(after).to_pylist()
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,8 @@ REFUSED = {
     "a type that does not fit": (pa.table({"id": [[1]]}), "rows.type"),
     "text for a number": (pa.table({"id": ["1"]}), "rows.type"),
     "a part too many": (pa.table({"id": [1], "st": [{"x": 1, "z": 2}]}), "rows.column"),
+    "plain text for a number": ([{"id": "one"}], "rows.type"),
+    "a plain number too large": ({"id": [2**70]}, "rows.type"),
     "a value that does not fit": (pa.table({"id": [1], "small": [300]}), "rows.value"),
     "a null": (pa.table({"id": pa.array([1, None])}), "rows.null"),
     "a null inside": (pa.table({"id": [1], "st": [{"x": None}]}), "rows.null"),
