@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import Any
 
@@ -41,16 +42,18 @@ def test_every_range_is_as_spark_tells_it(spark: Any, changed: Any, name: str) -
     names = [one for one in everything.column_names if one not in ORDER]
     versions = everything["_commit_version"].to_pylist()
     found = 0
-    for start in range(first, latest + 1):
-        for end in range(start, latest + 1):
-            ours = table.changes(start, end, require_feed=True)
-            at = [i for i, version in enumerate(versions) if start <= version <= end]
-            own = ours.schema.names[:-3]
-            assert set(own) <= set(names)
-            expected = everything.take(pa.array(at, pa.int64())).select([*own, *ORDER])
-            told = ours.to_arrow()
-            assert rows(told) == rows(expected.cast(_as_wide(expected.schema, told.schema)))
-            found += told.num_rows
+    ranges = [(one, two) for one in range(first, latest + 1) for two in range(one, latest + 1)]
+    if not os.environ.get("DELTAREPLAY_SLOW"):
+        ranges = ranges[:1] + ranges[1:-1:3] + [(first, latest)]
+    for start, end in ranges:
+        ours = table.changes(start, end, require_feed=True)
+        at = [i for i, version in enumerate(versions) if start <= version <= end]
+        own = ours.schema.names[:-3]
+        assert set(own) <= set(names)
+        expected = everything.take(pa.array(at, pa.int64())).select([*own, *ORDER])
+        told = ours.to_arrow()
+        assert rows(told) == rows(expected.cast(_as_wide(expected.schema, told.schema)))
+        found += told.num_rows
     assert found > 50
 
 
