@@ -54,7 +54,7 @@ def test_every_range_is_as_spark_tells_it(spark: Any, changed: Any, name: str) -
         told = ours.to_arrow()
         assert rows(told) == rows(expected.cast(_as_wide(expected.schema, told.schema)))
         found += told.num_rows
-    assert found > 50
+    assert found >= everything.num_rows > 5
 
 
 def _as_wide(theirs: pa.Schema, ours: pa.Schema) -> pa.Schema:
