@@ -55,7 +55,8 @@ def answer(table: str, *, verify: bool, rows: bool = True) -> Answer:
             "rows": sorted(scan, key=repr),
         }
     except dr.DeltaReplayError as error:
-        if error.code and str(error) and error.path:
+        of_table = error.code.startswith(("protocol.", "schema."))  # wherever it stands
+        if error.code and str(error) and (error.path or of_table):
             return {"error": error.code}
         return {"untyped": f"an error that names no file: {error!r} {error.code}"}
     except BaseException as error:  # a panic is not an Exception
