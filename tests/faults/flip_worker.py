@@ -55,8 +55,7 @@ def answer(table: str, *, verify: bool, rows: bool = True) -> Answer:
             "rows": sorted(scan, key=repr),
         }
     except dr.DeltaReplayError as error:
-        of_table = error.code.startswith(("protocol.", "schema."))  # wherever it stands
-        if error.code and str(error) and (error.path or of_table):
+        if error.code and str(error) and error.path and error.code != "internal.panic":
             return {"error": error.code}
         return {"untyped": f"an error that names no file: {error!r} {error.code}"}
     except BaseException as error:  # a panic is not an Exception
@@ -87,7 +86,8 @@ def flip(request: Answer) -> Answer:
                     name = f"{kind}, {'verified' if verify else 'plain'}"
                     counts[name] = counts.get(name, 0) + 1
                     if kind == "untyped" or (kind == "changed" and verify):
-                        odd.append([place, value, found])
+                        names = [name for name in whole if found.get(name) != whole[name]]
+                        odd.append([place, value, found, names])
     finally:
         path.write_bytes(content)
     return {"counts": counts, "odd": odd}

@@ -238,6 +238,11 @@ fn index(offset: i32) -> usize {
 /// The kept strings of a column of views.
 type Strings<'a> = (&'a StringViewArray, &'a [Range<usize>]);
 
+/// Texts that point to the same bytes again and again are spelled out up to this size in one batch;
+/// beyond it, so many times at most: a dictionary of a few kilobytes can ask for gigabytes.
+const MOST_REPEATED: usize = 512 << 20;
+const MOST_TIMES: usize = 64;
+
 fn strings(parts: &[Strings<'_>], rows: usize) -> Result<StringArray, ArrowError> {
     let mut offsets: Vec<i32> = Vec::with_capacity(rows + 1);
     let mut total = 0_usize;
@@ -250,6 +255,16 @@ fn strings(parts: &[Strings<'_>], rows: usize) -> Result<StringArray, ArrowError
     });
     if i32::try_from(total).is_err() {
         return Err(ArrowError::OffsetOverflowError(total));
+    }
+    let held = || {
+        let buffers = parts
+            .iter()
+            .flat_map(|(array, _)| array.data_buffers().iter());
+        buffers.map(|buffer| buffer.len()).sum::<usize>()
+    };
+    if total > MOST_REPEATED && total / MOST_TIMES > held() {
+        let message = format!("{total} bytes of text, nearly all of them the same ones again");
+        return Err(ArrowError::InvalidArgumentError(message));
     }
     let mut bytes: Vec<u8> = Vec::with_capacity(total);
     each_view(parts, |array, view| {

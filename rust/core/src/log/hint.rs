@@ -32,6 +32,15 @@ impl Hint {
         let bytes = match storage.read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.code() == "storage.not_found" => return Ok(Self::Missing),
+            Err(error) if error.code() == "storage.not_a_file" => {
+                let message = "there is something else where the hint should be; the log was listed from its beginning";
+                return Ok(Self::Corrupt(LogWarning::new(
+                    "hint.corrupt",
+                    path,
+                    None,
+                    message.to_owned(),
+                )));
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
             Err(error) => return Err(error.at_path(path)),
         };

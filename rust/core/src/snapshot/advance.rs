@@ -130,6 +130,7 @@ impl Snapshot {
             warnings: Mutex::new(warnings),
             files: Mutex::new(files),
             state: Mutex::new(state),
+            contradicted: OnceLock::new(),
             verified: OnceLock::new(),
         }));
         next.verify_advanced().map_err(located)?;

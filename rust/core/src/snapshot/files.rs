@@ -180,7 +180,7 @@ impl Snapshot {
         self.0
             .checksum
             .as_ref()
-            .filter(|checksum| checksum.answers)
+            .filter(|checksum| checksum.answers && self.0.contradicted.get().is_none())
             .and_then(|checksum| value(&checksum.values))
     }
 

@@ -100,16 +100,32 @@ fn open(
             ))
         });
     let mut state = None;
-    let (protocol, metadata) = match known {
+    let mut definition = None;
+    if let Some((protocol, metadata)) = known {
+        match Definition::new(protocol, metadata, &mut warnings) {
+            Ok(known) => definition = Some(known),
+            // the log says whether it is the table or the checksum
+            Err(error) => {
+                warnings.extend(segment.checksum.as_ref().map(|file| {
+                    let message = format!("the version checksum was passed over: {error}");
+                    let path = file.path.clone();
+                    LogWarning::new("checksum.unreadable", path, Some(version), message)
+                }));
+                checksum = None;
+            }
+        }
+    }
+    let definition = match definition {
         Some(known) => known,
         None => {
             let found = read_state(source, &segment).map_err(located)?;
-            let both = definition_of(&found, &segment)?;
+            let (protocol, metadata) = definition_of(&found, &segment)?;
             state = Some(Arc::new(found));
-            both
+            Definition::new(protocol, metadata, &mut warnings)
+                .map_err(|error| defined_in(source, &segment, error))
+                .map_err(located)?
         }
     };
-    let definition = Definition::new(protocol, metadata, &mut warnings).map_err(located)?;
     let in_commit_timestamp = in_commit_time(&definition, &segment, &newest, checksum.as_ref())?;
     if let Some(warning) = warnings.first().filter(|_| strict) {
         return Err(refused(warning));
@@ -125,6 +141,7 @@ fn open(
         warnings: Mutex::new(warnings),
         files: Mutex::default(),
         state: Mutex::new(state),
+        contradicted: OnceLock::new(),
         verified: OnceLock::new(),
     })))
 }
@@ -254,6 +271,31 @@ pub(super) fn definition_of(
         .clone()
         .ok_or_else(|| lacks("log.no_metadata", "metaData"))?;
     Ok((protocol, metadata))
+}
+
+/// Names the file whose protocol or metadata is at fault: the newest that has one.
+fn defined_in(source: &Source, segment: &LogSegment, error: Error) -> Error {
+    let wanted = Wanted {
+        control: true,
+        ..Wanted::default()
+    };
+    let of_protocol = error.code().starts_with("protocol.");
+    for file in segment.tail.iter().rev() {
+        let Ok(batches) = decode_tail(&source.storage, std::slice::from_ref(file), &wanted) else {
+            continue;
+        };
+        let defines = |batch: &ActionBatch| match of_protocol {
+            true => !batch.protocols.is_empty(),
+            false => !batch.metadatas.is_empty(),
+        };
+        if batches.iter().any(defines) {
+            return error.at_path(file.file.path.clone());
+        }
+    }
+    match &segment.checkpoint {
+        Some(checkpoint) => error.at_path(checkpoint.path().to_owned()),
+        None => error,
+    }
 }
 
 /// The commit's own timestamp, where the table keeps one.

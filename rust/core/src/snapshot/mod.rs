@@ -25,7 +25,7 @@ pub mod pieces;
 mod recover;
 mod replayed;
 pub(crate) mod row_count;
-mod verified;
+pub(crate) mod verified;
 mod verify;
 
 /// One version of a table. Cheap to clone.
@@ -45,6 +45,8 @@ struct Inner {
     warnings: Mutex<Vec<LogWarning>>,
     files: Mutex<Option<Arc<ActiveFiles>>>,
     state: Mutex<Option<Arc<LogState>>>,
+    /// Set once the checksum was found to be wrong: then it answers nothing any more.
+    contradicted: OnceLock<()>,
     /// Set once everything was replayed and compared.
     verified: OnceLock<()>,
 }

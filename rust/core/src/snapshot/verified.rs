@@ -127,15 +127,11 @@ impl Snapshot {
 
     /// The live files: each once, all that is said of them well-formed, and as the checksum has them.
     fn check_files(&self, source: &Source) -> Result<()> {
-        let mut names = ADD_FIELDS.map(|field| field.name().to_owned()).to_vec();
-        names.push(PARTITION_VALUES.to_owned());
-        let (plain, typed) = (
-            FileColumns::all(),
-            FileColumns::new(Some(&names), self)?, // also says whether the schema names its columns
-        );
+        // it also says whether the schema tells how the log names the columns
+        let typed = FileColumns::new(Some(&[PARTITION_VALUES.to_owned()]), self)?;
         let mut seen = KeySet::default();
         let mut counted = Counted::new(self.0.checksum.as_ref(), source)?;
-        for rows in self.file_batches(source, plain, None)? {
+        for rows in self.file_batches(source, FileColumns::all(), None)? {
             interrupt::check()?;
             let rows = rows?;
             let paths = Paths::of(&rows)?;
@@ -150,12 +146,8 @@ impl Snapshot {
                     .and_then(|()| counted.row(&rows, row, *key, self.keeps_stats()))
                     .map_err(|error| error.at_path(path))?;
             }
-            if let Err(error) = typed.of(&rows) {
-                let one = |row: &usize| typed.of(&rows.slice(*row, 1)).is_err();
-                return Err(match (0..rows.num_rows()).find(one) {
-                    Some(row) => error.at_path(paths.of_row(row)),
-                    None => error,
-                });
+            if let Some(error) = odd_texts(&rows, Some(&typed)).into_iter().next() {
+                return Err(error);
             }
         }
         counted.finish()
@@ -171,19 +163,38 @@ impl Snapshot {
         source.resolver.resolve("", Paths::of(rows)?.of_row(row))?;
         let vectors = column(rows, FileField::DeletionVector)?;
         let vectors = vectors.as_struct_opt().ok_or_else(odd)?;
-        Descriptors::new(vectors)?.get(row)?;
-        let stats = column(rows, FileField::Stats)?;
-        let stats = stats.as_string_opt::<i32>().ok_or_else(odd)?;
-        if stats.is_null(row) {
-            return Ok(());
-        }
-        let parsed = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(stats.value(row));
-        parsed.map(drop).map_err(|cause| {
-            let message = "the statistics of this file are no JSON object; a scan reads the file \
-                           all the same, since nothing is skipped by them";
-            Error::corrupt("stats.json", message).because(cause)
-        })
+        Descriptors::new(vectors)?.get(row).map(drop)
     }
+}
+
+/// Statistics that are no JSON, and partition values that are none of their types, with the file.
+pub(crate) fn odd_texts(rows: &RecordBatch, typed: Option<&FileColumns>) -> Vec<Error> {
+    let Ok(paths) = Paths::of(rows) else {
+        return vec![odd()];
+    };
+    let mut found = Vec::new();
+    let stats = rows.column_by_name(FileField::Stats.name());
+    if let Some(stats) = stats.and_then(|stats| stats.as_string_opt::<i32>()) {
+        for (row, text) in stats.iter().enumerate() {
+            let Some(text) = text else { continue };
+            if let Err(cause) = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text) {
+                let message = "the statistics of this file are no JSON object; a scan reads the \
+                               file all the same, since nothing is skipped by them";
+                let error = Error::corrupt("stats.json", message).because(cause);
+                found.push(error.at_path(paths.of_row(row)));
+            }
+        }
+    }
+    if let Some(typed) = typed
+        && typed.of(rows).is_err()
+    {
+        for row in 0..rows.num_rows() {
+            if let Err(error) = typed.of(&rows.slice(row, 1)) {
+                found.push(error.at_path(paths.of_row(row)));
+            }
+        }
+    }
+    found
 }
 
 /// The texts of `path`.

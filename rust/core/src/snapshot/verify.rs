@@ -119,6 +119,7 @@ impl Snapshot {
         });
         match totals {
             Err(error) if checksum.answers => {
+                self.0.contradicted.get_or_init(|| ());
                 let message = format!("the log was believed: {}", error.message());
                 self.warn(LogWarning::new(
                     error.code(),

@@ -11,7 +11,7 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 
 use super::units::{Unit, all_null};
-use super::{CheckpointFile, Fetch, arrow_error};
+use super::{CheckpointFile, Fetch};
 use crate::error::{Error, Result};
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
 
@@ -70,7 +70,7 @@ impl CheckpointFile {
                 };
                 let mut decoded = 0;
                 for batch in self.reader(&unit, leaves.clone(), None, fetch)? {
-                    let batch = batch.map_err(arrow_error)?;
+                    let batch = batch?;
                     decoded += batch.num_rows();
                     control.take(&batch)?;
                 }

@@ -3,9 +3,9 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Fields};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
-use super::{CheckpointFile, Fetch, FileAction, Unit, arrow_error};
+use super::rows::Decoder;
+use super::{CheckpointFile, Fetch, FileAction, Unit};
 use crate::codec::file_actions::FileField;
 use crate::codec::judged::{JudgedColumns, STATS};
 use crate::error::{Error, Result};
@@ -98,7 +98,7 @@ fn leaves_of(shape: &Fields) -> usize {
 /// actions, which are null.
 pub struct JudgedReader<'a> {
     /// None where the file has none of the columns.
-    reader: Option<ParquetRecordBatchReader>,
+    reader: Option<Decoder>,
     columns: &'a JudgedColumns,
     stats: Stats,
     missing: usize,
@@ -133,7 +133,7 @@ impl Iterator for JudgedReader<'_> {
                 self.missing = self.missing.saturating_sub(batch.num_rows());
                 Some(self.typed(&batch))
             }
-            Some(Err(cause)) => Some(Err(arrow_error(cause))),
+            Some(Err(error)) => Some(Err(error)),
             None if self.missing == 0 => None,
             None => {
                 let message = format!("the pages end {} rows before the footer says", self.missing);

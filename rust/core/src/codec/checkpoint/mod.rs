@@ -12,7 +12,8 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
-use crate::codec::parquet_file::{FooterRules, read_footer};
+use crate::codec::file_actions::FileField;
+use crate::codec::parquet_file::{FooterRules, guarded, read_footer};
 use crate::error::{Error, Result};
 
 mod control;
@@ -35,6 +36,19 @@ const RULES: FooterRules = FooterRules {
     most_rows_per_byte: 200,
     page_index: true,
 };
+
+/// The columns that hold actions.
+const ACTIONS: [&str; 8] = [
+    "add",
+    "remove",
+    "protocol",
+    "metaData",
+    "txn",
+    "domainMetadata",
+    "sidecar",
+    "checkpointMetadata",
+];
+const FILE_ACTIONS: [&str; 2] = ["add", "remove"];
 
 /// Which file action of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +84,10 @@ impl CheckpointFile {
     /// Corrupt: `checkpoint.parquet` when the footer does not decode or contradicts the file's length.
     pub fn open(length: u64, fetch: &Fetch<'_>) -> Result<Self> {
         let metadata = Arc::new(read_footer(length, fetch, &RULES)?);
+        guarded(RULES.code, || Self::of(metadata, length))
+    }
+
+    fn of(metadata: Arc<ParquetMetaData>, length: u64) -> Result<Self> {
         let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options())
             .map_err(parquet_error)?;
@@ -77,7 +95,26 @@ impl CheckpointFile {
         let schema = Arc::new(reading_schema(plain.schema(), leaves));
         let arrow = ArrowReaderMetadata::try_new(metadata, options().with_schema(schema))
             .map_err(parquet_error)?;
-        Ok(Self { arrow, length })
+        let file = Self { arrow, length };
+        file.check_shape()?;
+        Ok(file)
+    }
+
+    /// An action that is there is a struct, and so is a deletion vector: as anything else they would be
+    /// passed over with what they say.
+    fn check_shape(&self) -> Result<()> {
+        let vector = FileField::DeletionVector.name();
+        let odd = self.leaves(|parts| match parts {
+            [root] => ACTIONS.contains(&root.as_str()),
+            [root, field] => FILE_ACTIONS.contains(&root.as_str()) && field == vector,
+            _ => false,
+        });
+        let Some(leaf) = odd.first() else {
+            return Ok(());
+        };
+        let name = self.metadata().file_metadata().schema_descr();
+        let message = format!("{} is not a struct", name.column(*leaf).path());
+        Err(Error::corrupt("checkpoint.columns", message))
     }
 
     fn metadata(&self) -> &ParquetMetaData {

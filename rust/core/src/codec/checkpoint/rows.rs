@@ -14,10 +14,10 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::units::all_null;
-use super::{CheckpointFile, Fetch, FileAction, Unit, arrow_error, parquet_error};
+use super::{CheckpointFile, Fetch, FileAction, RULES, Unit, arrow_error, parquet_error};
 use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField, schema_of};
 use crate::codec::gather::{Keep, gather, nulls};
-use crate::codec::parquet_file::{Chunks, Selected, chunk_ranges};
+use crate::codec::parquet_file::{Chunks, Selected, chunk_ranges, guarded};
 use crate::codec::statistics::render_stats_as;
 use crate::error::{Error, Result};
 
@@ -55,7 +55,7 @@ impl CheckpointFile {
         leaves: Vec<usize>,
         judged: Option<&BooleanBuffer>,
         fetch: &Fetch<'_>,
-    ) -> Result<ParquetRecordBatchReader> {
+    ) -> Result<Decoder> {
         let selection = unit.selection(judged);
         let Selected { ranges, policy } =
             chunk_ranges(self.metadata(), unit.row_group, &leaves, selection.as_ref());
@@ -70,7 +70,7 @@ impl CheckpointFile {
         if let Some(selection) = selection {
             builder = builder.with_row_selection(selection);
         }
-        builder.build().map_err(parquet_error)
+        guarded(RULES.code, || builder.build().map_err(parquet_error)).map(Decoder)
     }
 
     fn file_leaves(&self, action: FileAction, fields: &[FileField]) -> Vec<usize> {
@@ -111,9 +111,21 @@ impl CheckpointFile {
     }
 }
 
+/// The rows of one unit as Parquet's own decoder gives them; where that panics, the bytes are at fault.
+pub(super) struct Decoder(ParquetRecordBatchReader);
+
+impl Iterator for Decoder {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = || self.0.next().transpose().map_err(arrow_error);
+        guarded(RULES.code, batch).transpose()
+    }
+}
+
 /// Decodes the rows of one unit, some thousand at a time.
 pub struct UnitReader {
-    reader: ParquetRecordBatchReader,
+    reader: Decoder,
     action: FileAction,
     missing: usize,
 }
@@ -124,7 +136,7 @@ impl Iterator for UnitReader {
     fn next(&mut self) -> Option<Self::Item> {
         let batch = match self.reader.next() {
             Some(Ok(batch)) => batch,
-            Some(Err(cause)) => return Some(Err(arrow_error(cause))),
+            Some(Err(error)) => return Some(Err(error)),
             None if self.missing == 0 => return None,
             None => {
                 let message = format!("the pages end {} rows before the footer says", self.missing);

@@ -4,6 +4,7 @@
 //! against the length of the file before anything is allocated for it.
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
 use parquet::DecodeResult;
@@ -14,6 +15,7 @@ use crate::error::{Error, Result};
 
 mod chunks;
 mod ranges;
+mod thrift;
 mod write;
 
 pub(crate) use chunks::Chunks;
@@ -62,9 +64,21 @@ pub(crate) fn read_footer(
         .with_offset_index_policy(policy)
         .with_column_index_policy(policy);
     let tail = length.saturating_sub(FOOTER_PREFETCH)..length;
-    let metadata = decode(decoder, vec![tail], length, fetch, rules)?;
+    let metadata = guarded(rules.code, || {
+        decode(decoder, vec![tail], length, fetch, rules)
+    })?;
     check(&metadata, length, rules)?;
     Ok(metadata)
+}
+
+/// What a decoder of others makes of bytes; that it panics is the bytes' fault, too.
+pub(crate) fn guarded<T>(code: &'static str, decode: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
+        Err(Error::corrupt(
+            code,
+            "the Parquet file does not decode: the decoder gave up on it",
+        ))
+    })
 }
 
 fn decode(
@@ -89,6 +103,7 @@ fn decode(
         }
         if !wanted.is_empty() {
             let bytes = fetch(&wanted)?;
+            check_cost(&wanted, &bytes, length, rules)?;
             decoder.push_ranges(wanted, bytes).map_err(broken)?;
         }
         match decoder.try_decode().map_err(broken)? {
@@ -102,6 +117,34 @@ fn decode(
             }
         }
     }
+}
+
+/// The footer itself, in whichever of the pieces it is whole: walked before anything believes it.
+fn check_cost(
+    ranges: &[Range<u64>],
+    pieces: &[Bytes],
+    length: u64,
+    rules: &FooterRules,
+) -> Result<()> {
+    // length of the footer and magic stand behind it
+    let end = length.saturating_sub(8);
+    for (range, piece) in ranges.iter().zip(pieces) {
+        let footer = if range.end == length {
+            let Some((body, trailer)) = piece.split_last_chunk::<8>() else {
+                continue;
+            };
+            let [a, b, c, d, ..] = *trailer;
+            let size = u32::from_le_bytes([a, b, c, d]) as usize;
+            body.len().checked_sub(size).and_then(|at| body.get(at..))
+        } else {
+            (range.end == end).then_some(&piece[..])
+        };
+        if footer.is_some_and(|footer| !thrift::is_bounded(footer)) {
+            let message = "the Parquet footer claims more than its bytes hold";
+            return Err(Error::corrupt(rules.code, message));
+        }
+    }
+    Ok(())
 }
 
 /// Claims of the footer against the length of the file.

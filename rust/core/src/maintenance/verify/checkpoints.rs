@@ -12,7 +12,7 @@ use super::history::expiring;
 use super::state::{Live, State, same_metadata};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::commit::Wanted;
-use crate::codec::file_actions::FileField;
+use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS};
 use crate::error::{Error, Result};
 use crate::log::listing::{CheckpointInstance, CompactedFile};
 use crate::log::path::SIDECAR_DIRECTORY;
@@ -56,10 +56,11 @@ pub(super) fn read(
     let mut removes = KeySet::default();
     let mut twice = Vec::new();
     for action in [FileAction::Add, FileAction::Remove] {
-        let mut fields = vec![FileField::Path, FileField::DeletionVector];
-        if action == FileAction::Add {
-            fields.insert(1, FileField::Size);
-        }
+        // all of them, so that none is left that does not decode
+        let fields = match action {
+            FileAction::Add => ADD_FIELDS.to_vec(),
+            FileAction::Remove => REMOVE_FIELDS.to_vec(),
+        };
         let selection = Selection {
             action,
             columns: RowColumns::fields(&fields),

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::findings::{Findings, Severity};
+use super::mapping;
 use super::state::{Live, State};
 use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
 use crate::codec::file_actions::{ADD_FIELDS, CDC_FIELDS, REMOVE_FIELDS};
@@ -192,8 +193,13 @@ fn definition(
             }
         }
     }
-    let schema = findings.unless_interrupted(StructType::parse(&metadata.schema_string))?;
+    let schema = StructType::parse(&metadata.schema_string);
+    let schema = schema.map_err(|error| error.at_path(place.0.unwrap_or_default()));
+    let schema = findings.unless_interrupted(schema)?;
     let Some(schema) = schema else { return Ok(()) };
+    for fault in mapping::faults(&schema, metadata, protocol)? {
+        findings.add(Severity::Error, "schema.column_mapping", place, fault);
+    }
     for column in &metadata.partition_columns {
         if schema.field(column).is_none() {
             let message = format!("the partition column {column:?} is not in the schema");

@@ -8,6 +8,7 @@ use arrow_array::{Array, RecordBatch};
 
 use super::findings::{Findings, Severity};
 use crate::codec::deletion_vector::Descriptors;
+use crate::codec::judged::PARTITION_VALUES;
 use crate::error::{Error, Result};
 use crate::log::path::LOG_DIRECTORY;
 use crate::maintenance::vacuum::{Visible, named_by};
@@ -15,6 +16,7 @@ use crate::replay::Source;
 use crate::scan::deletion_vectors;
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
+use crate::snapshot::verified::odd_texts;
 use crate::storage::interrupt;
 use crate::transaction::random::now;
 
@@ -40,13 +42,26 @@ pub(super) fn check(
                 .map(|file| (file.path, (file.size, file.modification_time))),
         );
     }
-    let names = ["path", "size", "numRecords", "deletionVector"].map(str::to_owned);
+    let names = [
+        "path",
+        "size",
+        "numRecords",
+        "deletionVector",
+        "stats",
+        "partitionValues",
+    ];
+    let names = names.map(str::to_owned);
     let columns = FileColumns::new(Some(&names), snapshot)?;
+    // a schema that does not say how the log names its columns is a finding of its commit
+    let typed = FileColumns::new(Some(&[PARTITION_VALUES.to_owned()]), snapshot).ok();
     let (mut count, mut known) = (0, HashSet::new());
     for rows in snapshot.file_batches(source, columns, None)? {
         interrupt::check()?;
         let rows = rows?;
         count += rows.num_rows() as u64;
+        for error in odd_texts(&rows, typed.as_ref()) {
+            findings.error(error.at_version(snapshot.version()))?;
+        }
         if data_files {
             let outcome = present(source, snapshot, &rows, &there, findings);
             findings.unless_interrupted(outcome)?;
@@ -82,10 +97,13 @@ fn present(
     let sizes = sizes.and_then(|sizes| sizes.as_primitive_opt::<Int64Type>());
     let (paths, sizes) = paths.zip(sizes).ok_or_else(odd)?;
     for (path, size) in paths.iter().zip(sizes) {
-        let (Some(path), Some(size)) = (path, size) else {
+        let Some(path) = path else { continue };
+        let place = (Some(path), Some(snapshot.version()));
+        let Some(size) = size else {
+            let message = "the log does not say how long this data file is";
+            findings.add(Severity::Error, "file.size", place, message);
             continue;
         };
-        let place = (Some(path), Some(snapshot.version()));
         let resolved = match source.resolver.resolve("", path) {
             Ok(resolved) => resolved,
             Err(error) => {
@@ -152,7 +170,12 @@ fn vectors(
     let descriptors = Descriptors::new(column)?;
     let (mut asked, mut at) = (Vec::new(), Vec::new());
     for row in 0..rows.num_rows() {
-        if let Some(descriptor) = findings.unless_interrupted(descriptors.get(row))?.flatten() {
+        let descriptor = descriptors.get(row).map_err(|error| {
+            error
+                .at_path(paths.value(row))
+                .at_version(snapshot.version())
+        });
+        if let Some(descriptor) = findings.unless_interrupted(descriptor)?.flatten() {
             asked.push(descriptor);
             at.push(row);
         }

@@ -164,7 +164,7 @@ impl<'a> History<'a> {
             return Ok(());
         };
         self.num_checksums += 1;
-        for difference in differences(&checksum, state)? {
+        for difference in differences(self.source, &checksum, state)? {
             let message = format!("the commits and the checksum disagree on {difference}");
             findings.add(Severity::Error, "checksum.mismatch", place, message);
         }
@@ -199,8 +199,20 @@ impl<'a> History<'a> {
 }
 
 /// On what a checksum and the commits disagree.
-fn differences(checksum: &VersionChecksum, state: &State) -> Result<Vec<String>> {
+fn differences(source: &Source, checksum: &VersionChecksum, state: &State) -> Result<Vec<String>> {
     let mut found = Vec::new();
+    if let Some(all) = &checksum.all_files {
+        let rows = all.rows()?;
+        let keys = source.keys.of_batch(&rows)?;
+        let live = state.live.values().map(|live| live.key);
+        let live: std::collections::HashSet<_> = live.collect();
+        let others = keys.iter().filter(|key| !live.contains(*key)).count();
+        if others > 0 {
+            found.push(format!(
+                "the list of files: {others} of the checksum are not live by the commits"
+            ));
+        }
+    }
     let (vectors, deleted) = state.vectors();
     for (said, is, what) in [
         (checksum.num_files, state.num_files(), "the number of files"),

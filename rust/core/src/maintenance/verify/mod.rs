@@ -17,6 +17,7 @@ mod commit;
 mod files;
 mod findings;
 mod history;
+mod mapping;
 mod state;
 
 pub use findings::{Finding, Severity};
@@ -71,6 +72,12 @@ pub fn verify(source: &Source, data_files: bool) -> Result<Verification> {
         Ok(snapshot) => {
             if let Some(warning) = Hint::read(&*source.storage)?.check(&snapshot.segment()) {
                 findings.warning(&warning);
+            }
+            for warning in snapshot.warnings() {
+                // the others are known by their causes
+                if warning.code == "log.checkpoint_only" {
+                    findings.warning(&warning);
+                }
             }
             let looked = files::check(source, &snapshot, data_files, &history.named, &mut findings);
             num_files = findings.unless_interrupted(looked)?;

@@ -1,0 +1,65 @@
+//! Column mapping: each column has a name of its own in files, and a number.
+//!
+//! Protocol: "Column Mapping".
+
+use std::collections::HashSet;
+
+use crate::error::Result;
+use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::properties::{ColumnMappingMode, TableProperties};
+use crate::spec::schema::{DataType, StructField, StructType};
+
+/// What is wrong with the mapping of a schema; nothing where columns are not mapped.
+pub(super) fn faults(
+    schema: &StructType,
+    metadata: &Metadata,
+    protocol: &Protocol,
+) -> Result<Vec<String>> {
+    let (properties, _) = TableProperties::new(metadata, protocol)?;
+    let mut found = Vec::new();
+    if properties.column_mapping_mode == ColumnMappingMode::None {
+        return Ok(found);
+    }
+    let mut numbers = HashSet::new();
+    let mut structs = vec![schema];
+    // without recursion: a schema may be deep
+    while let Some(one) = structs.pop() {
+        let mut names = HashSet::new();
+        for field in one.fields() {
+            one_column(field, &mut names, &mut numbers, &mut found);
+            let mut types = vec![&field.data_type];
+            while let Some(data_type) = types.pop() {
+                match data_type {
+                    DataType::Struct(inner) => structs.push(inner),
+                    DataType::Array(array) => types.push(&array.element_type),
+                    DataType::Map(map) => types.extend([&map.key_type, &map.value_type]),
+                    _ => {}
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn one_column<'a>(
+    field: &'a StructField,
+    names: &mut HashSet<&'a str>,
+    numbers: &mut HashSet<i64>,
+    found: &mut Vec<String>,
+) {
+    let name = &field.name;
+    match field.physical_name() {
+        None => found.push(format!("the column {name:?} has no physical name")),
+        Some(physical) if !names.insert(physical) => found.push(format!(
+            "the column {name:?} has the physical name {physical:?} of another one beside it"
+        )),
+        Some(_) => {}
+    }
+    match field.column_id() {
+        None => found.push(format!("the column {name:?} has no number")),
+        Some(number) if !numbers.insert(number) => found.push(format!(
+            "the column {name:?} has the number {number} of another one"
+        )),
+        Some(_) => {}
+    }
+}

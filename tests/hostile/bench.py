@@ -1,0 +1,136 @@
+"""What a hostile table is: how it is built, and what the protocol says a reader may make of it.
+
+A case is a function that breaks a small sound table, registered with what must come out: of the
+snapshot the number of its live files, of a scan the ids of its rows, or the error; and what
+``Table.verify()`` must name. The sound table has two versions and one data file, ``good.parquet``,
+with the ids 1, 2, 3; ``more.parquet`` with 4 and 5 lies beside it and no action names it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from support import logs
+
+SCHEMA = logs.schema(id="long")
+GOOD = (1, 2, 3)
+MORE = (4, 5)
+BOTH = (1, 2, 3, 4, 5)
+
+Build = Callable[[logs.LogBuilder], None]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An error of this class that names this file, or a part of its name."""
+
+    file: str
+    error: str = "CorruptTableError"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One hostile table.
+
+    Attributes:
+        kind: What is hostile about it.
+        name: How.
+        build: Makes it out of the sound table.
+        snapshot: The number of live files.
+        rows: The ids that a scan gives, in any order; None is a row without an id.
+        verify: Codes that verification must find, none for a sound table; the file they must name.
+        filter: What the scan is asked for.
+        columns: Which columns the scan is asked for.
+        start: Whether the sound table is there, or nothing.
+    """
+
+    kind: str
+    name: str
+    build: Build
+    snapshot: int | Refused
+    rows: tuple[int | None, ...] | Refused
+    verify: tuple[str, ...] = ()
+    found: str = ""
+    filter: str | None = None
+    columns: tuple[str, ...] | None = None
+    start: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.name}"
+
+
+CASES: list[Case] = []
+
+
+def case(
+    kind: str,
+    name: str,
+    *,
+    snapshot: int | Refused,
+    rows: tuple[int | None, ...] | Refused | None = None,
+    **options: Any,
+) -> Callable[[Build], Build]:
+    """Registers a table; a scan is refused as the snapshot is, unless told."""
+
+    def register(build: Build) -> Build:
+        if rows is None:
+            assert isinstance(snapshot, Refused)
+        outcome = snapshot if rows is None else rows
+        assert isinstance(outcome, (tuple, Refused))
+        CASES.append(Case(kind, name, build, snapshot, outcome, **options))
+        return build
+
+    return register
+
+
+def write_data(table: Path, name: str, ids: tuple[int, ...], **parquet: Any) -> Path:
+    """A data file with these ids."""
+    path = table / name
+    pq.write_table(pa.table({"id": pa.array(ids, pa.int64())}), path, **parquet)
+    return path
+
+
+def data(log: logs.LogBuilder, name: str, path: str | None = None, **options: Any) -> logs.Action:
+    """The ``add`` of one of the data files; ``path`` is what the log calls it."""
+    rows = {"good.parquet": 3, "more.parquet": 2}.get(name, 2)
+    file = log.table / name
+    body = {"size": file.stat().st_size if file.is_file() else 100, "stats": logs.stats(rows)}
+    return logs.add(name if path is None else path, **{**body, **options})
+
+
+def build(case: Case, table: Path) -> None:
+    """The table of one case."""
+    log = logs.LogBuilder(table)
+    write_data(table, "good.parquet", GOOD)
+    write_data(table, "more.parquet", MORE)
+    if case.start:
+        log.create(SCHEMA)
+        log.commit(data(log, "good.parquet"))
+    case.build(log)
+
+
+def raw(log: logs.LogBuilder, content: bytes | str, version: int = 2) -> Path:
+    """A commit of these bytes."""
+    content = content.encode() if isinstance(content, str) else content
+    return logs.write_file(log.table, logs.commit_name(version), content)
+
+
+def place(log: logs.LogBuilder, name: str) -> Path:
+    """A file of the log."""
+    return logs.log_dir(log.table) / name
+
+
+def line(kind: str, **fields: Any) -> bytes:
+    """One action as a line."""
+    return logs.json_lines([{kind: fields}])
+
+
+def fifo(path: Path) -> None:
+    """A pipe that nobody writes to: whoever opens it to read waits for ever."""
+    os.mkfifo(path)

@@ -1,0 +1,472 @@
+"""Checkpoints that lie, hints, checksums and compacted files."""
+
+# ruff: noqa: E501  one case a line
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hostile.bench import BOTH, GOOD, MORE, Refused, case, data, fifo, place
+from support import logs
+from support.logs import LogBuilder
+
+CHECKPOINT = logs.classic_name(2)
+
+
+def ready(log: LogBuilder, cleaned: bool, **options: Any) -> list[Path]:
+    """A checkpoint of version 2, with the second file; without its commits if ``cleaned``."""
+    log.commit(data(log, "more.parquet"))
+    found = log.checkpoint(2, store_schema=False, **options)
+    if cleaned:
+        log.delete_commits(2)
+    return found
+
+
+def varint(number: int) -> bytes:
+    number = (number << 1) ^ (number >> 63)
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def footed(footer: bytes, length: int | None = None) -> bytes:
+    """A Parquet file that is a footer."""
+    size = (len(footer) if length is None else length).to_bytes(4, "little")
+    return b"PAR1" + footer + size + b"PAR1"
+
+
+def with_rows(content: bytes, rows: int, claimed: int) -> bytes:
+    """The counts of rows in a footer, changed."""
+    length = int.from_bytes(content[-8:-4], "little")
+    body, footer = content[: -8 - length], content[-8 - length : -8]
+    assert footer.count(b"\x16" + varint(rows))
+    footer = footer.replace(b"\x16" + varint(rows), b"\x16" + varint(claimed))
+    return body + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def rows_of(path: Path) -> int:
+    return int(pq.ParquetFile(path).metadata.num_rows)
+
+
+HUGE = b"\xff\xff\xff\xff\x07"
+
+#: What a Parquet file of the log becomes; each is a way to make a decoder crash or eat memory.
+BROKEN: dict[str, Callable[[Path], bytes]] = {
+    "zero bytes": lambda path: bytes(4096),
+    "the magic alone": lambda path: b"PAR1",
+    "the magic twice": lambda path: b"PAR1PAR1",
+    "text": lambda path: b'{"add":{}}\n' * 20,
+    "its first half": lambda path: path.read_bytes()[: path.stat().st_size // 2],
+    "without its last byte": lambda path: path.read_bytes()[:-1],
+    "an encrypted footer": lambda path: path.read_bytes()[:-4] + b"PARE",
+    "a footer longer than the file": lambda path: footed(b"", 0x7FFF_FFFF),
+    "a footer of 2^32 - 1 bytes": lambda path: footed(b"", 0xFFFF_FFFF),
+    "a footer without a byte": lambda path: footed(b""),
+    "a list of 2^31 columns": lambda path: footed(b"\x15\x02\x19\xfc\xff\xff\xff\xff\x07"),
+    "a list of 2^32 groups": lambda path: footed(b"\x15\x02\x19\xf8\xff\xff\xff\xff\x0f"),
+    "a text of 2^32 bytes": lambda path: footed(b"\x28\xff\xff\xff\xff\x0f"),
+    "structs in structs": lambda path: footed(b"\x1c" * 5000),
+    "lists in lists": lambda path: footed(b"\x19\x19" * 5000),
+    "maps of 2^31 entries": lambda path: footed(b"\x1b\xff\xff\xff\xff\x07\x88"),
+    "a list of 2^31 booleans": lambda path: footed(b"\x19\xf1\xff\xff\xff\xff\x07"),
+    # of an unknown field: whoever skips booleans that take no bytes counts to 2^31
+    "an unknown list of 2^31 booleans": lambda path: footed(b"\xf9\xf1" + HUGE + b"\x00"),
+    "an unknown set of 2^31 booleans": lambda path: footed(b"\xfa\xf2" + HUGE + b"\x00"),
+    "an unknown map of 2^31 booleans": lambda path: footed(b"\xfb" + HUGE + b"\x11\x00"),
+    "an unknown list of 2^31 of no type": lambda path: footed(b"\xf9\xf0" + HUGE + b"\x00"),
+    "a footer of 65 MiB": lambda path: (
+        b"PAR1" + bytes(65 << 20) + (65 << 20).to_bytes(4, "little") + b"PAR1"
+    ),
+    "2^31 rows": lambda path: with_rows(path.read_bytes(), rows_of(path), 2**31),
+    "2^60 rows": lambda path: with_rows(path.read_bytes(), rows_of(path), 2**60),
+    "2^62 rows": lambda path: with_rows(path.read_bytes(), rows_of(path), 2**62),
+    "-1 rows": lambda path: with_rows(path.read_bytes(), rows_of(path), -1),
+    "pages of other bytes": lambda path: (
+        path.read_bytes()[:4] + b"\xff" * 400 + path.read_bytes()[404:]
+    ),
+}
+
+
+def broken(name: str, change: Callable[[Path], bytes]) -> None:
+    @case("checkpoint", name, snapshot=2, rows=BOTH, verify=("checkpoint.",), found=CHECKPOINT)
+    def _(log: LogBuilder) -> None:
+        [path] = ready(log, cleaned=False)
+        path.write_bytes(change(path))
+
+    @case(
+        "checkpoint, commits gone",
+        name,
+        snapshot=Refused(CHECKPOINT),
+        verify=("checkpoint.",),
+        found=CHECKPOINT,
+    )
+    def _(log: LogBuilder) -> None:
+        [path] = ready(log, cleaned=True)
+        path.write_bytes(change(path))
+
+
+for _name, _change in BROKEN.items():
+    broken(_name, _change)
+
+
+@case("checkpoint", "no byte", snapshot=2, rows=BOTH, verify=("log.empty_file",), found=CHECKPOINT)
+def _no_byte(log: LogBuilder) -> None:
+    ready(log, cleaned=False)[0].write_bytes(b"")
+
+
+@case("checkpoint", "a part missing", snapshot=2, rows=BOTH, verify=("checkpoint.incomplete",))
+def _part_missing(log: LogBuilder) -> None:
+    ready(log, cleaned=False, kind="multipart")[1].unlink()
+
+
+@case(
+    "checkpoint, commits gone",
+    "a part missing",
+    snapshot=Refused(""),
+    verify=("checkpoint.incomplete",),
+)
+def _part_missing_cleaned(log: LogBuilder) -> None:
+    ready(log, cleaned=True, kind="multipart")[1].unlink()
+
+
+@case("checkpoint", "a part too many", snapshot=2, rows=BOTH, verify=("checkpoint.incomplete",))
+def _part_more(log: LogBuilder) -> None:
+    ready(log, cleaned=False, kind="multipart")
+    content = place(log, logs.part_name(2, 1, 2)).read_bytes()
+    logs.write_file(log.table, logs.part_name(2, 3, 3), content)
+
+
+@case(
+    "checkpoint",
+    "part 4,000,000,000 of as many",
+    snapshot=2,
+    rows=BOTH,
+    verify=("checkpoint.incomplete",),
+)
+def _many_parts(log: LogBuilder) -> None:
+    ready(log, cleaned=False)
+    content = place(log, CHECKPOINT).read_bytes()
+    logs.write_file(log.table, logs.part_name(2, 4_000_000_000, 4_000_000_000), content)
+
+
+@case("checkpoint", "two kinds of one version", snapshot=2, rows=BOTH)
+def _two_kinds(log: LogBuilder) -> None:
+    ready(log, cleaned=False)
+    log.checkpoint(2, kind="multipart")
+
+
+def content(
+    name: str, rows: Callable[[LogBuilder], Any], expected: dict[str, Any], **options: Any
+) -> None:
+    """A checkpoint that decodes and says what it must not."""
+
+    @case("checkpoint, commits gone", name, **{"found": CHECKPOINT, **expected})
+    def _(log: LogBuilder) -> None:
+        log.commit(data(log, "more.parquet"))
+        found = rows(log)
+        if isinstance(found, pa.Table):
+            pq.write_table(found, place(log, CHECKPOINT), **options)
+        else:
+            logs.write_checkpoint(log.table, 2, found, **options)
+        logs.write_hint(log.table, 2)
+        log.delete_commits(2)
+
+
+def without(log: LogBuilder, kind: str) -> list[logs.Action]:
+    return [row for row in log.state().actions() if kind not in row]
+
+
+def retyped(log: LogBuilder, path: str, change: Callable[[Any], Any]) -> pa.Table:
+    """The checkpoint with one field of ``add`` made something else."""
+    table = logs.checkpoint_table(log.state().actions(), logs.checkpoint_schema())
+    add = table.column("add").combine_chunks()
+    names = [field.name for field in add.type]
+    fields = [change(add.field(n)) if n == path else add.field(n) for n in names]
+    made = pa.StructArray.from_arrays(fields, names, mask=add.is_null())
+    return table.set_column(table.schema.get_field_index("add"), "add", made)
+
+
+REFUSED = {"snapshot": Refused(CHECKPOINT)}
+content(
+    "no protocol",
+    lambda log: without(log, "protocol"),
+    {**REFUSED, "verify": ("checkpoint.mismatch",)},
+)
+content(
+    "no metadata",
+    lambda log: without(log, "metaData"),
+    {**REFUSED, "verify": ("checkpoint.mismatch",)},
+)
+content("no rows", lambda log: [], {**REFUSED, "verify": ("checkpoint.mismatch",)})
+content(
+    # a checkpoint is reconciled: whoever reads it plainly takes it at its word
+    "a file twice",
+    lambda log: [*log.state().actions(), log.state().actions()[-1]],
+    {"snapshot": 3, "rows": (*BOTH, *MORE), "verify": ("checkpoint.duplicate_row",)},
+)
+content(
+    "a file added and removed",
+    lambda log: [*log.state().actions(), logs.remove("good.parquet")],
+    {"snapshot": 2, "rows": BOTH, "verify": ("checkpoint.duplicate_row",)},
+)
+content(
+    "no column add",  # says of no file that it is live
+    lambda log: logs.checkpoint_table(log.state().actions(), logs.checkpoint_schema()).drop(
+        ["add"]
+    ),
+    {"snapshot": 0, "rows": ()},
+)
+content(
+    "add is a number",
+    lambda log: (
+        logs.checkpoint_table(log.state().actions(), logs.checkpoint_schema())
+        .drop(["add"])
+        .append_column("add", pa.array(range(len(log.state().actions()))))
+    ),
+    {**REFUSED, "verify": ("checkpoint.columns",)},
+)
+for _name, _path, _change in (
+    ("paths that are numbers", "path", lambda a: pa.array([1] * len(a))),
+    ("sizes that are lists", "size", lambda a: pa.array([[1]] * len(a))),
+    ("partition values that are a list", "partitionValues", lambda a: pa.array([["x"]] * len(a))),
+    ("a vector that is a text", "deletionVector", lambda a: pa.array(["x"] * len(a))),
+):
+    content(
+        _name,
+        lambda log, p=_path, c=_change: retyped(log, p, c),
+        {**REFUSED, "verify": ("checkpoint.",)},
+    )
+
+
+# writers differ in which of add and path they declare required: either may be the one that is null
+content(
+    "paths that are null",
+    lambda log: retyped(log, "path", lambda a: pa.array([None] * len(a), pa.string())),
+    {"snapshot": 0, "rows": ()},
+)
+# what can be read as its type is
+content(
+    "sizes that are texts",
+    lambda log: retyped(log, "size", lambda a: a.cast(pa.string())),
+    {"snapshot": 2, "rows": BOTH},
+)
+content(
+    "sizes that are null",
+    lambda log: retyped(log, "size", lambda a: pa.array([None] * len(a), pa.int64())),
+    {"snapshot": 2, "rows": BOTH, "verify": ("file.size",), "found": "more.parquet"},
+)
+content(
+    "statistics that are numbers",
+    lambda log: retyped(log, "stats", lambda a: pa.array([1] * len(a))),
+    {"snapshot": 2, "rows": BOTH, "verify": ("stats.json",), "found": "more.parquet"},
+)
+
+
+# -- a few bytes that become gigabytes
+
+
+def bomb(codec: str, field: str, expected: dict[str, Any]) -> None:
+    """4,096 rows that point to one MiB of text in a dictionary: 4 GiB for whoever spells it out."""
+
+    @case("bomb", f"4 GiB of {field} in {codec}", **expected)
+    def _(log: LogBuilder) -> None:
+        log.commit(data(log, "more.parquet"))
+        rows = [*log.state().actions(), *(logs.add(f"z{n}", stats="s") for n in range(4096))]
+        table = logs.checkpoint_table(rows, logs.checkpoint_schema())
+        add = table.column("add").combine_chunks()
+        names = [one.name for one in add.type]
+        texts = add.field(names.index(field)).to_pylist()
+        others = [text for text in dict.fromkeys(texts) if text and text[0] not in "sz"]
+        values = ["x" * (1 << 20), *others]
+        known = {text: values.index(text) for text in others}
+        places = [None if text is None else known.get(text, 0) for text in texts]
+        column = pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), values)
+        fields = [column if n == field else add.field(i) for i, n in enumerate(names)]
+        made = pa.StructArray.from_arrays(fields, names, mask=add.is_null())
+        place_of = table.schema.get_field_index("add")
+        table = table.set_column(place_of, "add", made)
+        pq.write_table(table, place(log, CHECKPOINT), compression=codec, store_schema=False)
+        logs.write_hint(log.table, 2)
+        log.delete_commits(2)
+
+
+for _codec in ("snappy", "gzip", "zstd", "brotli", "lz4"):
+    bomb(
+        _codec,
+        "stats",
+        {
+            "snapshot": 4098,  # nobody asked for statistics
+            "rows": Refused("z0"),  # there is no such file
+            "verify": ("checkpoint.columns",),
+            "found": CHECKPOINT,
+        },
+    )
+
+# -- hints: whatever they say, the table is what it is
+
+HINTS: dict[str, bytes] = {
+    "empty": b"",
+    "zero bytes": bytes(100),
+    "no JSON": b"{",
+    "an array": b"[]",
+    "null": b"null",
+    "deep": b"[" * 100_000,
+    "a negative version": b'{"version":-1,"size":1}',
+    "a version beyond 64 bits": b'{"version":99999999999999999999,"size":1}',
+    "version 2^63 - 1": b'{"version":9223372036854775807,"size":1}',
+    "version 2^64 - 1": b'{"version":18446744073709551615,"size":1}',
+    "a version that is a text": b'{"version":"2","size":1}',
+    "a version that is 1e400": b'{"version":1e400,"size":1}',
+    "no version": b'{"size":1}',
+    "an older version": b'{"version":0,"size":1}',
+    "a newer version": b'{"version":7,"size":1}',
+    "another checksum": b'{"version":2,"size":8,"checksum":"00000000000000000000000000000000"}',
+    "ten megabytes": b'{"version":2,"size":1,"x":"' + b"x" * 10_000_000 + b'"}',
+    "a version twice": b'{"version":2,"size":1,"version":0}',
+}
+
+
+def hint(name: str, text: bytes) -> None:
+    sound = name == "ten megabytes"
+    code = "hint.stale" if name == "an older version" else "hint.corrupt"
+    newer = ("a newer version", "version 2^63 - 1", "version 2^64 - 1")
+    code = "hint.wrong" if name in newer else code
+
+    @case(
+        "hint",
+        name,
+        snapshot=2,
+        rows=BOTH,
+        verify=() if sound else (code,),
+        found="_last_checkpoint",
+    )
+    def _(log: LogBuilder) -> None:
+        ready(log, cleaned=False)
+        logs.write_file(log.table, "_last_checkpoint", text)
+
+
+for _name, _text in HINTS.items():
+    hint(_name, _text)
+
+
+def odd_hint(name: str, make: Callable[[Path], Any]) -> None:
+    @case("hint", name, snapshot=2, rows=BOTH, verify=("hint.corrupt",), found="_last_checkpoint")
+    def _(log: LogBuilder) -> None:
+        ready(log, cleaned=False)
+        path = place(log, "_last_checkpoint")
+        path.unlink()
+        make(path)
+
+
+odd_hint("a directory", lambda path: path.mkdir())
+odd_hint("a pipe", fifo)
+odd_hint("a link to /dev/zero", lambda path: path.symlink_to("/dev/zero"))
+
+# -- checksums: the log is believed; what is contradicted is told
+
+LIES: dict[str, Any] = {
+    "numFiles": 7,
+    "tableSizeBytes": 7,
+    "setTransactions": [{"appId": "x", "version": 1}],
+    "domainMetadata": [{"domain": "x", "configuration": "", "removed": False}],
+    "numDeletedRecordsOpt": 7,
+    "numDeletionVectorsOpt": 7,
+    "allFiles": [{"path": "x"}],
+}
+
+
+def lie(field: str, value: Any) -> None:
+    # counts and lists are answered from a checksum where it is the only one to say so, and held
+    # against the log when that is replayed
+    @case(
+        "checksum",
+        f"another {field}",
+        snapshot=1,
+        rows=GOOD,
+        verify=("checksum.mismatch",),
+        found=".crc",
+    )
+    def _(log: LogBuilder) -> None:
+        log.checksum(1, **{field: value})
+
+
+for _field, _value in LIES.items():
+    lie(_field, _value)
+
+UNREADABLE = {
+    "empty": b"",
+    "no JSON": b"{",
+    "an array": b"[]",
+    "deep": b'{"x":' + b"[" * 100_000,
+    "a negative count": b'{"numFiles":-1}',
+    "a count beyond 64 bits": b'{"numFiles":99999999999999999999}',
+    "a count that is a text": b'{"numFiles":"1"}',
+    "no UTF-8": b'{"x":"\xff"}',
+    "lists of other lengths": b'{"fileSizeHistogram":{"sortedBinBoundaries":[0],"fileCounts":[],"totalBytes":[]}}',
+    "boundaries that fall": b'{"fileSizeHistogram":{"sortedBinBoundaries":[0,2,1],"fileCounts":[0,0,0],"totalBytes":[0,0,0]}}',
+}
+
+
+def unreadable(name: str, text: bytes) -> None:
+    @case("checksum", name, snapshot=1, rows=GOOD, verify=("checksum.unreadable",), found=".crc")
+    def _(log: LogBuilder) -> None:
+        logs.write_file(log.table, logs.checksum_name(1), text)
+
+
+for _name, _text in UNREADABLE.items():
+    unreadable(_name, _text)
+
+# -- compacted files
+
+COMPACTED = logs.compacted_name(1, 2)
+
+
+def compacted(name: str, text: bytes, code: str) -> None:
+    @case("compacted", name, snapshot=2, rows=BOTH, verify=(code,), found=COMPACTED)
+    def _(log: LogBuilder) -> None:
+        log.commit(data(log, "more.parquet"))
+        logs.write_file(log.table, COMPACTED, text)
+
+
+for _name, _text, _code in (
+    ("no byte", b"", "log.empty_file"),
+    ("zero bytes", bytes(100), "commit."),
+    ("no JSON", b"{", "commit."),
+    ("deep", b"[" * 100_000, "commit."),
+    ("cut", b'{"add":{"path":"x"', "commit."),
+):
+    compacted(_name, _text, _code)
+
+
+@case(
+    "compacted",
+    "lacks a file",
+    snapshot=1,
+    rows=GOOD,  # it stands for its commits
+    verify=("compacted.mismatch",),
+    found=COMPACTED,
+)
+def _lacks(log: LogBuilder) -> None:
+    log.commit(data(log, "more.parquet"))
+    logs.write_compacted(log.table, 1, 2, [data(log, "good.parquet")])
+
+
+@case("compacted", "ends before it begins", snapshot=2, rows=BOTH)
+def _backwards(log: LogBuilder) -> None:
+    log.commit(data(log, "more.parquet"))
+    logs.write_compacted(log.table, 2, 1, [logs.add("x")])
+
+
+@case("compacted", "ends beyond the log", snapshot=2, rows=BOTH)
+def _beyond(log: LogBuilder) -> None:
+    log.commit(data(log, "more.parquet"))
+    logs.write_compacted(log.table, 1, 99, [logs.add("x")])
+
+
+_ = json

@@ -1,0 +1,202 @@
+"""Commits whose lines are not what they should be."""
+
+# ruff: noqa: E501  one case a line
+from __future__ import annotations
+
+from hostile.bench import BOTH, GOOD, Refused, case, data, line, raw
+from support import logs, vectors
+from support.logs import LogBuilder
+
+COMMIT = logs.commit_name(2)
+DEPTH = 100_000
+ADD = b'"path":"more.parquet","partitionValues":{},"size":%d,"modificationTime":1,"dataChange":true'
+
+
+def adding(log: LogBuilder, extra: bytes = b"") -> bytes:
+    """The body of an action that adds the second file, and something more."""
+    return b'{"add":{' + ADD % (log.table / "more.parquet").stat().st_size + extra + b"}}\n"
+
+
+#: What stands before or beside the action, and changes nothing.
+HARMLESS = {
+    "an unknown action of 900 levels": lambda log: (
+        b'{"x":' + b"[" * 900 + b"]" * 900 + b"}\n" + adding(log)
+    ),
+    "an unknown field of 900 levels": lambda log: adding(
+        log, b',"x":' + b'{"a":' * 900 + b"1" + b"}" * 900
+    ),
+    "an empty object": lambda log: b"{}\n" + adding(log),
+    "an action that is null": lambda log: b'{"remove":null}\n' + adding(log),
+    "all other actions null": lambda log: adding(log).replace(b"}}\n", b'},"remove":null}\n'),
+    "empty lines": lambda log: b"\n\n" + adding(log) + b"\n\n",
+    "lines that end in CR LF": lambda log: adding(log).replace(b"\n", b"\r\n"),
+    "no end of the last line": lambda log: adding(log).rstrip(b"\n"),
+    "spaces between tokens": lambda log: adding(log).replace(b'"add":', b' \t"add" : '),
+    "an action spelled with escapes": lambda log: adding(log).replace(b'"add"', b'"\\u0061dd"'),
+    "a field spelled with escapes": lambda log: adding(log).replace(b'"path"', b'"p\\u0061th"'),
+    "an action of another case": lambda log: b'{"ADD":{"path":"x"}}\n' + adding(log),
+    "a lone surrogate in an unknown field": lambda log: adding(log, b',"x":"\\ud800"'),
+    "a number beyond all in an unknown field": lambda log: adding(log, b',"x":1e99999'),
+    "a megabyte of tags": lambda log: adding(log, b',"tags":{"k":"' + b"x" * (1 << 20) + b'"}'),
+    "10,000 tags": lambda log: adding(
+        log, b',"tags":{' + b",".join(b'"%d":"x"' % n for n in range(10_000)) + b"}"
+    ),
+    "10,000 unknown actions": lambda log: b'{"x":{}}\n' * 10_000 + adding(log),
+}
+
+#: What no reader can make sense of.
+SENSELESS = {
+    # what nobody asks for is read past up to 1,000 levels
+    "an unknown action, too deep": b'{"x":' + b"[" * DEPTH + b"]" * DEPTH + b"}\n",
+    "an unknown field, too deep": b'{"add":{"path":"x","x":' + b'{"a":' * DEPTH + b"1",
+    "commitInfo, too deep": b'{"commitInfo":{"x":' + b"[" * DEPTH + b"]" * DEPTH + b"}}\n",
+    "brackets that never close": b"[" * DEPTH,
+    "objects that never close": b'{"a":' * DEPTH,
+    "an array": b"[]\n",
+    "a number": b"1\n",
+    "a text": b'"add"\n',
+    "null": b"null\n",
+    "no JSON": b"add\n",
+    "single quotes": b"{'add':{}}\n",
+    "a comment": b"// nothing\n",
+    "a comma too many": b'{"txn":{"appId":"a","version":1,}}\n',
+    "two values in a line": b'{"x":1} {"x":2}\n',
+    "a byte order mark": b"\xef\xbb\xbf" + line("txn", appId="a", version=1),
+    "UTF-16": '{"x":1}\n'.encode("utf-16"),
+    "zero bytes": bytes(100),
+    "zero bytes behind": line("txn", appId="a", version=1) + bytes(100),
+    "cut within a line": line("txn", appId="abc", version=1)[:-10],
+    "cut within a key": b'{"tx',
+    "add without a path": b'{"add":{"size":1}}\n',
+    "add is an array": b'{"add":[]}\n',
+    "add is a text": b'{"add":"x"}\n',
+    "remove without a path": b'{"remove":{"dataChange":true}}\n',
+    "a path that is a number": line("add", path=1, partitionValues={}, size=1),
+    "a path that is null": line("add", path=None, partitionValues={}, size=1),
+    "a path that is not UTF-8": b'{"add":{"path":"\xff","partitionValues":{},"size":1}}\n',
+    "a size that is a text": line("add", path="x", partitionValues={}, size="1"),
+    "a size beyond 64 bits": b'{"add":{"path":"x","partitionValues":{},"size":99999999999999999999}}\n',
+    "a size of 1e400": b'{"add":{"path":"x","partitionValues":{},"size":1e400}}\n',
+    "a size that is NaN": b'{"add":{"path":"x","partitionValues":{},"size":NaN}}\n',
+    "partition values that are an array": line("add", path="x", partitionValues=[], size=1),
+    "stats that are an object": line("add", path="x", partitionValues={}, size=1, stats={}),
+    "a line break in a text": b'{"txn":{"appId":"a\nb","version":1}}\n',
+    "a version beyond 64 bits": b'{"txn":{"appId":"a","version":9223372036854775808}}\n',
+    "txn without an application": b'{"txn":{"version":1}}\n',
+    "a domain without a name": b'{"domainMetadata":{"configuration":"","removed":false}}\n',
+    "a domain whose removed is a text": line(
+        "domainMetadata", domain="d", configuration="", removed="no"
+    ),
+}
+
+
+def register() -> None:
+    for name, content in HARMLESS.items():
+
+        def harmless(content: object = content, name: str = name) -> None:
+            @case("JSON", name, snapshot=2, rows=BOTH)
+            def _(log: LogBuilder) -> None:
+                raw(log, content(log))  # type: ignore[operator]
+
+        harmless()
+    for name, text in SENSELESS.items():
+
+        def senseless(text: bytes = text, name: str = name) -> None:
+            @case(
+                "JSON",
+                name,
+                snapshot=Refused(COMMIT),
+                verify=("commit.",),
+                found=COMMIT,
+            )
+            def _(log: LogBuilder) -> None:
+                raw(log, text)
+
+        senseless()
+
+
+register()
+
+
+@case("JSON", "a key twice: the last counts", snapshot=2, rows=BOTH)
+def _twice(log: LogBuilder) -> None:
+    raw(log, adding(log).replace(b'{"path"', b'{"path":"nowhere","path"'))
+
+
+@case("JSON", "control characters in a path", snapshot=2, rows=BOTH)
+def _control(log: LogBuilder) -> None:
+    (log.table / "m\x01\n.parquet").write_bytes((log.table / "more.parquet").read_bytes())
+    log.commit(data(log, "more.parquet", "m\x01\n.parquet"))
+
+
+@case("JSON", "a pair of surrogates in a path", snapshot=2, rows=BOTH)
+def _pair(log: LogBuilder) -> None:
+    (log.table / "\U0001f600.parquet").write_bytes((log.table / "more.parquet").read_bytes())
+    raw(log, adding(log).replace(b'"more.parquet"', b'"\\ud83d\\ude00.parquet"'))
+
+
+@case(
+    "JSON",
+    "a commit without a byte",
+    snapshot=1,
+    rows=GOOD,
+    verify=("commit.empty",),
+    found=COMMIT,
+)
+def _empty(log: LogBuilder) -> None:
+    raw(log, b"")
+
+
+@case(
+    "JSON",
+    "a file added twice in one commit",
+    snapshot=2,
+    rows=BOTH,
+    verify=("commit.duplicate_action",),
+    found="more.parquet",
+)
+def _added_twice(log: LogBuilder) -> None:
+    log.commit(data(log, "more.parquet"), data(log, "more.parquet"))
+
+
+@case(
+    "JSON",
+    "a file added with two vectors",
+    snapshot=2,
+    rows=GOOD + GOOD,
+    verify=("commit.duplicate_action",),
+    found="good.parquet",
+)
+def _two_vectors(log: LogBuilder) -> None:
+    # illegal, and two keys of replay: the rows are there twice
+    log.commit(logs.features("deletionVectors"))
+    log.commit(data(log, "good.parquet", deletion_vector=vectors.inline([])))
+
+
+@case("JSON", "removes of files that never were", snapshot=1, rows=GOOD)
+def _never(log: LogBuilder) -> None:
+    log.commit(*(logs.remove(f"{n}.parquet") for n in range(1000)))
+
+
+@case(
+    "JSON",
+    "a path of a lone surrogate",
+    snapshot=2,
+    rows=Refused("\ufffd"),  # no such letter: it is replaced, and there is no such file
+    verify=("file.missing",),
+    found="\ufffd",
+)
+def _surrogate(log: LogBuilder) -> None:
+    raw(log, b'{"add":{"path":"\\ud800","partitionValues":{},"size":100}}\n')
+
+
+@case(
+    "JSON",
+    "a partition value that is a number",
+    snapshot=2,
+    rows=BOTH,
+    verify=("commit.partition_values",),
+    found="more.parquet",
+)
+def _number(log: LogBuilder) -> None:
+    raw(log, adding(log).replace(b'"partitionValues":{}', b'"partitionValues":{"a":1}'))

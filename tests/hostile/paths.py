@@ -1,0 +1,267 @@
+"""Paths that lead elsewhere: of data files, of vectors, of sidecars."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hostile.bench import BOTH, GOOD, Refused, case, data, fifo, place, write_data
+from support import logs
+from support.logs import LogBuilder
+
+#: Paths out of the table, however they are written, and none at all.
+OUTSIDE = [
+    "../secret.parquet",
+    "..%2Fsecret.parquet",
+    "%2e%2e/secret.parquet",
+    "%2E%2E%2Fsecret.parquet",
+    "a/../../secret.parquet",
+    "a/%2e%2e/%2e%2e/secret.parquet",
+    "a/../more.parquet",
+    "/etc/hostname",
+    "file:///etc/hostname",
+    "file:/etc/hostname",
+    "file:/etc/../etc/hostname",
+    "file://otherhost/etc/hostname",
+    "//otherhost/share/x",
+    "http://127.0.0.1:9/x.parquet",
+    "https://169.254.169.254/latest/meta-data",
+    "s3://bucket/x.parquet",
+    "hdfs://host/x.parquet",
+    "javascript:alert(1)",
+    "jar:file:/x!/y",
+    "a%00b.parquet",
+    "a\x00b.parquet",
+    "%ff.parquet",
+    "",
+    ".",
+    "./",
+    "/",
+]
+
+
+def of_file(path: str) -> None:
+    # a snapshot tells paths as they are; the file behind one is what must not be opened
+    @case(
+        "path of a data file",
+        repr(path),
+        snapshot=2,
+        rows=Refused(path),
+        verify=(code_of(path),),
+        found=path,
+    )
+    def _(log: LogBuilder) -> None:
+        write_data(log.table.parent, "secret.parquet", (99,))
+        log.commit(data(log, "more.parquet", path))
+
+
+def of_vector(path: str) -> None:
+    @case(
+        "path of a vector",
+        repr(path),
+        snapshot=1,
+        rows=Refused(path or "good.parquet"),
+        verify=(code_of(path) if path else "dv.path",),
+        found=path or "good.parquet",
+        start=False,
+    )
+    def _(log: LogBuilder) -> None:
+        vector = logs.deletion_vector(path, storage_type="p")
+        log.create(logs.schema(id="long"), protocol_action=logs.features("deletionVectors"))
+        log.commit(data(log, "good.parquet", deletion_vector=vector))
+
+
+def of_sidecar(path: str) -> None:
+    @case(
+        "path of a sidecar",
+        repr(path),
+        snapshot=Refused(path),
+        verify=(code_of(path),),
+        found=path,
+    )
+    def _(log: LogBuilder) -> None:
+        manifest(log, [logs.sidecar(path, 100)])
+
+
+def code_of(path: str) -> str:
+    """What is wrong with a path: empty, not text, another place, or outside."""
+    if not path:
+        return "path.empty"
+    if "%00" in path or "\x00" in path or "%ff" in path:
+        return "path.encoding"
+    scheme = path.split(":", 1)[0] if ":" in path else ""
+    if path.startswith("//") or "otherhost" in path or scheme not in ("", "file"):
+        return "path.foreign"
+    return "path.escapes_root"
+
+
+def manifest(log: LogBuilder, sidecars: list[logs.Action], *rows: logs.Action) -> None:
+    """A V2 checkpoint of version 1 that names these sidecars; its commits are gone."""
+    log.commits = log.commits[:0]
+    log.create(logs.schema(id="long"), protocol_action=logs.features("v2Checkpoint"))
+    log.commit(data(log, "good.parquet"))
+    control = [row for row in log.state().actions() if "add" not in row]
+    content = [logs.checkpoint_metadata(1), *sidecars, *control, *rows]
+    logs.write_file(log.table, logs.v2_name(1), logs.json_lines(content))
+    logs.write_hint(log.table, 1)
+    log.delete_commits(1)
+
+
+for _path in OUTSIDE:
+    of_file(_path)
+for _path in OUTSIDE:
+    if _path not in (".", "./", "/", "a/../more.parquet", "%2E%2E%2Fsecret.parquet"):
+        of_sidecar(_path)
+
+
+@case("path of a data file", "its own name, encoded", snapshot=2, rows=BOTH)
+def _encoded(log: LogBuilder) -> None:
+    (log.table / "m e.parquet").write_bytes((log.table / "more.parquet").read_bytes())
+    log.commit(data(log, "m e.parquet", "m%20e.parquet"))
+
+
+@case("path of a data file", "inside of the table, absolute", snapshot=2, rows=BOTH)
+def _absolute(log: LogBuilder) -> None:
+    log.commit(data(log, "more.parquet", f"file://{log.table}/more.parquet"))
+
+
+@case(
+    "path of a data file",
+    "100,000 letters",
+    snapshot=2,
+    rows=Refused("aaaa", "StorageError"),
+    verify=("storage.io",),
+    found="aaaa",
+)
+def _long(log: LogBuilder) -> None:
+    log.commit(data(log, "more.parquet", "a" * 100_000))
+
+
+@case(
+    "path of a data file",
+    "a commit of its own log",
+    snapshot=2,
+    rows=Refused("_delta_log"),
+    verify=("file.size",),
+    found="_delta_log",
+)
+def _own_log(log: LogBuilder) -> None:
+    log.commit(data(log, "more.parquet", f"_delta_log/{logs.commit_name(0)}"))
+
+
+# links are the machine's, whose owner is trusted: they are followed
+
+
+@case("link", "a data file elsewhere", snapshot=2, rows=BOTH)
+def _link(log: LogBuilder) -> None:
+    elsewhere = Path(f"{log.table}-elsewhere.parquet")
+    os.replace(log.table / "more.parquet", elsewhere)
+    (log.table / "more.parquet").symlink_to(elsewhere)
+    log.commit(data(log, "more.parquet"))
+
+
+def odd_file(name: str, verify: str) -> None:
+    """A data file that is none."""
+
+    @case(
+        "link",
+        name,
+        snapshot=2,
+        rows=Refused("odd.parquet", "StorageError"),
+        verify=(verify,),
+        found="odd.parquet",
+    )
+    def _(log: LogBuilder) -> None:
+        odd = log.table / "odd.parquet"
+        if name == "to /dev/zero":
+            odd.symlink_to("/dev/zero")
+        elif name == "to /dev/tty":
+            odd.symlink_to("/dev/tty")
+        elif name == "in a loop":
+            odd.symlink_to(odd)
+        elif name == "a pipe":
+            fifo(odd)
+        else:
+            odd.mkdir()
+        log.commit(data(log, "odd.parquet"))
+
+
+for _name, _verify in (
+    ("to /dev/zero", "storage.not_a_file"),
+    ("to /dev/tty", "storage.not_a_file"),
+    ("in a loop", "storage.io"),
+    ("a pipe", "storage.not_a_file"),
+    ("a directory", "storage.not_a_file"),
+):
+    odd_file(_name, _verify)
+
+
+@case("sidecar", "as it should be", snapshot=1, rows=GOOD)
+def _sidecar(log: LogBuilder) -> None:
+    manifest(log, [logs.write_sidecar(log.table, "s.parquet", [data(log, "good.parquet")])])
+
+
+@case(
+    "sidecar",
+    "missing",
+    snapshot=Refused("s.parquet"),
+    verify=("checkpoint.sidecar_missing",),
+    found="s.parquet",
+)
+def _missing(log: LogBuilder) -> None:
+    manifest(log, [logs.sidecar("s.parquet", 100)])
+
+
+@case(
+    "sidecar",
+    "named twice",
+    snapshot=1,
+    rows=GOOD,
+)
+def _twice(log: LogBuilder) -> None:
+    side = logs.write_sidecar(log.table, "s.parquet", [data(log, "good.parquet")])
+    manifest(log, [side, side])
+
+
+@case(
+    "sidecar",
+    # a checkpoint is reconciled: whoever reads it plainly takes it at its word
+    "a file in two of them",
+    snapshot=2,
+    rows=(1, 1, 2, 2, 3, 3),
+    verify=("checkpoint.duplicate_row",),
+    found="checkpoint",
+)
+def _in_two(log: LogBuilder) -> None:
+    rows = [data(log, "good.parquet")]
+    manifest(log, [logs.write_sidecar(log.table, f"{n}.parquet", rows) for n in "st"])
+
+
+for _content in (b"", b"PAR1", bytes(100), b'{"add":{}}\n'):
+
+    def _broken(content: bytes) -> None:
+        @case(
+            "sidecar",
+            f"the bytes {content[:12]!r}",
+            snapshot=Refused("s.parquet"),
+            verify=("checkpoint.parquet",),
+            found="s.parquet",
+        )
+        def _(log: LogBuilder) -> None:
+            place(log, "_sidecars").mkdir(parents=True)
+            (place(log, "_sidecars") / "s.parquet").write_bytes(content)
+            manifest(log, [logs.sidecar("s.parquet", len(content))])
+
+    _broken(_content)
+
+
+@case("sidecar", "names a sidecar itself", snapshot=1, rows=GOOD)
+def _loop(log: LogBuilder) -> None:
+    # a sidecar holds add and remove alone: what else stands in it is not read
+    schema = logs.checkpoint_schema(("add", "remove", "sidecar"))
+    rows = [data(log, "good.parquet"), logs.sidecar("s.parquet", 100)]
+    manifest(log, [logs.write_sidecar(log.table, "s.parquet", rows, schema=schema)])
+
+
+for _path in ("../v.bin", "/etc/hostname", "s3://bucket/v.bin", "a%00b", ""):
+    of_vector(_path)

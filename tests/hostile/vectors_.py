@@ -1,0 +1,222 @@
+"""Deletion vectors, in the log and in files of their own."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+import zlib
+from typing import Any
+
+from hostile.bench import Refused, case, data
+from support import logs, vectors
+from support.logs import LogBuilder
+
+NAME = uuid.UUID(int=0x1234_5678_9ABC_4DEF_8000_0000_0000_0002)
+FILE = f"deletion_vector_{NAME}.bin"
+SOUND = vectors.bitmap([0, 2])
+
+
+def head(count: int) -> bytes:
+    return struct.pack("<IQ", 1681511377, count)
+
+
+def runs(*lengths: tuple[int, int]) -> bytes:
+    """A bitmap of one container of runs."""
+    body = struct.pack("<H", len(lengths))
+    body += b"".join(struct.pack("<HH", start, more) for start, more in lengths)
+    return head(1) + struct.pack("<IIBHH", 0, 12347, 1, 0, 0) + body
+
+
+#: Bitmaps that are none, or that say another number of rows than is promised.
+BITMAPS: dict[str, tuple[bytes, int]] = {
+    "another magic": (b"\x00" + SOUND[1:], 2),
+    "no bytes but the magic": (SOUND[:4], 2),
+    "cut": (SOUND[:-2], 2),
+    "bytes behind": (SOUND + bytes(4), 2),
+    "2^32 bitmaps": (head(2**32) + SOUND[12:], 2),
+    "2^63 bitmaps": (head(2**63) + SOUND[12:], 2),
+    "one key twice": (head(2) + SOUND[12:] + SOUND[12:], 4),
+    "keys that fall": (
+        head(2) + struct.pack("<I", 1) + SOUND[16:] + struct.pack("<I", 0) + SOUND[16:],
+        4,
+    ),
+    "a key beyond 2^31": (head(1) + struct.pack("<I", 2**32 - 1) + SOUND[16:], 2),
+    "another cookie": (SOUND[:16] + b"\xff\xff" + SOUND[18:], 2),
+    "65,537 containers": (SOUND[:20] + struct.pack("<I", 65_537) + SOUND[24:], 2),
+    "no containers": (SOUND[:20] + struct.pack("<I", 0), 2),
+    "a container of runs without runs": (runs(), 0),
+    "runs that overlap": (runs((0, 5), (2, 5)), 12),
+    "a run beyond its container": (runs((65_000, 1000)), 1001),
+    "a cardinality of one more": (SOUND, 3),
+    "a cardinality of none": (SOUND, 0),
+    "a cardinality of 2^62": (SOUND, 2**62),
+    "rows beyond the file": (vectors.bitmap([0, 9]), 2),
+    "rows far beyond the file": (vectors.bitmap([2**31]), 1),
+}
+BEYOND = ("rows beyond the file", "rows far beyond the file")
+
+
+def table(log: LogBuilder, vector: dict[str, Any]) -> None:
+    log.create(logs.schema(id="long"), protocol_action=logs.features("deletionVectors"))
+    log.commit(data(log, "good.parquet", deletion_vector=vector))
+
+
+def of_inline(name: str, content: bytes, cardinality: int) -> None:
+    @case(
+        "vector in the log",
+        name,
+        snapshot=1,
+        rows=Refused("good.parquet"),
+        verify=("dv.",),
+        found="good.parquet",
+        start=False,
+    )
+    def _(log: LogBuilder) -> None:
+        text = vectors.base85(content)
+        vector = logs.deletion_vector(
+            text, storage_type="i", offset=None, size=len(content), cardinality=cardinality
+        )
+        table(log, vector)
+
+
+def of_file(name: str, content: bytes, cardinality: int) -> None:
+    file = "good.parquet" if name in BEYOND else ""
+
+    @case("vector in a file", name, snapshot=1, rows=Refused(file), verify=("dv.",), start=False)
+    def _(log: LogBuilder) -> None:
+        framed = struct.pack(">I", len(content)) + content + struct.pack(">I", zlib.crc32(content))
+        (log.table / FILE).write_bytes(b"\x01" + framed)
+        table(log, stored(size=len(content), cardinality=cardinality))
+
+
+def stored(**options: Any) -> dict[str, Any]:
+    return logs.deletion_vector(vectors.base85(NAME.bytes), **{"offset": 1, **options})
+
+
+for _name, (_content, _rows) in BITMAPS.items():
+    of_inline(_name, _content, _rows)
+for _name in (
+    "another magic",
+    "cut",
+    "one key twice",
+    "runs that overlap",
+    "rows beyond the file",
+    "a cardinality of one more",
+):
+    of_file(_name, *BITMAPS[_name])
+
+INLINE: dict[str, dict[str, Any]] = {
+    "letters that are none": {"path_or_inline": "~~~~~", "size": 4},
+    "a length that is none": {"path_or_inline": "abcd", "size": 4},
+    "a word beyond 32 bits": {"path_or_inline": "#####", "size": 4},
+    "letters beyond ASCII": {"path_or_inline": "äöüß€", "size": 4},
+    "no text": {"path_or_inline": "", "size": 0},
+    "a size beyond the text": {"size": 2**31 - 1},
+    "a negative size": {"size": -1},
+    "a negative cardinality": {"cardinality": -1},
+    "a kind that nobody knows": {"storage_type": "q"},
+    "a kind of two letters": {"storage_type": "ii"},
+}
+
+
+def of_descriptor(name: str, options: dict[str, Any]) -> None:
+    @case(
+        "vector in the log",
+        name,
+        snapshot=1,
+        rows=Refused("good.parquet"),
+        verify=("dv.",),
+        found="good.parquet",
+        start=False,
+    )
+    def _(log: LogBuilder) -> None:
+        sound = {
+            "path_or_inline": vectors.base85(SOUND),
+            "storage_type": "i",
+            "offset": None,
+            "size": len(SOUND),
+            "cardinality": 2,
+        }
+        table(log, logs.deletion_vector(**{**sound, **options}))
+
+
+for _name, _options in INLINE.items():
+    of_descriptor(_name, _options)
+
+FILES: dict[str, tuple[bytes | None, dict[str, Any]]] = {
+    "missing": (None, {}),
+    "no byte": (b"", {}),
+    "zero bytes": (bytes(100), {}),
+    "another version": (b"\x02", {}),
+    "an offset beyond the file": (b"\x01", {"offset": 2**31 - 1}),
+    "a negative offset": (b"\x01", {"offset": -1}),
+    "a size beyond the file": (b"\x01", {"size": 2**31 - 9}),
+    "a negative size": (b"\x01", {"size": -1}),
+    "another size": (b"\x01", {"size": len(SOUND) - 1}),
+    "another checksum": (b"\x01", {}),
+}
+
+
+def of_stored(name: str, first: bytes | None, options: dict[str, Any]) -> None:
+    ends = first == b"" or name in ("an offset beyond the file", "a size beyond the file")
+    code = "storage.truncated" if ends else "dv."
+
+    @case("vector in a file", name, snapshot=1, rows=Refused(""), verify=(code,), start=False)
+    def _(log: LogBuilder) -> None:
+        checksum = zlib.crc32(SOUND) ^ (name == "another checksum")
+        framed = struct.pack(">I", len(SOUND)) + SOUND + struct.pack(">I", checksum)
+        if first is not None:
+            content = first + framed if len(first) == 1 else first
+            (log.table / FILE).write_bytes(content)
+        table(log, stored(**{"size": len(SOUND), "cardinality": 2, **options}))
+
+
+for _name, (_first, _options) in FILES.items():
+    of_stored(_name, _first, _options)
+
+
+@case(
+    "vector in a file",
+    "a directory",
+    snapshot=1,
+    rows=Refused(FILE, "StorageError"),
+    verify=("storage.not_a_file",),
+    start=False,
+)
+def _directory(log: LogBuilder) -> None:
+    (log.table / FILE).mkdir()
+    table(log, stored(size=len(SOUND), cardinality=2))
+
+
+@case(
+    "vector in a file",
+    "a name that is too short",
+    snapshot=1,
+    rows=Refused("good.parquet"),
+    verify=("dv.",),
+    start=False,
+)
+def _short(log: LogBuilder) -> None:
+    table(log, logs.deletion_vector("abc", size=len(SOUND)))
+
+
+@case(
+    "vector in a file",
+    "a prefix that climbs",
+    snapshot=1,
+    rows=Refused(".."),
+    verify=("path.escapes_root",),
+    start=False,
+)
+def _climbs(log: LogBuilder) -> None:
+    table(log, logs.deletion_vector("../.." + vectors.base85(NAME.bytes), size=len(SOUND)))
+
+
+@case("vector in the log", "as it should be", snapshot=1, rows=(2,), start=False)
+def _sound(log: LogBuilder) -> None:
+    table(log, vectors.inline([0, 2]))
+
+
+@case("vector in the log", "of no rows", snapshot=1, rows=(1, 2, 3), start=False)
+def _none(log: LogBuilder) -> None:
+    table(log, vectors.inline([]))

@@ -1,0 +1,90 @@
+"""Opens hostile tables in one process with little memory, and survives them or does not.
+
+One request a line on stdin: a table, and a filter. One answer a line on stdout: what the snapshot,
+a scan and the verification say, or the errors, and the most memory so far.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+Answer = dict[str, Any]
+
+
+def outcome(work: Callable[[], Any]) -> Answer:
+    """What the work gives, or how it fails."""
+    import deltareplay as dr
+
+    try:
+        return {"ok": work()}
+    except dr.DeltaReplayError as error:
+        return {
+            "error": type(error).__name__,
+            "code": error.code,
+            "path": error.path or "",
+            "line": getattr(error, "line", None),
+            "offset": getattr(error, "offset", None),
+            "message": str(error),
+        }
+    except BaseException as error:  # a panic is not an Exception
+        return {"untyped": f"{type(error).__name__}: {error}"}
+
+
+def answer(table: str, filter_: str | None, columns: list[str] | None) -> Answer:
+    """Everything that is asked of a table."""
+    import deltareplay as dr
+
+    opened = dr.Table(table)
+
+    def files() -> int:
+        snapshot = opened.snapshot()
+        batches = snapshot.file_batches(columns=["path", "size", "partitionValues"])
+        count = sum(batch.num_rows for batch in batches)
+        assert snapshot.num_files == count
+        snapshot.tombstones()
+        return count
+
+    def rows() -> list[int | None]:
+        found: list[int | None] = []
+        for batch in opened.snapshot().scan(columns, filter=filter_).to_batches():
+            found += batch.column("id").to_pylist() if "id" in batch.schema.names else []
+        return sorted(found, key=lambda one: (one is None, one or 0))
+
+    def findings() -> list[Any]:
+        found = opened.verify().findings
+        return [[one.severity, one.code, one.path or "", one.message] for one in found]
+
+    def verified() -> int:
+        return opened.snapshot(verify=True).num_files
+
+    return {
+        "snapshot": outcome(files),
+        "rows": outcome(rows),
+        "verify": outcome(findings),
+        "verified": outcome(verified),
+    }
+
+
+def peak() -> int:
+    """The most resident memory of this process; not ``ru_maxrss``, which a child inherits."""
+    with open("/proc/self/status") as status:
+        line = next(line for line in status if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    for line in sys.stdin:
+        request = json.loads(line)
+        found = answer(request["table"], request["filter"], request["columns"])
+        found["resident"] = peak()
+        sys.stdout.write(json.dumps(found, default=repr) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
