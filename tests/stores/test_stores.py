@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from concurrency import race as row_race
 from stores import fault_proxy, servers
 from stores.servers import Store
 
@@ -88,9 +89,20 @@ def test_a_race_has_one_winner_for_each_version(store: Store) -> None:
     race(store)
 
 
+def test_appended_rows_are_there_once_for_every_reader(store: Store) -> None:
+    uri, options = f"{store.root}/appends", store.options
+    table = dr.create_table(uri, row_race.SCHEMA, storage_options=options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dr.DeltaReplayWarning)
+        row_race.appends(table, options, PROCESSES, COMMITS)
+
+
 def test_a_store_whose_conditions_do_not_hold_fails_the_race() -> None:
-    with servers.gcs(broken=True) as store, pytest.raises(AssertionError):
-        race(store)
+    with servers.gcs(broken=True) as store:
+        with pytest.raises(AssertionError):
+            race(store)
+        with pytest.raises(AssertionError):
+            test_appended_rows_are_there_once_for_every_reader(store)
 
 
 def test_lost_answers_lose_and_double_nothing(
