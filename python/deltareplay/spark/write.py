@@ -6,7 +6,11 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from deltareplay.exceptions import InvalidArgumentError, StorageError, UnsupportedFeatureError
+from deltareplay.exceptions import (
+    DeltaReplayError,
+    InvalidArgumentError,
+    UnsupportedFeatureError,
+)
 from deltareplay.snapshot import Snapshot
 from deltareplay.spark import replaced, session, target_table
 from deltareplay.spark.outgoing import Outgoing
@@ -113,9 +117,14 @@ def write(
             replaced.note_read(transaction, replace_where)
             transaction.remove_files(gone)
         transaction.set_metrics(staged.metrics(written))
+    except BaseException:
+        staged.discard()
+        raise
+    try:
         return transaction.commit()
-    except BaseException as error:
-        if not (isinstance(error, StorageError) and error.code == _UNKNOWN):
+    except DeltaReplayError as error:
+        # whatever else ends a commit, an interrupt say, may have come after the storage took it
+        if error.code != _UNKNOWN:
             staged.discard()
         raise
 
