@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from deltareplay.exceptions import (
+    CommitStateUnknownError,
     DeltaReplayError,
     InvalidArgumentError,
     UnsupportedFeatureError,
@@ -19,10 +20,6 @@ from deltareplay.spark.staged import Staged
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-#: What the storage never said whether it took.
-_UNKNOWN = "commit.unknown"
 
 
 def write(
@@ -122,10 +119,10 @@ def write(
         raise
     try:
         return transaction.commit()
-    except DeltaReplayError as error:
-        # whatever else ends a commit, an interrupt say, may have come after the storage took it
-        if error.code != _UNKNOWN:
-            staged.discard()
+    except CommitStateUnknownError:
+        raise
+    except DeltaReplayError:  # after anything else, such as Ctrl-C, the commit may be there
+        staged.discard()
         raise
 
 

@@ -24,7 +24,7 @@ use crate::spec::json::clipped;
 use crate::transaction::alter;
 use crate::transaction::alter::constraints::constraint_names;
 use crate::transaction::alter::leaving::{without_column_mapping, without_type_changes};
-use crate::transaction::random::now;
+use crate::transaction::random::now_after;
 use crate::transaction::rows::{Changer, Rewrite};
 use crate::transaction::{
     AddFile, Commit, IsolationLevel, ROW_TRACKING, RemoveFile, Transaction, TransactionOptions,
@@ -318,7 +318,7 @@ impl Table {
         }
         let removed = |path| RemoveFile {
             path,
-            deletion_timestamp: Some(now()),
+            deletion_timestamp: Some(now_after(snapshot)),
             data_change: false,
             ..RemoveFile::default()
         };

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::writing::described;
 use super::{At, Table};
 use crate::error::Result;
+use crate::maintenance;
 use crate::maintenance::advice::{LogAdvice, advise};
 use crate::maintenance::cleanup::{LogCleanup, cleanup_log};
 use crate::maintenance::restore::{self, Restored};
@@ -22,7 +23,7 @@ impl Table {
     /// As [`cleanup_log`].
     pub fn cleanup_log(&self, dry_run: bool) -> Result<LogCleanup> {
         let snapshot = self.snapshot(At::Latest, None)?;
-        cleanup_log(&self.source, &snapshot, now(), dry_run)
+        cleanup_log(&self.source, &snapshot, self.now(dry_run)?, dry_run)
     }
 
     /// Deletes data files that no version inside the retention period needs, or tells which these are.
@@ -33,7 +34,8 @@ impl Table {
     /// As [`vacuum::plan`] and [`vacuum::delete`].
     pub fn vacuum(&self, options: VacuumOptions, log: bool) -> Result<Vacuum> {
         let snapshot = self.snapshot(At::Latest, None)?;
-        let report = vacuum::plan(&self.source, &snapshot, now(), &options)?;
+        let now = self.now(options.dry_run)?;
+        let report = vacuum::plan(&self.source, &snapshot, now, &options)?;
         if options.dry_run {
             return Ok(report);
         }
@@ -69,6 +71,14 @@ impl Table {
             return noted.map(|()| report);
         }
         deleted.map(|()| report)
+    }
+
+    /// By this machine's clock where nothing is deleted; else not after that of the storage.
+    fn now(&self, dry_run: bool) -> Result<i64> {
+        if dry_run {
+            return Ok(now());
+        }
+        maintenance::now(&*self.source.storage)
     }
 
     /// A commit that says something and changes nothing.

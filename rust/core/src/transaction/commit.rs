@@ -320,9 +320,14 @@ impl Transaction {
                 Ok(false) => {
                     Error::storage("storage.io", "the commit that is there cannot be read")
                 }
-                // after a try whose answer was lost, a refusal of this one says nothing of that
+                // once a try was not answered, that one may still be carried out
                 Err(error) if tries == 0 && is_refusal(&error) => {
                     return Err(error.at_version(version));
+                }
+                Err(error) if error.code() == "storage.unsynced" => {
+                    let message =
+                        "the commit is in the log, but not certain to stay there after a power cut";
+                    return Err(self.unknown(version, message, error));
                 }
                 Err(error) => error,
             };
@@ -331,16 +336,21 @@ impl Transaction {
             }
             tries += 1;
             if Instant::now() >= deadline {
-                let message = format!(
-                    "the store never said whether it took version {version} (txnId {}): look for this id \
-                     in the log before trying again",
-                    self.id
-                );
-                let error = Error::storage("commit.unknown", message).because(error);
-                return Err(error.at_path(path).at_version(version));
+                let message = "the store never said whether it took the commit";
+                return Err(self.unknown(version, message, error));
             }
             wait(tries, deadline)?;
         }
+    }
+
+    fn unknown(&self, version: u64, message: &str, cause: Error) -> Error {
+        let id = &self.id;
+        let message =
+            format!("{message} (txnId {id}): look for this id in the log before trying again");
+        Error::storage("commit.unknown", message)
+            .at_path(commit_path(version))
+            .at_version(version)
+            .because(cause)
     }
 
     /// Whether the commit of this version is ours; `None` where there is none, or it cannot be read.

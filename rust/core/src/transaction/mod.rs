@@ -278,7 +278,7 @@ impl Transaction {
     ///
     /// Invalid argument: `transaction.not_live`.
     pub fn remove_paths(&mut self, paths: &[String], data_change: bool) -> Result<()> {
-        let now = random::now();
+        let now = self.removal_time();
         for file in self.live(paths)? {
             self.removes.push(file.removed(now, data_change));
         }
@@ -294,7 +294,7 @@ impl Transaction {
         &mut self,
         vectors: BTreeMap<String, DeletionVectorDescriptor>,
     ) -> Result<()> {
-        let now = random::now();
+        let now = self.removal_time();
         let paths: Vec<String> = vectors.keys().cloned().collect();
         let files = self.live(&paths)?;
         for (file, vector) in files.into_iter().zip(vectors.into_values()) {
@@ -302,6 +302,12 @@ impl Transaction {
             self.adds.push(file.revectored(vector)?);
         }
         Ok(())
+    }
+
+    fn removal_time(&self) -> i64 {
+        self.snapshot
+            .as_ref()
+            .map_or_else(random::now, random::now_after)
     }
 
     /// The live files of these paths, in their order.

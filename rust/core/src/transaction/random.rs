@@ -4,6 +4,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::snapshot::Snapshot;
+
 /// 64 random bits. The process id is part of them: a forked child inherits its parent's seeds.
 pub(crate) fn random_bits() -> u64 {
     static DRAWN: AtomicU64 = AtomicU64::new(0);
@@ -32,6 +34,11 @@ pub fn new_id() -> String {
         (id >> 48) & 0xFFFF,
         id & 0xFFFF_FFFF_FFFF
     )
+}
+
+/// When something happens to a version: now, and not before the version by a clock that is behind.
+pub(crate) fn now_after(snapshot: &Snapshot) -> i64 {
+    now().max(snapshot.timestamp())
 }
 
 /// Milliseconds since the epoch.

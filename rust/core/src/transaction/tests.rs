@@ -164,6 +164,22 @@ fn a_refusal_after_a_lost_answer_is_no_proof_that_nothing_was_committed() {
 }
 
 #[test]
+fn a_refusal_after_a_put_that_was_not_answered_is_one() {
+    let place = place();
+    let put = Some(Operation::PutIfAbsent);
+    place.faults.fail(put, "01.json", 1, Fault::Error);
+    place.faults.fail(put, "01.json", 99, Fault::Permission);
+    let error = begin(&place, Duration::from_millis(20))
+        .commit()
+        .unwrap_err();
+    assert_eq!(
+        error.code(),
+        "commit.unknown",
+        "the first put may still arrive"
+    );
+}
+
+#[test]
 fn metadata_and_protocol_must_agree() {
     let place = place();
     let mut transaction = begin(&place, LONG);

@@ -36,7 +36,7 @@ use crate::spec::schema::StructType;
 use crate::storage::interrupt;
 use crate::transaction::Transaction;
 use crate::transaction::actions::AddFile;
-use crate::transaction::random::{new_uuid, now};
+use crate::transaction::random::{new_uuid, now_after};
 
 /// Changes rows of one snapshot.
 #[derive(Debug)]
@@ -450,7 +450,7 @@ impl Changer {
             self.removed.push(file);
         }
         self.flush()?;
-        let time = now();
+        let time = now_after(&self.snapshot);
         let mut removes = Vec::new();
         for file in &self.removed {
             self.counts.removed_files += 1;
