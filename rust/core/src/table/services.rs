@@ -1,7 +1,8 @@
 //! What keeps a table small and sound, as verbs of the table.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::writing::described;
 use super::{At, Table};
 use crate::error::Result;
 use crate::maintenance;
@@ -87,17 +88,12 @@ impl Table {
         parameters: Vec<(&str, Value)>,
         metrics: &[(&str, String)],
     ) -> Result<()> {
-        let parameters = parameters.into_iter();
         let description = CommitDescription {
-            operation: operation.to_owned(),
-            parameters: parameters
-                .map(|(key, value)| (key.to_owned(), value))
-                .collect::<Map<_, _>>(),
             metrics: metrics
                 .iter()
                 .map(|(key, value)| ((*key).to_owned(), value.clone()))
                 .collect(),
-            ..CommitDescription::default()
+            ..described(operation, parameters)
         };
         let newest = self.snapshot(At::Latest, None)?;
         let options = TransactionOptions::default();

@@ -31,11 +31,13 @@ mod isolation;
 mod prepare;
 pub mod random;
 pub mod rows;
+mod whole_commit;
 mod winner;
 
 pub use actions::{AddFile, CdcFile, RemoveFile};
 pub use commit::Commit;
 pub use isolation::IsolationLevel;
+pub use whole_commit::WholeCommit;
 
 /// The domain that holds the high-water mark of row ids.
 pub(crate) const ROW_TRACKING: &str = "delta.rowTracking";
@@ -391,10 +393,10 @@ impl Transaction {
         if let Some(snapshot) = &self.snapshot
             && on(metadata)
             && !before
-            && snapshot.num_files(&self.source)? > 0
+            && prepare::lack_row_ids(&self.source, snapshot)?
         {
-            let message = "row tracking cannot be enabled here on a table that has files: they would \
-                           need row ids first; enable it with delta-spark, which gives them ids";
+            let message = "rows of files that have no row ids cannot be tracked: set the property by \
+                           itself (set_properties), which gives ids to all files first";
             return Err(Error::unsupported("alter.row_tracking", message));
         }
         Ok(())
@@ -467,12 +469,12 @@ impl Transaction {
         }
     }
 
-    /// Stages the configuration of a domain of the system.
-    pub(crate) fn set_system_domain(&mut self, domain: &str, configuration: String) {
+    /// Stages the configuration of a domain of the system, or its removal.
+    pub(crate) fn set_system_domain(&mut self, domain: &str, configuration: Option<String>) {
         let staged = DomainMetadata {
             domain: domain.to_owned(),
-            configuration,
-            removed: false,
+            removed: configuration.is_none(),
+            configuration: configuration.unwrap_or_default(),
         };
         self.domains.insert(domain.to_owned(), staged);
     }
