@@ -74,6 +74,7 @@ class Table(TableWriting, TableServices):
         timestamp: datetime.datetime | str | None = None,
         *,
         strict: bool | None = None,
+        verify: bool = False,
     ) -> Snapshot:
         """Open one version: the latest, unless told.
 
@@ -84,12 +85,16 @@ class Table(TableWriting, TableServices):
             timestamp: The latest version committed at or before this moment: a ``datetime`` (naive
                 means UTC) or ISO 8601 text.
             strict: Overrides the table's own setting.
+            verify: Replays the whole version now, strictly, and holds it against its checksum: each
+                field of the checksum that the log can tell, and each live file for itself. What
+                differs or is doubtful is an error. ``update()`` verifies what it finds as well.
 
         Raises:
             TableNotFoundError: There is no Delta table.
             VersionNotFoundError: No such version, or none that early; the message names the range.
             UnsupportedFeatureError: The table needs features that this release lacks.
-            CorruptTableError: The log breaks the protocol beyond repair by a reader.
+            CorruptTableError: The log breaks the protocol beyond repair by a reader; strictly, or
+                with ``verify``, in any way.
             InvalidArgumentError: Both ``version`` and ``timestamp`` were given.
 
         Source: Delta protocol, "Delta Log Entries".
@@ -98,9 +103,12 @@ class Table(TableWriting, TableServices):
         1
         >>> table.snapshot(timestamp="2026-01-02T12:00:00Z").version
         1
+        >>> table.snapshot(verify=True).num_files == table.snapshot().num_files
+        True
         """
-        native = self._native.snapshot(version, timestamp, strict)
-        return Snapshot._opened(self, native, self._strict if strict is None else strict)
+        native = self._native.snapshot(version, timestamp, strict, verify)
+        strict = verify or (self._strict if strict is None else strict)
+        return Snapshot._opened(self, native, strict)
 
     def history(self, limit: int | None = None) -> pa.Table:
         """List the commits, newest first.

@@ -22,7 +22,9 @@ Job = TypeVar("Job")
 class Worker:
     """A process that reads tables; started again when one of them took it down."""
 
-    def __init__(self) -> None:
+    def __init__(self, script: Path = WORKER, patience: float = PATIENCE_S) -> None:
+        self.script = script
+        self.patience = patience
         self.process: subprocess.Popen[str] | None = None
 
     def ask(self, table: str) -> dict[str, Any]:
@@ -32,10 +34,10 @@ class Worker:
         assert process.stdout is not None
         process.stdin.write(table + "\n")
         process.stdin.flush()
-        ready, _, _ = select.select([process.stdout], [], [], PATIENCE_S)
+        ready, _, _ = select.select([process.stdout], [], [], self.patience)
         if not ready:
             self.close()
-            return {"untyped": f"no answer in {PATIENCE_S} seconds"}
+            return {"untyped": f"no answer in {self.patience} seconds"}
         line = process.stdout.readline()
         if not line:
             code = process.wait()
@@ -58,7 +60,7 @@ class Worker:
     def _running(self) -> subprocess.Popen[str]:
         if self.process is None:
             self.process = subprocess.Popen(
-                [sys.executable, str(WORKER)],
+                [sys.executable, str(self.script)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -68,7 +70,10 @@ class Worker:
 
 
 def over(
-    jobs: Iterable[Job], work: Callable[[Worker, int, Job], str | None], workers: int = 2
+    jobs: Iterable[Job],
+    work: Callable[[Worker, int, Job], str | None],
+    workers: int = 2,
+    make: Callable[[], Worker] = Worker,
 ) -> list[str]:
     """Hands the jobs to ``workers`` threads with a process each; gives the complaints."""
     waiting: queue.Queue[Job] = queue.Queue()
@@ -77,7 +82,7 @@ def over(
     complaints: list[str] = []
 
     def run(number: int) -> None:
-        worker = Worker()
+        worker = make()
         try:
             while True:
                 complaint = work(worker, number, waiting.get_nowait())

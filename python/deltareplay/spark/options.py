@@ -13,6 +13,7 @@ from deltareplay.scan import TARGET_SIZE, Scan
 from deltareplay.snapshot import Snapshot
 from deltareplay.spark import names, sink_options, stream_options
 from deltareplay.spark.arrow import as_spark_takes
+from deltareplay.spark.option_values import number
 from deltareplay.spark.relation import struct_type
 from deltareplay.spark.schema import CHANGE_FIELDS, field, plain_fields
 from deltareplay.spark.stream_planner import StreamPlanner
@@ -77,24 +78,16 @@ def snapshot(options: Options, version: int | None) -> Snapshot:
     if version is not None:
         return table.snapshot(version)
     wanted = given.get("versionasof")
-    return table.snapshot(_number("versionAsOf", wanted), given.get("timestampasof"))
-
-
-def _number(name: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidArgumentError(
-            f"the option {name} takes a number, and not {text!r}", code="option.number"
-        ) from None
+    return table.snapshot(
+        None if wanted is None else number("versionAsOf", wanted), given.get("timestampasof")
+    )
 
 
 def split_size(options: Options) -> int:
     """Bytes of data files in a split."""
     given = {name.lower(): value for name, value in options.items()}
-    return _number("splitSize", given.get("splitsize")) or TARGET_SIZE
+    size = given.get("splitsize")
+    return TARGET_SIZE if size is None else number("splitSize", size)
 
 
 def _extras(options: Options) -> dict[str, Any]:

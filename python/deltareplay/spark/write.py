@@ -6,7 +6,12 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from deltareplay.exceptions import InvalidArgumentError, StorageError, UnsupportedFeatureError
+from deltareplay.exceptions import (
+    CommitStateUnknownError,
+    DeltaReplayError,
+    InvalidArgumentError,
+    UnsupportedFeatureError,
+)
 from deltareplay.snapshot import Snapshot
 from deltareplay.spark import replaced, session, target_table
 from deltareplay.spark.outgoing import Outgoing
@@ -15,10 +20,6 @@ from deltareplay.spark.staged import Staged
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-#: What the storage never said whether it took.
-_UNKNOWN = "commit.unknown"
 
 
 def write(
@@ -113,10 +114,15 @@ def write(
             replaced.note_read(transaction, replace_where)
             transaction.remove_files(gone)
         transaction.set_metrics(staged.metrics(written))
+    except BaseException:
+        staged.discard()
+        raise
+    try:
         return transaction.commit()
-    except BaseException as error:
-        if not (isinstance(error, StorageError) and error.code == _UNKNOWN):
-            staged.discard()
+    except CommitStateUnknownError:
+        raise
+    except DeltaReplayError:  # after anything else, such as Ctrl-C, the commit may be there
+        staged.discard()
         raise
 
 

@@ -60,16 +60,25 @@ impl Table {
     }
 
     /// The snapshot of a version, of a moment, or the latest.
-    #[pyo3(signature = (version=None, timestamp=None, strict=None))]
+    #[pyo3(signature = (version=None, timestamp=None, strict=None, verify=false))]
     fn snapshot(
         &self,
         py: Python<'_>,
         version: Option<i128>,
         timestamp: Option<&Bound<'_, PyAny>>,
         strict: Option<bool>,
+        verify: bool,
     ) -> PyResult<Snapshot> {
         let at = convert::at(py, version, timestamp)?;
-        let state = detached(py, || self.0.snapshot(at, strict))?;
+        let state = detached(py, || {
+            let state = self
+                .0
+                .snapshot(at, if verify { Some(true) } else { strict })?;
+            if verify {
+                state.verify(self.0.source())?;
+            }
+            Ok(state)
+        })?;
         Ok(Snapshot::new(self.0.clone(), state))
     }
 

@@ -20,6 +20,7 @@ use crate::spec::actions::{DomainMetadata, SetTransaction};
 use arrow_array::RecordBatch;
 
 mod changing;
+mod dropping;
 mod rows;
 mod altering;
 mod services;

@@ -6,12 +6,15 @@
 //!
 //! Protocol: "Version Checksum File".
 
+use arrow_array::RecordBatch;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::codec::action_json::{
     domain_metadata_from_json, metadata_from_json, protocol_from_json, transaction_from_json,
 };
+use crate::codec::commit::{ActionDecoder, Wanted};
+use crate::codec::file_actions::ADD_FIELDS;
 use crate::error::{Error, Result};
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::spec::json::{Event, JsonError, JsonReader, MAX_DEPTH, for_each_entry};
@@ -73,6 +76,62 @@ pub struct AllFiles {
     pub count: u64,
     /// A JSON array of `add` bodies.
     pub json: String,
+}
+
+impl FileSizeHistogram {
+    /// One more file of this size; sums of numbers that a log may choose freely saturate.
+    pub fn add(&mut self, size: u64) {
+        let bin = self
+            .sorted_bin_boundaries
+            .partition_point(|boundary| *boundary <= size)
+            .saturating_sub(1);
+        if let Some(files) = self.file_counts.get_mut(bin) {
+            *files = files.saturating_add(1);
+        }
+        if let Some(bytes) = self.total_bytes.get_mut(bin) {
+            *bytes = bytes.saturating_add(size);
+        }
+    }
+}
+
+impl AllFiles {
+    /// The files as rows with all fields of `add`.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `checksum.json`.
+    pub fn rows(&self) -> Result<RecordBatch> {
+        let mut lines = String::with_capacity(self.json.len());
+        each_element("allFiles", &self.json, |file| {
+            lines.push_str(r#"{"add":"#);
+            // between tokens a line may end; inside of strings it may not
+            lines.extend(file.chars().map(|one| if one == '\n' { ' ' } else { one }));
+            lines.push_str("}\n");
+            Ok(())
+        })?;
+        let mut decoder = ActionDecoder::new(Wanted {
+            adds: Some(ADD_FIELDS.to_vec()),
+            ..Wanted::default()
+        });
+        let decoded = decoder
+            .decode(lines.as_bytes())
+            .and_then(|()| decoder.finish());
+        let adds = decoded
+            .map_err(|error| inside("allFiles", error))?
+            .adds
+            .ok_or_else(|| wrong("allFiles", "does not hold what it should"))?;
+        Ok(adds.rows)
+    }
+}
+
+/// The bin of `deletedRecordCountsHistogramOpt` that a file with so many deleted rows is in.
+pub fn deleted_records_bin(deleted: u64) -> usize {
+    match deleted {
+        0 => 0,
+        2_147_483_647.. => 9,
+        10_000_000.. => 8,
+        other => other.ilog10() as usize + 1,
+    }
 }
 
 #[derive(Deserialize)]

@@ -3,7 +3,7 @@
 //! Protocol and metadata, the live files and everything else that did not change is shared with the
 //! older snapshot.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::load::{empty_commits, load, read_checksum};
 use super::replayed::{keyed, settled};
@@ -17,12 +17,21 @@ use crate::log::{LogListing, LogSegment, TailFile, VersionedFile, path};
 use crate::replay::{ActiveFiles, Reconciler, Source, decode_tail};
 
 impl Snapshot {
-    /// The newest version of the table; the same snapshot when there is no newer one.
+    /// The newest version of the table; the same snapshot when there is no newer one. Verified if this
+    /// one is.
     ///
     /// # Errors
     ///
     /// As for loading; `log.gap` when a commit is missing between this version and a later one.
     pub fn advance(&self, source: &Source) -> Result<Self> {
+        let next = self.advanced(source)?;
+        if self.is_verified() && !next.is_verified() {
+            next.verify(source)?;
+        }
+        Ok(next)
+    }
+
+    fn advanced(&self, source: &Source) -> Result<Self> {
         let segment = self.segment();
         let listing = LogListing::read(&*source.storage, self.version())?;
         let same = match (listing.commits.first(), &segment.last_commit) {
@@ -121,6 +130,7 @@ impl Snapshot {
             warnings: Mutex::new(warnings),
             files: Mutex::new(files),
             state: Mutex::new(state),
+            verified: OnceLock::new(),
         }));
         next.verify_advanced().map_err(located)?;
         Ok(next)

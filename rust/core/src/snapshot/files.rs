@@ -267,7 +267,7 @@ impl Snapshot {
         }
     }
 
-    fn state(&self, source: &Source) -> Result<Arc<LogState>> {
+    pub(super) fn state(&self, source: &Source) -> Result<Arc<LogState>> {
         if let Some(state) = lock(&self.0.state).as_ref() {
             return Ok(Arc::clone(state));
         }

@@ -3,7 +3,7 @@
 //! One read of the hint and one listing, then the checksum and the newest commit side by side; the
 //! tail and the checkpoint only where the checksum does not answer. No `add` is decoded.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::recover::{missing_sidecar, pass_over};
 use super::verify::check_definition;
@@ -125,6 +125,7 @@ fn open(
         warnings: Mutex::new(warnings),
         files: Mutex::default(),
         state: Mutex::new(state),
+        verified: OnceLock::new(),
     })))
 }
 

@@ -3,7 +3,7 @@
 //! A snapshot knows its files of the log, its protocol and its metadata. The live data files are
 //! replayed when they are asked for, and then kept: `files` has that.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arrow_schema::SchemaRef;
 
@@ -25,6 +25,7 @@ pub mod pieces;
 mod recover;
 mod replayed;
 pub(crate) mod row_count;
+mod verified;
 mod verify;
 
 /// One version of a table. Cheap to clone.
@@ -44,6 +45,8 @@ struct Inner {
     warnings: Mutex<Vec<LogWarning>>,
     files: Mutex<Option<Arc<ActiveFiles>>>,
     state: Mutex<Option<Arc<LogState>>>,
+    /// Set once everything was replayed and compared.
+    verified: OnceLock<()>,
 }
 
 /// Protocol and metadata, and what follows from them; versions share it until one of them changes.

@@ -12,7 +12,12 @@ use crate::log::LogWarning;
 use crate::replay::LogState;
 use crate::spec::actions::Protocol;
 
-fn mismatch(checksum: &Checksum, what: &str, said: &dyn Debug, found: &dyn Debug) -> Error {
+pub(super) fn mismatch(
+    checksum: &Checksum,
+    what: &str,
+    said: &dyn Debug,
+    found: &dyn Debug,
+) -> Error {
     let message = format!(
         "the log and its checksum disagree on {what}: the checksum says {said:?}, the log gives {found:?}; a commit or \
          the checksum is damaged: restore the one that is, or delete the checksum if the log is known to be right"
@@ -20,7 +25,7 @@ fn mismatch(checksum: &Checksum, what: &str, said: &dyn Debug, found: &dyn Debug
     Error::corrupt("checksum.mismatch", message).at_path(checksum.path.clone())
 }
 
-fn check<T: PartialEq + Debug>(
+pub(super) fn check<T: PartialEq + Debug>(
     checksum: &Checksum,
     what: &str,
     said: Option<&T>,
@@ -46,7 +51,7 @@ pub(super) fn check_definition(checksum: &Checksum, newest: &ActionBatch) -> Res
 }
 
 /// Feature lists are sets.
-fn check_protocol(
+pub(super) fn check_protocol(
     checksum: &Checksum,
     said: Option<&Protocol>,
     found: Option<&Protocol>,

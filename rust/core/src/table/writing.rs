@@ -100,7 +100,8 @@ impl Table {
     /// the table is small, and for versions that get a checkpoint: then everything is read anyway, and
     /// an error in what was carried on ends there.
     fn after(&self, version: u64, commit: &Commit) -> Result<()> {
-        let carried = !commit.checkpoint_due && carry_checksum(&self.source, version)?;
+        let carried = !commit.checkpoint_due
+            && carry_checksum(&self.source, version, commit.text.as_bytes())?;
         let small = || {
             version.checked_sub(1).is_none_or(|before| {
                 self.known_files(before)

@@ -9,7 +9,7 @@ use arrow_array::types::Int64Type;
 use serde_json::{Map, Value, json};
 
 use crate::codec::file_actions::FileField;
-use crate::codec::version_checksum::FileSizeHistogram;
+use crate::codec::version_checksum::{FileSizeHistogram, deleted_records_bin};
 use crate::error::{Error, Result};
 use crate::log::path::LOG_DIRECTORY;
 use crate::replay::Source;
@@ -263,13 +263,7 @@ impl Totals {
             *bytes = change(*bytes, size)?;
         }
         if let Some(bins) = &mut self.by_deleted {
-            let bin = match deleted.unwrap_or(0) {
-                0 => 0,
-                2_147_483_647.. => 9,
-                10_000_000.. => 8,
-                other => other.ilog10() as usize + 1,
-            };
-            let files = bins.get_mut(bin)?;
+            let files = bins.get_mut(deleted_records_bin(deleted.unwrap_or(0)))?;
             *files = change(*files, 1)?;
         }
         Some(())

@@ -1,0 +1,418 @@
+//! A version replayed whole, and held against everything that its checksum says.
+//!
+//! Takes a snapshot that refuses what is doubtful, and gives nothing but an error: whatever it was
+//! made of is decoded now and not when it is asked for, each file is named once, and every field of
+//! the version checksum that the log can tell is compared.
+//!
+//! Protocol: "Version Checksum File".
+
+use std::collections::{BTreeMap, HashMap};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_cast::display::array_value_to_string;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
+
+use super::columns::FileColumns;
+use super::verify::{check, check_protocol, mismatch};
+use super::{Checksum, Snapshot};
+use crate::codec::deletion_vector::Descriptors;
+use crate::codec::file_actions::{ADD_FIELDS, FileField};
+use crate::codec::judged::PARTITION_VALUES;
+use crate::codec::version_checksum::{FileSizeHistogram, deleted_records_bin};
+use crate::error::{Error, Result};
+use crate::log::commit::read_commit_info;
+use crate::replay::{FileActionKey, KeySet, LogState, Source};
+use crate::storage::interrupt;
+
+/// With this property a checkpoint keeps the statistics, and not the text that they were.
+const STATS_AS_JSON: &str = "delta.checkpoint.writeStatsAsJson";
+
+/// What a checksum may leave out of a file without saying that the file has it not.
+const OPTIONAL: [FileField; 5] = [
+    FileField::Stats,
+    FileField::Tags,
+    FileField::BaseRowId,
+    FileField::DefaultRowCommitVersion,
+    FileField::ClusteringProvider,
+];
+
+impl Snapshot {
+    /// Replays the version whole: every action is decoded, and what the checksum says is compared.
+    ///
+    /// # Errors
+    ///
+    /// `checksum.mismatch` with the field; `log.duplicate_file`, `stats.json`, `partition_value.parse`,
+    /// `dv.descriptor` and the errors of paths with the file; and whatever replay may meet.
+    pub fn verify(&self, source: &Source) -> Result<()> {
+        self.check_whole(source)
+            .map_err(|error| self.located(error))?;
+        self.0.verified.get_or_init(|| ());
+        Ok(())
+    }
+
+    /// Whether it was replayed whole and found to be as its checksum says.
+    pub fn is_verified(&self) -> bool {
+        self.0.verified.get().is_some()
+    }
+
+    fn check_whole(&self, source: &Source) -> Result<()> {
+        let state = self.state(source)?;
+        if let Some(checksum) = &self.0.checksum {
+            self.check_state(checksum, &state)?;
+            self.check_commit_info(checksum, source)?;
+        }
+        self.check_files(source)?;
+        self.tombstones(source).map(drop)
+    }
+
+    /// Protocol, metadata, transactions and domains.
+    fn check_state(&self, checksum: &Checksum, state: &LogState) -> Result<()> {
+        let said = &checksum.values;
+        check_protocol(checksum, said.protocol.as_ref(), state.protocol.as_ref())?;
+        check(
+            checksum,
+            "the metadata",
+            said.metadata.as_ref(),
+            state.metadata.as_ref(),
+        )?;
+        if let Some(said) = &said.domain_metadata {
+            let live = said.iter().filter(|domain| !domain.removed);
+            let said: BTreeMap<_, _> = live.map(|domain| (&domain.domain, domain)).collect();
+            let found: BTreeMap<_, _> = state.domains.iter().collect();
+            check(checksum, "the domains", Some(&said), Some(&found))?;
+        }
+        if let Some(said) = &said.set_transactions {
+            let said: BTreeMap<_, _> = said.iter().map(|txn| (&txn.app_id, txn)).collect();
+            let expire = self.properties().set_transaction_retention.is_some();
+            let found = state.transactions.iter();
+            // those that have expired since may be in the one and not in the other
+            let found: BTreeMap<_, _> = found
+                .filter(|(app, _)| !expire || said.contains_key(app))
+                .collect();
+            check(checksum, "the transactions", Some(&said), Some(&found))?;
+        }
+        Ok(())
+    }
+
+    /// What the version's own commit says of itself.
+    fn check_commit_info(&self, checksum: &Checksum, source: &Source) -> Result<()> {
+        let Some(commit) = &self.segment().last_commit else {
+            return Ok(());
+        };
+        let info = read_commit_info(&*source.storage, commit, self.version())?;
+        let info: Map<String, Value> = info
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default();
+        let txn_id = info.get("txnId").and_then(Value::as_str).map(str::to_owned);
+        check(
+            checksum,
+            "the transaction's id",
+            checksum.values.transaction_id.as_ref(),
+            txn_id.as_ref(),
+        )?;
+        if !self.0.definition.in_commit_timestamps_at(self.version()) {
+            return Ok(());
+        }
+        let found = info.get("inCommitTimestamp").and_then(Value::as_i64);
+        match checksum.values.in_commit_timestamp {
+            Some(said) if found != Some(said) => {
+                Err(mismatch(checksum, "the in-commit timestamp", &said, &found))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The live files: each once, all that is said of them well-formed, and as the checksum has them.
+    fn check_files(&self, source: &Source) -> Result<()> {
+        let mut names = ADD_FIELDS.map(|field| field.name().to_owned()).to_vec();
+        names.push(PARTITION_VALUES.to_owned());
+        let (plain, typed) = (
+            FileColumns::all(),
+            FileColumns::new(Some(&names), self)?, // also says whether the schema names its columns
+        );
+        let mut seen = KeySet::default();
+        let mut counted = Counted::new(self.0.checksum.as_ref(), source)?;
+        for rows in self.file_batches(source, plain, None)? {
+            interrupt::check()?;
+            let rows = rows?;
+            let paths = Paths::of(&rows)?;
+            let keys = path_keys(source, &rows)?;
+            for (row, key) in keys.iter().enumerate() {
+                let path = paths.of_row(row);
+                if !seen.insert(*key) {
+                    let message = "the log adds this file twice, and removes it not once between";
+                    return Err(Error::corrupt("log.duplicate_file", message).at_path(path));
+                }
+                self.check_file(source, &rows, row)
+                    .and_then(|()| counted.row(&rows, row, *key, self.keeps_stats()))
+                    .map_err(|error| error.at_path(path))?;
+            }
+            if let Err(error) = typed.of(&rows) {
+                let one = |row: &usize| typed.of(&rows.slice(*row, 1)).is_err();
+                return Err(match (0..rows.num_rows()).find(one) {
+                    Some(row) => error.at_path(paths.of_row(row)),
+                    None => error,
+                });
+            }
+        }
+        counted.finish()
+    }
+
+    fn keeps_stats(&self) -> bool {
+        let told = self.metadata().configuration.get(STATS_AS_JSON);
+        !told.is_some_and(|told| told.eq_ignore_ascii_case("false"))
+    }
+
+    /// One file by itself.
+    fn check_file(&self, source: &Source, rows: &RecordBatch, row: usize) -> Result<()> {
+        source.resolver.resolve("", Paths::of(rows)?.of_row(row))?;
+        let vectors = column(rows, FileField::DeletionVector)?;
+        let vectors = vectors.as_struct_opt().ok_or_else(odd)?;
+        Descriptors::new(vectors)?.get(row)?;
+        let stats = column(rows, FileField::Stats)?;
+        let stats = stats.as_string_opt::<i32>().ok_or_else(odd)?;
+        if stats.is_null(row) {
+            return Ok(());
+        }
+        let parsed = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(stats.value(row));
+        parsed.map(drop).map_err(|cause| {
+            let message = "the statistics of this file are no JSON object; a scan reads the file \
+                           all the same, since nothing is skipped by them";
+            Error::corrupt("stats.json", message).because(cause)
+        })
+    }
+}
+
+/// The texts of `path`.
+struct Paths<'a>(&'a arrow_array::StringArray);
+
+impl<'a> Paths<'a> {
+    fn of(rows: &'a RecordBatch) -> Result<Self> {
+        let paths = column(rows, FileField::Path)?;
+        paths.as_string_opt::<i32>().map(Self).ok_or_else(odd)
+    }
+
+    fn of_row(&self, row: usize) -> &'a str {
+        self.0.value(row)
+    }
+}
+
+fn odd() -> Error {
+    Error::corrupt("log.columns", "a file action lacks a column")
+}
+
+fn column(rows: &RecordBatch, field: FileField) -> Result<&ArrayRef> {
+    rows.column_by_name(field.name()).ok_or_else(odd)
+}
+
+/// By path alone: a live file has one vector.
+fn path_keys(source: &Source, rows: &RecordBatch) -> Result<Vec<FileActionKey>> {
+    let mut keys = Vec::with_capacity(rows.num_rows());
+    let paths = column(rows, FileField::Path)?;
+    let mut keep = |_, key| keys.push(key);
+    source.keys.visit(paths, None, &mut keep)?;
+    if keys.len() == rows.num_rows() {
+        Ok(keys)
+    } else {
+        Err(odd())
+    }
+}
+
+/// What a checksum says of the files, and what was found so far.
+struct Counted<'a> {
+    checksum: Option<&'a Checksum>,
+    by_size: Option<FileSizeHistogram>,
+    by_deleted: Vec<u64>,
+    vectors: u64,
+    deleted: u64,
+    /// The checksum's own list, and its rows that were not met yet.
+    listed: Option<(RecordBatch, HashMap<FileActionKey, usize>)>,
+}
+
+impl<'a> Counted<'a> {
+    fn new(checksum: Option<&'a Checksum>, source: &Source) -> Result<Self> {
+        let values = checksum.map(|checksum| &checksum.values);
+        let by_size = values
+            .and_then(|values| values.file_size_histogram.as_ref())
+            .map(|said| FileSizeHistogram {
+                sorted_bin_boundaries: said.sorted_bin_boundaries.clone(),
+                file_counts: vec![0; said.file_counts.len()],
+                total_bytes: vec![0; said.total_bytes.len()],
+            });
+        let mut listed = None;
+        if let (Some(checksum), Some(all)) = (checksum, values.and_then(|v| v.all_files.as_ref())) {
+            let rows = all
+                .rows()
+                .map_err(|error| error.at_path(checksum.path.clone()))?;
+            let keys = path_keys(source, &rows)?;
+            let places: HashMap<_, _> = keys.into_iter().zip(0..).collect();
+            check(
+                checksum,
+                "the number of its own listed files",
+                Some(&all.count),
+                Some(&(places.len() as u64)),
+            )?;
+            listed = Some((rows, places));
+        }
+        Ok(Self {
+            checksum,
+            by_size,
+            by_deleted: vec![0; 10],
+            vectors: 0,
+            deleted: 0,
+            listed,
+        })
+    }
+
+    fn row(
+        &mut self,
+        rows: &RecordBatch,
+        row: usize,
+        key: FileActionKey,
+        keeps_stats: bool,
+    ) -> Result<()> {
+        let Some(checksum) = self.checksum else {
+            return Ok(());
+        };
+        let natural = |number: i64| u64::try_from(number).unwrap_or(0);
+        let sizes = column(rows, FileField::Size)?;
+        let size = sizes.as_primitive_opt::<Int64Type>().ok_or_else(odd)?;
+        let size = natural(size.value(row));
+        let vectors = column(rows, FileField::DeletionVector)?;
+        let vectors = vectors.as_struct_opt().ok_or_else(odd)?;
+        let mut deleted = 0;
+        if vectors.is_valid(row) {
+            let rows = vectors.column_by_name("cardinality");
+            let rows = rows.and_then(|rows| rows.as_primitive_opt::<Int64Type>());
+            deleted = natural(rows.ok_or_else(odd)?.value(row));
+            self.vectors += 1;
+        }
+        self.deleted = self.deleted.saturating_add(deleted);
+        if let Some(bin) = self.by_deleted.get_mut(deleted_records_bin(deleted)) {
+            *bin += 1;
+        }
+        if let Some(histogram) = &mut self.by_size {
+            histogram.add(size);
+        }
+        let Some((said, places)) = &mut self.listed else {
+            return Ok(());
+        };
+        let Some(place) = places.remove(&key) else {
+            let what = "which files are live";
+            return Err(mismatch(
+                checksum,
+                what,
+                &"another list",
+                &shown(rows, FileField::Path, row),
+            ));
+        };
+        same_file(checksum, (said, place), (rows, row), keeps_stats)
+    }
+
+    fn finish(self) -> Result<()> {
+        let Some(checksum) = self.checksum else {
+            return Ok(());
+        };
+        let said = &checksum.values;
+        for (what, said, found) in [
+            (
+                "the number of deletion vectors",
+                said.num_deletion_vectors,
+                self.vectors,
+            ),
+            (
+                "the number of deleted rows",
+                said.num_deleted_records,
+                self.deleted,
+            ),
+        ] {
+            check(checksum, what, said.as_ref(), Some(&found))?;
+        }
+        check(
+            checksum,
+            "the files by their deleted rows",
+            said.deleted_record_counts.as_ref(),
+            Some(&self.by_deleted),
+        )?;
+        check(
+            checksum,
+            "the files by size",
+            said.file_size_histogram.as_ref(),
+            self.by_size.as_ref(),
+        )?;
+        if let Some((rows, places)) = &self.listed
+            && let Some(place) = places.values().min()
+        {
+            let lost = shown(rows, FileField::Path, *place);
+            return Err(mismatch(
+                checksum,
+                "which files are live",
+                &lost,
+                &"no such file",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Whether the checksum has a file as the log has it.
+fn same_file(
+    checksum: &Checksum,
+    (said, place): (&RecordBatch, usize),
+    (rows, row): (&RecordBatch, usize),
+    keeps_stats: bool,
+) -> Result<()> {
+    for field in ADD_FIELDS {
+        // the path may be spelled otherwise, and whether data changed is no matter of a state
+        if matches!(field, FileField::Path | FileField::DataChange)
+            || (field == FileField::Stats && !keeps_stats)
+        {
+            continue;
+        }
+        let (one, other) = (column(said, field)?, column(rows, field)?);
+        if one.is_null(place) && OPTIONAL.contains(&field) {
+            continue;
+        }
+        let same = match (one.as_map_opt(), other.as_map_opt()) {
+            (Some(one), Some(other)) => {
+                let entries =
+                    |map: &arrow_array::MapArray, at: usize| -> BTreeMap<String, Option<String>> {
+                        let entries = map.value(at);
+                        let texts = |index: usize| entries.column(index).as_string_opt::<i32>();
+                        let (keys, values) = (texts(0), texts(1));
+                        let pairs = keys.into_iter().flatten().zip(values.into_iter().flatten());
+                        pairs
+                            .map(|(key, value)| {
+                                (key.unwrap_or_default().to_owned(), value.map(str::to_owned))
+                            })
+                            .collect()
+                    };
+                entries(one, place) == entries(other, row)
+            }
+            _ => one.slice(place, 1) == other.slice(row, 1),
+        };
+        if !same {
+            let what = format!(
+                "{} of the file {}",
+                field.name(),
+                shown(rows, FileField::Path, row)
+            );
+            return Err(mismatch(
+                checksum,
+                &what,
+                &shown(said, field, place),
+                &shown(rows, field, row),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn shown(rows: &RecordBatch, field: FileField, row: usize) -> String {
+    let column = rows.column_by_name(field.name());
+    let text = column.and_then(|column| array_value_to_string(column, row).ok());
+    text.unwrap_or_default()
+}

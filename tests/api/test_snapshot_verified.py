@@ -1,0 +1,191 @@
+"""``snapshot(verify=True)``: every field of a checksum counts, and every file is looked at."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faults import flips
+from support import logs, vectors
+
+import deltareplay as dr
+
+CHECKSUM = logs.checksum_name(flips.LATEST)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    flips.build(tmp_path / "t", "commits")
+    return tmp_path / "t"
+
+
+def verified(table: Path) -> dr.Snapshot:
+    return dr.Table(str(table)).snapshot(verify=True)
+
+
+def refused(table: Path) -> dr.CorruptTableError:
+    with pytest.raises(dr.CorruptTableError) as caught:
+        verified(table)
+    return caught.value
+
+
+def test_a_sound_table(table: Path) -> None:
+    snapshot = verified(table)
+    assert (snapshot.version, snapshot.num_files) == (flips.LATEST, 3)
+    assert snapshot.warnings == []
+    assert pickle.loads(pickle.dumps(snapshot)).version == flips.LATEST
+
+
+#: How each field of the checksum lies, and what the error then says.
+LIES: dict[str, tuple[Any, str]] = {
+    "txnId": ("id-9", "transaction's id"),
+    "tableSizeBytes": (1, "total size"),
+    "numFiles": (4, "number of files"),
+    "inCommitTimestampOpt": (5, "in-commit timestamp"),
+    "setTransactions": ([{"appId": "app", "version": 2}], "transactions"),
+    "domainMetadata": ([], "domains"),
+    "numDeletedRecordsOpt": (4, "number of deleted rows"),
+    "numDeletionVectorsOpt": (2, "number of deletion vectors"),
+    "deletedRecordCountsHistogramOpt": (
+        {"deletedRecordCounts": [1, 2, 0, 0, 0, 0, 0, 0, 0, 0]},
+        "files by their deleted rows",
+    ),
+    "fileSizeHistogram": (
+        {"sortedBinBoundaries": [0], "fileCounts": [2], "totalBytes": [9]},
+        "files by size",
+    ),
+    "metadata": (logs.metadata(logs.schema(id="long"))["metaData"], "metadata"),
+    "protocol": ({"minReaderVersion": 1, "minWriterVersion": 2}, "protocol"),
+    "numMetadata": (2, "numMetadata"),
+    "allFiles": ([], "which files are live"),
+}
+
+
+def lie(table: Path, **fields: Any) -> None:
+    body = json.loads((table / "_delta_log" / CHECKSUM).read_bytes())
+    assert fields.keys() <= body.keys()
+    logs.write_checksum(table, flips.LATEST, {**body, **fields})
+
+
+@pytest.mark.parametrize("field", LIES)
+def test_every_field_of_the_checksum_is_compared(table: Path, field: str) -> None:
+    value, said = LIES[field]
+    lie(table, **{field: value})
+    error = refused(table)
+    assert said in str(error)
+    assert error.code in ("checksum.mismatch", "checksum.unreadable")
+    assert (error.path or "").endswith(CHECKSUM)
+    assert error.version == flips.LATEST
+
+
+def test_all_fields_are_there(table: Path) -> None:
+    body = json.loads((table / "_delta_log" / CHECKSUM).read_bytes())
+    assert body.keys() - {"numProtocol"} == LIES.keys()
+
+
+#: How the checksum's own list of files lies about one of them.
+FILES: dict[str, Any] = {
+    "path": "x.parquet",
+    "partitionValues": {"d": "x"},
+    "size": 7,
+    "modificationTime": 7,
+    "stats": '{"numRecords":4}',
+    "tags": {"k": "x"},
+    "deletionVector": {**vectors.inline([0]), "cardinality": 2},
+}
+
+
+@pytest.mark.parametrize("field", FILES)
+def test_every_field_of_every_file_is_compared(table: Path, field: str) -> None:
+    body = json.loads((table / "_delta_log" / CHECKSUM).read_bytes())
+    files = copy.deepcopy(body["allFiles"])
+    files[0][field] = FILES[field]
+    lie(table, allFiles=files)
+    error = refused(table)
+    assert error.code == "checksum.mismatch"
+    assert ("live" if field == "path" else field) in str(error)
+
+
+@pytest.mark.parametrize("field", ["stats", "tags"])
+def test_what_the_checksum_leaves_out_of_a_file_is_not_compared(table: Path, field: str) -> None:
+    body = json.loads((table / "_delta_log" / CHECKSUM).read_bytes())
+    lie(table, allFiles=[{k: v for k, v in f.items() if k != field} for f in body["allFiles"]])
+    assert verified(table).num_files == 3
+
+
+@pytest.mark.parametrize("field", ["allFiles", "numFiles", "protocol", "txnId"])
+def test_what_the_checksum_leaves_out_is_not_compared(table: Path, field: str) -> None:
+    body = json.loads((table / "_delta_log" / CHECKSUM).read_bytes())
+    del body[field]
+    logs.write_checksum(table, flips.LATEST, body)
+    assert verified(table).num_files == 3
+
+
+def planted(table: Path, *actions: logs.Action) -> dr.CorruptTableError:
+    """The error over one more version, which has no checksum; plain reading takes it."""
+    info = logs.commit_info(inCommitTimestamp=flips.T0 + 100)
+    info["commitInfo"] = {"inCommitTimestamp": flips.T0 + 100, **info["commitInfo"]}
+    logs.write_commit(table, flips.LATEST + 1, [info, *actions])
+    assert dr.Table(str(table)).snapshot().version == flips.LATEST + 1
+    return refused(table)
+
+
+def test_statistics_that_are_no_json(table: Path) -> None:
+    error = planted(table, logs.add("x", partition_values={"d": "x"}, stats="{"))
+    assert (error.code, error.path) == ("stats.json", "x")
+
+
+def test_partition_values_that_are_none_of_their_type(tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path)
+    log.create(logs.schema(id="long", n="integer"), partition_columns=["n"])
+    log.commit(logs.add("x", partition_values={"n": "1"}))
+    log.commit(logs.add("y", partition_values={"n": "one"}))
+    error = refused(tmp_path)
+    assert (error.code, error.path) == ("partition_value.parse", "y")
+
+
+def test_a_file_that_is_live_twice(table: Path) -> None:
+    twice = logs.add("c.parquet", partition_values={"d": "c"}, deletion_vector=vectors.inline([1]))
+    error = planted(table, twice)
+    assert (error.code, error.path) == ("log.duplicate_file", "c.parquet")
+
+
+def test_a_row_of_a_checkpoint_that_stands_there_twice(tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path)
+    log.create(logs.schema(id="long"))
+    log.commit(logs.add("x"))
+    rows = log.state().actions()
+    logs.write_checkpoint(tmp_path, 1, [*rows, rows[-1]])
+    logs.write_hint(tmp_path, 1)
+    assert refused(tmp_path).code == "log.duplicate_file"
+
+
+def test_a_path_that_leads_out(table: Path) -> None:
+    error = planted(table, logs.add("../x", partition_values={"d": "x"}))
+    assert (error.code, error.path) == ("path.escapes_root", "../x")
+
+
+def test_a_vector_that_is_none(table: Path) -> None:
+    vector = {**vectors.inline([0]), "storageType": "q"}
+    error = planted(table, logs.add("x", partition_values={"d": "x"}, deletion_vector=vector))
+    assert error.path == "x"
+
+
+def test_what_strict_reading_refuses(table: Path) -> None:
+    (table / "_delta_log" / "_last_checkpoint").write_text("{")
+    with pytest.warns(dr.DeltaReplayWarning):
+        assert dr.Table(str(table)).snapshot().warnings
+    assert refused(table).code == "hint.corrupt"
+
+
+def test_update_verifies_what_it_finds(table: Path) -> None:
+    old = verified(table)
+    plain = dr.Table(str(table)).snapshot()
+    planted(table, logs.add("x", partition_values={"d": "x"}, stats="{"))
+    assert plain.update().version == flips.LATEST + 1
+    with pytest.raises(dr.CorruptTableError):
+        old.update()

@@ -1,0 +1,109 @@
+"""Flips bytes of one file after another and says what a reader makes of it, until it is killed.
+
+One request a line on stdin: table, file, places, values. One answer a line on stdout: how often
+there was an error, the answer of the whole table, or anything else, and for the latter what it was.
+Every flip is read twice: as a reader does who asks for nothing, and with ``verify=True``.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from faults.flips import flipped
+from faults.worker import LIMIT
+
+Answer = dict[str, Any]
+
+
+def answer(table: str, *, verify: bool, rows: bool = True) -> Answer:
+    """All that a snapshot says, its rows included if asked for; or the error."""
+    import deltareplay as dr
+
+    try:
+        snapshot = dr.Table(table).snapshot(verify=verify)
+        files = snapshot.files().to_pylist()
+        for file in files:
+            file["partitionValues"] = sorted(file["partitionValues"] or [], key=repr)
+            file["tags"] = sorted(file["tags"] or [], key=repr)
+            file.pop("dataChange")
+        scan = snapshot.scan(with_file_path=True).to_arrow().to_pylist() if rows else []
+        removed = snapshot.tombstones().to_pylist()
+        return {
+            "version": snapshot.version,
+            "timestamp": str(snapshot.timestamp),
+            "protocol": [
+                snapshot.protocol.min_reader_version,
+                snapshot.protocol.min_writer_version,
+                sorted(snapshot.protocol.reader_features or []),
+                sorted(snapshot.protocol.writer_features or []),
+            ],
+            "metadata": repr(snapshot.metadata),
+            "schema": snapshot.schema_json,
+            "configuration": dict(snapshot.metadata.configuration),
+            "files": sorted(files, key=repr),
+            "removed": sorted([row["path"], row["deletionTimestamp"]] for row in removed),
+            "txns": dict(snapshot.transactions),
+            "domains": dict(snapshot.domain_metadata),
+            "totals": [snapshot.num_files, snapshot.size_in_bytes, snapshot.num_rows],
+            "rows": sorted(scan, key=repr),
+        }
+    except dr.DeltaReplayError as error:
+        of_table = error.code.startswith(("protocol.", "schema."))  # wherever it stands
+        if error.code and str(error) and (error.path or of_table):
+            return {"error": error.code}
+        return {"untyped": f"an error that names no file: {error!r} {error.code}"}
+    except BaseException as error:  # a panic is not an Exception
+        return {"untyped": f"{type(error).__name__}: {error}"}
+
+
+def flip(request: Answer) -> Answer:
+    """The outcomes of all flips of one request."""
+    table, path = request["table"], Path(request["file"])
+    rows = path.suffix == ".bin"  # elsewhere they follow from the files and their vectors
+    whole = json.loads(json.dumps(answer(table, verify=True, rows=rows), default=repr))
+    counts: dict[str, int] = {}
+    odd = []
+    content = path.read_bytes()
+    try:
+        for place in request["places"]:
+            for value in request["values"]:
+                byte = flipped(content[place], value)
+                if byte == content[place]:
+                    continue
+                path.write_bytes(content[:place] + bytes([byte]) + content[place + 1 :])
+                for verify in (False, True):
+                    said = answer(table, verify=verify, rows=rows)
+                    found = json.loads(json.dumps(said, default=repr))
+                    kind = "error" if "error" in found else "untyped"
+                    if "files" in found:
+                        kind = "whole" if found == whole else "changed"
+                    name = f"{kind}, {'verified' if verify else 'plain'}"
+                    counts[name] = counts.get(name, 0) + 1
+                    if kind == "untyped" or (kind == "changed" and verify):
+                        odd.append([place, value, found])
+    finally:
+        path.write_bytes(content)
+    return {"counts": counts, "odd": odd}
+
+
+def main() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    warnings.simplefilter("ignore")
+    for line in sys.stdin:
+        request = json.loads(line)
+        found = flip(request) if "places" in request else answer(request["table"], verify=True)
+        found["resident"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        sys.stdout.write(json.dumps(found, default=repr) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
