@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.scan import TARGET_SIZE, Scan
 from deltareplay.snapshot import Snapshot
-from deltareplay.spark import names, stream_options
+from deltareplay.spark import names, sink_options, stream_options
 from deltareplay.spark.arrow import as_spark_takes
 from deltareplay.spark.option_values import number
 from deltareplay.spark.relation import struct_type
@@ -34,6 +34,19 @@ _KNOWN = {
 }
 
 Options = Mapping[str, str]
+
+
+def pinned(options: Options) -> int | None:
+    """The version that all that follows is of; None where only a write can follow: no table.
+
+    Raises:
+        InvalidArgumentError: No path, or an option that neither reading nor writing knows.
+    """
+    reading = {name: one for name, one in options.items() if name.lower() not in sink_options.KNOWN}
+    try:
+        return snapshot(reading, None).version
+    except TableNotFoundError:
+        return None
 
 
 def snapshot(options: Options, version: int | None) -> Snapshot:
@@ -86,7 +99,7 @@ def _extras(options: Options) -> dict[str, Any]:
     }
 
 
-def schema(options: Options, version: int) -> Any:
+def schema(options: Options, version: int | None) -> Any:
     """Spark's schema of the rows."""
     extras = _extras(options)
     fields = plain_fields(snapshot(options, version))
@@ -101,7 +114,7 @@ def schema(options: Options, version: int) -> Any:
     return struct_type(fields)
 
 
-def scan(options: Options, version: int, schema: Any, pushed: list[Any]) -> Scan:
+def scan(options: Options, version: int | None, schema: Any, pushed: list[Any]) -> Scan:
     """The scan of the columns that a schema names.
 
     Raises:
@@ -119,7 +132,7 @@ def scan(options: Options, version: int, schema: Any, pushed: list[Any]) -> Scan
     return of.scan(columns, filter, **extras)
 
 
-def planner(options: Options, version: int, schema: Any) -> StreamPlanner:
+def planner(options: Options, version: int | None, schema: Any) -> StreamPlanner:
     """What plans the batches of a stream, with the columns that a schema names.
 
     Raises:

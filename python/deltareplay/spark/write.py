@@ -89,9 +89,9 @@ def write(
     _check(mode, replace_where, partition_overwrite)
     of = table_of(table)
     if not of._native.exists():
-        target_table.create(of, df, partition_by or (), properties or {})
+        target_table.create(of, df.schema, partition_by or (), properties or {})
     elif merge_schema:
-        target_table.widen(of, df)
+        target_table.widen(of, df.schema)
     snapshot = table if isinstance(table, Snapshot) and not merge_schema else of.snapshot()
     target_table.check(snapshot, partition_by)
     parameters = {"mode": mode.capitalize(), "partitionBy": list(snapshot.partition_columns)}
