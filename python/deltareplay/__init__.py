@@ -16,6 +16,7 @@ from deltareplay.compacted_log import CompactedLog
 from deltareplay.deletion_vector import DeletionVector
 from deltareplay.exceptions import (
     CommitConflictError,
+    CommitStateUnknownError,
     CorruptTableError,
     DeltaReplayError,
     DeltaReplayWarning,
@@ -54,6 +55,7 @@ __all__ = [
     "Changes",
     "Checkpoint",
     "CommitConflictError",
+    "CommitStateUnknownError",
     "CompactedLog",
     "CorruptTableError",
     "DeletionVector",

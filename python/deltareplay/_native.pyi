@@ -16,6 +16,7 @@ __all__ = [
     "BatchIterator",
     "ChangeSplit",
     "Changes",
+    "CheckpointPlan",
     "DeletionVector",
     "Follow",
     "FooterStatistics",
@@ -29,6 +30,7 @@ __all__ = [
     "__version__",
     "automatically_enabled_features",
     "cleanup_log",
+    "discard_staged",
     "optimize_log",
     "pack_deletion_vectors",
     "protocol_can_upgrade_to",
@@ -41,6 +43,7 @@ __all__ = [
     "protocol_without_feature",
     "restore",
     "schema_string",
+    "stage_rows",
     "vacuum",
     "verify",
     "why_not_readable",
@@ -304,6 +307,15 @@ class Snapshot:
     def warnings(self, start: int) -> list[tuple[str, str | None, int | None, str]]: ...
 
 @final
+class CheckpointPlan:
+    def __new__(cls, table: Table, snapshot: Snapshot, target_size: int) -> CheckpointPlan: ...
+    def there(self) -> tuple[str, int, int, int, int] | None: ...
+    def work(self) -> tuple[list[ReplayPiece], ReplayTail, str | None] | None: ...
+    def finish(
+        self, table: Table, written: Sequence[tuple[str, int, int, int, int]]
+    ) -> tuple[str, int, int, int, int]: ...
+
+@final
 class ReplayPiece:
     def __new__(cls, json: str) -> ReplayPiece: ...
     def to_json(self) -> str: ...
@@ -311,6 +323,9 @@ class ReplayPiece:
     @property
     def size_in_bytes(self) -> int: ...
     def rows(self, table: Table, tail: ReplayTail, threads: int | None = None) -> BatchIterator: ...
+    def write_sidecars(
+        self, table: Table, tail: ReplayTail, codec: str | None = None, threads: int | None = None
+    ) -> list[tuple[str, int, int, int, int]]: ...
 
 @final
 class ReplayTail:
@@ -406,6 +421,14 @@ def protocol_upgrade_for(
 def protocol_with_feature(protocol: _Versions, name: str, /) -> _Protocol: ...
 def protocol_without_feature(protocol: _Versions, name: str, /) -> _Protocol: ...
 def schema_string(schema: object, /) -> str: ...
+def stage_rows(
+    table: Table,
+    data: ArrowStream,
+    facts: tuple[str, Sequence[str], Mapping[str, str], _Versions],
+    condition: Filter | None = None,
+    target_file_size: int | None = None,
+) -> tuple[str, int, int]: ...
+def discard_staged(table: Table, paths: Sequence[str]) -> None: ...
 def cleanup_log(table: Table, dry_run: bool) -> str: ...
 def vacuum(
     table: Table,

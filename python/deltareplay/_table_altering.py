@@ -239,17 +239,26 @@ class TableAltering:
     def drop_feature(self, name: str) -> int:
         """Take a table feature away, so that clients without it can use the table.
 
+        What the feature left in the newest version goes first, in commits of their own that change
+        no row: files with deletion vectors, with narrower types or with mapped names are written
+        anew; row ids are taken from the log. Where readers have to know the feature, older versions
+        still need it: three empty commits with checkpoints keep others away from them, and the
+        table gets the feature ``checkpointProtection``, which keeps these checkpoints.
+
         Args:
-            name: The feature: ``checkConstraints``, ``inCommitTimestamp`` or ``domainMetadata``.
-                Others leave traces in files or older versions.
+            name: The feature: ``checkConstraints``, ``columnMapping``, ``deletionVectors``,
+                ``domainMetadata``, ``inCommitTimestamp``, ``materializePartitionColumns``,
+                ``rowTracking``, ``typeWidening``, ``v2Checkpoint`` or ``vacuumProtocolCheck``.
 
         Returns:
             The new version.
 
         Raises:
             InvalidArgumentError: The table has no such feature, still uses it, or has another that
-                leans on it.
-            UnsupportedFeatureError: The feature leaves traces that this release cannot take away.
+                leans on it; a column has a name that needs mapping.
+            UnsupportedFeatureError: No table of this release can lose the feature.
+            CommitConflictError: Another writer changed rows meanwhile. What was done so far stays;
+                call it again.
 
         >>> version = table.add_feature("domainMetadata")
         >>> table.drop_feature("domainMetadata")

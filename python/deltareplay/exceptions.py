@@ -107,5 +107,18 @@ class StorageError(DeltaReplayError):
     """The storage failed, perhaps for a moment."""
 
 
+class CommitStateUnknownError(StorageError):
+    """The storage never said whether it took a commit: it may be there, or appear later.
+
+    Its data files stay. Committing again may write the rows twice: look for the ``txnId`` that the
+    message names in ``Table.history`` first, or give ``txn`` to writes, so that they can be
+    repeated.
+
+    Attributes:
+        version: The version that the commit was put under.
+        path: Its file.
+    """
+
+
 class DeltaReplayWarning(UserWarning):
     """Something in the log was passed over; ``Snapshot.warnings`` has the details."""

@@ -319,8 +319,8 @@ class Transaction:
         Raises:
             CommitConflictError: Another writer is in the way; nothing was committed.
             InvalidArgumentError: The commit would break the table.
-            StorageError: The storage failed. With the code ``commit.unknown`` it never said whether
-                it took the commit; otherwise nothing was committed.
+            CommitStateUnknownError: The storage never said whether it took the commit.
+            StorageError: The storage failed; nothing was committed.
 
         >>> transaction = table.transaction(operation="WRITE")
         >>> transaction.commit()

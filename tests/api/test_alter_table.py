@@ -230,13 +230,3 @@ def test_features_are_dropped(tmp_path: Path) -> None:
     assert not [key for key in snapshot.properties if "ommitTimestamp" in key]
     refused("protocol.feature_absent", lambda: table.drop_feature("checkConstraints"))
     refused("protocol.not_removable", lambda: table.drop_feature("appendOnly"))
-
-
-def test_a_feature_that_leaves_traces_stays(tmp_path: Path) -> None:
-    table = dr.create_table(
-        tmp_path / "u",
-        pa.schema([("id", pa.int64())]),
-        properties={"delta.enableDeletionVectors": "true"},
-    )
-    error = refused("alter.drop_feature", lambda: table.drop_feature("deletionVectors"))
-    assert "delta-spark" in str(error)

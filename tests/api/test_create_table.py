@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -245,8 +246,10 @@ def test_timestamps_begin_where_they_are_enabled(tmp_path: Path) -> None:
 
 def test_rows_that_have_no_ids_cannot_be_tracked(tmp_path: Path) -> None:
     table = plain(tmp_path / "t")
-    with pytest.raises(dr.UnsupportedFeatureError) as caught:
-        table.set_properties({"delta.enableRowTracking": "true"})
+    metadata = table.snapshot().metadata
+    tracked = {**metadata.configuration, "delta.enableRowTracking": "true"}
+    with pytest.raises(dr.UnsupportedFeatureError) as caught, table.transaction() as transaction:
+        transaction.set_metadata(replace(metadata, configuration=tracked))
     assert caught.value.code == "alter.row_tracking"
     empty = logs.LogBuilder(tmp_path / "empty")
     empty.create(logs.schema(id="long"))

@@ -22,6 +22,7 @@ CLASSES = [
     dr.UnsupportedFeatureError,
     dr.CorruptTableError,
     dr.CommitConflictError,
+    dr.CommitStateUnknownError,
     dr.InvalidArgumentError,
     dr.StorageError,
 ]
@@ -36,6 +37,7 @@ def test_the_tree_is_small() -> None:
     assert found == {*CLASSES, dr.DeltaReplayError, dr.DeltaReplayWarning}
     assert all(dr.DeltaReplayError in cls.__mro__ for cls in CLASSES)
     assert issubclass(dr.DeltaReplayWarning, UserWarning)
+    assert issubclass(dr.CommitStateUnknownError, dr.StorageError)
 
 
 @pytest.mark.parametrize("cls", [dr.DeltaReplayError, *CLASSES])

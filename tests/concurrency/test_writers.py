@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 
 import pyarrow as pa
+from concurrency import race
 from support.writing import actions
 
 import deltareplay as dr
@@ -16,6 +17,11 @@ import deltareplay as dr
 WRITER = Path(__file__).with_name("writer.py")
 PROCESSES = int(os.environ.get("DELTAREPLAY_WRITERS", "4"))
 COMMITS = int(os.environ.get("DELTAREPLAY_COMMITS", "12"))
+
+
+def test_appended_rows_are_there_once_for_every_reader(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", race.SCHEMA)
+    race.appends(table, {}, PROCESSES, COMMITS)
 
 
 def test_no_commit_is_lost_and_none_is_there_twice(tmp_path: Path) -> None:

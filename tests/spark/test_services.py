@@ -37,3 +37,58 @@ def test_a_table_of_delta_spark_is_sound(written: Path) -> None:
     assert result.findings == (), str(result)
     assert result.num_checksums > 3
     assert result.num_checkpoints >= 1
+
+
+DROPPED = {
+    "deletionVectors": ("enableDeletionVectors", "true", "DELETE FROM {0} WHERE id % 3 = 0"),
+    "typeWidening": ("enableTypeWidening", "true", "ALTER TABLE {0} ALTER COLUMN small TYPE LONG"),
+    "rowTracking": ("enableRowTracking", "true", "UPDATE {0} SET day = 'c' WHERE id = 7"),
+    "columnMapping": ("columnMapping__mode", "name", "ALTER TABLE {0} RENAME COLUMN small TO x"),
+}
+
+
+@pytest.mark.parametrize("feature", DROPPED)
+def test_a_feature_dropped_here_is_gone_for_delta_spark(
+    spark: Any, tmp_path: Path, feature: str
+) -> None:
+    path = tmp_path / "t"
+    table, (name, value, change) = f"delta.`{path}`", DROPPED[feature]
+    listed = properties(**{name: value})
+    spark.sql(
+        f"CREATE TABLE {table} (id LONG, small INT, day STRING) USING delta "
+        f"PARTITIONED BY (day) {listed}"
+    )
+    spark.sql(f"INSERT INTO {table} SELECT id, INT(id), IF(id < 10, 'a', 'b') FROM range(20)")
+    spark.sql(change.format(table))
+    rows = sorted(map(tuple, spark.table(table).collect()))
+
+    dr.Table(path).drop_feature(feature)
+    assert sorted(map(tuple, spark.table(table).collect())) == rows
+    detail = spark.sql(f"DESCRIBE DETAIL {table}").first()
+    assert feature not in detail.tableFeatures
+    spark.sql(f"INSERT INTO {table} VALUES (100, 100, 'a')")
+    spark.sql(f"DELETE FROM {table} WHERE id = 1")
+    live = spark.table(table)
+    assert live.count() == len([row for row in rows if row[0] != 1]) + 1
+    here = dr.Table(path).snapshot().scan().to_arrow()
+    assert sorted(map(tuple, here.to_pandas().to_numpy().tolist())) == sorted(
+        map(tuple, live.collect())
+    )
+    result = dr.Table(path).verify()
+    assert result.findings == (), str(result)
+
+
+def test_row_tracking_enabled_here_goes_on_in_delta_spark(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    table = f"delta.`{path}`"
+    spark.range(20).repartition(2).write.format("delta").save(str(path))
+    dr.Table(path).set_properties({"delta.enableRowTracking": "true"})
+    shown = "id, _metadata.row_id, _metadata.row_commit_version"
+    there = sorted(map(tuple, spark.sql(f"SELECT {shown} FROM {table}").collect()))
+    scan = dr.Table(path).snapshot().scan(with_row_id=True).to_arrow()
+    columns = ("id", "_row_id", "_row_commit_version")
+    assert sorted(zip(*(scan[name].to_pylist() for name in columns), strict=True)) == there
+    spark.sql(f"INSERT INTO {table} VALUES (100)")
+    spark.sql(f"UPDATE {table} SET id = 101 WHERE id = 3")
+    ids = [row.row_id for row in spark.sql(f"SELECT {shown} FROM {table}").collect()]
+    assert sorted(ids) == list(range(21))

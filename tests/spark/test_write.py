@@ -272,3 +272,19 @@ def test_a_stream_writes_each_batch_once(spark: Any, tmp_path: Path) -> None:
     run()
     assert outcomes == [1, None, 2]
     assert rows_of(same_rows(spark, target)) == rows_of(spark.range(5))
+
+
+def test_files_of_an_interrupted_commit_stay(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, commit = tmp_path / "t", dr.Transaction.commit
+
+    def interrupted(self: dr.Transaction) -> None:
+        commit(self)
+        raise KeyboardInterrupt
+
+    dr_spark.write(spark.range(2), path)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(dr.Transaction, "commit", interrupted)
+        dr_spark.write(spark.range(2, 5), path)
+    same_rows(spark, path, spark.range(5))

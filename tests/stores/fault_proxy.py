@@ -1,4 +1,4 @@
-"""A proxy that loses answers: every third put of a commit goes wrong, each time in another way."""
+"""A proxy that loses answers: every third put goes wrong, each time in another way."""
 
 from __future__ import annotations
 
@@ -11,21 +11,42 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 #: ``lost``: applied, and the connection is cut. ``failed_after``: applied, and the answer is 500.
 #: ``failed_before``: not applied, 503. ``late``: 500 at once, applied a moment later.
 FAULTS = ("lost", "failed_after", "failed_before", "late")
 LATE = 0.3
-_COMMIT = re.compile(r"\d{20}(\.|%2E)json")
+COMMITS = re.compile(r"\d{20}(\.|%2E)json")
+DATA_FILES = re.compile(r"/part[^/]*parquet|%2Fpart.*parquet")
 _HOP = {"connection", "transfer-encoding", "keep-alive", "content-length"}
 
 
 @contextmanager
-def serve(target: int) -> Iterator[tuple[int, Counter[str]]]:
-    """Forwards to the port ``target``; the proxy's own port, and how often each fault struck."""
+def serve(
+    target: int,
+    *,
+    files: re.Pattern[str] = COMMITS,
+    every: int = 3,
+    faults: tuple[str, ...] = FAULTS,
+    late: float = LATE,
+) -> Iterator[tuple[int, Counter[str]]]:
+    """Forwards to the port ``target``; the proxy's own port, and how often each fault struck.
+
+    Args:
+        target: Where the store listens.
+        files: Of puts of files with such names some go wrong.
+        every: So many of them are one that does.
+        faults: What happens to them, one after the other.
+        late: Seconds after which a late one is carried out.
+    """
     struck: Counter[str] = Counter()
     state = {
         "target": target,
+        "files": files,
+        "every": every,
+        "faults": faults,
+        "late": late,
         "struck": struck,
         "count": itertools.count(1),
         "lock": threading.Lock(),
@@ -41,20 +62,26 @@ def serve(target: int) -> Iterator[tuple[int, Counter[str]]]:
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     target: int
+    files: re.Pattern[str]
+    every: int
+    faults: tuple[str, ...]
+    late: float
     struck: Counter[str]
     count: Iterator[int]
     lock: threading.Lock
 
     def _handle(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        # the connection may bring the next request before a late one is carried out
+        request = (self.command, self.path, list(self.headers.items()), body)
         fault = self._fault()
         if fault == "failed_before":
             self._answer(503, {}, b"")
         elif fault == "late":
-            threading.Thread(target=self._apply_late, args=(body,), daemon=True).start()
+            threading.Thread(target=self._apply_late, args=request, daemon=True).start()
             self._answer(500, {}, b"")
         else:
-            status, headers, answer = self._forward(body)
+            status, headers, answer = self._forward(*request)
             if fault == "lost":
                 self.close_connection = True
             elif fault == "failed_after":
@@ -65,27 +92,27 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_PUT = do_HEAD = do_DELETE = do_POST = _handle
 
     def _fault(self) -> str | None:
-        if self.command != "PUT" or not _COMMIT.search(self.path):
+        if self.command != "PUT" or not self.files.search(self.path):
             return None
         with self.lock:
             number = next(self.count)
-            if number % 3:
+            if number % self.every:
                 return None
-            fault = FAULTS[number // 3 % len(FAULTS)]
+            fault = self.faults[number // self.every % len(self.faults)]
             self.struck[fault] += 1
             return fault
 
-    def _apply_late(self, body: bytes) -> None:
-        time.sleep(LATE)
-        self._forward(body)
+    def _apply_late(self, *request: Any) -> None:
+        time.sleep(self.late)
+        self._forward(*request)
 
-    def _forward(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
+    def _forward(
+        self, command: str, path: str, sent: list[tuple[str, str]], body: bytes
+    ) -> tuple[int, dict[str, str], bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.target, timeout=60)
         try:
-            connection.putrequest(
-                self.command, self.path, skip_host=True, skip_accept_encoding=True
-            )
-            for name, value in self.headers.items():  # with the host: signatures cover it
+            connection.putrequest(command, path, skip_host=True, skip_accept_encoding=True)
+            for name, value in sent:  # with the host: signatures cover it
                 connection.putheader(name, value)
             connection.endheaders(body or None)
             answer = connection.getresponse()
@@ -93,7 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
             headers = {
                 name: value for name, value in answer.getheaders() if name.lower() not in _HOP
             }
-            if self.command == "HEAD":
+            if command == "HEAD":
                 headers["Content-Length"] = answer.headers.get("Content-Length", "0")
             return answer.status, headers, found
         finally:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
+import time
 import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from concurrency import race as row_race
 from stores import fault_proxy, servers
 from stores.servers import Store
 
@@ -88,33 +95,75 @@ def test_a_race_has_one_winner_for_each_version(store: Store) -> None:
     race(store)
 
 
+def test_appended_rows_are_there_once_for_every_reader(store: Store) -> None:
+    uri, options = f"{store.root}/appends", store.options
+    table = dr.create_table(uri, row_race.SCHEMA, storage_options=options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dr.DeltaReplayWarning)
+        row_race.appends(table, options, PROCESSES, COMMITS)
+
+
 def test_a_store_whose_conditions_do_not_hold_fails_the_race() -> None:
-    with servers.gcs(broken=True) as store, pytest.raises(AssertionError):
-        race(store)
+    with servers.gcs(broken=True) as store:
+        with pytest.raises(AssertionError):
+            race(store)
+        with pytest.raises(AssertionError):
+            test_appended_rows_are_there_once_for_every_reader(store)
 
 
-def test_lost_answers_lose_and_double_nothing(
+@contextmanager
+def behind_proxy(
+    store: Store, name: str, monkeypatch: pytest.MonkeyPatch, **faults: Any
+) -> Iterator[tuple[dr.Table, Counter[str]]]:
+    """A table as one sees it by a proxy; the environment is the store's own again afterwards."""
+    uri = f"{store.root}/{name}"
+    with fault_proxy.serve(store.port, **faults) as (port, struck), monkeypatch.context() as patch:
+        behind = store.behind(port)
+        for variable, value in behind.environment.items():
+            patch.setenv(variable, value)
+        yield dr.Table(uri, {**behind.options, "max_retries": "2"}), struck
+
+
+@pytest.mark.parametrize(
+    "files", [fault_proxy.COMMITS, fault_proxy.DATA_FILES], ids=["commits", "data"]
+)
+def test_lost_answers_double_no_rows(
+    store: Store, files: re.Pattern[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"lost-rows-{files is fault_proxy.COMMITS}"
+    table = create(store, name)
+    # one that fails at once and is carried out later would leave a data file, and no rows
+    faults = fault_proxy.FAULTS if files is fault_proxy.COMMITS else fault_proxy.FAULTS[:3]
+    acknowledged = {}
+    with behind_proxy(store, name, monkeypatch, files=files, faults=faults) as (faulty, struck):
+        for number in range(FAULTY_COMMITS):
+            acknowledged[faulty.append({"id": [2 * number, 2 * number + 1]}).version] = number
+    assert set(struck) == set(faults)
+    assert sorted(acknowledged) == list(range(1, FAULTY_COMMITS + 1))
+    snapshot = table.snapshot()
+    assert snapshot.version == FAULTY_COMMITS, "as many versions as acknowledgements"
+    rows = snapshot.scan().to_arrow()["id"].to_pylist()
+    assert sorted(rows) == list(range(2 * FAULTY_COMMITS)), "no row is lost, none is there twice"
+
+
+def test_what_is_carried_out_after_giving_up_was_said_to_be_unknown(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = create(store, "faults")
-    with fault_proxy.serve(store.port) as (port, struck):
-        behind = store.behind(port)
-        for name, value in behind.environment.items():
-            monkeypatch.setenv(name, value)
-        faulty = dr.Table(table.uri, behind.options)
-        versions = []
-        for number in range(FAULTY_COMMITS):
-            with faulty.transaction() as transaction:
-                transaction.add(f"f{number}", size=1)
-            versions.append(transaction.version)
-    for name, value in store.environment.items():
-        monkeypatch.setenv(name, value)
-    assert set(struck) == set(fault_proxy.FAULTS)
-    assert versions == sorted(set(versions))
-    snapshot = dr.Table(table.uri, store.options).snapshot()
-    live = snapshot.files(columns=["path"])["path"].to_pylist()
-    assert sorted(live) == sorted(f"f{number}" for number in range(FAULTY_COMMITS))
-    assert snapshot.version == FAULTY_COMMITS, "every commit is there once"
+    table = create(store, "given-up")
+    late = {"every": 1, "faults": ("late",), "late": 2.0}
+    with behind_proxy(store, "given-up", monkeypatch, **late) as (faulty, _):
+        faulty = dr.Table(faulty.uri, {**faulty._options, "max_retries": "0"})
+        with pytest.raises(dr.CommitStateUnknownError) as caught:
+            faulty.append({"id": [1, 2]}, timeout=0.1)
+        assert caught.value.code == "commit.unknown"
+        assert caught.value.version == 1
+        assert table.snapshot().version == 0, "not yet"
+        deadline = time.monotonic() + 30
+        while table.snapshot().version == 0 and time.monotonic() < deadline:
+            time.sleep(0.1)
+    snapshot = table.snapshot()
+    assert snapshot.version == 1
+    assert snapshot.scan().to_arrow()["id"].to_pylist() == [1, 2], "its data file was kept"
 
 
 def test_credentials_stay_hidden(store: Store) -> None:

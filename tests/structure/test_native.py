@@ -6,7 +6,9 @@ import inspect
 import subprocess
 import sys
 import types
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import deltareplay as dr
@@ -41,7 +43,10 @@ def test_classes_are_final(cls: type) -> None:
         type("Sub", (cls,), {})
 
 
-def test_classes_are_frozen(table: dr.Table, rows: dr.Table) -> None:
+V2 = {"delta.checkpointPolicy": "v2"}
+
+
+def test_classes_are_frozen(table: dr.Table, rows: dr.Table, tmp_path: Path) -> None:
     snapshot = table._native.snapshot()
     batches = snapshot.file_batches()
     one_of_each = [table._native, snapshot, batches, batches.schema, batches.next_batch()]
@@ -53,6 +58,8 @@ def test_classes_are_frozen(table: dr.Table, rows: dr.Table) -> None:
     one_of_each += [changes, changes.splits(1)[0], rows.follow()._native]
     pieces, tail, _ = snapshot.replay_plan(target_size=1, keyed=True)
     one_of_each += [pieces[0], tail]
+    v2 = dr.create_table(tmp_path, pa.schema({"id": pa.int64()}), (), V2)._native
+    one_of_each.append(_native.CheckpointPlan(v2, v2.snapshot(), 1))
     metadata = table.snapshot().metadata
     facts = (metadata.schema_string, metadata.partition_columns, metadata.configuration)
     one_of_each.append(_native.FooterStatistics(*facts, table.snapshot().protocol._facts()))

@@ -20,6 +20,7 @@ import deltareplay as dr
 #: Classes whose methods need no example: their class docstring or their caller has one.
 WITHOUT_EXAMPLE = {
     "CommitConflictError",
+    "CommitStateUnknownError",
     "CorruptTableError",
     "DeltaReplayWarning",
     "InvalidArgumentError",

@@ -20,6 +20,7 @@ from deltareplay.spark.read import read
 from deltareplay.spark.replayed_files import files
 from deltareplay.spark.snapshot_files import snapshot_files
 from deltareplay.spark.write import write
+from deltareplay.spark.write_checkpoint import write_checkpoint
 
 __all__ = [
     "changes",
@@ -32,4 +33,5 @@ __all__ = [
     "register",
     "snapshot_files",
     "write",
+    "write_checkpoint",
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import names
-from deltareplay.spark.schema import Json
+from deltareplay.spark.schema import Json, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -105,6 +105,4 @@ def _shows(type_: Any) -> bool:
 
 
 def _sql(type_: Any) -> str:
-    from deltareplay.spark.outgoing import spark_type
-
     return str(spark_type(type_).simpleString())

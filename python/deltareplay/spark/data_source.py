@@ -56,12 +56,31 @@ def register(spark: SparkSession) -> None:
 
 def _made(wheel: str, filtering: bool) -> Any:
     """The class to register; nothing of this module is looked up when it is unpickled."""
+    from pyspark.sql import datasource
     from pyspark.sql.datasource import (
         DataSource,
+        DataSourceArrowWriter,
         DataSourceReader,
         DataSourceStreamReader,
+        DataSourceStreamWriter,
         InputPartition,
+        WriterCommitMessage,
     )
+
+    # Spark 4.0 gives streams row by row
+    in_batches = getattr(datasource, "DataSourceStreamArrowWriter", None)
+    stream_writer: Any = in_batches or DataSourceStreamWriter
+    is_row_by_row = in_batches is None
+
+    def lacking(missing: ImportError) -> RuntimeError:
+        import socket
+        import sys
+
+        return RuntimeError(
+            f"the executor on {socket.gethostname()} has no deltareplay in {sys.executable}"
+            f" ({missing}): install deltareplay=={wheel} there, or ship an environment "
+            "that has it with spark.archives and PYSPARK_PYTHON"
+        )
 
     class Part(InputPartition):
         """One split, pickled."""
@@ -69,7 +88,7 @@ def _made(wheel: str, filtering: bool) -> Any:
     class Rows:
         """Reads what was planned, on an executor."""
 
-        def __init__(self, options: dict[str, Any], version: int, schema: Any) -> None:
+        def __init__(self, options: dict[str, Any], version: int | None, schema: Any) -> None:
             self.options = options
             self.version = version
             self.schema = schema
@@ -82,14 +101,7 @@ def _made(wheel: str, filtering: bool) -> Any:
             try:
                 from deltareplay.spark import options
             except ImportError as missing:
-                import socket
-                import sys
-
-                raise RuntimeError(
-                    f"the executor on {socket.gethostname()} has no deltareplay in {sys.executable}"
-                    f" ({missing}): install deltareplay=={wheel} there, or ship an environment "
-                    "that has it with spark.archives and PYSPARK_PYTHON"
-                ) from None
+                raise lacking(missing) from None
             yield from options.batches(partition.value, self.schema)
 
     class Reader(Rows, DataSourceReader):
@@ -137,6 +149,71 @@ def _made(wheel: str, filtering: bool) -> Any:
             self.filters = [one for one in map(pushed.comparison, filters) if one is not None]
             return filters
 
+    class Message(WriterCommitMessage):
+        """What a task has written, pickled."""
+
+        def __init__(self, value: bytes) -> None:
+            self.value = value
+
+    class Writes:
+        """Stages files in tasks, and commits on the driver."""
+
+        def __init__(self, options: Any, schema: Any, overwrite: bool) -> None:
+            import pickle
+
+            from deltareplay.spark.sink import Sink
+
+            self.schema = schema
+            self.sink = pickle.dumps(Sink.open(dict(options), schema, overwrite))
+
+        def staged(self, batches: Any) -> Any:
+            import pickle
+
+            try:
+                from deltareplay.spark import task
+            except ImportError as missing:
+                raise lacking(missing) from None
+            return Message(pickle.dumps(task.stage(pickle.loads(self.sink), batches)))
+
+        def write(self, iterator: Any) -> Any:
+            return self.staged(iterator)
+
+        def done(self, messages: Any, batch: Any) -> None:
+            import pickle
+
+            written = [pickle.loads(one.value) for one in messages]
+            pickle.loads(self.sink).commit(written, batch)
+
+        def undone(self, messages: Any) -> None:
+            import pickle
+
+            # where every task has written, it was the commit that failed: it has cleaned up behind
+            # itself, as far as it could know that nothing was committed
+            if any(one is None for one in messages):
+                written = [pickle.loads(one.value) for one in messages if one is not None]
+                pickle.loads(self.sink).discard(written)
+
+    class Writer(Writes, DataSourceArrowWriter):
+        def commit(self, messages: Any) -> None:
+            self.done(messages, None)
+
+        def abort(self, messages: Any) -> None:
+            self.undone(messages)
+
+    class StreamWriter(Writes, stream_writer):
+        def write(self, iterator: Any) -> Any:
+            if is_row_by_row:
+                from deltareplay.spark import arrow
+
+                return self.staged(arrow.batches_of_rows(iterator, self.schema))
+            return self.staged(iterator)
+
+        def commit(self, messages: Any, batchId: int) -> None:  # noqa: N803 Spark's name
+            self.done(messages, batchId)
+
+        def abort(self, messages: Any, batchId: int) -> None:  # noqa: ARG002, N803
+            self.undone(messages)
+
     class DeltaReplayDataSource(DataSource):
         @classmethod
         def name(cls) -> str:
@@ -147,7 +224,7 @@ def _made(wheel: str, filtering: bool) -> Any:
 
             super().__init__(options)
             # all that follows is of one version, though it runs in several processes
-            self.version = given.snapshot(options, None).version
+            self.version = given.pinned(options)
 
         def schema(self) -> Any:
             from deltareplay.spark import options
@@ -160,5 +237,11 @@ def _made(wheel: str, filtering: bool) -> Any:
 
         def streamReader(self, schema: Any) -> Any:  # noqa: N802 Spark's name
             return StreamReader(dict(self.options), self.version, schema)
+
+        def writer(self, schema: Any, overwrite: bool) -> Any:
+            return Writer(self.options, schema, overwrite)
+
+        def streamWriter(self, schema: Any, overwrite: bool) -> Any:  # noqa: N802 Spark's name
+            return StreamWriter(self.options, schema, overwrite)
 
     return DeltaReplayDataSource

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _Batches = Iterable["pa.RecordBatch"]
 
 #: A function of ``deltareplay.spark.task``.
-Reader = Literal["read_pieces", "read_changes", "read_statistics"]
+Reader = Literal["read_pieces", "read_changes", "read_statistics", "write_sidecars"]
 
 
 def rows(spark: SparkSession, reader: Reader, sent: bytes, tasks: int, schema: Any) -> DataFrame:

@@ -8,11 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.scan import TARGET_SIZE, Scan
 from deltareplay.snapshot import Snapshot
-from deltareplay.spark import names, stream_options
+from deltareplay.spark import names, sink_options, stream_options
 from deltareplay.spark.arrow import as_spark_takes
+from deltareplay.spark.option_values import number
 from deltareplay.spark.relation import struct_type
 from deltareplay.spark.schema import CHANGE_FIELDS, field, plain_fields
 from deltareplay.spark.stream_planner import StreamPlanner
@@ -33,6 +34,19 @@ _KNOWN = {
 }
 
 Options = Mapping[str, str]
+
+
+def pinned(options: Options) -> int | None:
+    """The version that all that follows is of; None where only a write can follow: no table.
+
+    Raises:
+        InvalidArgumentError: No path, or an option that neither reading nor writing knows.
+    """
+    reading = {name: one for name, one in options.items() if name.lower() not in sink_options.KNOWN}
+    try:
+        return snapshot(reading, None).version
+    except TableNotFoundError:
+        return None
 
 
 def snapshot(options: Options, version: int | None) -> Snapshot:
@@ -64,24 +78,16 @@ def snapshot(options: Options, version: int | None) -> Snapshot:
     if version is not None:
         return table.snapshot(version)
     wanted = given.get("versionasof")
-    return table.snapshot(_number("versionAsOf", wanted), given.get("timestampasof"))
-
-
-def _number(name: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidArgumentError(
-            f"the option {name} takes a number, and not {text!r}", code="option.number"
-        ) from None
+    return table.snapshot(
+        None if wanted is None else number("versionAsOf", wanted), given.get("timestampasof")
+    )
 
 
 def split_size(options: Options) -> int:
     """Bytes of data files in a split."""
     given = {name.lower(): value for name, value in options.items()}
-    return _number("splitSize", given.get("splitsize")) or TARGET_SIZE
+    size = given.get("splitsize")
+    return TARGET_SIZE if size is None else number("splitSize", size)
 
 
 def _extras(options: Options) -> dict[str, Any]:
@@ -93,7 +99,7 @@ def _extras(options: Options) -> dict[str, Any]:
     }
 
 
-def schema(options: Options, version: int) -> Any:
+def schema(options: Options, version: int | None) -> Any:
     """Spark's schema of the rows."""
     extras = _extras(options)
     fields = plain_fields(snapshot(options, version))
@@ -108,7 +114,7 @@ def schema(options: Options, version: int) -> Any:
     return struct_type(fields)
 
 
-def scan(options: Options, version: int, schema: Any, pushed: list[Any]) -> Scan:
+def scan(options: Options, version: int | None, schema: Any, pushed: list[Any]) -> Scan:
     """The scan of the columns that a schema names.
 
     Raises:
@@ -126,7 +132,7 @@ def scan(options: Options, version: int, schema: Any, pushed: list[Any]) -> Scan
     return of.scan(columns, filter, **extras)
 
 
-def planner(options: Options, version: int, schema: Any) -> StreamPlanner:
+def planner(options: Options, version: int | None, schema: Any) -> StreamPlanner:
     """What plans the batches of a stream, with the columns that a schema names.
 
     Raises:

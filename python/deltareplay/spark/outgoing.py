@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark import constraints, names
-from deltareplay.spark.schema import Json
+from deltareplay.spark.schema import Json, spark_type
 from deltareplay.spark.target_table import nullable
 
 if TYPE_CHECKING:
@@ -219,24 +219,3 @@ def _in_files(type_: Any, mode: str) -> Any:
         return {"type": "struct", "fields": fields}
     inner = ("elementType",) if type_["type"] == "array" else ("keyType", "valueType")
     return {**nullable(type_), **{key: _in_files(type_[key], mode) for key in inner}}
-
-
-def spark_type(type_: Any) -> Any:
-    """PySpark's type."""
-    from pyspark.sql.types import StructType
-
-    one = {"name": "one", "type": _with_metadata(type_), "nullable": True, "metadata": {}}
-    return StructType.fromJson({"type": "struct", "fields": [one]})["one"].dataType
-
-
-def _with_metadata(type_: Any) -> Any:
-    """The type with metadata everywhere, which PySpark wants."""
-    if isinstance(type_, str):
-        return type_
-    if type_["type"] != "struct":
-        return {key: _with_metadata(value) for key, value in type_.items() if key != "metadata"}
-    fields = [
-        {**one, "type": _with_metadata(one["type"]), "metadata": one.get("metadata") or {}}
-        for one in type_["fields"]
-    ]
-    return {"type": "struct", "fields": fields}

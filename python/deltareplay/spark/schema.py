@@ -173,3 +173,24 @@ def _type(type_: Any, mode: str, at: str) -> Any:
             "valueContainsNull": True,
         }
     return kind
+
+
+def spark_type(type_: Any) -> Any:
+    """PySpark's type."""
+    from pyspark.sql.types import StructType
+
+    one = {"name": "one", "type": _with_metadata(type_), "nullable": True, "metadata": {}}
+    return StructType.fromJson({"type": "struct", "fields": [one]})["one"].dataType
+
+
+def _with_metadata(type_: Any) -> Any:
+    """The type with metadata everywhere, which PySpark wants."""
+    if isinstance(type_, str):
+        return type_
+    if type_["type"] != "struct":
+        return {key: _with_metadata(value) for key, value in type_.items() if key != "metadata"}
+    fields = [
+        {**one, "type": _with_metadata(one["type"]), "metadata": one.get("metadata") or {}}
+        for one in type_["fields"]
+    ]
+    return {"type": "struct", "fields": fields}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.option_values import number
 
 #: By name, what ``Table.follow`` calls them.
 _SWITCHES = {
@@ -118,25 +119,16 @@ def start(options: Mapping[str, str]) -> dict[str, Any]:
     version = given.get("startingversion")
     if version is None or version.lower() == "latest":
         return {} if version is None else {"starting_version": "latest"}
-    return {"starting_version": _whole("startingVersion", version)}
+    return {"starting_version": number("startingVersion", version)}
 
 
 def _size(name: str, text: str) -> int:
     """Bytes or files, with a unit as Spark writes it: ``10m``, ``2gb``."""
     digits = text.strip().lower().removesuffix("b")
     unit = _UNITS.get(digits[-1:], 0)
-    found = _whole(name, digits[:-1] if unit else digits) * (unit or 1)
+    found = number(name, digits[:-1] if unit else digits) * (unit or 1)
     if found < 1:
         raise InvalidArgumentError(
             f"the option {name} is at least 1, and not {text!r}", code="option.number"
         )
     return found
-
-
-def _whole(name: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidArgumentError(
-            f"the option {name} takes a number, and not {text!r}", code="option.number"
-        ) from None

@@ -10,26 +10,26 @@ from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.schema import Json, field, struct
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
     from deltareplay.snapshot import Snapshot
     from deltareplay.table import Table
 
 
 def create(
-    table: Table, df: DataFrame, partition_by: Sequence[str], properties: Mapping[str, str]
+    table: Table, schema: StructType, partition_by: Sequence[str], properties: Mapping[str, str]
 ) -> None:
     """Creates the table with the columns of some rows; all may be null, as Delta has it."""
-    names = {one.lower(): one for one in df.columns}
+    names = {one.lower(): one for one in schema.fieldNames()}
     partitions = [names.get(one.lower(), one) for one in partition_by]
-    fields = [_nullable(one) for one in _fields(df)]
+    fields = [_nullable(one) for one in _fields(schema)]
     table._native.create(struct(fields), partitions, dict(properties), None, None, True)
 
 
-def widen(table: Table, df: DataFrame) -> None:
+def widen(table: Table, schema: StructType) -> None:
     """Adds the columns that the table lacks."""
     known = {one["name"].lower() for one in json.loads(table.snapshot().schema_json)["fields"]}
-    more = [_nullable(one) for one in _fields(df) if one["name"].lower() not in known]
+    more = [_nullable(one) for one in _fields(schema) if one["name"].lower() not in known]
     if more:
         table._native.add_columns(struct(more))
 
@@ -72,8 +72,8 @@ def check(snapshot: Snapshot, partition_by: Sequence[str] | None) -> None:
             )
 
 
-def _fields(df: DataFrame) -> list[Json]:
-    found: list[Json] = json.loads(df.schema.json())["fields"]
+def _fields(schema: StructType) -> list[Json]:
+    found: list[Json] = json.loads(schema.json())["fields"]
     return found
 
 

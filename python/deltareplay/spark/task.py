@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -13,9 +13,19 @@ from deltareplay.replay_piece import ReplayPiece
 from deltareplay.replay_tail import ReplayTail
 from deltareplay.spark.arrow import as_spark_takes
 from deltareplay.spark.sent_changes import SentChanges
+from deltareplay.spark.sink import Sink, Written
 
 #: What stays as it is in the paths of the log.
 SAFE = "/=:@!$&'()*+,;~-._"
+
+#: What is told of a sidecar.
+_SIDECAR = pa.schema(
+    [pa.field("path", pa.string())]
+    + [
+        pa.field(name, pa.int64())
+        for name in ("size", "modificationTime", "numFiles", "numRemoves")
+    ]
+)
 
 #: The plan that this worker read last: its tasks are likely to be of one plan, and keys take time.
 _last: tuple[bytes, ReplayTail, list[ReplayPiece]] | None = None
@@ -76,6 +86,40 @@ def read_statistics(payload: bytes, files: pa.RecordBatch) -> Iterator[pa.Record
             "stats": pa.array(stats, pa.string()),
         }
     )
+
+
+def write_sidecars(payload: bytes, numbers: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Writes some pieces of a plan as sidecars of a checkpoint.
+
+    Args:
+        payload: The pickle of the plan's tail, of its pieces, and of the codec.
+        numbers: Which pieces, as integers in the first column.
+
+    Returns:
+        A row for each sidecar: ``path``, ``size``, ``modificationTime``, ``numFiles`` and
+        ``numRemoves``.
+    """
+    tail, pieces, codec = pickle.loads(payload)
+    for number in numbers.column(0):
+        piece = pieces[number.as_py()]._native
+        written = piece.write_sidecars(tail._table._native, tail._native, codec, _cores())
+        rows = [dict(zip(_SIDECAR.names, one, strict=True)) for one in written]
+        yield pa.RecordBatch.from_pylist(rows, _SIDECAR)
+
+
+def stage(sink: Sink, batches: Iterable[pa.RecordBatch]) -> Written:
+    """Writes the rows of a task into files that no commit speaks of yet.
+
+    Args:
+        sink: Where to.
+        batches: The rows, as Spark gives them.
+    """
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    # which query this is a batch of: Spark does not tell its Python sinks
+    query = None if context is None else context.getLocalProperty("sql.streaming.queryId")
+    return sink.stage(batches, query)
 
 
 def _cores() -> int:

@@ -9,10 +9,9 @@ import pyarrow as pa
 
 from deltareplay.spark import names, projection
 from deltareplay.spark.files import Constant, located
-from deltareplay.spark.outgoing import spark_type
 from deltareplay.spark.relation import relation
 from deltareplay.spark.rows import Wanted
-from deltareplay.spark.schema import CHANGE_FIELDS, Column
+from deltareplay.spark.schema import CHANGE_FIELDS, Column, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

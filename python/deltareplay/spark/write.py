@@ -6,7 +6,12 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from deltareplay.exceptions import InvalidArgumentError, StorageError, UnsupportedFeatureError
+from deltareplay.exceptions import (
+    CommitStateUnknownError,
+    DeltaReplayError,
+    InvalidArgumentError,
+    UnsupportedFeatureError,
+)
 from deltareplay.snapshot import Snapshot
 from deltareplay.spark import replaced, session, target_table
 from deltareplay.spark.outgoing import Outgoing
@@ -15,10 +20,6 @@ from deltareplay.spark.staged import Staged
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-#: What the storage never said whether it took.
-_UNKNOWN = "commit.unknown"
 
 
 def write(
@@ -88,9 +89,9 @@ def write(
     _check(mode, replace_where, partition_overwrite)
     of = table_of(table)
     if not of._native.exists():
-        target_table.create(of, df, partition_by or (), properties or {})
+        target_table.create(of, df.schema, partition_by or (), properties or {})
     elif merge_schema:
-        target_table.widen(of, df)
+        target_table.widen(of, df.schema)
     snapshot = table if isinstance(table, Snapshot) and not merge_schema else of.snapshot()
     target_table.check(snapshot, partition_by)
     parameters = {"mode": mode.capitalize(), "partitionBy": list(snapshot.partition_columns)}
@@ -113,10 +114,15 @@ def write(
             replaced.note_read(transaction, replace_where)
             transaction.remove_files(gone)
         transaction.set_metrics(staged.metrics(written))
+    except BaseException:
+        staged.discard()
+        raise
+    try:
         return transaction.commit()
-    except BaseException as error:
-        if not (isinstance(error, StorageError) and error.code == _UNKNOWN):
-            staged.discard()
+    except CommitStateUnknownError:
+        raise
+    except DeltaReplayError:  # after anything else, such as Ctrl-C, the commit may be there
+        staged.discard()
         raise
 
 

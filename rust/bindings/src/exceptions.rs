@@ -17,7 +17,7 @@ pub(crate) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
             ErrorKind::Conflict => facts.set_item("operation", error.operation()),
             _ => Ok(()),
         })
-        .and_then(|()| build(py, class_name(error.kind()), &error.to_string(), &facts));
+        .and_then(|()| build(py, class_name(error), &error.to_string(), &facts));
     built.unwrap_or_else(|failed| failed)
 }
 
@@ -44,14 +44,16 @@ fn build(py: Python<'_>, class: &str, text: &str, facts: &Bound<'_, PyDict>) -> 
     Ok(PyErr::from_value(class.call((text,), Some(facts))?))
 }
 
-fn class_name(kind: ErrorKind) -> &'static str {
-    match kind {
+fn class_name(error: &Error) -> &'static str {
+    match error.kind() {
         ErrorKind::TableNotFound => "TableNotFoundError",
         ErrorKind::VersionNotFound => "VersionNotFoundError",
         ErrorKind::InvalidArgument => "InvalidArgumentError",
         ErrorKind::Unsupported => "UnsupportedFeatureError",
         ErrorKind::Corrupt => "CorruptTableError",
         ErrorKind::Conflict => "CommitConflictError",
+        // the one failure of a storage after which trying again would be wrong
+        ErrorKind::Storage if error.code() == "commit.unknown" => "CommitStateUnknownError",
         ErrorKind::Storage => "StorageError",
         _ => "DeltaReplayError",
     }

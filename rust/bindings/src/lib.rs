@@ -6,6 +6,7 @@
 
 mod batches;
 mod changes;
+mod checkpoint_plan;
 mod convert;
 mod deletion_vector;
 mod exceptions;
@@ -36,6 +37,8 @@ mod _native {
     #[pymodule_export]
     use super::changes::{ChangeSplit, Changes};
     #[pymodule_export]
+    use super::checkpoint_plan::CheckpointPlan;
+    #[pymodule_export]
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
     #[pymodule_export]
     use super::follow::Follow;
@@ -49,6 +52,8 @@ mod _native {
         protocol_for_new_table, protocol_merge, protocol_required_minimum, protocol_upgrade_for,
         protocol_with_feature, protocol_without_feature, why_not_readable, why_not_writable,
     };
+    #[pymodule_export]
+    use super::rows::{discard_staged, stage_rows};
     #[pymodule_export]
     use super::scan::{Scan, Split};
     #[pymodule_export]

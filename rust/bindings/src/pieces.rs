@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::batches::{ArrowSchema, BatchIterator};
+use crate::checkpoint_plan::{PySidecar, sidecar_out};
 use crate::gate::detached;
 
 /// A part of a snapshot's log.
@@ -45,6 +46,24 @@ impl ReplayPiece {
     ) -> PyResult<BatchIterator> {
         let rows = detached(py, || table.0.piece_rows(&self.0, &tail.0, threads))?;
         Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
+    }
+
+    /// Writes its rows as sidecars of a planned checkpoint.
+    #[pyo3(signature = (table, tail, codec=None, threads=None))]
+    fn write_sidecars(
+        &self,
+        py: Python<'_>,
+        table: &crate::table::Table,
+        tail: &ReplayTail,
+        codec: Option<String>,
+        threads: Option<usize>,
+    ) -> PyResult<Vec<PySidecar>> {
+        let written = detached(py, || {
+            table
+                .0
+                .write_sidecars(&self.0, &tail.0, codec.as_deref(), threads)
+        })?;
+        Ok(written.into_iter().map(sidecar_out).collect())
     }
 }
 

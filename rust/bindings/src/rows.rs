@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use deltareplay_core::error::{Error, Result};
+use deltareplay_core::maintenance::to_json;
+use deltareplay_core::spec::actions::Metadata;
 use deltareplay_core::table::{self, Replaced, RowsOptions, RowsWritten, SchemaMode};
 use deltareplay_core::transaction::TransactionOptions;
 use deltareplay_core::transaction::rows::{Clause, MergeDefinition, Then, When, WriteOptions};
@@ -14,6 +16,7 @@ use pyo3::types::PyCapsule;
 
 use crate::filter;
 use crate::gate::detached;
+use crate::protocol::{Versions, protocol};
 use crate::table::seconds;
 
 /// Version, metrics, what went wrong afterwards.
@@ -33,18 +36,8 @@ pub(crate) struct Options {
 
 impl Options {
     fn core(self) -> Result<RowsOptions> {
-        let mut write = WriteOptions::default();
-        if let Some(size) = self.target_file_size {
-            write.target_file_size = usize::try_from(size)
-                .ok()
-                .filter(|size| *size > 0)
-                .ok_or_else(|| {
-                    let message = format!("target_file_size is {size}: pass bytes from 1 on");
-                    Error::invalid("argument.range", message)
-                })?;
-        }
         Ok(RowsOptions {
-            write,
+            write: write_options(self.target_file_size)?,
             transaction: TransactionOptions {
                 durable: self.durable,
                 timeout: seconds(self.timeout)?,
@@ -65,6 +58,20 @@ impl Options {
             user_metadata: self.user_metadata,
         })
     }
+}
+
+fn write_options(target_file_size: Option<i128>) -> Result<WriteOptions> {
+    let mut write = WriteOptions::default();
+    if let Some(size) = target_file_size {
+        write.target_file_size = usize::try_from(size)
+            .ok()
+            .filter(|size| *size > 0)
+            .ok_or_else(|| {
+                let message = format!("target_file_size is {size}: pass bytes from 1 on");
+                Error::invalid("argument.range", message)
+            })?;
+    }
+    Ok(write)
 }
 
 /// Appends the rows of an Arrow stream.
@@ -167,6 +174,50 @@ pub(crate) fn merge(
         table.merge(rows, &definition, options.core()?)
     };
     detached(py, work).map(outcome)
+}
+
+/// Bodies of `add` as a JSON array, rows, bytes.
+type Staged = (String, u64, u64);
+
+/// Writes the rows of an Arrow stream into files that no commit speaks of yet.
+#[pyfunction]
+#[pyo3(signature = (table, data, facts, condition=None, target_file_size=None))]
+pub(crate) fn stage_rows(
+    py: Python<'_>,
+    table: &crate::table::Table,
+    data: &Bound<'_, PyAny>,
+    facts: (String, Vec<String>, BTreeMap<String, String>, Versions),
+    condition: Option<&Bound<'_, PyAny>>,
+    target_file_size: Option<i128>,
+) -> PyResult<Staged> {
+    let rows = stream(data)?;
+    let condition = filter::predicate(py, condition)?;
+    let (schema_string, partition_columns, configuration, versions) = facts;
+    let metadata = Metadata {
+        schema_string,
+        partition_columns,
+        configuration,
+        ..Metadata::default()
+    };
+    let protocol = protocol(versions);
+    detached(py, || {
+        let write = write_options(target_file_size)?;
+        let staged = table
+            .0
+            .stage_rows(&metadata, &protocol, rows, condition.as_ref(), write)?;
+        let json = to_json(&staged.adds);
+        Ok((json, staged.rows, staged.bytes))
+    })
+}
+
+/// Deletes files that no commit speaks of, by their paths in the log.
+#[pyfunction]
+pub(crate) fn discard_staged(
+    py: Python<'_>,
+    table: &crate::table::Table,
+    paths: Vec<String>,
+) -> PyResult<()> {
+    detached(py, || table.0.discard_staged(&paths))
 }
 
 fn outcome(done: RowsWritten) -> Outcome {

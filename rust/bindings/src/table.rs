@@ -16,6 +16,7 @@ use pyo3::types::PyDict;
 
 use crate::batches::{ArrowTable, BatchIterator};
 use crate::changes::Changes;
+use crate::checkpoint_plan::{PyCheckpoint, checkpoint_out};
 use crate::convert;
 use crate::exceptions::invalid;
 use crate::filter;
@@ -358,18 +359,12 @@ impl Table {
         py: Python<'_>,
         snapshot: &Snapshot,
         layout: Option<&str>,
-    ) -> PyResult<(String, u64, u64, u64, u64)> {
+    ) -> PyResult<PyCheckpoint> {
         let written = detached(py, || {
             let layout = layout.map(CheckpointLayout::parse).transpose()?;
             self.0.checkpoint(snapshot.state(), layout)
         })?;
-        Ok((
-            written.path,
-            written.num_actions,
-            written.num_files,
-            written.size_in_bytes,
-            written.num_sidecars,
-        ))
+        Ok(checkpoint_out(written))
     }
 
     /// Writes a compacted file: start, end, path, actions, actions before, bytes, bytes before.

@@ -20,13 +20,16 @@ use crate::spec::actions::{DomainMetadata, SetTransaction};
 use arrow_array::RecordBatch;
 
 mod changing;
+mod dropping;
 mod rows;
 mod altering;
 mod services;
+mod staging;
 mod writing;
 
 pub use altering::Alteration;
 pub use rows::{Replaced, Rows, RowsOptions, RowsWritten, SchemaMode};
+pub use staging::StagedRows;
 pub use writing::{Committed, TableDefinition};
 
 pub use crate::log::actions::ActionBatches;
@@ -217,6 +220,7 @@ impl Table {
             filter: file_filter(snapshot, filter)?.zip(text),
             target_size,
             keyed,
+            tombstones_since: None,
         };
         snapshot.replay_plan(&self.source, &options)
     }

@@ -10,7 +10,9 @@ use arrow_array::RecordBatch;
 use super::action_json::{
     domain_metadata_from_json, metadata_from_json, protocol_from_json, transaction_from_json,
 };
-use super::file_actions::{FileActionBuilder, FileField, RawFileAction};
+use super::file_actions::{
+    ADD_FIELDS, CDC_FIELDS, FileActionBuilder, FileField, REMOVE_FIELDS, RawFileAction,
+};
 use super::json::{Cursor, JsonError};
 use crate::error::{Error, Result};
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
@@ -31,6 +33,19 @@ pub struct Wanted {
     pub control: bool,
     /// `commitInfo`, as JSON text.
     pub commit_infos: bool,
+}
+
+impl Wanted {
+    /// All actions with all of their fields.
+    pub fn everything() -> Self {
+        Self {
+            adds: Some(ADD_FIELDS.to_vec()),
+            removes: Some(REMOVE_FIELDS.to_vec()),
+            cdcs: Some(CDC_FIELDS.to_vec()),
+            control: true,
+            commit_infos: true,
+        }
+    }
 }
 
 /// The rows of one kind of file action, in log order.

@@ -181,13 +181,7 @@ impl ActionBatches {
 
     fn pull(&mut self, run: &[VersionedFile]) -> Result<RecordBatch> {
         interrupt::check()?;
-        let mut decoder = ActionDecoder::new(Wanted {
-            adds: Some(ADD_FIELDS.to_vec()),
-            removes: Some(REMOVE_FIELDS.to_vec()),
-            cdcs: Some(CDC_FIELDS.to_vec()),
-            control: true,
-            commit_infos: true,
-        });
+        let mut decoder = ActionDecoder::new(Wanted::everything());
         let files: Vec<_> = run
             .iter()
             .map(|commit| (&commit.file, commit.version))

@@ -165,6 +165,7 @@ impl LogListing {
             }
         }
         listing.commits.sort_by_key(|commit| commit.version);
+        listing.checksums.sort_by_key(|checksum| checksum.version);
         listing.checkpoints.sort_by(|a, b| a.rank().cmp(&b.rank()));
         listing
     }

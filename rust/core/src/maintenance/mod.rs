@@ -4,13 +4,34 @@
 //! delete; files go oldest first, so that whoever is stopped half-way leaves a table that opens.
 
 use crate::error::Result;
+use crate::log::path::LOG_DIRECTORY;
 use crate::storage::{Storage, interrupt};
+use crate::transaction::random;
 
 pub mod advice;
 pub mod cleanup;
 pub mod restore;
 pub mod vacuum;
 pub mod verify;
+
+/// The earlier of this machine's clock and that by which the storage dates files. Who deletes by a clock
+/// that is ahead deletes files that others have just written. Writes a small file, and deletes it.
+///
+/// # Errors
+///
+/// Storage.
+pub fn now(storage: &dyn Storage) -> Result<i64> {
+    let path = format!("{LOG_DIRECTORY}/.clock.{}.tmp", random::new_id());
+    let made = storage.put_if_absent_unsynced(&path, b"clock");
+    let seen = made.and_then(|_| storage.head(&path));
+    let _cleanup_takes_what_is_left = storage.delete(&[&path]);
+    let (here, there) = (random::now(), seen?.modification_time);
+    Ok(if here.saturating_sub(there) > ALIKE {
+        there
+    } else {
+        here
+    })
+}
 
 /// A report for machines.
 pub fn to_json<T: serde::Serialize>(report: &T) -> String {
@@ -20,6 +41,9 @@ pub fn to_json<T: serde::Serialize>(report: &T) -> String {
 
 /// A day in milliseconds.
 const DAY: i64 = 24 * 60 * 60 * 1000;
+
+/// Clocks that are no further apart, in milliseconds, count as one: files are dated by coarse clocks.
+const ALIKE: i64 = 60 * 1000;
 
 /// So many files are deleted by one call.
 const AT_ONCE: usize = 500;

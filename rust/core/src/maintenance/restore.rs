@@ -20,7 +20,7 @@ use crate::snapshot::columns::FileColumns;
 use crate::spec::actions::Metadata;
 use crate::storage::interrupt;
 use crate::storage::pool::ordered;
-use crate::transaction::random::now;
+use crate::transaction::random::now_after;
 use crate::transaction::{AddFile, CommitDescription, RemoveFile, Transaction, TransactionOptions};
 
 /// So many missing files are named in an error.
@@ -106,7 +106,7 @@ pub fn prepare(
     if !protocol.is_equivalent(newest.protocol()) {
         transaction.set_protocol(protocol)?;
     }
-    let now = now();
+    let now = now_after(newest);
     let gone: Vec<RemoveFile> = removes.iter().map(|file| file.removed(now, true)).collect();
     transaction.remove(gone);
     for file in &mut adds {

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::error::{Error, Result};
+use crate::spec::DeletionVectorDescriptor;
 
 /// The key of one logical file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -107,6 +108,18 @@ impl Keys {
                 .wrapping_add(id)
                 .rotate_left(64),
         )
+    }
+
+    /// The key of a path and, if it has a vector, the vector's descriptor.
+    pub fn of_file(&self, path: &str, vector: Option<&DeletionVectorDescriptor>) -> FileActionKey {
+        let vector = vector.map(|vector| {
+            (
+                vector.storage().letter(),
+                vector.path_or_inline(),
+                vector.offset(),
+            )
+        });
+        self.key(path, vector)
     }
 
     /// Gives the key of every row whose path is not null, in order.

@@ -153,10 +153,7 @@ impl Snapshot {
 
     /// The number of live files: from the checksum, from what is kept, or by replay.
     pub fn num_files(&self, source: &Source) -> Result<u64> {
-        if let Some(kept) = self.kept_files(&RowColumns::default()) {
-            return Ok(kept.num_rows() as u64);
-        }
-        match self.checksum_answers(|values| values.num_files) {
+        match self.told_num_files() {
             Some(known) => Ok(known),
             None => self.totals(source).map(|(files, _)| files),
         }
@@ -170,6 +167,14 @@ impl Snapshot {
         match self.checksum_answers(|values| values.table_size_bytes) {
             Some(known) => Ok(known),
             None => self.totals(source).map(|(_, size)| size),
+        }
+    }
+
+    /// The number of live files where it is known without reading them.
+    pub fn told_num_files(&self) -> Option<u64> {
+        match self.kept_files(&RowColumns::default()) {
+            Some(kept) => Some(kept.num_rows() as u64),
+            None => self.checksum_answers(|values| values.num_files),
         }
     }
 
@@ -283,7 +288,7 @@ fn now() -> i64 {
 }
 
 /// Tombstones younger than the cutoff; one without a time counts as expired.
-fn unexpired(rows: &RecordBatch, cutoff: i64) -> Result<RecordBatch> {
+pub(super) fn unexpired(rows: &RecordBatch, cutoff: i64) -> Result<RecordBatch> {
     let lacks = || Error::corrupt("log.columns", "tombstones lack their deletionTimestamp");
     let times = rows
         .column_by_name("deletionTimestamp")

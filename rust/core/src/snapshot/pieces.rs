@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Snapshot;
 use super::columns::FileColumns;
-use super::files::FileTable;
+use super::files::{FileTable, unexpired};
 use super::replayed::{Live, Replay};
+use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
 use crate::error::{Error, Result};
 use crate::log::{LogSegment, TailFile};
 use crate::replay::{Checkpoint, CheckpointPart, FileFilter, KeySet, RowColumns, Source};
@@ -39,6 +40,9 @@ pub struct PieceOptions {
     pub target_size: u64,
     /// Whether commits become pieces too, and rows come with their keys.
     pub keyed: bool,
+    /// Which tombstones are wanted as well: those that are younger than this instant, in milliseconds
+    /// since the epoch. Not with `keyed`.
+    pub tombstones_since: Option<i64>,
 }
 
 /// A snapshot's live files, still to be replayed.
@@ -50,6 +54,8 @@ pub struct ReplayPlan {
     pub tail: ReplayTail,
     /// The live files that the tail itself adds; none where rows come with their keys.
     pub files: FileTable,
+    /// The tombstones that the tail itself has, where they are wanted.
+    pub tombstones: FileTable,
 }
 
 /// Some files of the log, or some bytes of one: plain values.
@@ -83,17 +89,27 @@ impl Snapshot {
             columns: RowColumns::fields(&columns.fields()),
             filter: options.filter.as_ref().map(|(filter, _)| filter.clone()),
         };
-        let (work, hidden, batches) = self.recovering(source, |segment| {
+        let removes: &[FileField] = match options.tombstones_since {
+            Some(_) => &REMOVE_FIELDS,
+            None => &[],
+        };
+        let (work, hidden, batches, gone) = self.recovering(source, |segment| {
             let mut work = checkpoint_work(source, segment, options.target_size)?;
             if options.keyed {
                 work.extend(commit_work(segment, options.target_size));
-                return Ok((work, Arc::<KeySet>::default(), Vec::new()));
+                return Ok((work, Arc::<KeySet>::default(), Vec::new(), Vec::new()));
             }
-            let replay = Replay::of_tail(self, source, segment, &wanted)?;
+            let replay = Replay::of_tail(self, source, segment, &wanted, removes)?;
             let live = replay.adds.iter().rev();
             let live = live.map(|(rows, _)| columns.of(rows));
             let live = live.collect::<Result<Vec<_>>>()?;
-            Ok((work, replay.into_hidden(), live))
+            let gone = replay.removes.iter().rev();
+            let gone = options.tombstones_since.map(|since| {
+                let young = gone.map(|rows| unexpired(rows, since));
+                young.collect::<Result<Vec<_>>>()
+            });
+            let gone = gone.transpose()?.unwrap_or_default();
+            Ok((work, replay.into_hidden(), live, gone))
         })?;
         let filter = options.filter.as_ref().map(|(_, text)| text.clone());
         let definition = Definition::new(self, source, plan, options, filter);
@@ -104,6 +120,10 @@ impl Snapshot {
                 .collect(),
             tail: ReplayTail::new(definition, hidden)?,
             files: FileTable { schema, batches },
+            tombstones: FileTable {
+                schema: schema_of(&REMOVE_FIELDS),
+                batches: gone,
+            },
         })
     }
 }
@@ -156,16 +176,44 @@ impl ReplayPiece {
         filter: Option<Arc<dyn FileFilter>>,
         threads: Option<usize>,
     ) -> Result<PieceRows> {
-        if self.plan != tail.definition().plan {
-            let message = "this piece and this tail were made by two calls: read a piece with the tail that came with it";
-            return Err(Error::invalid("replay.plan", message));
-        }
+        self.check(tail)?;
         match &self.work {
             Work::Checkpoint(version, parts) => {
                 PieceRows::of_checkpoint(source, tail, *version, parts, filter, threads)
             }
             Work::Commits(files) => PieceRows::of_commits(source, tail, files, filter),
         }
+    }
+
+    /// Its tombstones, of those that the plan wants.
+    ///
+    /// # Errors
+    ///
+    /// As [`ReplayPiece::rows`]; `replay.plan` as well where the plan wants none.
+    pub fn tombstones(
+        &self,
+        source: &Source,
+        tail: &ReplayTail,
+        threads: Option<usize>,
+    ) -> Result<PieceRows> {
+        self.check(tail)?;
+        match (&self.work, tail.definition().tombstones_since) {
+            (Work::Checkpoint(version, parts), Some(since)) => {
+                PieceRows::gone_of_checkpoint(source, tail, *version, parts, since, threads)
+            }
+            _ => {
+                let message = "this plan is one of live files only: make one of a checkpoint to get tombstones";
+                Err(Error::invalid("replay.plan", message))
+            }
+        }
+    }
+
+    fn check(&self, tail: &ReplayTail) -> Result<()> {
+        if self.plan == tail.definition().plan {
+            return Ok(());
+        }
+        let message = "this piece and this tail were made by two calls: read a piece with the tail that came with it";
+        Err(Error::invalid("replay.plan", message))
     }
 }
 

@@ -141,8 +141,9 @@ impl Replay {
         source: &Source,
         segment: &LogSegment,
         wanted: &Live,
+        removes: &[FileField],
     ) -> Result<Self> {
-        Self::upon(None, snapshot, source, segment, wanted, &[])
+        Self::upon(None, snapshot, source, segment, wanted, removes)
     }
 
     fn upon(

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind as IoKind, Read, Write};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -91,7 +92,7 @@ impl LocalStorage {
     fn write_beside(&self, full: &str, bytes: &[u8], sync: bool) -> io::Result<String> {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let (directory, name) = full.rsplit_once('/').unwrap_or(("", full));
-        fs::create_dir_all(if directory.is_empty() { "/" } else { directory })?;
+        make_directory(directory, sync)?;
         loop {
             let temporary = format!(
                 "{directory}/.{name}.{}.{}.tmp",
@@ -337,13 +338,59 @@ impl LocalStorage {
     }
 }
 
+/// Makes a directory and those above it. A new one is synced into that above it: a power cut would
+/// take all away that lies in it.
+fn make_directory(directory: &str, sync: bool) -> io::Result<()> {
+    let above = directory.rsplit_once('/').map(|(above, _)| above);
+    match fs::create_dir(or_root(directory)) {
+        Err(absent) if absent.kind() == IoKind::NotFound && !directory.is_empty() => {
+            make_directory(above.unwrap_or_default(), sync)?;
+            make_directory_once(directory, above, sync)
+        }
+        Err(_) if Path::new(or_root(directory)).is_dir() => Ok(()),
+        Err(other) => Err(other),
+        Ok(()) => synced_into(directory, above, sync),
+    }
+}
+
+/// As [`make_directory`], where the one above it is there.
+fn make_directory_once(directory: &str, above: Option<&str>, sync: bool) -> io::Result<()> {
+    match fs::create_dir(directory) {
+        Err(_) if Path::new(directory).is_dir() => Ok(()), // somebody was faster
+        Err(other) => Err(other),
+        Ok(()) => synced_into(directory, above, sync),
+    }
+}
+
+fn synced_into(directory: &str, above: Option<&str>, sync: bool) -> io::Result<()> {
+    if !sync {
+        return Ok(());
+    }
+    let synced = sync_directory(above.unwrap_or_default());
+    if synced.is_err() {
+        let _so_that_the_next_try_syncs_it = fs::remove_dir(directory);
+    }
+    synced
+}
+
+fn or_root(directory: &str) -> &str {
+    if directory.is_empty() { "/" } else { directory }
+}
+
+fn sync_directory(directory: &str) -> io::Result<()> {
+    File::open(or_root(directory)).and_then(|directory| directory.sync_all())
+}
+
+/// The last step of a write. Where it fails the file is there, whatever the cause: no refusal.
 fn sync_directory_of(full: &str, path: &str) -> Result<()> {
-    let directory = full
-        .rsplit_once('/')
-        .map_or("/", |(directory, _)| directory);
-    File::open(if directory.is_empty() { "/" } else { directory })
-        .and_then(|directory| directory.sync_all())
-        .map_err(|cause| failed("sync the directory of", path, cause))
+    let directory = full.rsplit_once('/').map_or("", |(directory, _)| directory);
+    sync_directory(directory).map_err(|cause| {
+        let message =
+            "this file is written, but the disk does not confirm that it stays after a power cut";
+        Error::storage("storage.unsynced", message)
+            .at_path(path)
+            .because(cause)
+    })
 }
 
 fn meta(path: &str, metadata: &fs::Metadata) -> FileMeta {

@@ -60,6 +60,11 @@ impl Table {
     /// Invalid argument: the change; Unsupported: a feature that this build cannot write; Conflict:
     /// another writer was faster.
     pub fn alter(&self, change: Alteration, mut options: TransactionOptions) -> Result<Commit> {
+        if let Alteration::SetProperties(properties) = &change
+            && tracks_rows(properties)
+        {
+            self.give_row_ids(&options)?;
+        }
         let snapshot = self.snapshot(At::Latest, None)?;
         let old = snapshot.metadata();
         let text = |value: Value| json!(value.to_string());
@@ -145,11 +150,7 @@ impl Table {
                 let parameters = vec![("feature", json!(name))];
                 ("UPGRADE PROTOCOL", parameters, old.clone())
             }
-            Alteration::DropFeature(name) => {
-                protocol = Some(snapshot.protocol().without_feature(&name)?);
-                let new = self.without_traces(&snapshot, &name)?;
-                ("DROP FEATURE", vec![("featureName", json!(name))], new)
-            }
+            Alteration::DropFeature(name) => return self.drop_feature(&name, &options),
         };
         let changed = new != *old;
         let description = described(operation, parameters);
@@ -165,7 +166,7 @@ impl Table {
             transaction.set_protocol(protocol)?;
         }
         if let Some(configuration) = domain {
-            transaction.set_system_domain(CLUSTERING, configuration);
+            transaction.set_system_domain(CLUSTERING, Some(configuration));
         }
         self.commit(transaction).map(|committed| committed.commit)
     }
@@ -202,48 +203,12 @@ impl Table {
         }
         Ok(())
     }
+}
 
-    /// The metadata without what a feature leaves behind, where that is all that it leaves.
-    fn without_traces(&self, snapshot: &Snapshot, feature: &str) -> Result<Metadata> {
-        let old = snapshot.metadata();
-        let refused = |message: String| Err(Error::invalid("alter.feature_in_use", message));
-        let properties: &[&str] = match feature.to_ascii_lowercase().as_str() {
-            "checkconstraints" => {
-                let names = constraint_names(old);
-                if !names.is_empty() {
-                    return refused(format!(
-                        "the table has constraints, drop them first: {}",
-                        names.join(", ")
-                    ));
-                }
-                &[]
-            }
-            "domainmetadata" => {
-                let domains = snapshot.domain_metadata(&self.source)?;
-                if let Some(one) = domains.first() {
-                    return refused(format!(
-                        "the table has metadata of domains, remove it first: {}",
-                        clipped(&one.domain)
-                    ));
-                }
-                &[]
-            }
-            "incommittimestamp" => &[
-                "delta.enableInCommitTimestamps",
-                "delta.inCommitTimestampEnablementVersion",
-                "delta.inCommitTimestampEnablementTimestamp",
-            ],
-            _ => {
-                let message = format!(
-                    "{feature} leaves traces in files or in older versions, which this release cannot take \
-                     away: drop it with delta-spark (ALTER TABLE ... DROP FEATURE)"
-                );
-                return Err(Error::unsupported("alter.drop_feature", message));
-            }
-        };
-        let keys: Vec<String> = properties.iter().map(|key| (*key).to_owned()).collect();
-        alter::unset_properties(old, &keys, true)
-    }
+fn tracks_rows(properties: &BTreeMap<String, String>) -> bool {
+    properties.iter().any(|(key, value)| {
+        key.eq_ignore_ascii_case("delta.enableRowTracking") && value.eq_ignore_ascii_case("true")
+    })
 }
 
 /// There is no such constraint: an error, or nothing to do.
@@ -255,6 +220,7 @@ fn absent(snapshot: &Snapshot, name: &str, if_exists: bool) -> Result<Commit> {
             adds: Vec::new(),
             id: String::new(),
             checkpoint_due: false,
+            text: String::new(),
         });
     }
     let names = constraint_names(snapshot.metadata());

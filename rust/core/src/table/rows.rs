@@ -1,6 +1,6 @@
 //! What writes rows: appended, overwritten, deleted.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
@@ -294,17 +294,7 @@ impl Table {
 
 /// Errors of a commit after which it may be there all the same.
 fn is_uncertain(error: &Error) -> bool {
-    let certain = [
-        "storage.permission",
-        "storage.full",
-        "storage.not_a_file",
-        "storage.read_only",
-    ];
-    match error.kind() {
-        ErrorKind::Interrupted => true,
-        ErrorKind::Storage => !certain.contains(&error.code()),
-        _ => false,
-    }
+    error.kind() == ErrorKind::Interrupted || error.code() == "commit.unknown"
 }
 
 /// Whether the application has got that far already.
@@ -372,11 +362,10 @@ fn mark(changer: &mut Changer, snapshot: &Snapshot, condition: Option<&Predicate
         return Ok(());
     };
     let bound = condition.bind(snapshot.schema())?;
+    // the files with rows of which the condition may be false or unknown
+    let others = file_filter(snapshot, &condition.clone().not_true())?;
+    let others = changer.candidate_paths(others)?;
     let some = changer.candidates(Some(file_filter(snapshot, condition)?))?;
-    // those with rows of which the condition may be false or unknown
-    let others = Predicate::parse_sql(&format!("({condition}) IS NOT TRUE"))?;
-    let others = changer.candidates(Some(file_filter(snapshot, &others)?))?;
-    let others: HashSet<String> = others.into_iter().map(|file| file.path).collect();
     for file in some {
         if others.contains(&file.path) {
             changer.change(file, Some(&bound), false, &mut All)?;

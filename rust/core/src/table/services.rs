@@ -1,9 +1,11 @@
 //! What keeps a table small and sound, as verbs of the table.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::writing::described;
 use super::{At, Table};
 use crate::error::Result;
+use crate::maintenance;
 use crate::maintenance::advice::{LogAdvice, advise};
 use crate::maintenance::cleanup::{LogCleanup, cleanup_log};
 use crate::maintenance::restore::{self, Restored};
@@ -21,7 +23,7 @@ impl Table {
     /// As [`cleanup_log`].
     pub fn cleanup_log(&self, dry_run: bool) -> Result<LogCleanup> {
         let snapshot = self.snapshot(At::Latest, None)?;
-        cleanup_log(&self.source, &snapshot, now(), dry_run)
+        cleanup_log(&self.source, &snapshot, self.now(dry_run)?, dry_run)
     }
 
     /// Deletes data files that no version inside the retention period needs, or tells which these are.
@@ -32,7 +34,8 @@ impl Table {
     /// As [`vacuum::plan`] and [`vacuum::delete`].
     pub fn vacuum(&self, options: VacuumOptions, log: bool) -> Result<Vacuum> {
         let snapshot = self.snapshot(At::Latest, None)?;
-        let report = vacuum::plan(&self.source, &snapshot, now(), &options)?;
+        let now = self.now(options.dry_run)?;
+        let report = vacuum::plan(&self.source, &snapshot, now, &options)?;
         if options.dry_run {
             return Ok(report);
         }
@@ -70,6 +73,14 @@ impl Table {
         deleted.map(|()| report)
     }
 
+    /// By this machine's clock where nothing is deleted; else not after that of the storage.
+    fn now(&self, dry_run: bool) -> Result<i64> {
+        if dry_run {
+            return Ok(now());
+        }
+        maintenance::now(&*self.source.storage)
+    }
+
     /// A commit that says something and changes nothing.
     fn note(
         &self,
@@ -77,17 +88,12 @@ impl Table {
         parameters: Vec<(&str, Value)>,
         metrics: &[(&str, String)],
     ) -> Result<()> {
-        let parameters = parameters.into_iter();
         let description = CommitDescription {
-            operation: operation.to_owned(),
-            parameters: parameters
-                .map(|(key, value)| (key.to_owned(), value))
-                .collect::<Map<_, _>>(),
             metrics: metrics
                 .iter()
                 .map(|(key, value)| ((*key).to_owned(), value.clone()))
                 .collect(),
-            ..CommitDescription::default()
+            ..described(operation, parameters)
         };
         let newest = self.snapshot(At::Latest, None)?;
         let options = TransactionOptions::default();

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{At, Table};
+use super::{At, ReplayPiece, ReplayTail, Table};
 use crate::codec::version_checksum::VersionChecksum;
+use crate::derived::checkpoint::distributed::{self, CheckpointPlan, Planned, WrittenSidecar};
 use crate::derived::checkpoint::{
     CheckpointLayout, WrittenCheckpoint, has_checkpoint, write_checkpoint,
 };
@@ -99,7 +100,8 @@ impl Table {
     /// the table is small, and for versions that get a checkpoint: then everything is read anyway, and
     /// an error in what was carried on ends there.
     fn after(&self, version: u64, commit: &Commit) -> Result<()> {
-        let carried = !commit.checkpoint_due && carry_checksum(&self.source, version)?;
+        let carried = !commit.checkpoint_due
+            && carry_checksum(&self.source, version, commit.text.as_bytes())?;
         let small = || {
             version.checked_sub(1).is_none_or(|before| {
                 self.known_files(before)
@@ -141,6 +143,45 @@ impl Table {
         snapshot.protocol().check_writable()?;
         let layout = layout.unwrap_or_else(|| CheckpointLayout::of(snapshot));
         write_checkpoint(&self.source, snapshot, layout)
+    }
+
+    /// Plans a V2 checkpoint whose sidecars other processes write.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `checkpoint.layout`; Unsupported: a feature that this build cannot write; what
+    /// is wrong with the log.
+    pub fn plan_checkpoint(&self, snapshot: &Snapshot, target_size: u64) -> Result<Planned> {
+        snapshot.protocol().check_writable()?;
+        distributed::plan(&self.source, snapshot, target_size)
+    }
+
+    /// Writes one piece of a planned checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// As [`distributed::write_sidecars`].
+    pub fn write_sidecars(
+        &self,
+        piece: &ReplayPiece,
+        tail: &ReplayTail,
+        codec: Option<&str>,
+        threads: Option<usize>,
+    ) -> Result<Vec<WrittenSidecar>> {
+        distributed::write_sidecars(&self.source, piece, tail, codec, threads)
+    }
+
+    /// Writes the checkpoint of which all pieces are written.
+    ///
+    /// # Errors
+    ///
+    /// As [`CheckpointPlan::finish`].
+    pub fn finish_checkpoint(
+        &self,
+        plan: &CheckpointPlan,
+        written: Vec<WrittenSidecar>,
+    ) -> Result<WrittenCheckpoint> {
+        plan.finish(&self.source, written)
     }
 
     /// Writes the compacted file of a range of commits.

@@ -17,6 +17,7 @@ use super::random::new_id;
 
 pub mod clustering;
 pub mod constraints;
+pub mod leaving;
 pub mod widening;
 
 const MODE: &str = "delta.columnMapping.mode";

@@ -39,6 +39,8 @@ pub struct Commit {
     pub id: String,
     /// Whether the table's properties ask for a checkpoint of this version.
     pub checkpoint_due: bool,
+    /// The commit as it was written; empty where nothing was.
+    pub text: String,
 }
 
 /// What the last version before the next one says.
@@ -59,7 +61,7 @@ impl Transaction {
     pub fn commit(mut self) -> Result<Commit> {
         let mut attempts = 0;
         if self.done_before {
-            return Ok(self.done(None, attempts));
+            return Ok(self.done(None, attempts, String::new()));
         }
         self.check()?;
         let isolation = self.isolation()?;
@@ -74,12 +76,12 @@ impl Transaction {
             let (text, adds) = self.render(version, &last, read_mark, isolation, blind)?;
             if self.put(version, text.as_bytes(), deadline)? {
                 self.adds = adds;
-                return Ok(self.done(Some(version), attempts));
+                return Ok(self.done(Some(version), attempts, text));
             }
             for winner in Winner::since(&*self.source.storage, version)? {
                 match self.judge(&winner, isolation)? {
                     Verdict::Passed => {}
-                    Verdict::DoneBefore => return Ok(self.done(None, attempts)),
+                    Verdict::DoneBefore => return Ok(self.done(None, attempts, String::new())),
                 }
                 last.version = Some(winner.version);
                 last.timestamp = Some(winner.timestamp());
@@ -99,7 +101,7 @@ impl Transaction {
         }
     }
 
-    fn done(self, version: Option<u64>, attempts: u32) -> Commit {
+    fn done(self, version: Option<u64>, attempts: u32, text: String) -> Commit {
         let interval = self
             .new_metadata()
             .zip(self.new_protocol())
@@ -112,6 +114,7 @@ impl Transaction {
             checkpoint_due: interval.is_some_and(due),
             adds: self.adds,
             id: self.id,
+            text,
         }
     }
 
@@ -317,7 +320,15 @@ impl Transaction {
                 Ok(false) => {
                     Error::storage("storage.io", "the commit that is there cannot be read")
                 }
-                Err(error) if is_refusal(&error) => return Err(error.at_version(version)),
+                // once a try was not answered, that one may still be carried out
+                Err(error) if tries == 0 && is_refusal(&error) => {
+                    return Err(error.at_version(version));
+                }
+                Err(error) if error.code() == "storage.unsynced" => {
+                    let message =
+                        "the commit is in the log, but not certain to stay there after a power cut";
+                    return Err(self.unknown(version, message, error));
+                }
                 Err(error) => error,
             };
             if let Some(owned) = self.owns(version) {
@@ -325,16 +336,21 @@ impl Transaction {
             }
             tries += 1;
             if Instant::now() >= deadline {
-                let message = format!(
-                    "the store never said whether it took version {version} (txnId {}): look for this id \
-                     in the log before trying again",
-                    self.id
-                );
-                let error = Error::storage("commit.unknown", message).because(error);
-                return Err(error.at_path(path).at_version(version));
+                let message = "the store never said whether it took the commit";
+                return Err(self.unknown(version, message, error));
             }
             wait(tries, deadline)?;
         }
+    }
+
+    fn unknown(&self, version: u64, message: &str, cause: Error) -> Error {
+        let id = &self.id;
+        let message =
+            format!("{message} (txnId {id}): look for this id in the log before trying again");
+        Error::storage("commit.unknown", message)
+            .at_path(commit_path(version))
+            .at_version(version)
+            .because(cause)
     }
 
     /// Whether the commit of this version is ours; `None` where there is none, or it cannot be read.

@@ -31,11 +31,13 @@ mod isolation;
 mod prepare;
 pub mod random;
 pub mod rows;
+mod whole_commit;
 mod winner;
 
 pub use actions::{AddFile, CdcFile, RemoveFile};
 pub use commit::Commit;
 pub use isolation::IsolationLevel;
+pub use whole_commit::WholeCommit;
 
 /// The domain that holds the high-water mark of row ids.
 pub(crate) const ROW_TRACKING: &str = "delta.rowTracking";
@@ -276,7 +278,7 @@ impl Transaction {
     ///
     /// Invalid argument: `transaction.not_live`.
     pub fn remove_paths(&mut self, paths: &[String], data_change: bool) -> Result<()> {
-        let now = random::now();
+        let now = self.removal_time();
         for file in self.live(paths)? {
             self.removes.push(file.removed(now, data_change));
         }
@@ -292,7 +294,7 @@ impl Transaction {
         &mut self,
         vectors: BTreeMap<String, DeletionVectorDescriptor>,
     ) -> Result<()> {
-        let now = random::now();
+        let now = self.removal_time();
         let paths: Vec<String> = vectors.keys().cloned().collect();
         let files = self.live(&paths)?;
         for (file, vector) in files.into_iter().zip(vectors.into_values()) {
@@ -300,6 +302,12 @@ impl Transaction {
             self.adds.push(file.revectored(vector)?);
         }
         Ok(())
+    }
+
+    fn removal_time(&self) -> i64 {
+        self.snapshot
+            .as_ref()
+            .map_or_else(random::now, random::now_after)
     }
 
     /// The live files of these paths, in their order.
@@ -385,10 +393,10 @@ impl Transaction {
         if let Some(snapshot) = &self.snapshot
             && on(metadata)
             && !before
-            && snapshot.num_files(&self.source)? > 0
+            && prepare::lack_row_ids(&self.source, snapshot)?
         {
-            let message = "row tracking cannot be enabled here on a table that has files: they would \
-                           need row ids first; enable it with delta-spark, which gives them ids";
+            let message = "rows of files that have no row ids cannot be tracked: set the property by \
+                           itself (set_properties), which gives ids to all files first";
             return Err(Error::unsupported("alter.row_tracking", message));
         }
         Ok(())
@@ -461,12 +469,12 @@ impl Transaction {
         }
     }
 
-    /// Stages the configuration of a domain of the system.
-    pub(crate) fn set_system_domain(&mut self, domain: &str, configuration: String) {
+    /// Stages the configuration of a domain of the system, or its removal.
+    pub(crate) fn set_system_domain(&mut self, domain: &str, configuration: Option<String>) {
         let staged = DomainMetadata {
             domain: domain.to_owned(),
-            configuration,
-            removed: false,
+            removed: configuration.is_none(),
+            configuration: configuration.unwrap_or_default(),
         };
         self.domains.insert(domain.to_owned(), staged);
     }

@@ -4,7 +4,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use arrow_array::Array;
+
+use crate::codec::file_actions::FileField;
 use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::snapshot::Snapshot;
+use crate::snapshot::columns::FileColumns;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::json::clipped;
 use crate::spec::properties::{ColumnMappingMode, TableProperties};
@@ -28,7 +34,7 @@ impl Transaction {
     /// Invalid argument: `transaction.nothing`, `transaction.append_only`, `transaction.file`,
     /// `transaction.partition_values`, `transaction.duplicate`, `transaction.deletion_vector`,
     /// `transaction.domain`, and those of [`check_metadata`].
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let (Some(protocol), Some(metadata)) = (self.new_protocol(), self.new_metadata()) else {
             let message = "the first version of a table needs metadata: use create_table";
             return Err(Error::invalid("transaction.nothing", message));
@@ -110,6 +116,19 @@ impl Transaction {
         }
         Ok(())
     }
+}
+
+/// Whether a live file has no row ids.
+pub(super) fn lack_row_ids(source: &Source, snapshot: &Snapshot) -> Result<bool> {
+    let columns = FileColumns::fields_only(&[FileField::BaseRowId]);
+    for rows in snapshot.file_batches(source, columns, None)? {
+        let rows = rows?;
+        let ids = rows.column_by_name(FileField::BaseRowId.name());
+        if rows.num_rows() > 0 && ids.is_none_or(|ids| ids.null_count() > 0) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Partition columns by the names that the log uses.

@@ -4,6 +4,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::snapshot::Snapshot;
+
 /// 64 random bits. The process id is part of them: a forked child inherits its parent's seeds.
 pub(crate) fn random_bits() -> u64 {
     static DRAWN: AtomicU64 = AtomicU64::new(0);
@@ -14,18 +16,29 @@ pub(crate) fn random_bits() -> u64 {
     RandomState::new().hash_one((std::process::id(), nanos, drawn))
 }
 
-/// A new random id (UUID version 4).
-pub fn new_id() -> String {
+/// A new random UUID (version 4), in network order.
+pub(crate) fn new_uuid() -> [u8; 16] {
     let high = (random_bits() & 0xFFFF_FFFF_FFFF_0FFF) | 0x4000;
     let low = (random_bits() & 0x3FFF_FFFF_FFFF_FFFF) | 0x8000_0000_0000_0000;
+    (u128::from(high) << 64 | u128::from(low)).to_be_bytes()
+}
+
+/// A new random UUID as text.
+pub fn new_id() -> String {
+    let id = u128::from_be_bytes(new_uuid());
     format!(
         "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-        high >> 32,
-        (high >> 16) & 0xFFFF,
-        high & 0xFFFF,
-        low >> 48,
-        low & 0xFFFF_FFFF_FFFF
+        id >> 96,
+        (id >> 80) & 0xFFFF,
+        (id >> 64) & 0xFFFF,
+        (id >> 48) & 0xFFFF,
+        id & 0xFFFF_FFFF_FFFF
     )
+}
+
+/// When something happens to a version: now, and not before the version by a clock that is behind.
+pub(crate) fn now_after(snapshot: &Snapshot) -> i64 {
+    now().max(snapshot.timestamp())
 }
 
 /// Milliseconds since the epoch.

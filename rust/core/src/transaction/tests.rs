@@ -83,7 +83,7 @@ fn a_lost_answer_is_settled_by_reading_back() {
 #[test]
 fn a_commit_that_is_there_and_cannot_be_read_is_not_taken_for_that_of_another() {
     let place = place();
-    let (put, read) = (Some(Operation::PutIfAbsent), Some(Operation::Read));
+    let (put, read) = (Some(Operation::PutIfAbsent), Some(Operation::ReadMany));
     place.faults.fail(put, "01.json", 1, Fault::AnswerLost);
     place.faults.fail(read, "01.json", 2, Fault::Error);
     let commit = begin(&place, LONG).commit().unwrap();
@@ -139,6 +139,44 @@ fn a_refusal_is_no_riddle() {
     let error = begin(&place, LONG).commit().unwrap_err();
     assert_eq!(error.code(), "storage.permission");
     assert_eq!(versions(&place), 1);
+}
+
+#[test]
+fn a_refusal_after_a_lost_answer_is_no_proof_that_nothing_was_committed() {
+    let place = place();
+    let put = Some(Operation::PutIfAbsent);
+    place.faults.fail(put, "01.json", 1, Fault::AnswerLost);
+    place.faults.fail(put, "01.json", 9, Fault::Permission);
+    let read = Some(Operation::ReadMany);
+    place.faults.fail(read, "01.json", 1, Fault::Error);
+    let commit = begin(&place, LONG).commit().unwrap();
+    assert_eq!(commit.version, Some(1), "read back after the second try");
+    assert_eq!(versions(&place), 2);
+
+    place.faults.fail(put, "02.json", 1, Fault::AnswerLost);
+    place.faults.fail(put, "02.json", 9, Fault::Permission);
+    place.faults.fail(read, "02.json", 99, Fault::Error);
+    let soon = Duration::from_millis(50);
+    let error = begin(&place, soon).commit().unwrap_err();
+    assert_eq!(error.code(), "commit.unknown");
+    place.faults.heal();
+    assert_eq!(versions(&place), 3, "it is there, though nobody could tell");
+}
+
+#[test]
+fn a_refusal_after_a_put_that_was_not_answered_is_one() {
+    let place = place();
+    let put = Some(Operation::PutIfAbsent);
+    place.faults.fail(put, "01.json", 1, Fault::Error);
+    place.faults.fail(put, "01.json", 99, Fault::Permission);
+    let error = begin(&place, Duration::from_millis(20))
+        .commit()
+        .unwrap_err();
+    assert_eq!(
+        error.code(),
+        "commit.unknown",
+        "the first put may still arrive"
+    );
 }
 
 #[test]

@@ -14,6 +14,7 @@ use deltareplay_core::derived::checkpoint::{CheckpointLayout, write_checkpoint};
 use deltareplay_core::derived::checksum::{carry_checksum, write_checksum};
 use deltareplay_core::derived::compaction::compact_log;
 use deltareplay_core::error::Result;
+use deltareplay_core::log::path::commit_path;
 use deltareplay_core::maintenance::cleanup::cleanup_log;
 use deltareplay_core::maintenance::restore;
 use deltareplay_core::maintenance::vacuum::{self, VacuumOptions};
@@ -174,7 +175,8 @@ fn checksums() {
         write_checksum(&source, &snapshot, None).unwrap();
     };
     stopped(0, with_one_before, None, |source| {
-        carry_checksum(source, 5).map(drop)
+        let commit = source.storage.read(&commit_path(5))?;
+        carry_checksum(source, 5, &commit).map(drop)
     });
 }
 

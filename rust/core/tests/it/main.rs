@@ -5,4 +5,5 @@ mod crashes;
 mod fuzz;
 mod large;
 mod reads;
+mod simulation;
 mod support;

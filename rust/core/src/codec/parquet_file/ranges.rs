@@ -5,11 +5,17 @@ use std::ops::Range;
 use parquet::arrow::arrow_reader::{RowSelection, RowSelectionPolicy};
 use parquet::file::metadata::ParquetMetaData;
 
+/// What it costs a column to begin or end a run of rows, and to decode a row that a mask then drops,
+/// beside copying a row that the mask keeps. Measured: 6 million rows, 1 % of them dropped, decode in
+/// 1.02 x the time of all by a mask, in 1.09 x run by run.
+const PER_RUN: usize = 400;
+const PER_DROPPED_ROW: usize = 40;
+
 /// What is fetched of a row group, and how the decoder has to go about it.
 pub(crate) struct Selected {
     pub(crate) ranges: Vec<Range<u64>>,
-    /// Selected rows are decoded one run after the other where pages between them are not there; a
-    /// mask, which is quicker for short runs, needs all pages.
+    /// Selected rows are decoded one run after the other where pages between them are not there, or
+    /// runs are long; a mask, which is quicker for short runs, needs all pages.
     pub(crate) policy: RowSelectionPolicy,
 }
 
@@ -21,7 +27,7 @@ pub(crate) fn chunk_ranges(
     leaves: &[usize],
     selection: Option<&RowSelection>,
 ) -> Selected {
-    let mut policy = RowSelectionPolicy::default();
+    let mut policy = selection.map_or_else(RowSelectionPolicy::default, quicker);
     let index = metadata.page_index_for_row_group(row_group);
     let Some(group) = metadata.row_groups().get(row_group) else {
         return Selected {
@@ -77,4 +83,18 @@ pub(crate) fn chunk_ranges(
         }
     }
     Selected { ranges, policy }
+}
+
+/// How the rows are found with less work, if all pages are there.
+fn quicker(selection: &RowSelection) -> RowSelectionPolicy {
+    let runs = selection.iter().count();
+    let dropped = selection
+        .skipped_row_count()
+        .saturating_mul(PER_DROPPED_ROW);
+    let by_mask = selection.row_count().saturating_add(dropped);
+    if runs.saturating_mul(PER_RUN) > by_mask {
+        RowSelectionPolicy::Mask
+    } else {
+        RowSelectionPolicy::Selectors
+    }
 }

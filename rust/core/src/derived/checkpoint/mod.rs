@@ -25,11 +25,15 @@ use crate::replay::{Checkpoint, Source};
 use crate::snapshot::Snapshot;
 use crate::storage::interrupt;
 
+pub mod distributed;
 mod hint;
 mod rows;
 mod v2;
 
 use rows::{ADD, ControlActions, FileRows, REMOVE, failed, rows_of};
+
+/// The property that names the codec.
+const CODEC: &str = "delta.parquet.compression.codec";
 
 /// So many files make a row group.
 const ROW_GROUP: usize = 50_000;
@@ -106,9 +110,8 @@ pub fn write_checkpoint(
     layout: CheckpointLayout,
 ) -> Result<WrittenCheckpoint> {
     let v2 = layout != CheckpointLayout::Classic;
-    if v2 && !snapshot.protocol().is_supported("v2Checkpoint") {
-        let message = "a V2 checkpoint takes the feature v2Checkpoint: set delta.checkpointPolicy to v2 first";
-        return Err(Error::invalid("checkpoint.layout", message));
+    if v2 {
+        check_v2(snapshot)?;
     }
     let control = ControlActions::of(source, snapshot)?;
     if let Some(there) = existing(source, snapshot, v2)? {
@@ -141,6 +144,15 @@ pub fn write_checkpoint(
     };
     hint::write(source, &written, None)?;
     Ok(written)
+}
+
+fn check_v2(snapshot: &Snapshot) -> Result<()> {
+    if snapshot.protocol().is_supported("v2Checkpoint") {
+        return Ok(());
+    }
+    let message =
+        "a V2 checkpoint takes the feature v2Checkpoint: set delta.checkpointPolicy to v2 first";
+    Err(Error::invalid("checkpoint.layout", message).at_version(snapshot.version()))
 }
 
 /// Whether a complete checkpoint of a version is there.
@@ -199,7 +211,10 @@ fn described(
 
 /// Refuses a checkpoint that lacks files.
 fn check_count(source: &Source, snapshot: &Snapshot, num_files: u64) -> Result<()> {
-    let known = snapshot.num_files(source)?;
+    check_known(snapshot, num_files, snapshot.num_files(source)?)
+}
+
+fn check_known(snapshot: &Snapshot, num_files: u64, known: u64) -> Result<()> {
     if num_files == known {
         return Ok(());
     }
@@ -210,8 +225,7 @@ fn check_count(source: &Source, snapshot: &Snapshot, num_files: u64) -> Result<(
 }
 
 fn compression(snapshot: &Snapshot) -> Compression {
-    let metadata = snapshot.metadata();
-    codec(metadata.property("delta.parquet.compression.codec")).0
+    codec(snapshot.metadata().property(CODEC)).0
 }
 
 /// How files of a checkpoint are encoded. No two files share a path, hardly two their statistics, and

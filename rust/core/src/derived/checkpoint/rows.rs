@@ -91,13 +91,19 @@ pub(super) struct FileRows {
 
 impl FileRows {
     pub(super) fn of(snapshot: &Snapshot) -> Result<Self> {
-        Ok(Self {
-            adds: columns_of_adds(snapshot)?,
+        let names = names_of_adds(snapshot);
+        Ok(Self::with(FileColumns::new(Some(&names), snapshot)?))
+    }
+
+    /// Those of which `add` has these columns.
+    pub(super) fn with(adds: FileColumns) -> Self {
+        Self {
+            adds,
             removes: REMOVE_FIELDS
                 .into_iter()
                 .filter(|field| !matches!(field, FileField::Stats | FileField::Tags))
                 .collect(),
-        })
+        }
     }
 
     fn remove_fields(&self) -> Fields {
@@ -136,28 +142,29 @@ impl FileRows {
         snapshot: &Snapshot,
     ) -> Result<Vec<StructArray>> {
         let tombstones = snapshot.tombstones(source)?;
-        let rows = |batch: &RecordBatch| {
-            let values = self.removes.iter().map(|field| {
-                let values = batch.column_by_name(field.name()).cloned();
-                let values = values.ok_or_else(|| lacks(field.name()))?;
-                Ok(match field {
-                    FileField::DataChange => {
-                        Arc::new(BooleanArray::from(vec![false; values.len()]))
-                    }
-                    _ => values,
-                })
-            });
-            structs(
-                self.remove_fields(),
-                values.collect::<Result<Vec<ArrayRef>>>()?,
-            )
-        };
-        tombstones.batches.iter().map(rows).collect()
+        let batches = tombstones.batches.iter();
+        batches.map(|batch| self.removed(batch)).collect()
+    }
+
+    /// Tombstones as the log has them, as a checkpoint has them.
+    pub(super) fn removed(&self, batch: &RecordBatch) -> Result<StructArray> {
+        let values = self.removes.iter().map(|field| {
+            let values = batch.column_by_name(field.name()).cloned();
+            let values = values.ok_or_else(|| lacks(field.name()))?;
+            Ok(match field {
+                FileField::DataChange => Arc::new(BooleanArray::from(vec![false; values.len()])),
+                _ => values,
+            })
+        });
+        structs(
+            self.remove_fields(),
+            values.collect::<Result<Vec<ArrayRef>>>()?,
+        )
     }
 }
 
-/// The fields of `add`, by the properties that choose how statistics are kept.
-pub(super) fn columns_of_adds(snapshot: &Snapshot) -> Result<FileColumns> {
+/// The columns of `add`, by the properties that choose how statistics are kept.
+pub(super) fn names_of_adds(snapshot: &Snapshot) -> Vec<String> {
     let on = |key: &str, default: bool| {
         let value = snapshot.metadata().property(key);
         value.map_or(default, |value| value.eq_ignore_ascii_case("true"))
@@ -175,7 +182,7 @@ pub(super) fn columns_of_adds(snapshot: &Snapshot) -> Result<FileColumns> {
         }
         names.push("stats_parsed".to_owned());
     }
-    FileColumns::new(Some(&names), snapshot)
+    names
 }
 
 fn column(name: &str, fields: Fields) -> Field {

@@ -22,6 +22,7 @@ use crate::log::path::{LOG_DIRECTORY, SIDECAR_DIRECTORY};
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::spec::actions::Sidecar;
+use crate::storage::Storage;
 use crate::storage::pool::{self, ordered};
 use crate::transaction::actions::{domain_json, metadata_json, protocol_json, transaction_json};
 use crate::transaction::random::new_id;
@@ -30,8 +31,8 @@ use crate::transaction::random::new_id;
 const MOST_AT_ONCE: usize = 8;
 
 /// Where `add` and `remove` stand in a sidecar.
-const SIDECAR_ADD: usize = 0;
-const SIDECAR_REMOVE: usize = 1;
+pub(super) const SIDECAR_ADD: usize = 0;
+pub(super) const SIDECAR_REMOVE: usize = 1;
 
 /// The rows of one sidecar: by their column, about [`ROW_GROUP`] of them.
 type Unit = Vec<(usize, StructArray)>;
@@ -54,11 +55,28 @@ pub(super) fn write(
         return Err(error);
     }
     // from here on a manifest may name them, even if its writer never hears of it
-    manifest(source, snapshot, control, &sidecars, json)
+    let contents = Contents {
+        schema: sidecars.files.schema(true),
+        compression: sidecars.compression,
+        sidecars: sidecars.written,
+        num_files: sidecars.num_files,
+        num_removes: sidecars.num_removes,
+    };
+    manifest(source, snapshot.version(), control, &contents, json)
 }
 
-fn storage_path(sidecar: &Sidecar) -> String {
+pub(super) fn storage_path(sidecar: &Sidecar) -> String {
     format!("{SIDECAR_DIRECTORY}/{}", sidecar.path)
+}
+
+/// What a manifest is made of.
+pub(super) struct Contents {
+    /// Its own columns.
+    pub(super) schema: SchemaRef,
+    pub(super) compression: Compression,
+    pub(super) sidecars: Vec<Sidecar>,
+    pub(super) num_files: u64,
+    pub(super) num_removes: u64,
 }
 
 /// Sidecars in the making.
@@ -128,15 +146,7 @@ impl Sidecars {
         let at_once = units.len();
         let work = move |unit: Unit| -> Result<Sidecar> {
             let bytes = encode(&schema, compression, unit)?;
-            let mut sidecar = Sidecar {
-                path: format!("{}.parquet", new_id()),
-                size_in_bytes: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
-                modification_time: 0,
-            };
-            let path = storage_path(&sidecar);
-            storage.put_if_absent(&path, &bytes)?;
-            sidecar.modification_time = storage.head(&path)?.modification_time;
-            Ok(sidecar)
+            put(&*storage, &bytes)
         };
         let mut failure = None;
         for sidecar in ordered(units, at_once, work) {
@@ -147,6 +157,19 @@ impl Sidecars {
         }
         failure.map_or(Ok(()), Err)
     }
+}
+
+/// Writes a sidecar that nobody names yet.
+pub(super) fn put(storage: &dyn Storage, bytes: &[u8]) -> Result<Sidecar> {
+    let mut sidecar = Sidecar {
+        path: format!("{}.parquet", new_id()),
+        size_in_bytes: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
+        modification_time: 0,
+    };
+    let path = storage_path(&sidecar);
+    storage.put_if_absent(&path, bytes)?;
+    sidecar.modification_time = storage.head(&path)?.modification_time;
+    Ok(sidecar)
 }
 
 /// Rows that are still to become a sidecar.
@@ -182,29 +205,28 @@ fn encode(schema: &SchemaRef, compression: Compression, unit: Unit) -> Result<Ve
 }
 
 /// Writes the manifest, then the hint.
-fn manifest(
+pub(super) fn manifest(
     source: &Source,
-    snapshot: &Snapshot,
+    version: u64,
     control: &ControlActions,
-    sidecars: &Sidecars,
+    contents: &Contents,
     json: bool,
 ) -> Result<WrittenCheckpoint> {
-    let version = snapshot.version();
-    let beside: i64 = sidecars
-        .written
+    let beside: i64 = contents
+        .sidecars
         .iter()
         .map(|sidecar| sidecar.size_in_bytes)
         .sum();
-    let in_sidecars = sidecars.num_files + sidecars.num_removes;
+    let in_sidecars = contents.num_files + contents.num_removes;
     let tags: BTreeMap<String, String> = [
         ("sidecarNumActions", in_sidecars.to_string()),
         ("sidecarSizeInBytes", beside.to_string()),
-        ("numOfAddFiles", sidecars.num_files.to_string()),
+        ("numOfAddFiles", contents.num_files.to_string()),
     ]
     .map(|(key, value)| (key.to_owned(), value))
     .into();
     let actions = actions(version, &tags, control);
-    let named: Vec<Value> = sidecars.written.iter().map(sidecar_json).collect();
+    let named: Vec<Value> = contents.sidecars.iter().map(sidecar_json).collect();
     let bytes = if json {
         let wrapped = named.iter().map(|sidecar| json!({ "sidecar": sidecar }));
         let lines = actions.iter().cloned().chain(wrapped);
@@ -213,16 +235,15 @@ fn manifest(
             .collect::<String>()
             .into_bytes()
     } else {
-        let schema = sidecars.files.schema(true);
         let mut rows = vec![(
             CHECKPOINT_METADATA,
             checkpoint_metadata_rows(version, &tags)?,
         )];
         rows.extend(control.rows()?);
-        if !sidecars.written.is_empty() {
-            rows.push((SIDECAR, sidecar_rows(&sidecars.written)?));
+        if !contents.sidecars.is_empty() {
+            rows.push((SIDECAR, sidecar_rows(&contents.sidecars)?));
         }
-        encode(&schema, sidecars.compression, rows)?
+        encode(&contents.schema, contents.compression, rows)?
     };
     let name = format!(
         "{version:020}.checkpoint.{}.{}",
@@ -234,7 +255,7 @@ fn manifest(
     let written = WrittenCheckpoint {
         version,
         num_actions: 1 + control.count() + named.len() as u64 + in_sidecars,
-        num_files: sidecars.num_files,
+        num_files: contents.num_files,
         size_in_bytes: bytes.len() as u64 + u64::try_from(beside).unwrap_or_default(),
         num_sidecars: named.len() as u64,
         path,

@@ -6,20 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{Body, MOST_FILES, Totals, checksum_path};
-use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
-use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
 use crate::codec::version_checksum::VersionChecksum;
 use crate::error::Result;
-use crate::log::commit::decode_file;
-use crate::log::path::commit_path;
 use crate::replay::{FileActionKey, Source};
-use crate::spec::DeletionVectorDescriptor;
 use crate::spec::properties::TableProperties;
 use crate::transaction::random::now;
-use crate::transaction::{AddFile, RemoveFile};
+use crate::transaction::{AddFile, WholeCommit};
 
 /// Operations that add again what is live, or that anybody may have given any meaning.
 const OPAQUE: [&str; 6] = [
@@ -31,13 +26,14 @@ const OPAQUE: [&str; 6] = [
     "Manual Update",
 ];
 
-/// Writes the checksum of `version` out of that of the version before it and the commit. False when it
-/// cannot be carried on, and nothing is written; true also when there is one already, which stays.
+/// Writes the checksum of `version` out of that of the version before it and the bytes of the commit.
+/// False when it cannot be carried on, and nothing is written; true also when there is one already,
+/// which stays.
 ///
 /// # Errors
 ///
-/// Storage, and what reading the commit may meet.
-pub fn carry_checksum(source: &Source, version: u64) -> Result<bool> {
+/// Storage; Corrupt: the commit cannot be decoded.
+pub fn carry_checksum(source: &Source, version: u64, commit: &[u8]) -> Result<bool> {
     let Some(before) = version.checked_sub(1) else {
         return Ok(false);
     };
@@ -49,7 +45,7 @@ pub fn carry_checksum(source: &Source, version: u64) -> Result<bool> {
     let Ok(before) = VersionChecksum::parse(&bytes) else {
         return Ok(false);
     };
-    let commit = OneCommit::read(source, version)?;
+    let commit = WholeCommit::parse(commit)?;
     let Some(body) = carried(source, before, &commit)? else {
         return Ok(false);
     };
@@ -60,49 +56,7 @@ pub fn carry_checksum(source: &Source, version: u64) -> Result<bool> {
     Ok(true)
 }
 
-/// What one commit did.
-struct OneCommit {
-    actions: ActionBatch,
-    adds: Vec<AddFile>,
-    removes: Vec<RemoveFile>,
-    info: Map<String, Value>,
-}
-
-impl OneCommit {
-    fn read(source: &Source, version: u64) -> Result<Self> {
-        let file = source.storage.head(&commit_path(version))?;
-        let mut decoder = ActionDecoder::new(Wanted {
-            adds: Some(ADD_FIELDS.to_vec()),
-            removes: Some(REMOVE_FIELDS.to_vec()),
-            control: true,
-            commit_infos: true,
-            ..Wanted::default()
-        });
-        decode_file(&*source.storage, &file, version, &mut decoder)?;
-        let actions = decoder.finish()?;
-        let (mut adds, mut removes) = (Vec::new(), Vec::new());
-        if let Some(found) = &actions.adds {
-            for row in 0..found.rows.num_rows() {
-                adds.push(AddFile::of_row(&found.rows, row)?);
-            }
-        }
-        if let Some(found) = &actions.removes {
-            for row in 0..found.rows.num_rows() {
-                removes.push(RemoveFile::of_row(&found.rows, row)?);
-            }
-        }
-        let info = actions.commit_infos.first();
-        let info = info.and_then(|(_, text)| serde_json::from_str(text).ok());
-        Ok(Self {
-            info: info.unwrap_or_default(),
-            actions,
-            adds,
-            removes,
-        })
-    }
-}
-
-fn carried(source: &Source, before: VersionChecksum, commit: &OneCommit) -> Result<Option<Body>> {
+fn carried(source: &Source, before: VersionChecksum, commit: &WholeCommit) -> Result<Option<Body>> {
     let newest = |found: &Option<crate::spec::actions::Metadata>| {
         let last = commit.actions.metadatas.last();
         last.map(|(_, metadata)| metadata.clone())
@@ -138,7 +92,7 @@ fn carried(source: &Source, before: VersionChecksum, commit: &OneCommit) -> Resu
         known.retain(|domain| !domain.removed);
         known.sort_by(|one, other| one.domain.cmp(&other.domain));
     }
-    let in_commit_timestamp = commit.info.get("inCommitTimestamp").and_then(Value::as_i64);
+    let in_commit_timestamp = commit.in_commit_timestamp();
     let told = properties.in_commit_timestamps == in_commit_timestamp.is_some();
     let totals = totals(source, &before, commit)?;
     Ok(totals.filter(|_| told).map(|totals| Body {
@@ -157,7 +111,11 @@ fn carried(source: &Source, before: VersionChecksum, commit: &OneCommit) -> Resu
 }
 
 /// `None`: it takes a look at all live files.
-fn totals(source: &Source, before: &VersionChecksum, commit: &OneCommit) -> Result<Option<Totals>> {
+fn totals(
+    source: &Source,
+    before: &VersionChecksum,
+    commit: &WholeCommit,
+) -> Result<Option<Totals>> {
     let (Some(files), Some(bytes)) = (before.num_files, before.table_size_bytes) else {
         return Ok(None);
     };
@@ -205,30 +163,23 @@ fn totals(source: &Source, before: &VersionChecksum, commit: &OneCommit) -> Resu
 }
 
 /// By the list of the live files.
-fn exactly(source: &Source, before: Vec<AddFile>, commit: &OneCommit) -> Option<Totals> {
-    let key = |path: &str, vector: Option<&DeletionVectorDescriptor>| {
-        let vector = vector.map(|vector| {
-            (
-                vector.storage().letter(),
-                vector.path_or_inline(),
-                vector.offset(),
-            )
-        });
-        source.keys.key(path, vector)
-    };
+fn exactly(source: &Source, before: Vec<AddFile>, commit: &WholeCommit) -> Option<Totals> {
+    let keys = &source.keys;
     let mut live: BTreeMap<FileActionKey, AddFile> = BTreeMap::new();
     for file in before {
-        live.insert(key(&file.path, file.deletion_vector.as_ref()), file);
+        let key = keys.of_file(&file.path, file.deletion_vector.as_ref());
+        live.insert(key, file);
     }
     for file in &commit.removes {
-        live.remove(&key(&file.path, file.deletion_vector.as_ref()));
+        live.remove(&keys.of_file(&file.path, file.deletion_vector.as_ref()));
     }
     for file in &commit.adds {
         let settled = AddFile {
             data_change: false,
             ..file.clone()
         };
-        live.insert(key(&file.path, file.deletion_vector.as_ref()), settled);
+        let key = keys.of_file(&file.path, file.deletion_vector.as_ref());
+        live.insert(key, settled);
     }
     let mut files: Vec<AddFile> = live.into_values().collect();
     files.sort_by(|one, other| one.path.cmp(&other.path));

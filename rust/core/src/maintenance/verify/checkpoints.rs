@@ -20,8 +20,8 @@ use crate::log::{LogListing, TailFile};
 use crate::maintenance::cleanup::named_sidecars;
 use crate::maintenance::vacuum::named_by;
 use crate::replay::{
-    Checkpoint, FileActionKey, Grain, KeySet, KeyedRows, Reconciler, RowColumns, Selection, Source,
-    decode_tail,
+    Checkpoint, FileActionKey, Grain, KeySet, KeyedRows, LogState, Reconciler, RowColumns,
+    Selection, Source, decode_tail,
 };
 use crate::storage::interrupt;
 
@@ -40,18 +40,10 @@ pub(super) fn read(
 ) -> Result<ReadCheckpoint> {
     let place = (Some(instance.path()), Some(instance.version));
     let checkpoint = Checkpoint::open(source, instance).map_err(sidecar_missing)?;
-    let mut state = State::default();
-    let control = checkpoint.control();
-    state.protocol = control.protocol.clone();
-    state.metadata = control.metadata.clone();
-    control
-        .transactions
-        .iter()
-        .for_each(|txn| state.transaction(txn));
-    control
-        .domains
-        .iter()
-        .for_each(|domain| state.domain(domain));
+    let mut state = State {
+        log: LogState::of_checkpoint(checkpoint.control()),
+        ..State::default()
+    };
     let mut seen = KeySet::default();
     let mut removes = KeySet::default();
     let mut twice = Vec::new();
@@ -108,8 +100,8 @@ pub(super) fn read(
         findings.add(Severity::Error, "checkpoint.duplicate_row", place, message);
     }
     for (there, what) in [
-        (state.protocol.is_some(), "protocol"),
-        (state.metadata.is_some(), "metaData"),
+        (state.log.protocol.is_some(), "protocol"),
+        (state.log.metadata.is_some(), "metaData"),
     ] {
         if !there {
             let message = format!("the checkpoint has no {what} action");
@@ -218,25 +210,26 @@ pub(super) fn compare(
             "{dead} files that the commits give stand in it as removed"
         ));
     }
-    if let (Some(one), Some(other)) = (&there.protocol, &state.protocol)
+    if let (Some(one), Some(other)) = (&there.log.protocol, &state.log.protocol)
         && !one.is_equivalent(other)
     {
         wrong("the protocol is not that of the commits".to_owned());
     }
-    if let (Some(one), Some(other)) = (&there.metadata, &state.metadata)
+    if let (Some(one), Some(other)) = (&there.log.metadata, &state.log.metadata)
         && !same_metadata(one, other)
     {
         wrong("the metadata is not that of the commits".to_owned());
     }
-    if there.domains != state.domains {
+    if there.log.domains != state.log.domains {
         wrong("the domains are not those of the commits".to_owned());
     }
     let expiring = expiring(state).unwrap_or(true);
     let known = there
+        .log
         .transactions
         .iter()
-        .all(|(app, txn)| state.transactions.get(app) == Some(txn));
-    if !known || (there.transactions.len() != state.transactions.len() && !expiring) {
+        .all(|(app, txn)| state.log.transactions.get(app) == Some(txn));
+    if !known || (there.log.transactions.len() != state.log.transactions.len() && !expiring) {
         wrong("the transactions are not those of the commits".to_owned());
     }
 }

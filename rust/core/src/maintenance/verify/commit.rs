@@ -4,98 +4,34 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use serde_json::{Map, Value};
-
 use super::findings::{Findings, Severity};
 use super::mapping;
 use super::state::{Live, State};
-use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
-use crate::codec::file_actions::{ADD_FIELDS, CDC_FIELDS, REMOVE_FIELDS};
 use crate::error::Result;
 use crate::log::VersionedFile;
-use crate::log::commit::decode_file;
 use crate::replay::{FileActionKey, Source};
-use crate::spec::DeletionVectorDescriptor;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::features::TABLE_FEATURES;
 use crate::spec::properties::TableProperties;
 use crate::spec::schema::StructType;
-use crate::transaction::{AddFile, RemoveFile};
-
-/// What one commit says.
-pub(super) struct OneCommit {
-    pub(super) file: VersionedFile,
-    pub(super) actions: ActionBatch,
-    pub(super) adds: Vec<AddFile>,
-    pub(super) removes: Vec<RemoveFile>,
-    info: Option<(u32, Map<String, Value>)>,
-}
-
-impl OneCommit {
-    pub(super) fn read(source: &Source, commit: &VersionedFile) -> Result<Self> {
-        let mut decoder = ActionDecoder::new(Wanted {
-            adds: Some(ADD_FIELDS.to_vec()),
-            removes: Some(REMOVE_FIELDS.to_vec()),
-            cdcs: Some(CDC_FIELDS.to_vec()),
-            control: true,
-            commit_infos: true,
-        });
-        decode_file(&*source.storage, &commit.file, commit.version, &mut decoder)?;
-        let actions = decoder.finish()?;
-        let (mut adds, mut removes) = (Vec::new(), Vec::new());
-        if let Some(found) = &actions.adds {
-            for row in 0..found.rows.num_rows() {
-                adds.push(AddFile::of_row(&found.rows, row)?);
-            }
-        }
-        if let Some(found) = &actions.removes {
-            for row in 0..found.rows.num_rows() {
-                removes.push(RemoveFile::of_row(&found.rows, row)?);
-            }
-        }
-        let info = actions.commit_infos.first().map(|(place, text)| {
-            let parsed = serde_json::from_str(text).unwrap_or_default();
-            (*place, parsed)
-        });
-        Ok(Self {
-            file: commit.clone(),
-            adds,
-            removes,
-            info,
-            actions,
-        })
-    }
-
-    fn in_commit_timestamp(&self) -> Option<i64> {
-        let (_, info) = self.info.as_ref()?;
-        info.get("inCommitTimestamp").and_then(Value::as_i64)
-    }
-}
+use crate::transaction::WholeCommit;
 
 /// Judges a commit, then applies it. `timestamp` is the in-commit timestamp of the version before.
 pub(super) fn apply(
     source: &Source,
-    commit: &OneCommit,
+    (file, commit): (&VersionedFile, &WholeCommit),
     state: &mut State,
     timestamp: &mut Option<i64>,
     findings: &mut Findings,
 ) -> Result<()> {
-    let place = (
-        Some(commit.file.file.path.as_str()),
-        Some(commit.file.version),
-    );
+    let place = (Some(file.file.path.as_str()), Some(file.version));
     let mut wrong = |code, message: String| findings.add(Severity::Error, code, place, message);
     once(commit, &mut wrong);
-    if let Some((_, protocol)) = commit.actions.protocols.last() {
-        state.protocol = Some(protocol.clone());
-    }
-    if let Some((_, metadata)) = commit.actions.metadatas.last() {
-        state.metadata = Some(metadata.clone());
-    }
-    if commit.file.version == 0 {
+    state.log.newer(&commit.actions);
+    if file.version == 0 {
         for (there, code, what) in [
-            (state.protocol.is_some(), "log.no_protocol", "protocol"),
-            (state.metadata.is_some(), "log.no_metadata", "metaData"),
+            (state.log.protocol.is_some(), "log.no_protocol", "protocol"),
+            (state.log.metadata.is_some(), "log.no_metadata", "metaData"),
         ] {
             if !there {
                 wrong(code, format!("the first commit has no {what} action"));
@@ -103,25 +39,19 @@ pub(super) fn apply(
         }
     }
     let defines = !commit.actions.protocols.is_empty() || !commit.actions.metadatas.is_empty();
-    if let (Some(protocol), Some(metadata)) = (&state.protocol, &state.metadata) {
+    if let (Some(protocol), Some(metadata)) = (&state.log.protocol, &state.log.metadata) {
         if defines {
             definition(protocol, metadata, place, findings)?;
         }
         files(commit, metadata, protocol, place, findings)?;
         times(commit, metadata, protocol, timestamp, place, findings)?;
     }
-    for (_, txn) in &commit.actions.transactions {
-        state.transaction(txn);
-    }
-    for (_, domain) in &commit.actions.domains {
-        state.domain(domain);
-    }
     replay(source, commit, state, place, findings);
     Ok(())
 }
 
 /// What may occur once in a commit.
-fn once(commit: &OneCommit, wrong: &mut impl FnMut(&'static str, String)) {
+fn once(commit: &WholeCommit, wrong: &mut impl FnMut(&'static str, String)) {
     const CODE: &str = "commit.duplicate_action";
     let actions = &commit.actions;
     for (count, kind) in [
@@ -231,7 +161,7 @@ fn definition(
 
 /// Partition values and vectors of files.
 fn files(
-    commit: &OneCommit,
+    commit: &WholeCommit,
     metadata: &Metadata,
     protocol: &Protocol,
     place: (Option<&str>, Option<u64>),
@@ -278,7 +208,7 @@ fn files(
 }
 
 fn times(
-    commit: &OneCommit,
+    commit: &WholeCommit,
     metadata: &Metadata,
     protocol: &Protocol,
     before: &mut Option<i64>,
@@ -287,8 +217,8 @@ fn times(
 ) -> Result<()> {
     let (properties, _) = TableProperties::new(metadata, protocol)?;
     let since = properties.in_commit_timestamp_enablement.as_ref();
-    let due = properties.in_commit_timestamps
-        && since.is_none_or(|since| commit.file.version >= since.version);
+    let due =
+        properties.in_commit_timestamps && since.is_none_or(|since| place.1 >= Some(since.version));
     let found = commit.in_commit_timestamp();
     let fault = match (due, found, *before) {
         (true, None, _) => {
@@ -297,7 +227,13 @@ fn times(
         (true, Some(now), Some(before)) if now <= before => Some(format!(
             "the in-commit timestamp {now} is not later than {before}, that of the version before"
         )),
-        (true, Some(_), _) if commit.info.as_ref().is_some_and(|(place, _)| *place != 0) => {
+        (true, Some(_), _)
+            if commit
+                .actions
+                .commit_infos
+                .first()
+                .is_some_and(|(at, _)| *at != 0) =>
+        {
             Some("commitInfo is not the first line, as in-commit timestamps ask for".to_owned())
         }
         _ => None,
@@ -317,26 +253,17 @@ fn times(
 /// Files in and out; each of them once in a commit.
 fn replay(
     source: &Source,
-    commit: &OneCommit,
+    commit: &WholeCommit,
     state: &mut State,
     place: (Option<&str>, Option<u64>),
     findings: &mut Findings,
 ) {
     const TWICE: &str = "commit.duplicate_action";
-    let full = |path: &str, vector: Option<&DeletionVectorDescriptor>| {
-        let vector = vector.map(|vector| {
-            (
-                vector.storage().letter(),
-                vector.path_or_inline(),
-                vector.offset(),
-            )
-        });
-        source.keys.key(path, vector)
-    };
+    let keys = &source.keys;
     let mut removed: HashMap<FileActionKey, FileActionKey> = HashMap::new();
     for file in &commit.removes {
-        let path = source.keys.key(&file.path, None);
-        let key = full(&file.path, file.deletion_vector.as_ref());
+        let path = keys.key(&file.path, None);
+        let key = keys.of_file(&file.path, file.deletion_vector.as_ref());
         if removed.insert(path, key).is_some() {
             let message = format!("{} is removed twice", file.path);
             findings.add(Severity::Error, TWICE, place, message);
@@ -347,8 +274,8 @@ fn replay(
     }
     let mut added: HashSet<FileActionKey> = HashSet::new();
     for file in &commit.adds {
-        let path = source.keys.key(&file.path, None);
-        let key = full(&file.path, file.deletion_vector.as_ref());
+        let path = keys.key(&file.path, None);
+        let key = keys.of_file(&file.path, file.deletion_vector.as_ref());
         let fault = if !added.insert(path) {
             Some(format!("{} is added twice", file.path))
         } else if removed.get(&path) == Some(&key) {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::checkpoints::{self, compare};
-use super::commit::{OneCommit, apply};
+use super::commit::apply;
 use super::findings::{Findings, Severity};
 use super::state::{State, same_metadata};
 use crate::codec::version_checksum::VersionChecksum;
@@ -15,6 +15,7 @@ use crate::maintenance::vacuum::{inside, named_by};
 use crate::replay::Source;
 use crate::spec::properties::TableProperties;
 use crate::storage::interrupt;
+use crate::transaction::WholeCommit;
 
 /// A replay with its witnesses.
 pub(super) struct History<'a> {
@@ -95,17 +96,24 @@ impl<'a> History<'a> {
     }
 
     fn version(&mut self, version: u64, findings: &mut Findings) -> Result<()> {
-        let at = |list: &'a [VersionedFile]| list.iter().find(|file| file.version == version);
+        // listings are in the order of their versions
+        let at = |list: &'a [VersionedFile]| {
+            let found = list.binary_search_by_key(&version, |file| file.version);
+            found.ok().and_then(|found| list.get(found))
+        };
         if let Some(commit) = at(&self.listing.commits) {
             self.commit(commit, findings)?;
         }
         if let Some(checksum) = at(&self.listing.checksums) {
             self.checksum(checksum, findings)?;
         }
-        for checkpoint in &self.listing.checkpoints {
-            if checkpoint.version == version {
-                self.checkpoint(checkpoint, findings)?;
+        let checkpoints = &self.listing.checkpoints;
+        let first = checkpoints.partition_point(|checkpoint| checkpoint.version < version);
+        for checkpoint in checkpoints.iter().skip(first) {
+            if checkpoint.version > version {
+                break;
             }
+            self.checkpoint(checkpoint, findings)?;
         }
         Ok(())
     }
@@ -119,20 +127,28 @@ impl<'a> History<'a> {
             self.state = None;
             return Ok(());
         }
-        let Some(read) = findings.unless_interrupted(OneCommit::read(self.source, commit))? else {
+        let Some(read) =
+            findings.unless_interrupted(WholeCommit::read(&*self.source.storage, commit))?
+        else {
             self.state = None;
             return Ok(());
         };
         let named = self.name(&read);
         findings.unless_interrupted(named)?;
         if let Some(state) = &mut self.state {
-            let applied = apply(self.source, &read, state, &mut self.timestamp, findings);
+            let applied = apply(
+                self.source,
+                (commit, &read),
+                state,
+                &mut self.timestamp,
+                findings,
+            );
             findings.unless_interrupted(applied)?;
         }
         Ok(())
     }
 
-    fn name(&mut self, commit: &OneCommit) -> Result<()> {
+    fn name(&mut self, commit: &WholeCommit) -> Result<()> {
         for side in [&commit.actions.adds, &commit.actions.removes]
             .into_iter()
             .flatten()
@@ -243,12 +259,12 @@ fn differences(source: &Source, checksum: &VersionChecksum, state: &State) -> Re
             ));
         }
     }
-    if let (Some(said), Some(is)) = (&checksum.protocol, &state.protocol)
+    if let (Some(said), Some(is)) = (&checksum.protocol, &state.log.protocol)
         && !said.is_equivalent(is)
     {
         found.push("the protocol".to_owned());
     }
-    if let (Some(said), Some(is)) = (&checksum.metadata, &state.metadata)
+    if let (Some(said), Some(is)) = (&checksum.metadata, &state.log.metadata)
         && !same_metadata(said, is)
     {
         found.push("the metadata".to_owned());
@@ -257,15 +273,15 @@ fn differences(source: &Source, checksum: &VersionChecksum, state: &State) -> Re
         let live = said.iter().filter(|domain| !domain.removed);
         let mut live: Vec<_> = live.collect();
         live.sort_by(|one, other| one.domain.cmp(&other.domain));
-        if !live.into_iter().eq(state.domains.values()) {
+        if !live.into_iter().eq(state.log.domains.values()) {
             found.push("the domains".to_owned());
         }
     }
     if let Some(said) = &checksum.set_transactions {
         let known = said
             .iter()
-            .all(|txn| state.transactions.get(&txn.app_id) == Some(txn));
-        if !known || (said.len() != state.transactions.len() && !expiring(state)?) {
+            .all(|txn| state.log.transactions.get(&txn.app_id) == Some(txn));
+        if !known || (said.len() != state.log.transactions.len() && !expiring(state)?) {
             found.push("the transactions".to_owned());
         }
     }
@@ -274,7 +290,7 @@ fn differences(source: &Source, checksum: &VersionChecksum, state: &State) -> Re
 
 /// Whether transactions expire, so that some may be left out.
 pub(super) fn expiring(state: &State) -> Result<bool> {
-    let (Some(metadata), Some(protocol)) = (&state.metadata, &state.protocol) else {
+    let (Some(metadata), Some(protocol)) = (&state.log.metadata, &state.log.protocol) else {
         return Ok(false);
     };
     let (properties, _) = TableProperties::new(metadata, protocol)?;

@@ -1,10 +1,10 @@
 //! What the commits add up to, kept as keys.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
-use crate::replay::{FileActionKey, Folded};
-use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
+use crate::replay::{FileActionKey, Folded, LogState};
+use crate::spec::actions::Metadata;
 use crate::spec::schema::StructType;
 
 /// A live file.
@@ -20,10 +20,8 @@ pub(super) struct Live {
 /// A version, by its commits.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    pub(super) protocol: Option<Protocol>,
-    pub(super) metadata: Option<Metadata>,
-    pub(super) transactions: BTreeMap<String, SetTransaction>,
-    pub(super) domains: BTreeMap<String, DomainMetadata>,
+    /// What it says beside files.
+    pub(super) log: LogState,
     /// By the key of the path alone.
     pub(super) live: HashMap<FileActionKey, Live, BuildHasherDefault<Folded>>,
 }
@@ -44,18 +42,6 @@ impl State {
     pub(super) fn vectors(&self) -> (u64, u64) {
         let deleted = self.live.values().filter_map(|file| file.deleted);
         deleted.fold((0, 0), |(files, rows), more| (files + 1, rows + more))
-    }
-
-    pub(super) fn transaction(&mut self, txn: &SetTransaction) {
-        self.transactions.insert(txn.app_id.clone(), txn.clone());
-    }
-
-    pub(super) fn domain(&mut self, domain: &DomainMetadata) {
-        if domain.removed {
-            self.domains.remove(&domain.domain);
-        } else {
-            self.domains.insert(domain.domain.clone(), domain.clone());
-        }
     }
 }
 

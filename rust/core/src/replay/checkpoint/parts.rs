@@ -44,7 +44,7 @@ impl CheckpointPart {
 }
 
 impl Checkpoint {
-    /// Runs of parts, each of about `target_size` bytes, that together hold all `add` rows.
+    /// Runs of parts, each of about `target_size` bytes, that together hold all `add` and `remove` rows.
     ///
     /// # Errors
     ///
@@ -65,12 +65,14 @@ impl Checkpoint {
         let mut runs = Vec::new();
         let mut holds_files = false;
         let (control, manifest) = head(source, instance, &mut |open| {
-            holds_files = !open.file.units(FileAction::Add, &[], u64::MAX).is_empty();
+            holds_files = [FileAction::Add, FileAction::Remove]
+                .into_iter()
+                .any(|action| !open.file.units(action, &[], u64::MAX).is_empty());
         })
         .map_err(located)?;
         let first = instance.files.first().map(|file| file.size);
         if let Some((path, bytes)) = manifest {
-            let inline = has_adds(&bytes).map_err(|error| located(error.at_path(path.clone())))?;
+            let inline = has_files(&bytes).map_err(|error| located(error.at_path(path.clone())))?;
             if inline {
                 runs.push(vec![CheckpointPart {
                     path,
@@ -119,14 +121,16 @@ impl Checkpoint {
 }
 
 /// Whether a JSON manifest has file actions of its own.
-fn has_adds(bytes: &[u8]) -> Result<bool> {
+fn has_files(bytes: &[u8]) -> Result<bool> {
     let mut decoder = ActionDecoder::new(Wanted {
         adds: Some(vec![FileField::Path]),
+        removes: Some(vec![FileField::Path]),
         ..Wanted::default()
     });
     decoder.decode(bytes)?;
-    let adds = decoder.finish()?.adds;
-    Ok(adds.is_some_and(|adds| !adds.sequence.is_empty()))
+    let found = decoder.finish()?;
+    let mut kinds = found.adds.iter().chain(found.removes.iter());
+    Ok(kinds.any(|files| !files.sequence.is_empty()))
 }
 
 /// Runs of files of about `target_size` bytes; larger files are cut by bytes, and one of unknown

@@ -233,6 +233,11 @@ impl OpenFile {
         })
     }
 
+    /// Whether a column, or a part of one, is of another type in the file than in the table.
+    pub fn has_other_types(&self) -> bool {
+        self.parts.iter().any(Part::changes_type)
+    }
+
     /// The plan that it was opened with.
     pub fn plan(&self) -> &ReadPlan {
         &self.plan

@@ -32,6 +32,14 @@ pub(super) enum Part {
 }
 
 impl Part {
+    /// Whether values are cast to a type that the file does not have.
+    pub(super) fn changes_type(&self) -> bool {
+        match self {
+            Self::Missing(_) => false,
+            Self::File { shape, .. } => shape.changes_type(),
+        }
+    }
+
     /// From the siblings that were read, each of `rows` values.
     pub(super) fn apply(&self, siblings: &[ArrayRef], rows: usize) -> Result<ArrayRef, ArrowError> {
         match self {
@@ -42,6 +50,16 @@ impl Part {
 }
 
 impl Shape {
+    fn changes_type(&self) -> bool {
+        match self {
+            Self::Leaf(cast) => matches!(cast, Cast::Arrow(_) | Cast::Midnight(_)),
+            Self::Variant => false,
+            Self::Struct(_, parts) => parts.iter().any(Part::changes_type),
+            Self::List(_, element) => element.changes_type(),
+            Self::Map(_, parts) => parts.iter().any(Self::changes_type),
+        }
+    }
+
     fn apply(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match self {
             Self::Leaf(cast) => cast.apply(array),

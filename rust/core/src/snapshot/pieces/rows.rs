@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StructArray, new_null_array};
 use arrow_buffer::NullBuffer;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, Fields, SchemaRef};
 
 use super::tail::ReplayTail;
 use crate::codec::checkpoint::FileAction;
 use crate::codec::commit::Wanted;
-use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
+use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS, schema_of};
 use crate::error::{Error, Result};
 use crate::log::TailFile;
 use crate::replay::{
@@ -17,6 +17,7 @@ use crate::replay::{
     RowColumns, Selection, Source, decode_one_by_one,
 };
 use crate::snapshot::columns::FileColumns;
+use crate::snapshot::files::unexpired;
 use crate::snapshot::recover::missing_sidecar;
 use crate::snapshot::replayed::{Live, keyed, settled};
 
@@ -38,8 +39,6 @@ impl PieceRows {
         filter: Option<Arc<dyn FileFilter>>,
         threads: Option<usize>,
     ) -> Result<Self> {
-        let snapshot = tail.version();
-        let located = move |error| vanished(missing_sidecar(error)).at_version(snapshot);
         let schema = tail.schema()?;
         let columns = tail.columns()?;
         let selection = Selection {
@@ -52,14 +51,10 @@ impl PieceRows {
             filter,
             threads,
         };
-        let checkpoint =
-            Checkpoint::of_parts(&tail.source(source), version, parts).map_err(located)?;
-        let inline = checkpoint.inline_rows(&selection).map_err(located)?;
-        let rows = checkpoint.rows(&selection).map_err(located)?;
-        let rows = rows.map(|next| next.map(|(_, rows)| rows));
+        let found = selected(source, tail, version, parts, &selection)?;
         let shaped = Arc::clone(&schema);
-        let batches = inline.map(Ok).into_iter().chain(rows).map(move |next| {
-            let KeyedRows { rows, keys } = next.map_err(located)?;
+        let batches = found.map(move |next| {
+            let KeyedRows { rows, keys } = next?;
             let rows = columns.of(&settled(rows)?)?;
             if !selection.with_keys {
                 return Ok(rows);
@@ -69,6 +64,32 @@ impl PieceRows {
         Ok(Self {
             schema,
             batches: Box::new(batches),
+        })
+    }
+
+    /// Tombstones rather than live files.
+    pub(super) fn gone_of_checkpoint(
+        source: &Source,
+        tail: &ReplayTail,
+        version: u64,
+        parts: &[CheckpointPart],
+        since: i64,
+        threads: Option<usize>,
+    ) -> Result<Self> {
+        let selection = Selection {
+            action: FileAction::Remove,
+            columns: RowColumns::fields(&REMOVE_FIELDS),
+            hidden: tail.hidden(),
+            with_keys: false,
+            stats_shape: Fields::empty(),
+            grain: Grain::SENT,
+            filter: None,
+            threads,
+        };
+        let found = selected(source, tail, version, parts, &selection)?;
+        Ok(Self {
+            schema: schema_of(&REMOVE_FIELDS),
+            batches: Box::new(found.map(move |next| unexpired(&next?.rows, since))),
         })
     }
 
@@ -125,6 +146,24 @@ impl Iterator for PieceRows {
     fn next(&mut self) -> Option<Self::Item> {
         self.batches.next()
     }
+}
+
+/// The rows of some parts of a checkpoint that the tail does not hide.
+fn selected(
+    source: &Source,
+    tail: &ReplayTail,
+    version: u64,
+    parts: &[CheckpointPart],
+    selection: &Selection,
+) -> Result<impl Iterator<Item = Result<KeyedRows>> + Send + use<>> {
+    let snapshot = tail.version();
+    let located = move |error| vanished(missing_sidecar(error)).at_version(snapshot);
+    let checkpoint = Checkpoint::of_parts(&tail.source(source), version, parts).map_err(located)?;
+    let inline = checkpoint.inline_rows(selection).map_err(located)?;
+    let rows = checkpoint.rows(selection).map_err(located)?;
+    let rows = rows.map(|next| next.map(|(_, rows)| rows));
+    let all = inline.map(Ok).into_iter().chain(rows);
+    Ok(all.map(move |next| next.map_err(located)))
 }
 
 /// The added files as a column; null where the filter leaves one out, for its key counts all the same.

@@ -34,6 +34,8 @@ pub(super) struct Definition {
     keys: Keys,
     /// Whether rows come with their keys.
     pub(super) keyed: bool,
+    /// Which tombstones are wanted.
+    pub(super) tombstones_since: Option<i64>,
 }
 
 impl Definition {
@@ -55,6 +57,7 @@ impl Definition {
             filter,
             keys: source.keys.clone(),
             keyed: options.keyed,
+            tombstones_since: options.tombstones_since,
         }
     }
 }
@@ -167,7 +170,12 @@ impl ReplayTail {
         })
     }
 
-    pub(super) fn columns(&self) -> Result<FileColumns> {
+    /// The columns of a file.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileColumns::new`].
+    pub fn columns(&self) -> Result<FileColumns> {
         FileColumns::named(self.definition.columns.as_deref(), &self.naming())
     }
 

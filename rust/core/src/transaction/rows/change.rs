@@ -7,6 +7,7 @@
 //!
 //! Protocol: "Deletion Vectors", "Row Tracking", "Change Data Files".
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -20,11 +21,13 @@ use super::fate::{All, Counts, Fate, Judge};
 use super::layout::{Layout, Purpose, misfit};
 use super::writer::{RowWriter, WriteOptions, WrittenFiles};
 use crate::codec::deletion_vector::{DeletionVector, FileBuilder};
+use crate::codec::file_actions::FileField;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::replay::{FileFilter, Source};
 use crate::scan::data_file::{DataFile, Extras, ReadPlan, TableLayout};
 use crate::scan::deletion_vectors::load_one;
+use crate::scan::scan_file::ScanFile;
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
 use crate::spec::actions::{Metadata, Protocol};
@@ -33,15 +36,16 @@ use crate::spec::schema::StructType;
 use crate::storage::interrupt;
 use crate::transaction::Transaction;
 use crate::transaction::actions::AddFile;
-use crate::transaction::random::{new_id, now};
+use crate::transaction::random::{new_uuid, now_after};
 
 /// Changes rows of one snapshot.
 #[derive(Debug)]
 pub struct Changer {
-    source: Source,
+    pub(super) source: Source,
     snapshot: Snapshot,
     options: WriteOptions,
-    table: TableLayout,
+    /// How files are read.
+    pub(super) table: TableLayout,
     tracked: bool,
     /// Rows that leave are marked by deletion vectors.
     marks: bool,
@@ -51,7 +55,7 @@ pub struct Changer {
     told: u64,
     /// Removed whole without a look at their rows.
     unread: Vec<AddFile>,
-    removed: Vec<AddFile>,
+    pub(super) removed: Vec<AddFile>,
     vectors: Vec<(AddFile, Option<DeletionVector>, DeletionVector)>,
     /// What was written.
     pub written: WrittenFiles,
@@ -96,15 +100,7 @@ impl Changer {
             Layout::new(metadata, protocol, Purpose::Changes, &[kind])
         });
         Ok(Self {
-            table: TableLayout {
-                schema: StructType::parse(&metadata.schema_string)?,
-                partition_columns: metadata.partition_columns.clone(),
-                column_mapping: properties.column_mapping_mode,
-                row_id_column: properties.materialized_row_id_column.clone(),
-                row_commit_version_column: properties
-                    .materialized_row_commit_version_column
-                    .clone(),
-            },
+            table: layout_of(metadata, &properties)?,
             tracked: properties.row_tracking,
             marks: properties.deletion_vectors,
             data: RowWriter::new(Arc::new(data), options),
@@ -121,6 +117,12 @@ impl Changer {
             snapshot: snapshot.clone(),
             options,
         })
+    }
+
+    /// Files are read as the snapshot's metadata says, whatever the table will have.
+    pub(super) fn read_as_it_is(&mut self) -> Result<()> {
+        self.table = layout_of(self.snapshot.metadata(), self.snapshot.properties())?;
+        Ok(())
     }
 
     /// The live files in which a row may satisfy a filter.
@@ -140,6 +142,28 @@ impl Changer {
             }
         }
         Ok(files)
+    }
+
+    /// The paths of the live files in which a row may satisfy a filter.
+    ///
+    /// # Errors
+    ///
+    /// As those of the log.
+    pub fn candidate_paths(&self, filter: Arc<dyn FileFilter>) -> Result<HashSet<String>> {
+        let mut paths = HashSet::new();
+        let columns = FileColumns::fields_only(&[FileField::Path]);
+        for rows in self
+            .snapshot
+            .file_batches(&self.source, columns, Some(&filter))?
+        {
+            let rows = rows?;
+            let found = rows.column_by_name(FileField::Path.name());
+            let found = found.and_then(|paths| paths.as_string_opt::<i32>());
+            let found =
+                found.ok_or_else(|| Error::corrupt("log.columns", "files lack their paths"))?;
+            paths.extend(found.iter().flatten().map(ToOwned::to_owned));
+        }
+        Ok(paths)
     }
 
     /// Removes a file with all of its rows.
@@ -165,14 +189,7 @@ impl Changer {
         columns: bool,
         judge: &mut dyn Judge,
     ) -> Result<()> {
-        let old = match &file.deletion_vector {
-            Some(vector) => Some(load_one(
-                &*self.source.storage,
-                &self.source.resolver,
-                vector,
-            )?),
-            None => None,
-        };
+        let old = self.vector(&file)?;
         let columns = columns || self.changes.is_some();
         let (gone, live) = self.judged(&file, old.as_deref(), filter, columns, judge)?;
         if gone.is_empty() {
@@ -194,6 +211,15 @@ impl Changer {
         self.copy(&file, all)?;
         self.removed.push(file);
         Ok(())
+    }
+
+    /// The rows that are deleted already, if any.
+    pub(super) fn vector(&self, file: &AddFile) -> Result<Option<Arc<DeletionVector>>> {
+        let (storage, resolver) = (&*self.source.storage, &self.source.resolver);
+        let vector = file.deletion_vector.as_ref();
+        vector
+            .map(|vector| load_one(storage, resolver, vector))
+            .transpose()
     }
 
     /// Which rows leave, and how many there are that are not deleted yet.
@@ -336,7 +362,7 @@ impl Changer {
     }
 
     /// Copies the rows of a file that are not in `gone`.
-    fn copy(&mut self, file: &AddFile, gone: DeletionVector) -> Result<()> {
+    pub(super) fn copy(&mut self, file: &AddFile, gone: DeletionVector) -> Result<()> {
         let extras = Extras {
             row_id: self.tracked,
             ..Extras::default()
@@ -359,20 +385,20 @@ impl Changer {
         Ok(())
     }
 
-    fn data_file(&self, file: &AddFile, vector: Option<DeletionVector>) -> Result<DataFile> {
-        let path = self.source.resolver.resolve("", &file.path);
-        let path = path.map_err(|error| error.at_path(file.path.clone()))?;
-        Ok(DataFile {
-            path: path.into_owned(),
-            log_path: file.path.clone(),
-            size: u64::try_from(file.size).ok(),
+    pub(super) fn data_file(
+        &self,
+        file: &AddFile,
+        vector: Option<DeletionVector>,
+    ) -> Result<DataFile> {
+        let file = ScanFile {
+            path: file.path.clone(),
             partition_values: file.partition_values.clone().into_iter().collect(),
-            deletion_vector: vector.map(Arc::new),
+            size: file.size,
+            deletion_vector: None,
             base_row_id: file.base_row_id,
             default_row_commit_version: file.default_row_commit_version,
-            only: None,
-            row_groups: None,
-        })
+        };
+        file.data_file(&self.source.resolver, vector.map(Arc::new))
     }
 
     /// Closes the files that are open.
@@ -400,7 +426,16 @@ impl Changer {
     /// # Errors
     ///
     /// As [`RowWriter::finish`], [`AddFile::revectored`].
-    pub fn stage(mut self, transaction: &mut Transaction) -> Result<(WrittenFiles, Counts)> {
+    pub fn stage(self, transaction: &mut Transaction) -> Result<(WrittenFiles, Counts)> {
+        self.staged(transaction, true)
+    }
+
+    /// `change`: rows change, and are not only written anew.
+    pub(super) fn staged(
+        mut self,
+        transaction: &mut Transaction,
+        change: bool,
+    ) -> Result<(WrittenFiles, Counts)> {
         let whole = std::mem::take(&mut self.unread);
         for file in whole {
             // where the feed is told anything, it is told everything
@@ -415,16 +450,16 @@ impl Changer {
             self.removed.push(file);
         }
         self.flush()?;
-        let time = now();
+        let time = now_after(&self.snapshot);
         let mut removes = Vec::new();
         for file in &self.removed {
             self.counts.removed_files += 1;
             self.counts.removed_bytes += u64::try_from(file.size).unwrap_or(0);
-            removes.push(file.removed(time, true));
+            removes.push(file.removed(time, change));
         }
         let mut adds = Vec::new();
         if !self.vectors.is_empty() {
-            let mut container = FileBuilder::new(uuid_bytes(), "");
+            let mut container = FileBuilder::new(new_uuid(), "");
             for (file, old, vector) in &self.vectors {
                 match old {
                     None => self.counts.vectors_added += 1,
@@ -449,23 +484,19 @@ impl Changer {
     }
 }
 
+fn layout_of(metadata: &Metadata, properties: &TableProperties) -> Result<TableLayout> {
+    Ok(TableLayout {
+        schema: StructType::parse(&metadata.schema_string)?,
+        partition_columns: metadata.partition_columns.clone(),
+        column_mapping: properties.column_mapping_mode,
+        row_id_column: properties.materialized_row_id_column.clone(),
+        row_commit_version_column: properties.materialized_row_commit_version_column.clone(),
+    })
+}
+
 fn numbers<'a>(rows: &'a RecordBatch, name: &str) -> Result<&'a arrow_array::Int64Array> {
     let column = rows.column_by_name(name);
     column
         .and_then(|column| column.as_primitive_opt::<Int64Type>())
         .ok_or_else(|| Error::corrupt("log.columns", "rows lack their positions in the file"))
-}
-
-fn uuid_bytes() -> [u8; 16] {
-    let mut bytes = [0; 16];
-    let digits: Vec<u32> = new_id()
-        .chars()
-        .filter_map(|digit| digit.to_digit(16))
-        .collect();
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
-        *byte = pair.iter().fold(0, |byte, digit| {
-            (byte << 4) | u8::try_from(*digit).unwrap_or(0)
-        });
-    }
-    bytes
 }

@@ -1,0 +1,220 @@
+"""``Sink``: where ``df.write.format("deltareplay")`` and ``writeStream`` put rows."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay import _native
+from deltareplay.exceptions import DeltaReplayError, InvalidArgumentError, StorageError
+from deltareplay.spark import replaced, sink_options, target_table
+from deltareplay.table import Table
+
+if TYPE_CHECKING:
+    from deltareplay.snapshot import Snapshot
+    from deltareplay.transaction import Transaction
+
+#: What the storage never said whether it took.
+_UNKNOWN = "commit.unknown"
+
+
+@dataclass(frozen=True)
+class Written:
+    """What one task has written; nothing of it is visible.
+
+    Attributes:
+        adds: Bodies of ``add``, a JSON array.
+        rows: How many rows.
+        size_in_bytes: Of the files.
+        version: The version of the table that they were written for.
+        query: The id of the streaming query, where there is one.
+    """
+
+    adds: str
+    rows: int
+    size_in_bytes: int
+    version: int
+    query: str | None
+
+    @property
+    def paths(self) -> list[str]:
+        """The files, as the log would have them."""
+        return [add["path"] for add in json.loads(self.adds)]
+
+
+@dataclass(frozen=True)
+class Sink:
+    """The target of one write, as plain values: tasks write files for it, the driver commits.
+
+    Attributes:
+        table: The table.
+        version: The version that the write begins with.
+        options: What was asked for.
+        overwrite: Whether rows that are there go.
+        facts: What of the table its files follow from.
+    """
+
+    table: Table
+    version: int
+    options: sink_options.SinkOptions
+    overwrite: bool
+    facts: tuple[Any, ...]
+
+    @classmethod
+    def open(cls, options: Mapping[str, str], schema: Any, overwrite: bool) -> Sink:
+        """The table that the options name: created where it is not there, widened where asked.
+
+        Args:
+            options: As Spark has them.
+            schema: Spark's schema of the rows.
+            overwrite: Whether rows that are there go.
+
+        Raises:
+            InvalidArgumentError: An option is not known, or does not fit the others or the table.
+            UnsupportedFeatureError: The table has a feature that cannot be written.
+        """
+        asked = sink_options.parse(options, overwrite)
+        table = asked.table()
+        if not table._native.exists():
+            target_table.create(table, schema, asked.partition_by or (), {})
+        elif asked.merge_schema:
+            target_table.widen(table, schema)
+        snapshot = table.snapshot()
+        target_table.check(snapshot, asked.partition_by)
+        metadata = snapshot.metadata
+        facts = (
+            metadata.schema_string,
+            list(metadata.partition_columns),
+            dict(metadata.configuration),
+            snapshot.protocol._facts(),
+        )
+        return cls(table, snapshot.version, asked, overwrite, facts)
+
+    def stage(self, batches: Iterable[pa.RecordBatch], query: str | None) -> Written:
+        """Writes the rows of one task; runs on an executor.
+
+        Raises:
+            InvalidArgumentError: Rows do not fit the table, or break a constraint; the files are
+                taken away.
+        """
+        coming = iter(batches)
+        first = next(coming, None)
+        if first is None:
+            return Written("[]", 0, 0, self.version, query)
+        rows = pa.RecordBatchReader.from_batches(first.schema, itertools.chain([first], coming))
+        condition = self.options.replace_where
+        staged = _native.stage_rows(self.table._native, rows, self.facts, condition)
+        return Written(*staged, self.version, query)
+
+    def commit(self, written: Sequence[Written], batch: int | None) -> None:
+        """Commits what all tasks have written, once; where it cannot be, the files are taken away.
+
+        Args:
+            written: What each task gave.
+            batch: The number of the batch of a stream.
+
+        Raises:
+            CommitConflictError: Another writer was in the way.
+        """
+        try:
+            done = self._committed(written, batch)
+        except StorageError as error:
+            if error.code != _UNKNOWN:
+                self.discard(written)
+            raise
+        except DeltaReplayError:
+            self.discard(written)
+            raise
+        if done is None:
+            self.discard(written)
+
+    def _committed(self, written: Sequence[Written], batch: int | None) -> int | None:
+        begun = min((one.version for one in written), default=self.version)
+        snapshot = self.table.snapshot(begun)
+        transaction = self.table.transaction(
+            "WRITE" if batch is None else "STREAMING UPDATE",
+            parameters=self._parameters(snapshot, written, batch),
+            snapshot=snapshot,
+            user_metadata=self.options.user_metadata,
+        )
+        txn = self.options.txn
+        if batch is not None:
+            txn = (self._application(written), batch)
+        if txn is not None and transaction.set_transaction(*txn):
+            return transaction.commit()
+        adds = f"[{','.join(one.adds[1:-1] for one in written if one.adds != '[]')}]"
+        transaction._native.add(adds)
+        if self.overwrite:
+            self._remove(transaction, snapshot, json.loads(adds))
+        transaction.set_metrics(
+            {
+                "numFiles": sum(len(one.paths) for one in written),
+                "numOutputRows": sum(one.rows for one in written),
+                "numOutputBytes": sum(one.size_in_bytes for one in written),
+            }
+        )
+        return transaction.commit()
+
+    def _parameters(
+        self, snapshot: Snapshot, written: Sequence[Written], batch: int | None
+    ) -> dict[str, Any]:
+        if batch is not None:
+            return {
+                "outputMode": "Complete" if self.overwrite else "Append",
+                "queryId": self._application(written),
+                "epochId": str(batch),
+            }
+        found: dict[str, Any] = {
+            "mode": "Overwrite" if self.overwrite else "Append",
+            "partitionBy": list(snapshot.partition_columns),
+        }
+        if self.options.replace_where is not None:
+            found["predicate"] = self.options.replace_where
+        return found
+
+    def _application(self, written: Sequence[Written]) -> str:
+        """Whose batches are counted: as the options say, else the query of the checkpoint."""
+        if self.options.txn_app_id is not None:
+            return self.options.txn_app_id
+        found = {one.query for one in written if one.query is not None}
+        if len(found) != 1:
+            raise InvalidArgumentError(
+                "which query writes is not known here, so that a batch could be committed twice: "
+                "pass .option('txnAppId', ...), a name that no other query has",
+                code="sink.query",
+            )
+        return found.pop()
+
+    def _remove(self, transaction: Transaction, snapshot: Snapshot, adds: list[Any]) -> None:
+        condition = self.options.replace_where
+        live = snapshot.files(filter=condition)
+        if condition is not None:
+            others = snapshot.files(["path"], filter=f"({condition}) IS NOT TRUE")["path"]
+            both = set(live["path"].to_pylist()) & set(others.to_pylist())
+            if both:
+                one = min(map(str, both))
+                raise InvalidArgumentError(
+                    f"replaceWhere is {condition!r}, and the file {one} may hold rows for "
+                    "which that is not true: name partition columns, or use Table.overwrite, which "
+                    "rewrites such files",
+                    code="write.replace_where",
+                )
+        if self.options.dynamic:
+            values = [list(add["partitionValues"].items()) for add in adds]
+            kind = pa.map_(pa.string(), pa.string())
+            written = pa.table({"partitionValues": pa.array(values, kind)})
+            live = replaced.same_partitions(live, written)
+        replaced.note_read(transaction, condition)
+        transaction.remove_files(live)
+
+    def discard(self, written: Iterable[Written]) -> None:
+        """Takes files away that no commit speaks of; what stays is for ``VACUUM``."""
+        paths = [path for one in written for path in one.paths]
+        with contextlib.suppress(DeltaReplayError):
+            _native.discard_staged(self.table._native, paths)

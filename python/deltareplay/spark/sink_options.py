@@ -1,0 +1,143 @@
+"""What the options of ``df.write.format("deltareplay")`` mean; runs in Python workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.table import Table
+
+_STORAGE = "storage."
+
+#: Those that only writing takes, in lower case.
+KNOWN = frozenset(
+    {
+        "mergeschema",
+        "replacewhere",
+        "partitionoverwritemode",
+        "partitionby",
+        "txnappid",
+        "txnversion",
+        "usermetadata",
+        "checkpointlocation",
+        "queryname",
+    }
+)
+
+
+@dataclass(frozen=True)
+class SinkOptions:
+    """How rows are written.
+
+    Attributes:
+        path: Where the table lies.
+        storage: Options of the storage.
+        roots: Allowed roots.
+        partition_by: Partition columns of a new table.
+        merge_schema: Whether columns that the table lacks are added.
+        replace_where: Which rows are replaced.
+        dynamic: Whether the partitions are replaced that rows are written to.
+        txn_app_id: The application of an idempotent write.
+        txn_version: Its number.
+        user_metadata: Any text for the commit.
+    """
+
+    path: str
+    storage: dict[str, str]
+    roots: tuple[str, ...] | None
+    partition_by: tuple[str, ...] | None
+    merge_schema: bool
+    replace_where: str | None
+    dynamic: bool
+    txn_app_id: str | None
+    txn_version: int | None
+    user_metadata: str | None
+
+    def table(self) -> Table:
+        """The table."""
+        return Table(self.path, self.storage, self.roots)
+
+    @property
+    def txn(self) -> tuple[str, int] | None:
+        """Application and version, where both are given."""
+        if self.txn_app_id is None or self.txn_version is None:
+            return None
+        return self.txn_app_id, self.txn_version
+
+    def __repr__(self) -> str:
+        return f"SinkOptions({self.path!r})"  # options of the storage are secrets
+
+
+def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
+    """The options of a write.
+
+    Raises:
+        InvalidArgumentError: One is not known, or they do not fit each other.
+
+    >>> parse({"path": "t", "partitionBy": "a, b"}, overwrite=False).partition_by
+    ('a', 'b')
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    taken = KNOWN | {"path", "allowedroots"}
+    unknown = sorted(name for name in given if name not in taken and not name.startswith(_STORAGE))
+    if unknown:
+        raise InvalidArgumentError(
+            f"writing takes no option {', '.join(unknown)}: it takes path, mergeSchema, "
+            "replaceWhere, partitionOverwriteMode, partitionBy, txnAppId, txnVersion, "
+            "userMetadata, allowedRoots and storage.<key>",
+            code="option.unknown",
+        )
+    if "path" not in given:
+        raise InvalidArgumentError(
+            "the format deltareplay needs to know where the table lies: .save(path)",
+            code="option.path",
+        )
+    mode = given.get("partitionoverwritemode", "static").lower()
+    if mode not in ("static", "dynamic"):
+        raise InvalidArgumentError(
+            f"partitionOverwriteMode is {mode!r}: it is static or dynamic", code="option.write"
+        )
+    where = given.get("replacewhere")
+    if where is not None and (mode == "dynamic" or not overwrite):
+        raise InvalidArgumentError(
+            "replaceWhere says what .mode('overwrite') replaces, in the place of "
+            "partitionOverwriteMode: pass that mode, and one of the two",
+            code="option.write",
+        )
+    version = given.get("txnversion")
+    if version is not None and "txnappid" not in given:
+        raise InvalidArgumentError(
+            "txnVersion counts the writes of an application: pass txnAppId with it",
+            code="option.write",
+        )
+    return SinkOptions(
+        path=given["path"],
+        storage={
+            name[len(_STORAGE) :]: value
+            for name, value in given.items()
+            if name.startswith(_STORAGE)
+        },
+        roots=_names(given.get("allowedroots")),
+        partition_by=_names(given.get("partitionby")),
+        merge_schema=given.get("mergeschema", "").lower() == "true",
+        replace_where=where,
+        dynamic=overwrite and mode == "dynamic",
+        txn_app_id=given.get("txnappid"),
+        txn_version=_number(version),
+        user_metadata=given.get("usermetadata"),
+    )
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    return tuple(name.strip() for name in text.split(",")) if text else None
+
+
+def _number(text: Any) -> int | None:
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"the option txnVersion takes a number, and not {text!r}", code="option.number"
+        ) from None

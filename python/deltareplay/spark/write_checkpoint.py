@@ -1,0 +1,72 @@
+"""``write_checkpoint``: a checkpoint that the executors write."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING
+
+from deltareplay import _native
+from deltareplay.checkpoint import Checkpoint
+from deltareplay.replay_piece import ReplayPiece
+from deltareplay.replay_tail import ReplayTail
+from deltareplay.spark import on_executors, session
+from deltareplay.spark.source import TableLike, snapshot_of, table_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SIDECARS = "path string, size long, modificationTime long, numFiles long, numRemoves long"
+
+
+def write_checkpoint(
+    spark: SparkSession, table: TableLike, *, piece_size: int = 64 << 20
+) -> Checkpoint:
+    """Write the checkpoint of a table that has too many files for one machine.
+
+    It is a V2 checkpoint: the driver replays the commits behind the checkpoint that is there; the
+    executors, one task for each piece of that one, decode it, leave out what those commits speak
+    of, and write what is left as a sidecar each; the driver writes the files of those commits, then
+    the manifest that names all sidecars, then the hint. Below some million files
+    ``Table.checkpoint`` is faster. One that is there stays.
+
+    Where the job fails, no checkpoint is there; sidecars that were written belong to nobody, and
+    ``Table.cleanup_log`` removes them.
+
+    Args:
+        spark: As in ``read``.
+        table: As in ``read``; of a ``Snapshot``, its version.
+        piece_size: About how many bytes of the log make a task, and a sidecar.
+
+    Returns:
+        What was written.
+
+    Raises:
+        InvalidArgumentError: The table has not the feature ``v2Checkpoint``
+            (``checkpoint.layout``): set ``delta.checkpointPolicy`` to ``v2``, or write a classic
+            checkpoint by ``Table.checkpoint``.
+        UnsupportedFeatureError: The table has a feature that this release cannot write.
+        CorruptTableError: The log is damaged where the driver reads it, or what the tasks have
+            found is not all there is. Where a task finds the log damaged, the job fails with a
+            ``PythonException`` that names the file.
+
+    Source: Delta protocol, "V2 Spec".
+
+    >>> write_checkpoint(spark, "s3://lake/events").num_sidecars  # doctest: +SKIP
+    400
+    """
+    session.check(spark)
+    snapshot = snapshot_of(table)
+    of = table_of(table)
+    plan = _native.CheckpointPlan(of._native, snapshot._native, piece_size)
+    work = plan.work()
+    if work is None:
+        return Checkpoint(snapshot.version, *(plan.there() or ()))
+    pieces, tail, codec = work
+    sent = pickle.dumps(
+        (ReplayTail._made(of, tail), [ReplayPiece._made(piece) for piece in pieces], codec)
+    )
+    written: list[tuple[str, int, int, int, int]] = []
+    if pieces:
+        told = on_executors.rows(spark, "write_sidecars", sent, len(pieces), _SIDECARS)
+        written = sorted(tuple(row) for row in told.collect())
+    return Checkpoint(snapshot.version, *plan.finish(of._native, written))

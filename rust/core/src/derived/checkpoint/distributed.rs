@@ -1,0 +1,252 @@
+//! A V2 checkpoint whose sidecars other processes write, for tables too large for one.
+//!
+//! The driver replays the tail and cuts the checkpoint below it into pieces; whoever reads a piece
+//! writes its rows as sidecars and tells of them; the driver writes the tail's own rows and the manifest
+//! that names all. A sidecar that no manifest names is nobody's, and log cleanup takes it.
+//!
+//! Protocol: "V2 Spec", "Sidecar Files".
+
+use std::sync::Arc;
+
+use arrow_array::{Array, StructArray};
+use arrow_schema::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+
+use super::rows::{ControlActions, FileRows, failed, names_of_adds, rows_of};
+use super::v2::{Contents, SIDECAR_ADD, SIDECAR_REMOVE, manifest, put, storage_path};
+use super::{CODEC, WrittenCheckpoint, check_known, check_v2, described, existing, options};
+use crate::codec::parquet_file::codec;
+use crate::error::Result;
+use crate::replay::Source;
+use crate::snapshot::Snapshot;
+use crate::snapshot::files::FileTable;
+use crate::snapshot::pieces::{PieceOptions, ReplayPiece, ReplayTail};
+use crate::spec::actions::Sidecar;
+use crate::storage::{Storage, interrupt};
+use crate::transaction::random::now;
+
+/// A longer sidecar is ended, and another one begun: it is in memory until it is written.
+const MOST_BYTES: usize = 128 << 20;
+
+/// What is still to be done for a checkpoint.
+#[derive(Clone, Debug)]
+pub struct CheckpointPlan {
+    /// What others write as sidecars.
+    pub pieces: Vec<ReplayPiece>,
+    /// What they read it with.
+    pub tail: ReplayTail,
+    /// The codec that the table asks for.
+    pub codec: Option<String>,
+    snapshot: Snapshot,
+    files: FileTable,
+    tombstones: FileTable,
+}
+
+/// What came of planning.
+#[derive(Debug)]
+pub enum Planned {
+    /// The version has a V2 checkpoint already.
+    There(WrittenCheckpoint),
+    /// What to do.
+    ToDo(Box<CheckpointPlan>),
+}
+
+/// A sidecar that nobody names yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenSidecar {
+    /// The sidecar.
+    pub sidecar: Sidecar,
+    /// Its live files.
+    pub num_files: u64,
+    /// Its tombstones.
+    pub num_removes: u64,
+}
+
+/// Plans the V2 checkpoint of a snapshot in pieces of about `target_size` bytes of the log.
+///
+/// # Errors
+///
+/// Invalid argument: `checkpoint.layout` for a table without the feature. What is wrong with the log, as
+/// far as it is read.
+pub fn plan(source: &Source, snapshot: &Snapshot, target_size: u64) -> Result<Planned> {
+    check_v2(snapshot)?;
+    if let Some(there) = existing(source, snapshot, true)? {
+        let control = ControlActions::of(source, snapshot)?;
+        return described(source, snapshot, &control, &there).map(Planned::There);
+    }
+    let retention = snapshot.properties().deleted_file_retention;
+    let wanted = PieceOptions {
+        columns: Some(names_of_adds(snapshot)),
+        filter: None,
+        target_size,
+        keyed: false,
+        tombstones_since: Some(now().saturating_sub(retention)),
+    };
+    let plan = snapshot.replay_plan(source, &wanted)?;
+    Ok(Planned::ToDo(Box::new(CheckpointPlan {
+        pieces: plan.pieces,
+        tail: plan.tail,
+        codec: snapshot.metadata().property(CODEC).map(str::to_owned),
+        snapshot: snapshot.clone(),
+        files: plan.files,
+        tombstones: plan.tombstones,
+    })))
+}
+
+/// Writes the rows of a piece as sidecars: one, unless it were very long. What was written goes away
+/// again, as far as possible, where anything fails.
+///
+/// # Errors
+///
+/// As [`ReplayPiece::rows`]; storage.
+pub fn write_sidecars(
+    source: &Source,
+    piece: &ReplayPiece,
+    tail: &ReplayTail,
+    named: Option<&str>,
+    threads: Option<usize>,
+) -> Result<Vec<WrittenSidecar>> {
+    let files = FileRows::with(tail.columns()?);
+    let mut writer = Writer::new(source, &files, codec(named).0);
+    let work = |writer: &mut Writer<'_>| {
+        for batch in piece.tombstones(source, tail, threads)? {
+            writer.take(SIDECAR_REMOVE, files.removed(&batch?)?)?;
+        }
+        for batch in piece.rows(source, tail, None, threads)? {
+            writer.take(SIDECAR_ADD, StructArray::from(batch?))?;
+        }
+        writer.end()
+    };
+    let done = work(&mut writer);
+    writer.settle(done)
+}
+
+impl CheckpointPlan {
+    /// Writes the tail's rows, then the manifest that names its sidecars and those of the pieces, then
+    /// the hint.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `checkpoint.count` where not every live file is in a sidecar; storage.
+    pub fn finish(
+        &self,
+        source: &Source,
+        written: Vec<WrittenSidecar>,
+    ) -> Result<WrittenCheckpoint> {
+        let (snapshot, files) = (&self.snapshot, FileRows::of(&self.snapshot)?);
+        let compression = codec(self.codec.as_deref()).0;
+        let control = ControlActions::of(source, snapshot)?;
+        let mut writer = Writer::new(source, &files, compression);
+        writer.written = written;
+        let work = |writer: &mut Writer<'_>| {
+            for batch in &self.tombstones.batches {
+                writer.take(SIDECAR_REMOVE, files.removed(batch)?)?;
+            }
+            for batch in &self.files.batches {
+                writer.take(SIDECAR_ADD, StructArray::from(batch.clone()))?;
+            }
+            writer.end()?;
+            let num_files = writer.written.iter().map(|one| one.num_files).sum();
+            match snapshot.told_num_files() {
+                Some(known) => check_known(snapshot, num_files, known),
+                None => Ok(()),
+            }
+        };
+        let done = work(&mut writer);
+        let written = writer.settle(done)?;
+        let contents = Contents {
+            schema: files.schema(true),
+            compression,
+            num_files: written.iter().map(|one| one.num_files).sum(),
+            num_removes: written.iter().map(|one| one.num_removes).sum(),
+            sidecars: written.into_iter().map(|one| one.sidecar).collect(),
+        };
+        manifest(source, snapshot.version(), &control, &contents, false)
+    }
+}
+
+/// Rows in, sidecars out; one is open at a time.
+struct Writer<'a> {
+    storage: &'a dyn Storage,
+    schema: SchemaRef,
+    compression: Compression,
+    open: Option<Open>,
+    written: Vec<WrittenSidecar>,
+}
+
+struct Open {
+    writer: ArrowWriter<Vec<u8>>,
+    num_files: u64,
+    num_removes: u64,
+}
+
+impl<'a> Writer<'a> {
+    fn new(source: &'a Source, files: &FileRows, compression: Compression) -> Self {
+        Self {
+            storage: &*source.storage,
+            schema: files.sidecar_schema(),
+            compression,
+            open: None,
+            written: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, at: usize, values: StructArray) -> Result<()> {
+        interrupt::check()?;
+        if values.is_empty() {
+            return Ok(());
+        }
+        let rows = values.len() as u64;
+        let batch = rows_of(&self.schema, at, Arc::new(values))?;
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => self.begun()?,
+        };
+        open.writer.write(&batch).map_err(failed)?;
+        if at == SIDECAR_ADD {
+            open.num_files += rows;
+        } else {
+            open.num_removes += rows;
+        }
+        let long = open.writer.bytes_written() + open.writer.in_progress_size() > MOST_BYTES;
+        self.open = Some(open);
+        if long { self.end() } else { Ok(()) }
+    }
+
+    fn begun(&self) -> Result<Open> {
+        let schema = Arc::clone(&self.schema);
+        let options = options(self.compression);
+        let writer = ArrowWriter::try_new_with_options(Vec::new(), schema, options);
+        Ok(Open {
+            writer: writer.map_err(failed)?,
+            num_files: 0,
+            num_removes: 0,
+        })
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let Some(open) = self.open.take() else {
+            return Ok(());
+        };
+        let bytes = open.writer.into_inner().map_err(failed)?;
+        self.written.push(WrittenSidecar {
+            sidecar: put(self.storage, &bytes)?,
+            num_files: open.num_files,
+            num_removes: open.num_removes,
+        });
+        Ok(())
+    }
+
+    /// What was written, or nothing of it.
+    fn settle(self, done: Result<()>) -> Result<Vec<WrittenSidecar>> {
+        if let Err(error) = done {
+            let paths = self.written.iter().map(|one| storage_path(&one.sidecar));
+            let paths: Vec<String> = paths.collect();
+            let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+            let _best_effort = self.storage.delete(&paths);
+            return Err(error);
+        }
+        Ok(self.written)
+    }
+}

@@ -1,0 +1,72 @@
+//! Files written anew with the rows that they have: nothing happens to a row.
+
+use super::change::Changer;
+use super::fate::Counts;
+use super::writer::WrittenFiles;
+use crate::codec::deletion_vector::DeletionVector;
+use crate::error::Result;
+use crate::scan::data_file::{Extras, ReadPlan};
+use crate::transaction::{AddFile, Transaction};
+
+/// Rewrites files of one snapshot.
+#[derive(Debug)]
+pub struct Rewrite {
+    changer: Changer,
+}
+
+impl Rewrite {
+    /// By what knows how files are written; they are read as the snapshot's metadata says.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: the snapshot's schema.
+    pub fn new(mut changer: Changer) -> Result<Self> {
+        changer.read_as_it_is()?;
+        Ok(Self { changer })
+    }
+
+    /// Whether a column of the file has another type than the table's.
+    ///
+    /// # Errors
+    ///
+    /// Of the data file.
+    pub fn has_other_types(&self, file: &AddFile) -> Result<bool> {
+        let plan = ReadPlan::new(self.changer.table.clone(), None, Extras::default())?;
+        let data_file = self.changer.data_file(file, None)?;
+        let open = plan.open_file(&*self.changer.source.storage, &data_file)?;
+        Ok(open.has_other_types())
+    }
+
+    /// Writes the rows of a file that are not deleted, and removes the file.
+    ///
+    /// # Errors
+    ///
+    /// Of the data file and its vector; storage.
+    pub fn file(&mut self, file: AddFile) -> Result<()> {
+        let gone = match self.changer.vector(&file)? {
+            Some(vector) => DeletionVector::clone(&vector),
+            None => DeletionVector::from_rows([])?,
+        };
+        self.changer.copy(&file, gone)?;
+        self.changer.removed.push(file);
+        Ok(())
+    }
+
+    /// Whether no file was written.
+    pub fn nothing(&self) -> bool {
+        self.changer.nothing()
+    }
+
+    /// Stages what was done.
+    ///
+    /// # Errors
+    ///
+    /// As [`Changer::stage`].
+    pub fn stage(self, transaction: &mut Transaction) -> Result<(WrittenFiles, Counts)> {
+        let (mut written, counts) = self.changer.staged(transaction, false)?;
+        for file in &mut written.adds {
+            file.data_change = false;
+        }
+        Ok((written, counts))
+    }
+}

@@ -1,0 +1,74 @@
+//! One commit with all that it says, as values.
+
+use serde_json::{Map, Value};
+
+use super::actions::{AddFile, RemoveFile};
+use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
+use crate::error::Result;
+use crate::log::VersionedFile;
+use crate::log::commit::decode_file;
+use crate::storage::Storage;
+
+/// What one commit says.
+#[derive(Debug)]
+pub struct WholeCommit {
+    /// Its actions, as columns.
+    pub actions: ActionBatch,
+    /// Files that it adds.
+    pub adds: Vec<AddFile>,
+    /// Files that it removes.
+    pub removes: Vec<RemoveFile>,
+    /// Its first `commitInfo`, empty where there is none, or none that is an object.
+    pub info: Map<String, Value>,
+}
+
+impl WholeCommit {
+    /// Reads a commit of the log.
+    ///
+    /// # Errors
+    ///
+    /// Storage, and Corrupt where an action cannot be decoded.
+    pub fn read(storage: &dyn Storage, commit: &VersionedFile) -> Result<Self> {
+        let mut decoder = ActionDecoder::new(Wanted::everything());
+        decode_file(storage, &commit.file, commit.version, &mut decoder)?;
+        Self::of_actions(decoder.finish()?)
+    }
+
+    /// The bytes of a commit.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: an action cannot be decoded.
+    pub fn parse(text: &[u8]) -> Result<Self> {
+        let mut decoder = ActionDecoder::new(Wanted::everything());
+        decoder.decode(text)?;
+        Self::of_actions(decoder.finish()?)
+    }
+
+    fn of_actions(actions: ActionBatch) -> Result<Self> {
+        let (mut adds, mut removes) = (Vec::new(), Vec::new());
+        if let Some(found) = &actions.adds {
+            for row in 0..found.rows.num_rows() {
+                adds.push(AddFile::of_row(&found.rows, row)?);
+            }
+        }
+        if let Some(found) = &actions.removes {
+            for row in 0..found.rows.num_rows() {
+                removes.push(RemoveFile::of_row(&found.rows, row)?);
+            }
+        }
+        let info = actions.commit_infos.first();
+        let info = info.and_then(|(_, text)| serde_json::from_str(text).ok());
+        Ok(Self {
+            info: info.unwrap_or_default(),
+            actions,
+            adds,
+            removes,
+        })
+    }
+
+    /// The in-commit timestamp, if the commit tells one.
+    pub fn in_commit_timestamp(&self) -> Option<i64> {
+        self.info.get("inCommitTimestamp").and_then(Value::as_i64)
+    }
+}

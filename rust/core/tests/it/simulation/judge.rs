@@ -1,0 +1,182 @@
+//! Whether what the actors were told fits what the store has.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use deltareplay_core::error::Result;
+use serde_json::Value;
+
+/// What became of a commit, as its writer was told.
+#[derive(Clone, Debug)]
+pub(super) enum Ended {
+    Acknowledged(u64),
+    Failed(String),
+    Unknown,
+}
+
+/// What an actor met; calls are counted over all actors.
+#[derive(Clone, Debug)]
+pub(super) enum Event {
+    Began,
+    Ended {
+        id: String,
+        ended: Ended,
+        call: u64,
+    },
+    Read {
+        version: u64,
+        files: Vec<String>,
+        began: u64,
+    },
+    Missing {
+        path: String,
+        version: u64,
+    },
+    Wrong(String),
+}
+
+/// One commit, as it was created.
+struct Commit {
+    id: String,
+    timestamp: Option<i64>,
+    adds: Vec<String>,
+    removes: Vec<String>,
+}
+
+fn parsed(bytes: &Bytes) -> Commit {
+    let mut commit = Commit {
+        id: String::new(),
+        timestamp: None,
+        adds: Vec::new(),
+        removes: Vec::new(),
+    };
+    for line in String::from_utf8_lossy(bytes).lines() {
+        let action: Value = serde_json::from_str(line).unwrap();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        if let Some(info) = action.get("commitInfo") {
+            commit.id = text(&info["txnId"]);
+            commit.timestamp = info["inCommitTimestamp"].as_i64();
+        } else if let Some(add) = action.get("add") {
+            commit.adds.push(text(&add["path"]));
+        } else if let Some(remove) = action.get("remove") {
+            commit.removes.push(text(&remove["path"]));
+        }
+    }
+    commit
+}
+
+/// The live files of every version, and what is wrong with the commits themselves.
+fn replayed(
+    journal: &[(String, Bytes)],
+    wrong: &mut Vec<String>,
+) -> (Vec<Commit>, Vec<Vec<String>>) {
+    let (mut commits, mut states) = (Vec::new(), Vec::new());
+    let mut live = BTreeSet::new();
+    for (expected, (path, bytes)) in journal.iter().enumerate() {
+        if *path != format!("_delta_log/{expected:020}.json") {
+            wrong.push(format!(
+                "{path} was created where version {expected} was due"
+            ));
+        }
+        let commit = parsed(bytes);
+        for path in &commit.removes {
+            if !live.remove(path) {
+                wrong.push(format!(
+                    "version {expected} removes {path}, which is not live"
+                ));
+            }
+        }
+        for path in &commit.adds {
+            if !live.insert(path.clone()) {
+                wrong.push(format!("version {expected} adds {path}, which is live"));
+            }
+        }
+        commits.push(commit);
+        states.push(live.iter().cloned().collect());
+    }
+    (commits, states)
+}
+
+/// Everything that is wrong.
+pub(super) fn judge(
+    journal: &[(String, Bytes)],
+    events: &[Event],
+    last: Result<(u64, Vec<String>)>,
+) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let (commits, states) = replayed(journal, &mut wrong);
+    let mut versions: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for (version, commit) in (0..).zip(&commits) {
+        versions.entry(&commit.id).or_default().push(version);
+    }
+    for (id, found) in versions.iter().filter(|(_, found)| found.len() > 1) {
+        wrong.push(format!("commit {id} is there as versions {found:?}"));
+    }
+    let times: Vec<i64> = commits
+        .iter()
+        .filter_map(|commit| commit.timestamp)
+        .collect();
+    if !times.windows(2).all(|pair| pair[0] < pair[1]) {
+        wrong.push(format!("in-commit timestamps do not rise: {times:?}"));
+    }
+    let mut acknowledged = Vec::new();
+    for event in events {
+        match event {
+            Event::Ended { id, ended, call } => {
+                let found = versions.get(id.as_str()).and_then(|found| found.first());
+                match ended {
+                    Ended::Acknowledged(version) if found == Some(version) => {
+                        acknowledged.push((*version, *call));
+                    }
+                    Ended::Acknowledged(version) => {
+                        wrong.push(format!(
+                            "version {version} was acknowledged to {id}: {found:?}"
+                        ));
+                    }
+                    Ended::Failed(why) if found.is_some() => {
+                        wrong.push(format!("{id} is there, said to have failed: {why}"));
+                    }
+                    Ended::Failed(_) | Ended::Unknown => {}
+                }
+            }
+            Event::Missing { path, version } => {
+                wrong.push(format!("{path}, live in version {version}, is gone"));
+            }
+            Event::Wrong(text) => wrong.push(text.clone()),
+            Event::Began | Event::Read { .. } => {}
+        }
+    }
+    for event in events {
+        if let Event::Read {
+            version,
+            files,
+            began,
+        } = event
+        {
+            let index = usize::try_from(*version).unwrap();
+            if states.get(index) != Some(files) {
+                wrong.push(format!("version {version} was read as {files:?}"));
+            }
+            let newer = acknowledged
+                .iter()
+                .find(|(other, call)| call <= began && other > version);
+            if let Some((newer, _)) = newer {
+                wrong.push(format!("version {version} was read behind version {newer}"));
+            }
+        }
+    }
+    match last {
+        Err(error) => wrong.push(format!("the table does not open: {error:?}")),
+        Ok((version, live)) => {
+            let whole = version + 1 == states.len() as u64 && states.last() == Some(&live);
+            if !whole {
+                wrong.push(format!("in the end version {version} has {live:?}"));
+            }
+        }
+    }
+    let began = events.iter().filter(|event| matches!(event, Event::Began));
+    if began.count() == 0 {
+        wrong.push("nobody wrote".to_owned());
+    }
+    wrong
+}

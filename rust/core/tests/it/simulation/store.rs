@@ -1,0 +1,442 @@
+//! A store in memory whose calls happen one at a time, in an order that a seed chooses, and go wrong
+//! where it says so.
+//!
+//! Every actor runs in a thread of its own and holds a handle. A call waits until all actors wait; then
+//! the seed picks the one that goes on, up to its next call. So one of them runs at a time, and the
+//! whole run follows from the seed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use deltareplay_core::error::{Error, Result};
+use deltareplay_core::storage::{FileMeta, Storage};
+
+/// Milliseconds between two calls.
+const STEP: i64 = 1_000;
+const DAY: i64 = 24 * 60 * 60 * 1_000;
+
+/// Numbers that follow from a seed (splitmix64).
+#[derive(Clone, Debug)]
+pub(super) struct Chance(pub(super) u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        bits ^ (bits >> 31)
+    }
+
+    /// One of so many.
+    pub(super) fn below(&mut self, many: usize) -> usize {
+        usize::try_from(self.next() % many.max(1) as u64).unwrap()
+    }
+
+    /// True in so many of a hundred.
+    pub(super) fn percent(&mut self, many: usize) -> bool {
+        self.below(100) < many
+    }
+}
+
+/// What ends the thread of an actor whose process has died.
+pub(super) struct Died;
+
+/// What goes wrong, in percent of the calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Faults {
+    /// Puts that are lost, before or after they are carried out, or carried out later.
+    pub(super) puts: usize,
+    /// Other calls that fail.
+    pub(super) others: usize,
+    /// Writes at which the process dies.
+    pub(super) deaths: usize,
+    /// Creation does not look whether there is a file: no such store may pass.
+    pub(super) no_condition: bool,
+}
+
+#[derive(Default)]
+struct State {
+    chance: Option<Chance>,
+    faults: Faults,
+    waiting: BTreeSet<usize>,
+    running: Option<usize>,
+    alive: usize,
+    files: BTreeMap<String, (Bytes, i64)>,
+    now: i64,
+    late: Vec<(String, Bytes)>,
+    busy: BTreeSet<usize>,
+    /// Who takes part no more; threads of theirs may still ask.
+    gone: BTreeSet<usize>,
+    calls: u64,
+    /// Every commit that was ever created, also of versions that were cleaned away since.
+    journal: Vec<(String, Bytes)>,
+    trace: Vec<(usize, &'static str)>,
+    struck: usize,
+}
+
+impl State {
+    fn chance(&mut self) -> &mut Chance {
+        self.chance.get_or_insert(Chance(0))
+    }
+
+    fn create(&mut self, path: &str, bytes: Bytes) -> bool {
+        if self.files.contains_key(path) && !self.faults.no_condition {
+            return false;
+        }
+        if is_commit(path) {
+            self.journal.push((path.to_owned(), bytes.clone()));
+        }
+        self.files.insert(path.to_owned(), (bytes, self.now));
+        true
+    }
+
+    fn carry_out_late(&mut self) {
+        for (path, bytes) in std::mem::take(&mut self.late) {
+            self.create(&path, bytes);
+        }
+    }
+}
+
+pub(super) fn is_commit(path: &str) -> bool {
+    path.strip_prefix("_delta_log/")
+        .and_then(|name| name.strip_suffix(".json"))
+        .is_some_and(|name| name.len() == 20)
+}
+
+/// What all handles share.
+#[derive(Default)]
+pub(super) struct World {
+    state: Mutex<State>,
+    turn: Condvar,
+}
+
+impl World {
+    /// A world in which nothing goes wrong until [`World::begin`].
+    pub(super) fn new(seed: u64, now: i64) -> Arc<Self> {
+        let world = Self::default();
+        {
+            let mut state = world.lock();
+            state.chance = Some(Chance(seed));
+            state.now = now;
+            state.alive = 1;
+        }
+        Arc::new(world)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on so many actors take part, numbered from 1, and calls go wrong; with 1 actor, number 0
+    /// alone, nothing does.
+    pub(super) fn begin(&self, actors: usize, faults: Faults) {
+        let mut state = self.lock();
+        state.carry_out_late();
+        state.alive = actors;
+        state.running = None;
+        state.gone.clear();
+        state.faults = faults;
+    }
+
+    /// An actor takes part no more.
+    pub(super) fn end(&self, actor: usize) {
+        let mut state = self.lock();
+        state.alive -= 1;
+        state.gone.insert(actor);
+        state.waiting.remove(&actor);
+        state.busy.remove(&actor);
+        if state.running == Some(actor) {
+            state.running = None;
+        }
+        self.turn.notify_all();
+    }
+
+    /// The actor is in the middle of something that takes moments, not days.
+    pub(super) fn busy(&self, actor: usize, busy: bool) {
+        let mut state = self.lock();
+        if busy {
+            state.busy.insert(actor);
+        } else {
+            state.busy.remove(&actor);
+        }
+    }
+
+    /// Waits for the actor's turn; None where it takes part no more.
+    fn wait(&self, actor: usize) -> Option<MutexGuard<'_, State>> {
+        let mut state = self.lock();
+        if !state.gone.contains(&actor) {
+            state.waiting.insert(actor);
+        }
+        if state.running == Some(actor) {
+            state.running = None;
+        }
+        loop {
+            if state.gone.contains(&actor) {
+                return None;
+            }
+            if state.running.is_none() && state.waiting.len() == state.alive {
+                let number = state.waiting.len();
+                let chosen = state.chance().below(number);
+                state.running = state.waiting.iter().nth(chosen).copied();
+                self.turn.notify_all();
+            }
+            if state.running == Some(actor) {
+                state.waiting.remove(&actor);
+                state.now += STEP;
+                state.calls += 1;
+                if state.chance().percent(10) {
+                    state.carry_out_late();
+                }
+                return Some(state);
+            }
+            state = self
+                .turn
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Lets days pass, at a moment at which nobody is busy; false where there was none.
+    pub(super) fn days_pass(&self, actor: usize, days: i64) -> bool {
+        for _ in 0..200 {
+            let Some(mut state) = self.wait(actor) else {
+                return false;
+            };
+            if state.busy.is_empty() {
+                state.carry_out_late();
+                state.now += days * DAY;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// How many calls were made.
+    pub(super) fn calls(&self) -> u64 {
+        self.lock().calls
+    }
+
+    pub(super) fn now(&self) -> i64 {
+        self.lock().now
+    }
+
+    pub(super) fn journal(&self) -> Vec<(String, Bytes)> {
+        self.lock().journal.clone()
+    }
+
+    /// Who called what, in order.
+    pub(super) fn trace(&self) -> Vec<(usize, &'static str)> {
+        self.lock().trace.clone()
+    }
+
+    /// How many calls went wrong.
+    pub(super) fn struck(&self) -> usize {
+        self.lock().struck
+    }
+}
+
+/// The world as one actor sees it.
+pub(super) struct Handle {
+    world: Arc<World>,
+    actor: usize,
+    /// An actor may have threads of its own.
+    one_at_a_time: Mutex<()>,
+}
+
+impl Handle {
+    pub(super) fn new(world: &Arc<World>, actor: usize) -> Arc<dyn Storage> {
+        Arc::new(Self {
+            world: Arc::clone(world),
+            actor,
+            one_at_a_time: Mutex::default(),
+        })
+    }
+
+    fn call<T>(&self, name: &'static str, work: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        let _gate = self
+            .one_at_a_time
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let actor = self.actor;
+        let mut state = self.world.wait(actor).ok_or_else(|| broken("gone"))?;
+        state.trace.push((actor, name));
+        work(&mut state)
+    }
+
+    fn read_call<T>(
+        &self,
+        name: &'static str,
+        path: &str,
+        work: impl FnOnce(&mut State) -> Result<T>,
+    ) -> Result<T> {
+        self.call(name, |state| {
+            let others = state.faults.others;
+            if state.chance().percent(others) {
+                state.struck += 1;
+                return Err(broken(path));
+            }
+            work(state)
+        })
+    }
+
+    /// A call that changes something; the process may die before it or behind it.
+    fn write_call<T>(
+        &self,
+        name: &'static str,
+        work: impl FnOnce(&mut State) -> Result<T>,
+    ) -> Result<T> {
+        let (dies, done) = {
+            let mut dies = false;
+            let done = self.call(name, |state| {
+                let deaths = state.faults.deaths;
+                dies = state.chance().percent(deaths);
+                if dies {
+                    state.struck += 1;
+                    if state.chance().percent(50) {
+                        return Err(broken("before"));
+                    }
+                }
+                work(state)
+            });
+            (dies, done)
+        };
+        if dies {
+            resume_unwind(Box::new(Died));
+        }
+        done
+    }
+}
+
+fn broken(path: &str) -> Error {
+    Error::storage("storage.fault", "a fault of the simulation").at_path(path)
+}
+
+fn missing(path: &str) -> Error {
+    Error::storage("storage.not_found", "there is no such file").at_path(path)
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "actor {}", self.actor)
+    }
+}
+
+fn found(state: &State, path: &str) -> Result<Bytes> {
+    let file = state.files.get(path);
+    file.map(|(bytes, _)| bytes.clone())
+        .ok_or_else(|| missing(path))
+}
+
+fn meta(path: &str, file: &(Bytes, i64)) -> FileMeta {
+    FileMeta {
+        path: path.to_owned(),
+        size: file.0.len() as u64,
+        modification_time: file.1,
+    }
+}
+
+impl Storage for Handle {
+    fn root(&self) -> &str {
+        "memory://simulation"
+    }
+
+    fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
+        let prefix = match directory.trim_end_matches('/') {
+            "" => String::new(),
+            directory => format!("{directory}/"),
+        };
+        self.read_call("list", directory, |state| {
+            let inside = |path: &String| {
+                path.strip_prefix(&prefix)
+                    .is_some_and(|name| !name.contains('/') && name >= from)
+            };
+            let files = state.files.iter().filter(|(path, _)| inside(path));
+            Ok(files.map(|(path, file)| meta(path, file)).collect())
+        })
+    }
+
+    fn read(&self, path: &str) -> Result<Bytes> {
+        self.read_call("read", path, |state| found(state, path))
+    }
+
+    fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.read_call("read_ranges", path, |state| {
+            let bytes = found(state, path)?;
+            let slice = |range: &Range<u64>| {
+                let (start, end) = (range.start, range.end.min(bytes.len() as u64));
+                bytes.slice(usize::try_from(start).unwrap()..usize::try_from(end).unwrap())
+            };
+            Ok(ranges.iter().map(slice).collect())
+        })
+    }
+
+    fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
+        paths.iter().map(|path| self.read(path)).collect()
+    }
+
+    fn head(&self, path: &str) -> Result<FileMeta> {
+        self.read_call("head", path, |state| {
+            let file = state.files.get(path).ok_or_else(|| missing(path))?;
+            Ok(meta(path, file))
+        })
+    }
+
+    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        let bytes = Bytes::copy_from_slice(bytes);
+        self.write_call("put_if_absent", |state| {
+            let puts = if is_commit(path) {
+                state.faults.puts
+            } else {
+                0
+            };
+            if !state.chance().percent(puts) {
+                return Ok(state.create(path, bytes));
+            }
+            state.struck += 1;
+            match state.chance().below(3) {
+                0 => {
+                    state.create(path, bytes);
+                }
+                1 => state.late.push((path.to_owned(), bytes)),
+                _ => {}
+            }
+            Err(broken(path))
+        })
+    }
+
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let bytes = Bytes::copy_from_slice(bytes);
+        self.write_call("put", |state| {
+            let now = state.now;
+            state.files.insert(path.to_owned(), (bytes, now));
+            Ok(())
+        })
+    }
+
+    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        self.read_call("list_all", "", |state| {
+            let entered = |path: &str| {
+                path.match_indices('/')
+                    .filter_map(|(at, _)| path.get(..at))
+                    .all(enter)
+            };
+            let files = state.files.iter().filter(|(path, _)| entered(path));
+            Ok(files.map(|(path, file)| meta(path, file)).collect())
+        })
+    }
+
+    fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
+        let delete = |path: &&str| {
+            self.write_call("delete", |state| {
+                state.files.remove(*path);
+                Ok(())
+            })
+        };
+        paths.iter().map(delete).collect()
+    }
+}

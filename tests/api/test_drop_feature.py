@@ -1,0 +1,178 @@
+"""Features that go with all that they left behind, and row ids for files that had none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from support.writing import actions, bodies
+
+import deltareplay as dr
+
+PROTECTION = {"delta.requireCheckpointProtectionBeforeVersion"}
+
+
+def filled(root: Path, properties: Mapping[str, str]) -> dr.Table:
+    """A table of three commits of rows: ids 0 to 11, even ones in part a."""
+    schema = pa.schema([("id", pa.int64()), ("part", pa.string())])
+    table = dr.create_table(root / "t", schema, partition_columns=["part"], properties=properties)
+    for first in (0, 4, 8):
+        ids = range(first, first + 4)
+        table.append({"id": list(ids), "part": ["ab"[one % 2] for one in ids]})
+    return table
+
+
+def ids(table: dr.Table, version: int | None = None) -> list[int]:
+    return sorted(table.snapshot(version).scan(["id"]).to_arrow()["id"].to_pylist())
+
+
+def operations(table: dr.Table, since: int) -> list[str]:
+    found = range(since, table.snapshot().version + 1)
+    return [bodies(table, version, "commitInfo")[0]["operation"] for version in found]
+
+
+def data_changes(table: dr.Table, since: int) -> set[bool]:
+    return {
+        line[kind]["dataChange"]
+        for version in range(since, table.snapshot().version + 1)
+        for line in actions(table, version)
+        for kind in ("add", "remove")
+        if kind in line
+    }
+
+
+def dropped(table: dr.Table, feature: str) -> dr.Snapshot:
+    """Drops a feature that readers have to know; the rows stay, at every version."""
+    before = table.snapshot()
+    rows = {version: ids(table, version) for version in range(1, before.version + 1)}
+    version = table.drop_feature(feature)
+    after = table.snapshot()
+    assert after.version == version
+    assert feature not in (after.protocol.reader_features or ())
+    assert feature not in (after.protocol.writer_features or ())
+    assert "checkpointProtection" in (after.protocol.writer_features or ())
+    assert after.properties["delta.requireCheckpointProtectionBeforeVersion"] == str(version)
+    assert ids(table) == rows[before.version]
+    assert {found: ids(table, found) for found in rows} == rows
+    assert data_changes(table, before.version + 1) <= {False}
+    steps = operations(table, before.version + 1)
+    assert steps[-4:] == ["EMPTY COMMIT"] * 3 + ["DROP FEATURE"]
+    log = Path(table.uri.removeprefix("file://")) / "_delta_log"
+    for protected in range(version - 3, version + 1):
+        assert (log / f"{protected:020}.checkpoint.parquet").exists()
+    assert table.verify().findings == (), str(table.verify())
+    # a client that knows nothing of what was before begins at the checkpoint behind the last commit
+    table.append({"id": [99], "part": ["a"]})
+    assert ids(table) == [*rows[before.version], 99]
+    return after
+
+
+def test_deletion_vectors(tmp_path: Path) -> None:
+    table = filled(tmp_path, {"delta.enableDeletionVectors": "true"})
+    table.delete("id IN (1, 5, 9)")
+    vectors = table.snapshot().files(["deletionVector"])["deletionVector"]
+    assert vectors.null_count < len(vectors)
+    after = dropped(table, "deletionVectors")
+    assert after.files(["deletionVector"])["deletionVector"].null_count == after.num_files
+    assert "delta.enableDeletionVectors" not in after.properties
+    named = {line["path"] for line in bodies(table, after.version, "remove")}
+    on_disk = {one.name for one in (tmp_path / "t").rglob("deletion_vector_*")}
+    assert named == on_disk, "kept by those who know no vectors"
+
+
+def test_column_mapping(tmp_path: Path) -> None:
+    table = filled(tmp_path, {"delta.columnMapping.mode": "name"})
+    table.rename_column("part", "section")
+    table.rename_column("section", "part")
+    after = dropped(table, "columnMapping")
+    assert "columnMapping" not in after.schema_json
+    assert set(after.properties) == PROTECTION
+    values = after.files(["partitionValues"])["partitionValues"].to_pylist()
+    assert {tuple(dict(one)) for one in values} == {("part",)}
+
+
+def test_names_that_need_mapping_keep_it(tmp_path: Path) -> None:
+    table = filled(tmp_path, {"delta.columnMapping.mode": "name"})
+    table.rename_column("id", "the id")
+    version, files = table.snapshot().version, sorted((tmp_path / "t").rglob("*.parquet"))
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.drop_feature("columnMapping")
+    assert caught.value.code == "transaction.column_name"
+    assert table.snapshot().version == version
+    assert sorted((tmp_path / "t").rglob("*.parquet")) == files
+
+
+def test_type_widening(tmp_path: Path) -> None:
+    table = dr.create_table(
+        tmp_path / "t",
+        pa.schema([("id", pa.int32()), ("part", pa.string())]),
+        partition_columns=["part"],
+        properties={"delta.enableTypeWidening": "true"},
+    )
+    table.append({"id": [0, 1], "part": ["a", "b"]})
+    table.widen_column("id", pa.int64())
+    table.append({"id": [2, 3], "part": ["a", "b"]})
+    old = set(table.snapshot().files(["path"])["path"].to_pylist())
+    after = dropped(table, "typeWidening")
+    assert "typeChanges" not in after.schema_json
+    kept = old & set(after.files(["path"])["path"].to_pylist())
+    assert len(kept) == 2, "files of the new type stay as they are"
+
+
+def test_checkpoints_of_version_two(tmp_path: Path) -> None:
+    table = filled(tmp_path, {"delta.checkpointPolicy": "v2"})
+    table.checkpoint()
+    assert "delta.checkpointPolicy" not in dropped(table, "v2Checkpoint").properties
+
+
+def test_vacuum_protocol_check(tmp_path: Path) -> None:
+    table = filled(tmp_path, {"delta.feature.vacuumProtocolCheck": "supported"})
+    dropped(table, "vacuumProtocolCheck")
+
+
+def test_row_tracking_comes_and_goes(tmp_path: Path) -> None:
+    table = filled(tmp_path, {})
+    rows, before = ids(table), table.snapshot().version
+    version = table.set_properties({"delta.enableRowTracking": "true"})
+    steps = operations(table, before + 1)
+    assert steps == ["UPGRADE PROTOCOL", "ROW TRACKING BACKFILL", "SET TBLPROPERTIES"]
+    assert data_changes(table, before + 1) == {False}
+    tracked = table.snapshot().scan(["id"], with_row_id=True).to_arrow()
+    assert sorted(tracked["_row_id"].to_pylist()) == list(range(12))
+    assert set(tracked["_row_commit_version"].to_pylist()) == {version - 1}
+    table.append({"id": [12], "part": ["a"]})
+    tracked = table.snapshot().scan(["id"], with_row_id=True).to_arrow()
+    assert sorted(tracked["_row_id"].to_pylist()) == list(range(13))
+    assert table.verify().findings == ()
+
+    before = table.snapshot().version
+    table.drop_feature("rowTracking")
+    after = table.snapshot()
+    assert operations(table, before + 1) == [
+        "SET TBLPROPERTIES",
+        "ROW TRACKING UNBACKFILL",
+        "DROP FEATURE",
+    ]
+    files = after.files(["baseRowId", "defaultRowCommitVersion"])
+    assert files["baseRowId"].null_count == files.num_rows
+    assert files["defaultRowCommitVersion"].null_count == files.num_rows
+    assert not [key for key in after.properties if "ow" in key]
+    assert after.domain_metadata == {}
+    assert ids(table) == [*rows, 12]
+    assert table.verify().findings == ()
+    # and once more, with new ids
+    table.drop_feature("domainMetadata")
+    table.set_properties({"delta.enableRowTracking": "true"})
+    tracked = table.snapshot().scan(["id"], with_row_id=True).to_arrow()
+    assert len(set(tracked["_row_id"].to_pylist())) == 13
+
+
+def test_a_feature_with_no_way_out_stays(tmp_path: Path) -> None:
+    table = filled(tmp_path, {"delta.enableDeletionVectors": "true"})
+    table.drop_feature("deletionVectors")
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        table.drop_feature("checkpointProtection")
+    assert caught.value.code == "alter.drop_feature"
+    assert "delta-spark" in str(caught.value)

@@ -1,0 +1,34 @@
+"""One process that reads until its input ends: ``python reader.py TABLE [OPTIONS]``.
+
+The table is one of appends of equally many rows, so every version tells how many it must have.
+Prints how often it read; fails where a version has other rows, or comes before an older one.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import sys
+import warnings
+
+from appender import ROWS
+
+import deltareplay as dr
+
+
+def main(uri: str, options: str = "{}") -> None:
+    # between a checkpoint and its hint lies a moment in which a reader misses the hint
+    warnings.simplefilter("ignore", dr.DeltaReplayWarning)
+    table, last, times = dr.Table(uri, json.loads(options)), 0, 0
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        snapshot = table.snapshot()
+        rows = snapshot.scan(columns=["writer", "number", "row"]).to_arrow()
+        assert snapshot.version >= last, f"version {snapshot.version} behind version {last}"
+        assert rows.num_rows == ROWS * snapshot.version, (snapshot.version, rows.num_rows)
+        assert snapshot.num_rows == rows.num_rows
+        last, times = snapshot.version, times + 1
+    print(times)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,105 @@
+"""Processes whose clocks are 30 days apart write to one table, and look after it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.writing import actions
+
+import deltareplay as dr
+
+LIBRARIES = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
+SCRIPT = Path(__file__).with_name("clocked.py")
+DAY = 24 * 3600
+SCHEMA = pa.schema([("id", pa.int64())])
+
+pytestmark = pytest.mark.skipif(
+    not LIBRARIES, reason="there is no libfaketime: apt-get install faketime"
+)
+
+
+def by_clock(days: int, table: dr.Table, *verb: str) -> dict[str, Any]:
+    """Carries out a verb in a process whose clock is so many days ahead."""
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": str(LIBRARIES[0]),
+        "FAKETIME": f"{days:+d}d",
+        "NO_FAKE_STAT": "1",  # files are dated by whoever keeps them
+        "PYTHONWARNINGS": "ignore",
+    }
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), table.uri, *verb],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said: dict[str, Any] = json.loads(done.stdout)
+    assert abs(said["now"] - time.time() - days * DAY) < 3600, "the clock does not lie"
+    return said
+
+
+def ids(table: dr.Table, version: int | None = None) -> list[int]:
+    return sorted(table.snapshot(version=version).scan().to_arrow()["id"].to_pylist())
+
+
+def test_timestamps_in_commits_rise(tmp_path: Path) -> None:
+    properties = {"delta.enableInCommitTimestamps": "true"}
+    table = dr.create_table(tmp_path / "t", SCHEMA, properties=properties)
+    for number, days in enumerate([0, 30, 0, -30, 30]):
+        assert by_clock(days, table, "add", f"f{number}")["version"] == number + 1
+    times = [actions(table, v)[0]["commitInfo"]["inCommitTimestamp"] for v in range(6)]
+    assert times == sorted(set(times))
+    assert times[2] > time.time() * 1000 + 29 * DAY * 1000, "that of the clock that is ahead"
+    assert times[3:5] == [times[2] + 1, times[2] + 2], "others come behind it"
+    assert table.snapshot().num_files == 5
+    for version, instant in enumerate(table.history()["timestamp"].to_pylist()[::-1]):
+        assert table.snapshot(timestamp=instant).version == version
+
+
+def test_a_clock_that_is_ahead_deletes_nothing_that_is_needed(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", SCHEMA)
+    table.append([{"id": 1}])
+    table.append([{"id": 2}])
+    table.delete("id = 1")
+    written = tmp_path / "t" / "part-00000-not-committed-yet.parquet"
+    written.write_bytes(b"another writer is about to commit this")
+    table.checkpoint()
+
+    assert by_clock(30, table, "vacuum")["files"] == []
+    assert by_clock(60, table, "cleanup_log")["files"] == []
+
+    assert written.exists()
+    assert [ids(table, version) for version in range(4)] == [[], [1], [1, 2], [2]]
+
+
+def test_what_a_clock_that_is_behind_removed_is_not_long_expired(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", SCHEMA)
+    table.append([{"id": 1}])
+    for path in (tmp_path / "t").glob("*.parquet"):  # an old file
+        then = time.time() - 20 * DAY
+        os.utime(path, (then, then))
+    by_clock(-30, table, "delete", "1")
+    assert table.vacuum(dry_run=False).files == (), "it was live a moment ago"
+    assert ids(table, 1) == [1]
+
+
+def test_what_has_expired_by_every_clock_goes(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", SCHEMA)
+    rubbish = tmp_path / "t" / "part-00000-rubbish.parquet"
+    rubbish.write_bytes(b"x")
+    then = time.time() - 20 * DAY
+    os.utime(rubbish, (then, then))
+    assert by_clock(30, table, "vacuum")["files"] == [rubbish.name]
+    assert not rubbish.exists()
+    left = [path.name for path in (tmp_path / "t" / "_delta_log").iterdir()]
+    assert not [name for name in left if "clock" in name], left

@@ -1,0 +1,167 @@
+"""Every call that changes a file goes wrong once, in every way, for every verb that writes.
+
+Afterwards the table opens at the old version or at the new one, with exactly its rows; what was
+acknowledged is there; an error says truly whether something was committed; the next write works.
+``DELTAREPLAY_SLOW=1`` takes all of them; otherwise some, by ``DELTAREPLAY_SEED``.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from faults import shim
+from faults.operations import CREATE, OPERATIONS, ROWS, Operation, as_rows, rows_of
+
+import deltareplay as dr
+
+SLOW = os.environ.get("DELTAREPLAY_SLOW") == "1"
+SEED = int(os.environ.get("DELTAREPLAY_SEED", "20262"))
+#: Of each verb so many are tried where time is short.
+SAMPLE = 6
+NEXT = {999: 9}
+
+pytestmark = pytest.mark.skipif(shim.missing() is not None, reason=shim.missing() or "")
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=shim.memory()) as directory:
+        yield Path(directory)
+
+
+@pytest.fixture(scope="module")
+def shimmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[shim.Shimmed]:
+    process = shim.Shimmed(shim.compiled(tmp_path_factory.mktemp("shim")))
+    yield process
+    process.close()
+
+
+def cases(calls: list[tuple[str, str]]) -> list[tuple[int, str]]:
+    """Each call with each way to go wrong; a torn call is one that writes bytes."""
+    return [
+        (at, how)
+        for at, (name, _) in enumerate(calls)
+        for how in shim.HOW
+        if how != "torn" or name == "write"
+    ]
+
+
+def judge(operation: Operation, root: Path, outcome: shim.Outcome, last: int) -> str | None:
+    """What is wrong afterwards; None where all is well."""
+    table = dr.Table(root)
+    new = operation.after(ROWS)
+    old = ROWS if operation.commits == 1 else new
+    version, rows, count = rows_of(table)
+    if count != len(rows):
+        return f"rows are there twice in version {version}"
+    if not last <= version <= last + operation.commits:
+        return f"version {version} is neither {last} nor {last + operation.commits}"
+    if rows != (old if version == last else new):
+        return f"version {version} has other rows"
+    if outcome.acknowledged:
+        if version != last + operation.commits:
+            return f"acknowledged, but the version is {version}"
+    elif outcome.said is not None:
+        if "DeltaReplayError" not in outcome.said["error"]:
+            return f"an error without a type: {outcome.said}"
+        unknown = "CommitStateUnknownError" in outcome.said["error"]
+        if operation.commits == 1 and not unknown and version != last:
+            return f"said to have failed, but version {version} is there: {outcome.said}"
+    for older in range(operation.oldest, last):
+        rows_of(table, older)
+    table.append(as_rows(NEXT), durable=False)
+    _, rows, count = rows_of(table)
+    if rows != {**(old if version == last else new), **NEXT} or count != len(rows):
+        return "the next write went wrong"
+    return None
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_old_or_new(operation: Operation, shimmed: shim.Shimmed, place: Path) -> None:
+    template = place / "template"
+    table = operation.build(template)
+    last, before, _ = rows_of(table)
+    assert before == (ROWS if operation.commits == 1 else operation.after(ROWS))
+
+    root = place / "table"
+    shutil.copytree(template, root)
+    whole = shimmed.perform(operation.name, root)
+    assert whole.acknowledged, whole.said
+    assert whole.said is not None
+    assert whole.said["warnings"] == []
+    assert judge(operation, root, whole, last) is None
+    assert len(whole.calls) >= 3
+
+    complaints = []
+    chosen = cases(whole.calls)
+    if not SLOW:
+        chosen = random.Random(f"{SEED} {operation}").sample(chosen, min(SAMPLE, len(chosen)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dr.DeltaReplayWarning)
+        for at, how in chosen:
+            shutil.rmtree(root)
+            shutil.copytree(template, root)
+            outcome = shimmed.perform(operation.name, root, at, how)
+            assert outcome.killed == how.startswith(("kill", "torn")) or at >= len(outcome.calls)
+            try:
+                wrong = judge(operation, root, outcome, last)
+            except dr.DeltaReplayError as error:
+                wrong = f"{type(error).__name__} {error.code}: {error}"
+            if wrong:
+                name, path = whole.calls[at]
+                complaints.append(f"{how} at call {at}, {name} of {path}: {wrong}")
+    print(f"{operation}: {len(whole.calls)} calls, {len(chosen)} faults")
+    assert not complaints, f"{len(complaints)} of {len(chosen)}:\n" + "\n".join(complaints[:20])
+
+
+def test_a_table_is_created_or_not(shimmed: shim.Shimmed, place: Path) -> None:
+    whole = shimmed.perform(CREATE.name, place / "whole")
+    assert whole.acknowledged, whole.said
+    chosen = cases(whole.calls)
+    if not SLOW:
+        chosen = random.Random(SEED).sample(chosen, SAMPLE)
+    for number, (at, how) in enumerate(chosen):
+        root = place / f"{number}"
+        outcome = shimmed.perform(CREATE.name, root, at, how)
+        where = f"{how} at {whole.calls[at]}: {outcome.said}"
+        if dr.is_table(root):
+            assert rows_of(dr.Table(root)) == (0, {}, 0), where
+            unknown = outcome.said and "CommitStateUnknownError" in outcome.said.get("error", [])
+            assert outcome.killed or outcome.acknowledged or unknown, where
+            table = dr.Table(root)
+        else:
+            assert not outcome.acknowledged, where
+            assert outcome.killed or "DeltaReplayError" in outcome.said["error"], where
+            table = dr.create_table(root, dr.Table(place / "whole").snapshot().schema)
+        table.append(as_rows(NEXT), durable=False)
+        assert rows_of(table)[1] == NEXT, where
+
+
+@pytest.mark.parametrize("how", ["no space", "I/O error"])
+def test_a_directory_that_does_not_sync(how: str, shimmed: shim.Shimmed, place: Path) -> None:
+    """What is written there is seen by all, and may be gone after a power cut."""
+    append = OPERATIONS[0]
+    append.build(place / "template")
+    shutil.copytree(place / "template", place / "whole")
+    calls = shimmed.perform(append.name, place / "whole").calls
+    synced = [at for at, (name, path) in enumerate(calls) if name == "fsync" and "." not in path]
+    assert [calls[at][1] for at in synced[:2]] == ["", "/_delta_log"], "the data, then the commit"
+    expected = [("storage.unsynced", 2), ("commit.unknown", 3)]
+    for at, (code, version) in zip(synced, expected, strict=False):
+        root = place / code
+        shutil.copytree(place / "template", root)
+        said = shimmed.perform(append.name, root, at, how).said
+        assert said is not None
+        assert said["code"] == code
+        assert ("CommitStateUnknownError" in said["error"]) == (code == "commit.unknown")
+        assert rows_of(dr.Table(root))[:2] == (
+            version,
+            append.after(ROWS) if version == 3 else ROWS,
+        )

@@ -1,0 +1,101 @@
+"""A process that writes is killed again and again; after each the table is whole.
+
+``DELTAREPLAY_KILLS`` says how often.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from faults import shim
+from faults.mixer import Rows, applied
+
+import deltareplay as dr
+
+KILLS = int(os.environ.get("DELTAREPLAY_KILLS", "12"))
+SEED = int(os.environ.get("DELTAREPLAY_SEED", "20263"))
+MIXER = Path(__file__).with_name("mixer.py")
+#: After so many kills a new table begins.
+TABLE = 25
+SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64())])
+
+
+def created(root: Path, chance: random.Random) -> dr.Table:
+    properties = {"delta.checkpointInterval": str(chance.choice([3, 10]))}
+    if chance.random() < 0.5:
+        properties["delta.enableDeletionVectors"] = "true"
+    if chance.random() < 0.5:
+        properties["delta.checkpointPolicy"] = "v2"
+    return dr.create_table(root, SCHEMA, properties=properties)
+
+
+def steps(log: Path) -> list[dict[str, Any]]:
+    """The steps of one process: those that were done have a version, or None for a service."""
+    found: list[dict[str, Any]] = []
+    for line in log.read_text().splitlines():
+        entry = json.loads(line)
+        if "begin" in entry:
+            found.append(entry)
+        else:
+            found[-1].update(done=True, version=entry["version"])
+    return found
+
+
+def test_every_kill_leaves_a_whole_table() -> None:
+    chance, seen = random.Random(SEED), Counter[str]()
+    with tempfile.TemporaryDirectory(dir=shim.memory()) as directory, warnings.catch_warnings():
+        warnings.simplefilter("ignore", dr.DeltaReplayWarning)
+        process = subprocess.Popen(
+            [sys.executable, str(MIXER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        table, rows, version = created(Path(directory) / "t0", chance), Rows(), 0
+        for number in range(KILLS):
+            if number and number % TABLE == 0:
+                assert not [one for one in table.verify().findings if one.severity == "error"]
+                table, rows, version = created(Path(directory) / f"t{number}", chance), Rows(), 0
+            log = Path(directory) / f"log{number}"
+            log.touch()
+            root = table.uri.removeprefix("file://")
+            job = {"table": root, "seed": number + 1, "log": str(log)}
+            job["after"] = chance.uniform(0.02, 0.4)
+            process.stdin.write(json.dumps(job) + "\n")
+            process.stdin.flush()
+            ended = json.loads(process.stdout.readline())
+            assert ended["signal"] == 9, "it ended by itself: see the captured errors"
+
+            known = rows
+            for step in steps(log):
+                rows, before = applied(rows, step), rows
+                if "done" in step:
+                    known = rows
+                    version = max(version, step["version"] or 0)
+                    seen["acknowledged"] += 1
+                else:
+                    known = before
+                    seen[f"killed in {step['kind']}"] += 1
+            snapshot = table.snapshot()
+            listed = snapshot.scan().to_arrow().to_pylist()
+            found = {row["id"]: row["v"] for row in listed}
+            place = f"kill {number} (seed {SEED}): {steps(log)[-1:]}"
+            assert len(listed) == len(found), f"rows are there twice: {place}"
+            assert snapshot.version >= version, f"an acknowledged version is gone: {place}"
+            assert found in (known, rows), f"neither the old rows nor the new ones: {place}"
+            rows, version = found, snapshot.version
+        process.stdin.close()
+        process.wait(timeout=30)
+        process.stdout.close()
+        assert not [one for one in table.verify().findings if one.severity == "error"]
+    print(f"{KILLS} kills, {dict(seen)}")
+    assert seen["acknowledged"] > KILLS / 4

@@ -1,0 +1,218 @@
+"""Which commit may follow which: delta-spark itself is asked, with the same actions staged.
+
+Both transactions begin at the same version. The winner's commit is written first; then the other is
+committed, there by ``OptimisticTransaction`` and here by ``Transaction``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import logs
+
+import deltareplay as dr
+
+pytestmark = pytest.mark.spark
+
+LEVELS = ("Serializable", "WriteSerializable")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a transaction reads (``all``, a filter, or nothing), and what it stages."""
+
+    reads: str | None
+    actions: tuple[logs.Action, ...]
+    operation: str = "WRITE"
+
+    @property
+    def is_blind(self) -> bool:
+        return self.reads is None and all("remove" not in one for one in self.actions)
+
+
+def add(name: str, p: str, *, data_change: bool = True) -> logs.Action:
+    stats = logs.stats(1, id=(1, 1, 0))
+    return logs.add(name, partition_values={"p": p}, data_change=data_change, stats=stats)
+
+
+def remove(name: str, p: str, *, data_change: bool = True) -> logs.Action:
+    return logs.remove(name, partition_values={"p": p}, data_change=data_change)
+
+
+def metadata(level: str, **configuration: str) -> logs.Action:
+    return logs.metadata(
+        logs.schema(id="long", p="string"),
+        partition_columns=["p"],
+        configuration={"delta.isolationLevel": level, **configuration},
+    )
+
+
+PROTOCOL = logs.features(writer_only=["appendOnly", "invariants", "domainMetadata"])
+WIDER = logs.features(
+    writer_only=["appendOnly", "invariants", "domainMetadata", "changeDataFeed", "checkConstraints"]
+)
+
+
+def steps(who: str, level: str) -> dict[str, Step]:
+    """By name; ``who`` tells the files of the two apart."""
+    new = [f"{who}-{number}" for number in range(2)]
+    gone, other = remove("a", "1"), remove("b", "2")
+    return {
+        "blind append": Step(None, (add(new[0], "1"),)),
+        "blind append elsewhere": Step(None, (add(new[0], "3"),)),
+        "append that read all": Step("all", (add(new[0], "1"),)),
+        "delete": Step("p = '1'", (gone,), "DELETE"),
+        "delete elsewhere": Step("p = '2'", (other,), "DELETE"),
+        "update": Step("p = '1'", (gone, add(new[0], "1")), "UPDATE"),
+        "merge": Step("all", (other, add(new[0], "2"), add(new[1], "3")), "MERGE"),
+        "overwrite": Step("all", (gone, other, remove("c", "1"), add(new[0], "2"))),
+        "replaceWhere": Step("p = '1'", (gone, remove("c", "1"), add(new[0], "1"))),
+        "rearrangement": Step(
+            "p = '1'",
+            (
+                remove("a", "1", data_change=False),
+                remove("c", "1", data_change=False),
+                add(new[0], "1", data_change=False),
+            ),
+            "OPTIMIZE",
+        ),
+        "metadata": Step(None, (metadata(level, **{"delta.logRetentionDuration": who}),)),
+        "protocol": Step(None, (WIDER, metadata(level)), "UPGRADE PROTOCOL"),
+        "transaction": Step(None, (logs.txn("app", 5), add(new[0], "1")), "STREAMING UPDATE"),
+        "domain": Step(None, (logs.domain("owner", who),)),
+        "removal that read nothing": Step(None, (gone,), "DELETE"),
+    }
+
+
+NAMES = list(steps("x", LEVELS[0]))
+ALL = [(level, current, winner) for level, current, winner in product(LEVELS, NAMES, NAMES)]
+#: Some of each row and column; all of them take minutes.
+PAIRS = ALL if os.environ.get("DELTAREPLAY_SLOW") else ALL[3::13]
+
+
+def begin(root: Path, level: str) -> logs.LogBuilder:
+    log = logs.LogBuilder(root)
+    log.create(
+        logs.schema(id="long", p="string"),
+        protocol_action=PROTOCOL,
+        partition_columns=["p"],
+        configuration={"delta.isolationLevel": level},
+    )
+    log.commit(logs.commit_info(), add("a", "1"), add("b", "2"), add("c", "1"))
+    return log
+
+
+def win(log: logs.LogBuilder, step: Step) -> None:
+    info = logs.commit_info(step.operation, isBlindAppend=step.is_blind, readVersion=1)
+    log.commit(info, *step.actions)
+
+
+def ours(root: Path, level: str, current: str, winner: str) -> str:
+    log = begin(root, level)
+    step = steps("interval 7 days", level)[current]
+    transaction = dr.Table(root).transaction(step.operation)
+    if step.reads is not None:
+        transaction.read(None if step.reads == "all" else step.reads)
+    for action in step.actions:
+        ((kind, body),) = action.items()
+        native = transaction._native
+        if kind in ("add", "remove"):
+            getattr(native, kind)(json.dumps([body]))
+        elif kind == "metaData":
+            native.set_metadata(json.dumps(body))
+        elif kind == "protocol":
+            facts = ("minReaderVersion", "minWriterVersion", "readerFeatures", "writerFeatures")
+            native.set_protocol(tuple(body.get(name) for name in facts))
+        elif kind == "txn":
+            assert not native.set_transaction(body["appId"], body["version"])
+        else:
+            native.set_domain(body["domain"], body["configuration"])
+    win(log, steps("interval 9 days", level)[winner])
+    try:
+        transaction.commit()
+    except dr.CommitConflictError as conflict:
+        return conflict.conflict
+    return "done"
+
+
+class Reference:
+    """delta-spark's own transactions."""
+
+    def __init__(self, spark: Any) -> None:
+        self.spark = spark
+        self.jvm = spark._jvm
+        self.rows = spark.createDataFrame([], "id long, p string")
+        manual = "org.apache.spark.sql.delta.DeltaOperations$ManualUpdate$"
+        loader = self.jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        kind = loader.loadClass(manual)
+        self.operation = kind.getField("MODULE$").get(None)
+
+    def sequence(self, values: list[Any]) -> Any:
+        found = self.jvm.java.util.ArrayList()
+        for value in values:
+            found.add(value)
+        return self.jvm.org.apache.spark.api.python.PythonUtils.toSeq(found)
+
+    def outcome(self, root: Path, level: str, current: str, winner: str) -> str:
+        log = begin(root, level)
+        step = steps("interval 7 days", level)[current]
+        delta = self.jvm.org.apache.spark.sql.delta
+        of = delta.DeltaLog.forTable(self.spark._jsparkSession, str(root))
+        transaction = of.startTransaction()
+        if step.reads == "all":
+            transaction.filterFiles()
+        elif step.reads is not None:
+            plan = self.rows.where(step.reads)._jdf.queryExecution().analyzed()
+            transaction.filterFiles(self.sequence([plan.condition()]))
+        actions = [delta.actions.Action.fromJson(json.dumps(one)) for one in step.actions]
+        if current == "transaction":
+            transaction.txnVersion("app")
+        win(log, steps("interval 9 days", level)[winner])
+        try:
+            transaction.commit(self.sequence(actions), self.operation)
+        except Exception as error:
+            return conflict_of(error)
+        return "done"
+
+
+def conflict_of(error: Any) -> str:
+    """Delta's class, out of what py4j or PySpark made of it."""
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    name = str(java.getClass().getSimpleName()) if java is not None else type(error).__name__
+    assert name.endswith("Exception"), repr(error)
+    return name
+
+
+@pytest.fixture(scope="module")
+def reference(spark: Any) -> Reference:
+    return Reference(spark)
+
+
+@pytest.mark.parametrize(("level", "current", "winner"), PAIRS)
+def test_conflicts_are_delta_sparks(
+    reference: Reference, tmp_path: Path, level: str, current: str, winner: str
+) -> None:
+    theirs = reference.outcome(tmp_path / "theirs", level, current, winner)
+    assert ours(tmp_path / "ours", level, current, winner) == theirs
+
+
+def test_the_matrix_has_both_outcomes(tmp_path: Path) -> None:
+    found = {
+        ours(tmp_path / str(number), level, current, winner)
+        for number, (level, current, winner) in enumerate(ALL)
+    }
+    assert found >= {
+        "done",
+        "ConcurrentAppendException",
+        "ConcurrentDeleteReadException",
+        "ConcurrentDeleteDeleteException",
+        "MetadataChangedException",
+        "ProtocolChangedException",
+        "ConcurrentTransactionException",
+    }

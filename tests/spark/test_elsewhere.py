@@ -1,0 +1,100 @@
+"""Other Sparks than the tests' own: Connect, and PySpark 3.5, each in a process of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support import samples
+
+import deltareplay as dr
+
+pytestmark = pytest.mark.spark
+
+EMPTY = pa.schema({"id": pa.int64()})
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: A Python with PySpark 3.5, pandas and pyarrow.
+OLDER = os.environ.get("DELTAREPLAY_SPARK_35")
+
+CONNECT = all(importlib.util.find_spec(name) for name in ("grpc", "grpc_status", "zstandard"))
+
+SCRIPT = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+from pyspark.sql import SparkSession
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+kind, events, v2 = sys.argv[1:]
+builder = SparkSession.builder
+builder = builder.remote("local[2]") if kind == "connect" else builder.master("local[2]")
+builder = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2")
+spark = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
+
+def plain(value):
+    if hasattr(value, "asDict"):
+        return {key: plain(one) for key, one in value.asDict().items()}
+    return dict(value) if isinstance(value, dict) else value
+
+told = {"version": spark.version}
+for way in ("driver", "executors"):
+    frame = dr_spark.files(spark, events, reconcile=way)
+    told[way] = sorted(json.dumps(plain(row), default=str) for row in frame.collect())
+columns = ["path", "stats_parsed", "partitionValues_parsed"]
+told["typed"] = dr_spark.files(spark, events, columns=columns).count()
+told["checkpoint"] = list(vars(dr_spark.write_checkpoint(spark, v2)).values())
+if spark.version >= "4":
+    dr_spark.register(spark)
+    rows = spark.range(3)
+    rows.write.format("deltareplay").mode("append").save(v2)
+else:
+    for refused in (lambda: dr_spark.register(spark), lambda: dr_spark.write(spark.range(3), v2)):
+        try:
+            refused()
+        except dr.UnsupportedFeatureError as error:
+            told.setdefault("refused", []).append(str(error))
+print("TOLD" + json.dumps(told))
+"""
+
+
+def told_by(python: str, kind: str, tmp_path: Path) -> dict[str, Any]:
+    log = samples.events(tmp_path / "events")
+    log.checkpoint(1)
+    table = dr.create_table(tmp_path / "v2", EMPTY, (), {"delta.checkpointPolicy": "v2"})
+    command = [python, "-c", SCRIPT, kind, log.uri, str(tmp_path / "v2")]
+    paths = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
+    env = {**os.environ, "PYSPARK_PYTHON": python, "PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    told: dict[str, Any] = json.loads(done.stdout.split("TOLD")[1])
+    files = dr.Table(log.uri).snapshot().files().to_pylist()
+    expected = [dict(file, partitionValues=dict(file["partitionValues"])) for file in files]
+    assert told["driver"] == told["executors"] == sorted(map(json.dumps, expected))
+    assert told["typed"] == 2
+    assert told["checkpoint"][0] == 0
+    assert (tmp_path / "v2" / told["checkpoint"][1]).is_file()
+    told["rows"] = table.snapshot().scan().to_arrow()["id"].to_pylist()
+    return told
+
+
+@pytest.mark.skipif(not CONNECT, reason="pip install 'pyspark[connect]'")
+def test_connect(tmp_path: Path) -> None:
+    told = told_by(sys.executable, "connect", tmp_path)
+    assert sorted(told["rows"]) == [0, 1, 2]
+
+
+@pytest.mark.skipif(not OLDER, reason="DELTAREPLAY_SPARK_35 names no Python with PySpark 3.5")
+def test_pyspark_3_5(tmp_path: Path) -> None:
+    told = told_by(str(OLDER), "classic", tmp_path)
+    assert told["version"].startswith("3.5.")
+    assert ["needs" in one or "4.0" in one for one in told["refused"]] == [True, True]
+    assert told["rows"] == []

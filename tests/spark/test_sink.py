@@ -1,0 +1,286 @@
+"""``df.write`` and ``writeStream`` with the format ``deltareplay``: each row once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from spark.written import properties
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+from deltareplay.spark import sink_options
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered(spark: Any) -> None:
+    dr_spark.register(spark)
+
+
+def write(frame: Any, path: Path, mode: str = "append", **options: Any) -> None:
+    frame.write.format("deltareplay").mode(mode).options(**options).save(str(path))
+
+
+def delta(spark: Any, path: Path) -> list[tuple[Any, ...]]:
+    """What delta-spark reads, which is what is read here."""
+    frame = spark.read.format("delta").load(str(path))
+    theirs = sorted((tuple(row.values()) for row in frame.toArrow().to_pylist()), key=repr)
+    ours = dr.Table(path).snapshot().scan(frame.columns).to_arrow().to_pylist()
+    assert sorted((tuple(row.values()) for row in ours), key=repr) == theirs
+    return theirs
+
+
+def loose(path: Path) -> set[str]:
+    """Data files that no version has."""
+    table = dr.Table(path)
+    named = set()
+    for version in range(table.snapshot().version + 1):
+        named |= set(table.snapshot(version).files(["path"])["path"].to_pylist())
+    found = {str(one.relative_to(path)) for one in path.rglob("*.parquet")}
+    return {one for one in found if "_delta_log" not in one and one not in named}
+
+
+def last(path: Path) -> dict[str, Any]:
+    row: dict[str, Any] = dr.Table(path).history(limit=1).to_pylist()[0]
+    return row
+
+
+def test_a_table_begins_and_grows(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    rows = spark.sql(
+        "SELECT id, CAST(id % 2 AS STRING) AS p, TIMESTAMP '2026-01-01' AS at FROM range(6)"
+    )
+    write(rows, path, partitionBy="p", userMetadata="first")
+    assert len(delta(spark, path)) == 6
+    assert dr.Table(path).snapshot().partition_columns == ("p",)
+    assert (last(path)["operation"], last(path)["userMetadata"]) == ("WRITE", "first")
+    assert json.loads(dr.Table(path).snapshot().files()["stats"][0].as_py())["numRecords"] == 3
+    write(spark.sql("SELECT 7L AS id, 2.5D AS more"), path, mergeSchema=True)
+    found = spark.read.format("delta").load(str(path)).where("id = 7").collect()
+    assert [row.asDict() for row in found] == [{"id": 7, "p": None, "at": None, "more": 2.5}]
+    assert loose(path) == set()
+
+
+def test_what_is_overwritten(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    rows = spark.sql("SELECT id, id % 3 AS p FROM range(9)")
+    write(rows, path, partitionBy="p")
+    write(spark.sql("SELECT 100L AS id, 1L AS p"), path, "overwrite", replaceWhere="p = 1")
+    assert sorted(row[0] for row in delta(spark, path)) == [0, 2, 3, 5, 6, 8, 100]
+    assert "p = 1" in str(last(path)["operationParameters"])
+    write(
+        spark.sql("SELECT 200L AS id, 2L AS p"),
+        path,
+        "overwrite",
+        partitionOverwriteMode="dynamic",
+    )
+    assert sorted(row[0] for row in delta(spark, path)) == [0, 3, 6, 100, 200]
+    before = dr.Table(path).snapshot().version
+    with pytest.raises(Exception, match="is not satisfied"):
+        write(spark.sql("SELECT 1L AS id, 5L AS p"), path, "overwrite", replaceWhere="p = 1")
+    with pytest.raises(Exception, match="may hold rows"):
+        write(spark.sql("SELECT 3L AS id, 0L AS p"), path, "overwrite", replaceWhere="id = 3")
+    assert dr.Table(path).snapshot().version == before
+    write(spark.sql("SELECT 1L AS id, 1L AS p"), path, "overwrite")
+    assert delta(spark, path) == [(1, 1)]
+    assert loose(path) == set()
+
+
+def test_the_rules_of_the_table_hold(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    listed = properties(
+        enableDeletionVectors="true",
+        enableRowTracking="true",
+        enableInCommitTimestamps="true",
+        **{"columnMapping.mode": "name", "constraints.small": "id < 50"},
+    )
+    spark.sql(f"CREATE TABLE delta.`{path}` (id LONG NOT NULL, s STRING) USING delta {listed}")
+    write(spark.sql("SELECT 1 AS ID, 'x' AS s"), path)  # narrower, and in other letters
+    write(spark.sql("SELECT 2L AS id"), path)
+    assert delta(spark, path) == [(1, "x"), (2, None)]
+    ids = dr.Table(path).snapshot().scan(with_row_id=True).to_arrow()["_row_id"].to_pylist()
+    assert sorted(ids) == [0, 1]
+    for rows in ("SELECT 99L AS id", "SELECT CAST(NULL AS LONG) AS id", "SELECT 1L AS id, 2 AS z"):
+        with pytest.raises(Exception, match="InvalidArgumentError"):
+            write(spark.sql(rows), path)
+    assert len(delta(spark, path)) == 2
+    assert loose(path) == set()
+
+
+def test_an_application_writes_once(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    for number in (4, 4, 3, 5):
+        write(spark.range(2), path, txnAppId="nightly", txnVersion=number)
+    assert len(delta(spark, path)) == 4
+    assert dr.Table(path).snapshot().transactions["nightly"] == 5
+    assert loose(path) == set()
+
+
+def test_a_failed_task_leaves_nothing(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    write(spark.range(2), path)
+    for tasks in (1, 4):
+        rows = spark.range(0, 40, 1, tasks)
+        broken = rows.selectExpr("IF(id = 35, raise_error('half-way'), id) AS id")
+        with pytest.raises(Exception, match="half-way"):
+            write(broken, path)
+        assert delta(spark, path) == [(0,), (1,)]
+        # what tasks write that Spark kills with the job is for VACUUM
+        assert tasks > 1 or loose(path) == set()
+
+
+def test_options_are_judged(spark: Any, tmp_path: Path) -> None:
+    for given, overwrite, code in [
+        ({"path": "t", "versionAsOf": "1"}, False, "option.unknown"),
+        ({}, False, "option.path"),
+        ({"path": "t", "replaceWhere": "a = 1"}, False, "option.write"),
+        ({"path": "t", "partitionOverwriteMode": "some"}, True, "option.write"),
+        ({"path": "t", "txnVersion": "1"}, False, "option.write"),
+        ({"path": "t", "txnAppId": "a", "txnVersion": "one"}, False, "option.number"),
+    ]:
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            sink_options.parse(given, overwrite)
+        assert caught.value.code == code
+    secret = sink_options.parse({"path": "t", "storage.key": "hush-hush"}, False)
+    assert "hush-hush" not in repr(secret)
+    with pytest.raises(Exception, match="has no option mergeschema"):
+        spark.read.format("deltareplay").option("mergeSchema", True).load(str(tmp_path)).count()
+
+
+def drained(query: Any) -> None:
+    try:
+        query.processAllAvailable()
+    finally:
+        query.stop()
+
+
+def streamed(spark: Any, path: Path, checkpoint: Path, source: Path, **options: Any) -> Any:
+    frame = spark.readStream.schema("id long").parquet(str(source))
+    writer = frame.writeStream.format("deltareplay").options(**options)
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    return writer.trigger(processingTime="0 seconds").start(str(path))
+
+
+@pytest.mark.parametrize("rows", ["arrow", "rows"])
+def test_a_stream_writes_each_batch_once(
+    spark: Any, tmp_path: Path, rows: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if rows == "rows":  # as Spark 4.0 has it
+        from pyspark.sql import datasource
+
+        monkeypatch.delattr(datasource, "DataSourceStreamArrowWriter")
+        dr_spark.register(spark)
+    source, path, checkpoint = tmp_path / "in", tmp_path / "t", tmp_path / "checkpoint"
+    spark.range(5).coalesce(1).write.parquet(str(source))
+    drained(streamed(spark, path, checkpoint, source))
+    assert delta(spark, path) == [(one,) for one in range(5)]
+    (query,) = dr.Table(path).snapshot().transactions
+    assert query == json.loads((checkpoint / "metadata").read_text())["id"]
+    assert last(path)["operation"] == "STREAMING UPDATE"
+
+    # killed between the commit and Spark's own note of it: the batch is given once more
+    for one in (checkpoint / "commits").glob("*0*"):
+        one.unlink()
+    drained(streamed(spark, path, checkpoint, source))
+    assert len(delta(spark, path)) == 5
+    spark.range(5, 8).coalesce(1).write.mode("append").parquet(str(source))
+    drained(streamed(spark, path, checkpoint, source))
+    assert delta(spark, path) == [(one,) for one in range(8)]
+    assert loose(path) == set()
+    monkeypatch.undo()
+    dr_spark.register(spark)
+
+
+def test_a_complete_stream_replaces_all(spark: Any, tmp_path: Path) -> None:
+    source, path = tmp_path / "in", tmp_path / "t"
+    spark.range(5).coalesce(1).write.parquet(str(source))
+
+    def counted() -> None:
+        frame = spark.readStream.schema("id long").parquet(str(source))
+        writer = frame.groupBy().count().writeStream.format("deltareplay").outputMode("complete")
+        writer = writer.option("checkpointLocation", str(tmp_path / "c")).option("txnAppId", "sums")
+        drained(writer.trigger(processingTime="0 seconds").start(str(path)))
+
+    counted()
+    assert delta(spark, path) == [(5,)]
+    spark.range(5).coalesce(1).write.mode("append").parquet(str(source))
+    counted()
+    assert delta(spark, path) == [(10,)]
+    assert set(dr.Table(path).snapshot().transactions) == {"sums"}
+
+
+def test_a_query_without_a_name_is_refused(tmp_path: Path) -> None:
+    """Where Spark does not say which query writes, no batch is committed that could come twice."""
+    from deltareplay.spark.sink import Sink, Written
+
+    table = dr.create_table(tmp_path / "t", pa.schema({"id": pa.int64()}))
+    options = sink_options.parse({"path": str(tmp_path / "t")}, False)
+    version = table.snapshot().version
+    sink = Sink(table, version, options, False, ())
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        sink.commit([Written("[]", 0, 0, version, None)], 3)
+    assert caught.value.code == "sink.query"
+    assert table.snapshot().version == version
+
+
+KILLED = """
+import sys
+from pyspark.sql import SparkSession
+from deltareplay import spark as dr_spark
+
+source, checkpoint, path = sys.argv[1:]
+spark = (
+    SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    .config("spark.sql.shuffle.partitions", "1").getOrCreate()
+)
+dr_spark.register(spark)
+frame = spark.readStream.option("maxFilesPerTrigger", 1).schema("id long").parquet(source)
+query = (
+    frame.writeStream.format("deltareplay").option("checkpointLocation", checkpoint)
+    .trigger(processingTime="0 seconds").start(path)
+)
+query.awaitTermination()
+"""
+
+
+@pytest.mark.skipif(not os.environ.get("DELTAREPLAY_SLOW"), reason="starts Spark several times")
+def test_kill_9(spark: Any, tmp_path: Path) -> None:
+    """Whenever it is killed, the table has each row once in the end."""
+    source, path, checkpoint = tmp_path / "in", tmp_path / "t", tmp_path / "checkpoint"
+    source.mkdir()
+    for number in range(40):
+        one = spark.range(number, number + 1).toArrow()
+        pq.write_table(one, source / f"{number:03}.parquet")
+    command = [sys.executable, "-c", KILLED, str(source), str(checkpoint), str(path)]
+    for kill in range(3):
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        )
+        try:
+            for _ in range(6000):
+                log = list((path / "_delta_log").glob("0*.json")) if path.exists() else []
+                if len(log) > 6 * (kill + 1):
+                    break
+                time.sleep(0.02)
+            assert process.poll() is None
+            assert len(log) > 6 * (kill + 1)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    drained(streamed(spark, path, checkpoint, source))
+    assert delta(spark, path) == [(one,) for one in range(40)]
