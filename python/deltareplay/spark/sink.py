@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay import _native
-from deltareplay.exceptions import DeltaReplayError, InvalidArgumentError, StorageError
+from deltareplay.exceptions import (
+    CommitStateUnknownError,
+    DeltaReplayError,
+    InvalidArgumentError,
+)
 from deltareplay.spark import replaced, sink_options, target_table
 from deltareplay.table import Table
 
 if TYPE_CHECKING:
     from deltareplay.snapshot import Snapshot
     from deltareplay.transaction import Transaction
-
-#: What the storage never said whether it took.
-_UNKNOWN = "commit.unknown"
 
 
 @dataclass(frozen=True)
@@ -124,9 +125,7 @@ class Sink:
         """
         try:
             done = self._committed(written, batch)
-        except StorageError as error:
-            if error.code != _UNKNOWN:
-                self.discard(written)
+        except CommitStateUnknownError:
             raise
         except DeltaReplayError:
             self.discard(written)
