@@ -249,6 +249,7 @@ def test_a_query_without_a_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         sink.commit([Written("[]", 0, 0, version, None)], 3)
     assert caught.value.code == "sink.query"
+    sink.commit([], 4)  # nobody was there to ask, and nothing can come twice
     assert table.snapshot().version == version
 
 
