@@ -139,7 +139,6 @@ impl World {
         state.carry_out_late();
         state.alive = actors;
         state.running = None;
-        state.gone.clear();
         state.faults = faults;
     }
 
