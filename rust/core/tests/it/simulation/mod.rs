@@ -21,6 +21,7 @@ use deltareplay_core::derived::checkpoint::{CheckpointLayout, write_checkpoint};
 use deltareplay_core::derived::checksum::carry_checksum;
 use deltareplay_core::derived::compaction::compact_log;
 use deltareplay_core::error::{ErrorKind, Result};
+use deltareplay_core::log::path::commit_path;
 use deltareplay_core::maintenance::cleanup::cleanup_log;
 use deltareplay_core::maintenance::vacuum::{self, VacuumOptions};
 use deltareplay_core::replay::Source;
@@ -176,7 +177,11 @@ impl Actor<'_> {
         let snapshot = load(&self.source, None, false)?;
         match self.chance.below(3) {
             0 => write_checkpoint(&self.source, &snapshot, CheckpointLayout::Classic).map(drop),
-            1 => carry_checksum(&self.source, snapshot.version()).map(drop),
+            1 => {
+                let version = snapshot.version();
+                let commit = self.source.storage.read(&commit_path(version))?;
+                carry_checksum(&self.source, version, &commit).map(drop)
+            }
             _ => compact_log(&self.source, None, None).map(drop),
         }
     }
