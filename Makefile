@@ -11,7 +11,7 @@ BENCH_DATA := benches/data
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python test-stores test-spark versitygw lint lint-rust lint-python format bench bench-spark build wheel clean
+.PHONY: help demo test test-rust test-python test-stores test-spark test-faults versitygw lint lint-rust lint-python format bench bench-spark build wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,13 @@ versitygw: $(VENV)/.maturin ## build versitygw (Go) for `make test-stores`: S3 o
 
 test-spark: $(VENV)/.dev $(VENV)/.spark build
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python -m pytest -m spark
+
+test-faults: $(VENV)/.dev $(VENV)/.stores build ## the fault tests in full, for hours: docs/concepts/reliability.md; root for power cuts
+	$(ACTIVE) DELTAREPLAY_SLOW=1 DELTAREPLAY_KILLS=500 DELTAREPLAY_POWER_CUTS=100 python -m pytest -rP tests/faults/test_every_call.py tests/faults/test_kills.py tests/faults/test_power_cuts.py tests/faults/test_clocks.py
+	$(ACTIVE) DELTAREPLAY_WRITERS=16 DELTAREPLAY_COMMITS=50 python -m pytest tests/concurrency
+	$(ACTIVE) DELTAREPLAY_WRITERS=16 DELTAREPLAY_COMMITS=20 python -m pytest -m stores tests/stores
+	$(ACTIVE) DELTAREPLAY_HISTORIES=10000 python -m pytest tests/property/test_retained.py
+	DELTAREPLAY_SIMULATIONS=2000 cargo test --release -p deltareplay-core --test it simulation
 
 lint: lint-rust lint-python ## formatting, lints, types, stubs, licences, spelling
 

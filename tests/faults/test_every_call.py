@@ -165,3 +165,22 @@ def test_a_directory_that_does_not_sync(how: str, shimmed: shim.Shimmed, place: 
             version,
             append.after(ROWS) if version == 3 else ROWS,
         )
+
+
+def test_a_full_disk_is_said_to_be_full(shimmed: shim.Shimmed, place: Path) -> None:
+    append = OPERATIONS[0]
+    append.build(place / "template")
+    shutil.copytree(place / "template", place / "whole")
+    calls = shimmed.perform(append.name, place / "whole").calls
+    writes = [at for at, (name, _) in enumerate(calls) if name == "write"]
+    for at in writes[:2]:  # the data, the commit
+        root = place / f"{at}"
+        shutil.copytree(place / "template", root)
+        said = shimmed.perform(append.name, root, at, "no space").said
+        assert said is not None
+        assert said["code"] == "storage.full"
+        assert rows_of(dr.Table(root))[:2] == (2, ROWS)
+        left = [path for path in root.rglob("*") if path.is_file()]
+        assert len(left) == len(
+            [path for path in (place / "template").rglob("*") if path.is_file()]
+        )

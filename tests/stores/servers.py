@@ -67,7 +67,7 @@ class Store:
 def moto() -> Iterator[Store]:
     """S3 as moto has it, in the memory of another process."""
     port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    command = [sys.executable, str(Path(__file__).with_name("serve_moto.py")), str(port)]
     with _running(command, port):
         scope = "Credential=any/20260101/us-east-1/s3/aws4_request"  # moto looks no further
         authorization = f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=any"

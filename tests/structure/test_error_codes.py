@@ -37,7 +37,6 @@ EXCEPTIONS: dict[str, str] = {
     "stats.too_large": "takes 2 GiB of statistics in one batch",
     "storage.read_only": "what a new kind of store says until it learns to write",
     "variant.size": "takes 2 GiB of variants in one batch",
-    "storage.full": "takes a full disk",
     "storage.threads": "takes a process that may start no thread; root always may",
 }
 

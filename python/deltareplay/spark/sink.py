@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay import _native
-from deltareplay.exceptions import DeltaReplayError, InvalidArgumentError, StorageError
+from deltareplay.exceptions import (
+    CommitStateUnknownError,
+    DeltaReplayError,
+    InvalidArgumentError,
+)
 from deltareplay.spark import replaced, sink_options, target_table
 from deltareplay.table import Table
 
 if TYPE_CHECKING:
     from deltareplay.snapshot import Snapshot
     from deltareplay.transaction import Transaction
-
-#: What the storage never said whether it took.
-_UNKNOWN = "commit.unknown"
 
 
 @dataclass(frozen=True)
@@ -124,9 +125,7 @@ class Sink:
         """
         try:
             done = self._committed(written, batch)
-        except StorageError as error:
-            if error.code != _UNKNOWN:
-                self.discard(written)
+        except CommitStateUnknownError:
             raise
         except DeltaReplayError:
             self.discard(written)
@@ -135,6 +134,8 @@ class Sink:
             self.discard(written)
 
     def _committed(self, written: Sequence[Written], batch: int | None) -> int | None:
+        if not written and not self.overwrite:
+            return None
         begun = min((one.version for one in written), default=self.version)
         snapshot = self.table.snapshot(begun)
         transaction = self.table.transaction(
@@ -145,7 +146,8 @@ class Sink:
         )
         txn = self.options.txn
         if batch is not None:
-            txn = (self._application(written), batch)
+            application = self._application(written)
+            txn = None if application is None else (application, batch)
         if txn is not None and transaction.set_transaction(*txn):
             return transaction.commit()
         adds = f"[{','.join(one.adds[1:-1] for one in written if one.adds != '[]')}]"
@@ -167,7 +169,7 @@ class Sink:
         if batch is not None:
             return {
                 "outputMode": "Complete" if self.overwrite else "Append",
-                "queryId": self._application(written),
+                "queryId": self._application(written) or "",
                 "epochId": str(batch),
             }
         found: dict[str, Any] = {
@@ -178,9 +180,12 @@ class Sink:
             found["predicate"] = self.options.replace_where
         return found
 
-    def _application(self, written: Sequence[Written]) -> str:
-        """Whose batches are counted: as the options say, else the query of the checkpoint."""
-        if self.options.txn_app_id is not None:
+    def _application(self, written: Sequence[Written]) -> str | None:
+        """Whose batches are counted: as the options say, else the query of the checkpoint.
+
+        None where no task was run: what has no rows may come twice.
+        """
+        if self.options.txn_app_id is not None or not written:
             return self.options.txn_app_id
         found = {one.query for one in written if one.query is not None}
         if len(found) != 1:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.option_values import number
 from deltareplay.table import Table
 
 _STORAGE = "storage."
@@ -125,19 +125,10 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
         replace_where=where,
         dynamic=overwrite and mode == "dynamic",
         txn_app_id=given.get("txnappid"),
-        txn_version=_number(version),
+        txn_version=None if version is None else number("txnVersion", version),
         user_metadata=given.get("usermetadata"),
     )
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
     return tuple(name.strip() for name in text.split(",")) if text else None
-
-
-def _number(text: Any) -> int | None:
-    try:
-        return None if text is None else int(text)
-    except ValueError:
-        raise InvalidArgumentError(
-            f"the option txnVersion takes a number, and not {text!r}", code="option.number"
-        ) from None

@@ -132,10 +132,8 @@ impl Changer {
     /// As those of the log.
     pub fn candidates(&self, filter: Option<Arc<dyn FileFilter>>) -> Result<Vec<AddFile>> {
         let mut files = Vec::new();
-        let batches =
-            self.snapshot
-                .file_batches(&self.source, FileColumns::all(), filter.as_ref())?;
-        for rows in batches {
+        let (all, filter) = (FileColumns::all(), filter.as_ref());
+        for rows in self.snapshot.file_batches(&self.source, all, filter)? {
             let rows = rows?;
             for row in 0..rows.num_rows() {
                 files.push(AddFile::of_row(&rows, row)?);

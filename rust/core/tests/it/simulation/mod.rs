@@ -10,6 +10,7 @@
 mod judge;
 mod store;
 
+use std::collections::BTreeMap;
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +22,6 @@ use deltareplay_core::derived::checkpoint::{CheckpointLayout, write_checkpoint};
 use deltareplay_core::derived::checksum::carry_checksum;
 use deltareplay_core::derived::compaction::compact_log;
 use deltareplay_core::error::{ErrorKind, Result};
-use deltareplay_core::log::path::commit_path;
 use deltareplay_core::maintenance::cleanup::cleanup_log;
 use deltareplay_core::maintenance::vacuum::{self, VacuumOptions};
 use deltareplay_core::replay::Source;
@@ -48,7 +48,7 @@ const FAULTS: Faults = Faults {
 
 fn source(world: &Arc<World>, actor: usize) -> Source {
     let mut source = Source::new("memory://simulation", &[], &[]).unwrap();
-    source.storage = Handle::new(world, actor);
+    source.storage = Handle::open(world, actor);
     source
 }
 
@@ -179,7 +179,8 @@ impl Actor<'_> {
             0 => write_checkpoint(&self.source, &snapshot, CheckpointLayout::Classic).map(drop),
             1 => {
                 let version = snapshot.version();
-                let commit = self.source.storage.read(&commit_path(version))?;
+                let path = format!("_delta_log/{version:020}.json");
+                let commit = self.source.storage.read(&path)?;
                 carry_checksum(&self.source, version, &commit).map(drop)
             }
             _ => compact_log(&self.source, None, None).map(drop),
@@ -300,36 +301,62 @@ fn seeds() -> Vec<u64> {
     }
 }
 
-/// Simulates all seeds, some side by side: they wait a lot. What is wrong, and how much was struck.
-fn all(seeds: &[u64], faults: Faults) -> (Vec<String>, usize) {
-    let (wrong, struck) = (Mutex::new(Vec::new()), Mutex::new(0));
+/// What came of many seeds.
+#[derive(Default)]
+struct Total {
+    wrong: Vec<String>,
+    /// Calls that went wrong.
+    struck: usize,
+    /// How often each call was made.
+    calls: BTreeMap<&'static str, usize>,
+}
+
+/// Simulates all seeds, some side by side: they wait a lot.
+fn all(seeds: &[u64], faults: Faults) -> Total {
+    let total = Mutex::new(Total::default());
     thread::scope(|scope| {
         for part in 0..8 {
-            let (wrong, struck) = (&wrong, &struck);
+            let total = &total;
             scope.spawn(move || {
                 for seed in seeds.iter().skip(part).step_by(8) {
-                    let (found, _, faults) = simulate(*seed, faults);
-                    *struck.lock().unwrap() += faults;
-                    let found = found.into_iter().map(|one| format!("seed {seed}: {one}"));
-                    wrong.lock().unwrap().extend(found);
+                    let (wrong, trace, struck) = simulate(*seed, faults);
+                    let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+                    let wrong = wrong.into_iter().map(|one| format!("seed {seed}: {one}"));
+                    total.wrong.extend(wrong);
+                    total.struck += struck;
+                    for (_, name) in trace {
+                        *total.calls.entry(name).or_default() += 1;
+                    }
                 }
             });
         }
     });
-    (wrong.into_inner().unwrap(), struck.into_inner().unwrap())
+    total.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[test]
 fn every_history_is_in_order() {
     let seeds = seeds();
-    let (wrong, struck) = all(&seeds, FAULTS);
+    let total = all(&seeds, FAULTS);
+    let wrong = total.wrong;
     assert!(
         wrong.is_empty(),
         "{} problems:\n{}",
         wrong.len(),
         wrong.join("\n")
     );
-    assert!(struck >= seeds.len(), "few faults: {struck}");
+    if seeds.len() < 100 {
+        return;
+    }
+    assert!(total.struck >= seeds.len(), "few faults: {}", total.struck);
+    let often = |name: &str| total.calls.get(name).copied().unwrap_or_default();
+    for name in ["put_if_absent", "put", "list_all", "delete"] {
+        assert!(
+            often(name) >= seeds.len() / 2,
+            "few calls: {:?}",
+            total.calls
+        );
+    }
 }
 
 #[test]
@@ -369,5 +396,5 @@ fn a_store_without_conditions_does_not_pass() {
         no_condition: true,
         ..Faults::default()
     };
-    assert!(!all(&seeds, faults).0.is_empty());
+    assert!(!all(&seeds, faults).wrong.is_empty());
 }

@@ -249,7 +249,7 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    pub(super) fn new(world: &Arc<World>, actor: usize) -> Arc<dyn Storage> {
+    pub(super) fn open(world: &Arc<World>, actor: usize) -> Arc<dyn Storage> {
         Arc::new(Self {
             world: Arc::clone(world),
             actor,
