@@ -307,6 +307,11 @@ for _codec in ("snappy", "gzip", "zstd", "brotli", "lz4"):
             "found": CHECKPOINT,
         },
     )
+bomb(
+    "zstd",
+    "path",
+    {"snapshot": Refused(CHECKPOINT), "verify": ("checkpoint.columns",), "found": CHECKPOINT},
+)
 
 # -- hints: whatever they say, the table is what it is
 

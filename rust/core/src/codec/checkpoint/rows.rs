@@ -187,6 +187,7 @@ impl FileRows {
             }
             _ => path.clone(),
         };
+        check_repeated(&path)?;
         let vector = rows
             .column_by_name("deletionVector")
             .and_then(|vector| vector.as_struct_opt());
@@ -280,6 +281,19 @@ impl FileRows {
             Some(column) => arrow_cast::cast(&column, &wanted).map_err(arrow_error),
         }
     }
+}
+
+/// Paths differ from each other, so they are about as long as what they point to. A dictionary of a few
+/// kilobytes may say otherwise, and all of it would be read for every row.
+fn check_repeated(path: &StringViewArray) -> Result<()> {
+    const FEW: u64 = 1 << 20;
+    let held: usize = path.data_buffers().iter().map(|buffer| buffer.len()).sum();
+    let total: u64 = path.lengths().map(u64::from).sum();
+    if total > FEW + 8 * held as u64 {
+        let message = "paths of add or remove are the same ones again and again";
+        return Err(Error::corrupt("checkpoint.columns", message));
+    }
+    Ok(())
 }
 
 /// The descriptor with exactly the protocol's fields; null where it names no storage type, as some

@@ -17,6 +17,7 @@ use deltareplay_core::error::Error;
 
 mod deletion_vectors;
 mod filters;
+mod logs;
 mod memory;
 mod texts;
 
