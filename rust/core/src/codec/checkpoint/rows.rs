@@ -283,10 +283,12 @@ impl FileRows {
     }
 }
 
-/// Paths differ from each other, so they are about as long as what they point to. A dictionary of a few
-/// kilobytes may say otherwise, and all of it would be read for every row.
+/// Paths mostly differ from each other, so they are about as long as what they point to; one file that
+/// was removed with many vectors repeats its own. A dictionary of a few kilobytes may say that one long
+/// text stands in every row, and all of it would be read for each.
 fn check_repeated(path: &StringViewArray) -> Result<()> {
-    const FEW: u64 = 1 << 20;
+    // of a batch of paths of 2,000 bytes
+    const FEW: u64 = 2_000 * BATCH_ROWS as u64;
     let held: usize = path.data_buffers().iter().map(|buffer| buffer.len()).sum();
     let total: u64 = path.lengths().map(u64::from).sum();
     if total > FEW + 8 * held as u64 {
