@@ -1,0 +1,154 @@
+"""Features x operations: after each operation here delta-spark reads the same rows, and goes on."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from spark.written import properties
+
+import deltareplay as dr
+
+pytestmark = pytest.mark.spark
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A table with a feature, as delta-spark makes it.
+
+    Attributes:
+        properties: Table properties.
+        columns: Columns beside ``id``, ``v`` and ``p``, as SQL.
+        tail: What follows the columns; partitions by default.
+        alter: Statements behind the first insert, with ``{t}`` for the table.
+        written: Whether rows may be deleted or replaced.
+    """
+
+    properties: dict[str, str] = field(default_factory=dict)
+    columns: str = ""
+    tail: str = "PARTITIONED BY (p)"
+    alter: tuple[str, ...] = ()
+    written: bool = True
+
+
+FEATURES: dict[str, Feature] = {
+    "deletionVectors": Feature({"enableDeletionVectors": "true"}),
+    "mapped by name": Feature(
+        {"columnMapping__mode": "name"},
+        alter=("ALTER TABLE {t} ADD COLUMN w STRING", "ALTER TABLE {t} RENAME COLUMN w TO x"),
+    ),
+    "mapped by id": Feature({"columnMapping__mode": "id"}),
+    "rowTracking": Feature({"enableRowTracking": "true"}),
+    "inCommitTimestamp": Feature({"enableInCommitTimestamps": "true"}),
+    "v2Checkpoint": Feature({"checkpointPolicy": "v2", "enableDeletionVectors": "true"}),
+    "typeWidening": Feature(
+        {"enableTypeWidening": "true"},
+        columns=", n INT",
+        alter=("ALTER TABLE {t} ALTER COLUMN n TYPE BIGINT",),
+    ),
+    "defaults": Feature(
+        {"feature__allowColumnDefaults": "supported"}, columns=", s STRING DEFAULT 'some'"
+    ),
+    "checkConstraints": Feature(alter=("ALTER TABLE {t} ADD CONSTRAINT c CHECK (id >= 0)",)),
+    "invariants": Feature(
+        {"feature__allowColumnDefaults": "supported"}, columns=", k LONG NOT NULL DEFAULT 1"
+    ),
+    "clustering": Feature(tail="CLUSTER BY (id)"),
+    "timestampNtz": Feature(columns=", at TIMESTAMP_NTZ"),
+    "changeDataFeed": Feature({"enableChangeDataFeed": "true"}),
+    "appendOnly": Feature({"appendOnly": "true"}, written=False),
+    "vacuumProtocolCheck": Feature({"feature__vacuumProtocolCheck": "supported"}),
+    "domainMetadata": Feature({"feature__domainMetadata": "supported"}),
+    "many": Feature(
+        {
+            "enableDeletionVectors": "true",
+            "enableRowTracking": "true",
+            "enableInCommitTimestamps": "true",
+            "enableChangeDataFeed": "true",
+            "enableTypeWidening": "true",
+            "columnMapping__mode": "name",
+            "checkpointPolicy": "v2",
+        },
+        columns=", at TIMESTAMP_NTZ",
+        alter=("ALTER TABLE {t} ADD CONSTRAINT c CHECK (id >= 0)",),
+    ),
+}
+NAMES = list(FEATURES) if os.environ.get("DELTAREPLAY_SLOW") else ["many"]
+
+
+def rows(*ids: int) -> pa.Table:
+    values = [{"id": one, "v": one * 10, "p": "ab"[one % 2]} for one in ids]
+    return pa.Table.from_pylist(values)
+
+
+def operations(table: dr.Table, written: bool) -> Iterator[tuple[str, Callable[[], Any]]]:
+    yield "append", lambda: table.append(rows(20, 21))
+    if written:
+        yield "delete", lambda: table.delete("id = 3 OR id = 20")
+        yield "update", lambda: table.update("id < 3", {"v": "v + 1"})
+        yield (
+            "merge",
+            lambda: (
+                table.merge(rows(4, 30), "id")
+                .when_matched_update({"v": "source.v + 1"})
+                .when_not_matched_insert({"id": "source.id", "v": "source.v", "p": "source.p"})
+                .execute()
+            ),
+        )
+        yield "overwrite", lambda: table.overwrite(rows(40, 42), "p = 'a'")
+    yield "checkpoint", table.checkpoint
+    yield "compact_log", table.compact_log
+    if written:
+        yield "delete all of a file", lambda: table.delete("p = 'b'")
+        yield "restore", lambda: table.restore(table.snapshot().version - 1)
+    week = datetime.timedelta(days=7)
+    yield "vacuum", lambda: table.vacuum(week, dry_run=False)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_goes_on_where_the_other_stopped(spark: Any, tmp_path: Path, name: str) -> None:
+    feature = FEATURES[name]
+    path = tmp_path / "t"
+    at = f"delta.`{path}`"
+    spark.sql(
+        f"CREATE TABLE {at} (id LONG, v LONG, p STRING{feature.columns}) USING delta "
+        f"{feature.tail} {properties(**{'checkpointInterval': '10', **feature.properties})}"
+    )
+    insert = f"INSERT INTO {at} (id, v, p) SELECT id, id * 10, IF(id % 2 = 0, 'a', 'b')"
+    spark.sql(f"{insert} FROM range(8)")
+    for statement in feature.alter:
+        spark.sql(statement.replace("{t}", at))
+    table = dr.Table(path)
+
+    def same(what: str) -> list[str]:
+        frame = spark.read.format("delta").load(str(path))
+        theirs = sorted(map(repr, frame.toArrow().to_pylist()))
+        snapshot = table.snapshot(strict=True)
+        ours = sorted(map(repr, snapshot.scan(frame.columns).to_arrow().to_pylist()))
+        assert ours == theirs, what
+        return ours
+
+    before = same("what delta-spark wrote")
+    for what, run in operations(table, feature.written):
+        run()
+        before = same(what)
+    assert table.verify().findings == ()
+
+    spark.sql(f"{insert} FROM range(50, 54)")
+    assert len(same("INSERT")) == len(before) + 4
+    if feature.written:
+        spark.sql(f"DELETE FROM {at} WHERE id = 51")
+        same("DELETE")
+    spark.sql(f"OPTIMIZE {at}")
+    same("OPTIMIZE")
+    log = spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, str(path))
+    log.checkpoint()
+    same("a checkpoint")
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    assert same("a new reader") == same("a checkpoint")

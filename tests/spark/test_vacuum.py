@@ -1,0 +1,84 @@
+"""``Table.vacuum`` finds what delta-spark's ``VACUUM`` finds."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from spark.written import conf, properties
+
+import deltareplay as dr
+
+pytestmark = pytest.mark.spark
+
+WEEKS = time.time() - 30 * 86_400
+
+
+@pytest.fixture(scope="module")
+def old(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Vectors, replaced vectors, change files, partitions, removed files, and what nobody wrote."""
+    path = tmp_path_factory.mktemp("vacuum") / "t"
+    name = f"delta.`{path}`"
+    listed = properties(enableDeletionVectors="true", enableChangeDataFeed="true")
+    spark.sql(f"CREATE TABLE {name} (id LONG, p STRING) USING delta PARTITIONED BY (p) {listed}")
+    spark.sql(f"INSERT INTO {name} SELECT id, IF(id % 2 = 0, 'a b', 'c/d') FROM range(0, 40, 1, 1)")
+    spark.sql(f"DELETE FROM {name} WHERE id % 5 = 0")
+    spark.sql(f"DELETE FROM {name} WHERE id % 7 = 0")
+    spark.sql(f"UPDATE {name} SET id = id + 100 WHERE id = 11")
+    spark.sql(f"DELETE FROM {name} WHERE p = 'c/d'")
+    for orphan in (
+        "p=z/part-0.parquet",
+        "loose.parquet",
+        "p=z/_hidden.parquet",
+        ".dot.parquet",
+        "_other/x.parquet",
+        "_change_data/cdc-0.parquet",
+        "notes.txt",
+        "sub/deep/x.bin",
+    ):
+        (path / orphan).parent.mkdir(parents=True, exist_ok=True)
+        (path / orphan).write_bytes(b"nothing")
+    for one in path.rglob("*"):
+        if "_delta_log" not in one.parts:
+            os.utime(one, (WEEKS, WEEKS))
+    (path / "young.parquet").write_bytes(b"somebody still writes it")
+    return path
+
+
+def theirs(spark: Any, path: Path, hours: int) -> set[str]:
+    with conf(
+        spark,
+        spark__databricks__delta__retentionDurationCheck__enabled="false",
+        spark__sql__sources__parallelPartitionDiscovery__parallelism="2",  # it lists with 10,000
+    ):
+        rows = spark.sql(f"VACUUM delta.`{path}` RETAIN {hours} HOURS DRY RUN").collect()
+    places = [Path(urlsplit(row[0]).path) for row in rows]  # not encoded, whatever the scheme
+    return {str(one.relative_to(path)) for one in places if one.is_file()}
+
+
+@pytest.mark.parametrize("hours", [0, 24 * 7])
+def test_it_finds_what_vacuum_finds(spark: Any, old: Path, hours: int) -> None:
+    retention = datetime.timedelta(hours=hours)
+    ours = dr.Table(old).vacuum(retention, force=True)
+    assert ours.dry_run
+    expected = theirs(spark, old, hours)
+    assert set(ours.files) == expected
+    if hours == 0:
+        assert any("deletion_vector" in one for one in expected)
+        assert any("_change_data" in one for one in expected)
+
+
+def test_delta_spark_reads_what_is_left(spark: Any, old: Path) -> None:
+    name = f"delta.`{old}`"
+    before = sorted(spark.sql(f"SELECT * FROM {name}").collect())
+    done = dr.Table(old).vacuum(datetime.timedelta(0), force=True, dry_run=False)
+    assert done.files
+    assert theirs(spark, old, 0) == set()
+    assert sorted(spark.sql(f"SELECT * FROM {name}").collect()) == before
+    assert dr.Table(old).snapshot().scan().to_arrow().num_rows == len(before)
+    assert sorted(one.name for one in old.rglob("*hidden*")) == ["_hidden.parquet"]
