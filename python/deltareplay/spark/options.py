@@ -86,8 +86,7 @@ def snapshot(options: Options, version: int | None) -> Snapshot:
 def split_size(options: Options) -> int:
     """Bytes of data files in a split."""
     given = {name.lower(): value for name, value in options.items()}
-    size = given.get("splitsize")
-    return TARGET_SIZE if size is None else number("splitSize", size)
+    return number("splitSize", given.get("splitsize", "0")) or TARGET_SIZE
 
 
 def _extras(options: Options) -> dict[str, Any]:

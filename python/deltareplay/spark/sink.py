@@ -152,11 +152,12 @@ class Sink:
             return transaction.commit()
         adds = f"[{','.join(one.adds[1:-1] for one in written if one.adds != '[]')}]"
         transaction._native.add(adds)
+        files = json.loads(adds)
         if self.overwrite:
-            self._remove(transaction, snapshot, json.loads(adds))
+            self._remove(transaction, snapshot, files)
         transaction.set_metrics(
             {
-                "numFiles": sum(len(one.paths) for one in written),
+                "numFiles": len(files),
                 "numOutputRows": sum(one.rows for one in written),
                 "numOutputBytes": sum(one.size_in_bytes for one in written),
             }

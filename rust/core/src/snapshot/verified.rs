@@ -136,13 +136,17 @@ impl Snapshot {
             let rows = rows?;
             let paths = Paths::of(&rows)?;
             let keys = path_keys(source, &rows)?;
+            let vectors = column(&rows, FileField::DeletionVector)?;
+            let vectors = Descriptors::new(vectors.as_struct_opt().ok_or_else(odd)?)?;
             for (row, key) in keys.iter().enumerate() {
                 let path = paths.of_row(row);
                 if !seen.insert(*key) {
                     let message = "the log adds this file twice, and removes it not once between";
                     return Err(Error::corrupt("log.duplicate_file", message).at_path(path));
                 }
-                self.check_file(source, &rows, row)
+                let resolved = source.resolver.resolve("", path).map(drop);
+                resolved
+                    .and_then(|()| vectors.get(row).map(drop))
                     .and_then(|()| counted.row(&rows, row, *key, self.keeps_stats()))
                     .map_err(|error| error.at_path(path))?;
             }
@@ -156,14 +160,6 @@ impl Snapshot {
     fn keeps_stats(&self) -> bool {
         let told = self.metadata().configuration.get(STATS_AS_JSON);
         !told.is_some_and(|told| told.eq_ignore_ascii_case("false"))
-    }
-
-    /// One file by itself.
-    fn check_file(&self, source: &Source, rows: &RecordBatch, row: usize) -> Result<()> {
-        source.resolver.resolve("", Paths::of(rows)?.of_row(row))?;
-        let vectors = column(rows, FileField::DeletionVector)?;
-        let vectors = vectors.as_struct_opt().ok_or_else(odd)?;
-        Descriptors::new(vectors)?.get(row).map(drop)
     }
 }
 
@@ -219,8 +215,8 @@ fn column(rows: &RecordBatch, field: FileField) -> Result<&ArrayRef> {
     rows.column_by_name(field.name()).ok_or_else(odd)
 }
 
-/// By path alone: a live file has one vector.
-fn path_keys(source: &Source, rows: &RecordBatch) -> Result<Vec<FileActionKey>> {
+/// The keys of the paths alone: a live file has one vector.
+pub(crate) fn path_keys(source: &Source, rows: &RecordBatch) -> Result<Vec<FileActionKey>> {
     let mut keys = Vec::with_capacity(rows.num_rows());
     let paths = column(rows, FileField::Path)?;
     let mut keep = |_, key| keys.push(key);

@@ -342,21 +342,15 @@ impl LocalStorage {
 /// take all away that lies in it.
 fn make_directory(directory: &str, sync: bool) -> io::Result<()> {
     let above = directory.rsplit_once('/').map(|(above, _)| above);
-    match fs::create_dir(or_root(directory)) {
+    let made = match fs::create_dir(or_root(directory)) {
         Err(absent) if absent.kind() == IoKind::NotFound && !directory.is_empty() => {
             make_directory(above.unwrap_or_default(), sync)?;
-            make_directory_once(directory, above, sync)
+            fs::create_dir(directory)
         }
-        Err(_) if Path::new(or_root(directory)).is_dir() => Ok(()),
-        Err(other) => Err(other),
-        Ok(()) => synced_into(directory, above, sync),
-    }
-}
-
-/// As [`make_directory`], where the one above it is there.
-fn make_directory_once(directory: &str, above: Option<&str>, sync: bool) -> io::Result<()> {
-    match fs::create_dir(directory) {
-        Err(_) if Path::new(directory).is_dir() => Ok(()), // somebody was faster
+        made => made,
+    };
+    match made {
+        Err(_) if Path::new(or_root(directory)).is_dir() => Ok(()), // perhaps somebody was faster
         Err(other) => Err(other),
         Ok(()) => synced_into(directory, above, sync),
     }

@@ -140,7 +140,9 @@ impl Table {
                     ("delta.rowTrackingSuspended".to_owned(), "true".to_owned()),
                 ]);
                 self.alter(Alteration::SetProperties(properties), options.clone())?;
-                self.add_again("ROW TRACKING UNBACKFILL", options, has_ids, |file| {
+                let tracked =
+                    |file: &AddFile| has_ids(file) || file.default_row_commit_version.is_some();
+                self.add_again("ROW TRACKING UNBACKFILL", options, tracked, |file| {
                     file.base_row_id = None;
                     file.default_row_commit_version = None;
                 })

@@ -20,9 +20,10 @@ use crate::log::{LogListing, TailFile};
 use crate::maintenance::cleanup::named_sidecars;
 use crate::maintenance::vacuum::named_by;
 use crate::replay::{
-    Checkpoint, FileActionKey, Grain, KeySet, KeyedRows, LogState, Reconciler, RowColumns,
-    Selection, Source, decode_tail,
+    Checkpoint, Grain, KeySet, KeyedRows, LogState, Reconciler, RowColumns, Selection, Source,
+    decode_tail,
 };
+use crate::snapshot::verified::path_keys;
 use crate::storage::interrupt;
 
 /// What a checkpoint says.
@@ -126,16 +127,6 @@ fn sidecar_missing(error: Error) -> Error {
         }
         _ => error,
     }
-}
-
-fn path_keys(source: &Source, rows: &RecordBatch) -> Result<Vec<FileActionKey>> {
-    let mut keys = Vec::with_capacity(rows.num_rows());
-    if let Some(path) = rows.column_by_name("path") {
-        source
-            .keys
-            .visit(path, None, &mut |_, key| keys.push(key))?;
-    }
-    Ok(keys)
 }
 
 fn name(rows: &RecordBatch, row: usize) -> String {
