@@ -34,8 +34,8 @@ test-stores: $(VENV)/.dev $(VENV)/.stores build ## S3, Azure and Google Cloud St
 versitygw: $(VENV)/.maturin ## build versitygw (Go) for `make test-stores`: S3 on real files; takes minutes
 	GOBIN=$(abspath $(VENV))/stores go install -trimpath -ldflags='-s -w' github.com/versity/versitygw/cmd/versitygw@latest
 
-test-spark: $(VENV)/.dev $(VENV)/.spark build
-	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python -m pytest -m spark
+test-spark: $(VENV)/.dev $(VENV)/.spark $(VENV)/.spark-3.5 build
+	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python DELTAREPLAY_SPARK_35=$(abspath $(VENV))/spark-3.5/bin/python python -m pytest -m spark
 
 test-faults: $(VENV)/.dev $(VENV)/.stores build ## the fault tests in full, for hours: docs/concepts/reliability.md; root for power cuts
 	$(ACTIVE) DELTAREPLAY_SLOW=1 DELTAREPLAY_KILLS=500 DELTAREPLAY_POWER_CUTS=100 python -m pytest -rP tests/faults/test_every_call.py tests/faults/test_kills.py tests/faults/test_power_cuts.py tests/faults/test_clocks.py
@@ -101,6 +101,11 @@ $(VENV)/.bench: EXTRAS := bench
 $(VENV)/.spark: EXTRAS := spark,spark-tests # the demo takes the tests' PySpark, so that one is enough
 $(VENV)/.dev $(VENV)/.bench $(VENV)/.spark: $(VENV)/.maturin pyproject.toml
 	$(ACTIVE) maturin develop --release --extras $(EXTRAS)
+	touch $@
+
+$(VENV)/.spark-3.5: $(VENV)/.maturin # an environment beside the other; setuptools has the distutils that it looks for
+	$(PYTHON) -m venv $(VENV)/spark-3.5
+	$(VENV)/spark-3.5/bin/pip install --quiet "pyspark>=3.5,<3.6" "pandas>=2.2,<3" "pyarrow>=15" setuptools
 	touch $@
 
 $(VENV)/.stores: $(VENV)/.maturin pyproject.toml

@@ -5,10 +5,12 @@
 The table is written once: 6 files of 1 million rows and 10 columns, in row groups of 262,144 rows,
 and the same again with 1 % of the rows deleted by vectors. Every figure is the least of some fresh
 processes, engines in turn; CPU seconds are those of the task, over all threads, libraries loaded
-before. ``pyarrow`` and ``polars files`` read the same Parquet files without the table: they know of
-no log and no vectors. Every engine has to find the same number of rows.
+before, and OpenBLAS keeps to one thread, for it starts some that only wait. ``pyarrow`` and
+``... files`` read the same Parquet files without the table: they know of no log and no vectors.
+Every engine has to find the same number of rows.
 
-The filters list files of the log of 1 million files that ``generate.py`` writes.
+The filters list files of the log of 1 million files that ``generate.py`` writes. The table of 10 GB
+is hard links to the first file, streamed batch by batch for its peak of memory.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ FILES = 6
 ROWS = 1_000_000
 GROUP = 262_144
 DELETED = 100  # one row of so many
+TEN_GB = 10_000_000_000
 SCHEMA = [
     ("id", "long"),
     ("units", "integer"),
@@ -49,13 +52,14 @@ TASKS = {
     "6M rows: 3 of 10 columns": ("three", "rows"),
     "6M rows, 1 % deleted: 3 of 10 columns": ("three", "deleted"),
     "6M rows, 1 % deleted: all of 10 columns": ("all", "deleted"),
+    "10 GB, streamed": ("stream", "ten"),
     "1M files: those of one partition": ("partition", "million"),
     "1M files: by a data column, JSON stats": ("data", "million"),
     "1M files: by a data column again, files kept": ("again", "million"),
 }
 FILTERS = {"partition": "region = 'eu-west' AND day = '{day}'", "data": "id = {id}"}
 ENGINES = {
-    "rows": ("deltareplay", "deltalake", "pyarrow", "polars files", "duckdb files"),
+    "rows": ("deltareplay", "deltalake", "pyarrow", "polars", "polars files", "duckdb files"),
     "deleted": ("deltareplay",),
     "partition": ("deltareplay", "deltalake"),
 }
@@ -68,29 +72,8 @@ def write(directory: Path, deleted: bool) -> None:
     import deltareplay as dr
 
     random.seed(generate.SEED)
-    log = directory / "_delta_log"
-    log.mkdir(parents=True)
-    fields = [
-        {"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in SCHEMA
-    ]
-    protocol: dict[str, object] = {"minReaderVersion": 1, "minWriterVersion": 2}
-    if deleted:
-        features = ["deletionVectors"]
-        protocol = {"minReaderVersion": 3, "minWriterVersion": 7}
-        protocol |= {"readerFeatures": features, "writerFeatures": features}
-    actions = [
-        {"protocol": protocol},
-        {
-            "metaData": {
-                "id": "7f6c1d52-0b7e-4b0a-9d0c-2f3f9f0f6c12",
-                "format": {"provider": "parquet", "options": {}},
-                "schemaString": json.dumps({"type": "struct", "fields": fields}),
-                "partitionColumns": [],
-                "configuration": {},
-                "createdTime": 0,
-            }
-        },
-    ]
+    directory.mkdir(parents=True)
+    adds = []
     categories = ["alpha", "beta", "gamma", "delta"]
     for number in range(FILES):
         first = number * ROWS
@@ -116,18 +99,56 @@ def write(directory: Path, deleted: bool) -> None:
         }
         path = directory / f"part-{number}.parquet"
         pq.write_table(pa.table(columns), path, row_group_size=GROUP)
-        add = {
-            "path": path.name,
-            "partitionValues": {},
-            "size": path.stat().st_size,
-            "modificationTime": 0,
-            "dataChange": True,
-            "stats": json.dumps({"numRecords": ROWS}),
-        }
+        add = added(path)
         if deleted:
             rows = sorted(pick.sample(range(ROWS), ROWS // DELETED))
             add["deletionVector"] = dr.DeletionVector.from_rows(rows).encode_inline()
-        actions.append({"add": add})
+        adds.append(add)
+    write_log(directory, adds, deleted)
+
+
+def write_ten(directory: Path, rows: Path) -> None:
+    """10 GB of rows that take no room: one file under many names."""
+    directory.mkdir(parents=True)
+    one, adds = rows / "part-0.parquet", []
+    for number in range(-(-TEN_GB // one.stat().st_size)):
+        path = directory / f"part-{number:05}.parquet"
+        os.link(one, path)
+        adds.append(added(path))
+    write_log(directory, adds, deleted=False)
+
+
+def added(path: Path) -> dict[str, object]:
+    return {
+        "path": path.name,
+        "partitionValues": {},
+        "size": path.stat().st_size,
+        "modificationTime": 0,
+        "dataChange": True,
+        "stats": json.dumps({"numRecords": ROWS}),
+    }
+
+
+def write_log(directory: Path, adds: list[dict[str, object]], deleted: bool) -> None:
+    fields = [
+        {"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in SCHEMA
+    ]
+    protocol: dict[str, object] = {"minReaderVersion": 1, "minWriterVersion": 2}
+    if deleted:
+        features = ["deletionVectors"]
+        protocol = {"minReaderVersion": 3, "minWriterVersion": 7}
+        protocol |= {"readerFeatures": features, "writerFeatures": features}
+    metadata = {
+        "id": "7f6c1d52-0b7e-4b0a-9d0c-2f3f9f0f6c12",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps({"type": "struct", "fields": fields}),
+        "partitionColumns": [],
+        "configuration": {},
+        "createdTime": 0,
+    }
+    actions = [{"protocol": protocol}, {"metaData": metadata}, *({"add": add} for add in adds)]
+    log = directory / "_delta_log"
+    log.mkdir()
     (log / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
 
 
@@ -147,6 +168,10 @@ def engine_step(engine: str, task: str, table: Path) -> Callable[[], int]:
         import polars as pl
 
         return lambda: pl.scan_parquet(files).select(columns).collect().height
+    if engine == "polars":
+        import polars as pl
+
+        return lambda: pl.scan_delta(str(table)).select(columns).collect().height
     if engine == "duckdb files":
         import duckdb
 
@@ -163,6 +188,9 @@ def engine_step(engine: str, task: str, table: Path) -> Callable[[], int]:
 
     if task in ("all", "three"):
         return lambda: dr.Table(str(table)).snapshot().scan(columns).to_arrow().num_rows
+    if task == "stream":
+        scan = dr.Table(str(table)).snapshot().scan
+        return lambda: sum(batch.num_rows for batch in scan(columns).to_batches())
     sample = dr.Table(str(table)).snapshot().files(["partitionValues", "stats"]).slice(4321, 1)
     row = sample.to_pylist()[0]
     day = dict(row["partitionValues"])["day"]
@@ -207,7 +235,10 @@ def find(name: str, data: Path) -> Path:
         return data / name
     table = data / name
     if not (table / "_delta_log" / f"{0:020}.json").is_file():
-        write(table, deleted=name == "deleted")
+        if name == "ten":
+            write_ten(table, find("rows", data))
+        else:
+            write(table, deleted=name == "deleted")
     return table
 
 
@@ -216,7 +247,8 @@ def measure(script: str, engine: str, task: str, table: Path, runs: int) -> dict
     best: dict[str, float] = {}
     for _ in range(runs):
         command = [sys.executable, script, "--one", engine, task, str(table)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if done.returncode:
             sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
         answer = json.loads(done.stdout)

@@ -18,6 +18,8 @@ import deltareplay as dr
 
 pytestmark = pytest.mark.spark
 
+LEFT = [{"id": 1, "name": "one"}, {"id": 3, "name": "three"}]
+
 EMPTY = pa.schema({"id": pa.int64()})
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +36,7 @@ from pyspark.sql import SparkSession
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 
-kind, events, v2 = sys.argv[1:]
+kind, events, v2, rows_of = sys.argv[1:]
 builder = SparkSession.builder
 builder = builder.remote("local[2]") if kind == "connect" else builder.master("local[2]")
 builder = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2")
@@ -51,9 +53,31 @@ for way in ("driver", "executors"):
     told[way] = sorted(json.dumps(plain(row), default=str) for row in frame.collect())
 columns = ["path", "stats_parsed", "partitionValues_parsed"]
 told["typed"] = dr_spark.files(spark, events, columns=columns).count()
+
+def collected(frame, *order):
+    return [plain(row) for row in frame.orderBy(*order).collect()]
+
+frame = dr_spark.read(spark, rows_of)
+told["read"] = collected(frame, "id")
+some = dr_spark.read(spark, rows_of, filter="id > 1", columns=["name"])
+told["filtered"] = collected(some, "name")
+told["old"] = collected(dr_spark.read(spark, rows_of, version=0, with_row_index=True), "id")
+told["counts"] = [dr_spark.count(spark, rows_of), frame.count()]
+told["history"] = [row["version"] for row in collected(dr_spark.history(spark, rows_of), "version")]
+told["detail"] = dr_spark.detail(spark, rows_of).select("format", "numFiles").first().asDict()
+told["files"] = [row["path"] for row in dr_spark.snapshot_files(spark, rows_of).collect()]
+for way in ("full-delta", "min-delta"):
+    key = None if way == "full-delta" else ["id"]
+    changes = dr_spark.changes(spark, rows_of, 0, kind=way, key=key)
+    changes = changes.select("id", "_change_type", "_commit_version")
+    told[way] = collected(changes, "_commit_version", "id")
+dr_spark.create_view(spark, "elsewhere", rows_of)
+told["view"] = plain(spark.sql("SELECT count(*) AS rows, max(id) AS id FROM elsewhere").first())
+
 told["checkpoint"] = list(vars(dr_spark.write_checkpoint(spark, v2)).values())
 if spark.version >= "4":
     dr_spark.register(spark)
+    told["format"] = collected(spark.read.format("deltareplay").load(rows_of), "id")
     rows = spark.range(3)
     rows.write.format("deltareplay").mode("append").save(v2)
 else:
@@ -70,7 +94,8 @@ def told_by(python: str, kind: str, tmp_path: Path) -> dict[str, Any]:
     log = samples.events(tmp_path / "events")
     log.checkpoint(1)
     table = dr.create_table(tmp_path / "v2", EMPTY, (), {"delta.checkpointPolicy": "v2"})
-    command = [python, "-c", SCRIPT, kind, log.uri, str(tmp_path / "v2")]
+    rows = samples.rows(tmp_path / "rows")
+    command = [python, "-c", SCRIPT, kind, log.uri, str(tmp_path / "v2"), rows.uri]
     paths = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
     env = {**os.environ, "PYSPARK_PYTHON": python, "PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
@@ -82,6 +107,28 @@ def told_by(python: str, kind: str, tmp_path: Path) -> dict[str, Any]:
     assert told["typed"] == 2
     assert told["checkpoint"][0] == 0
     assert (tmp_path / "v2" / told["checkpoint"][1]).is_file()
+    assert told["read"] == LEFT
+    assert told["filtered"] == [{"name": "three"}]
+    assert [(row["name"], row["_row_index"]) for row in told["old"]] == [
+        ("one", 0),
+        ("two", 1),
+        ("three", 2),
+    ]
+    assert told["counts"] == [2, 2]
+    assert told["history"] == [0, 1]
+    assert told["detail"] == {"format": "delta", "numFiles": 1}
+    assert told["files"] == ["part-0.parquet"]
+    assert [tuple(row.values()) for row in told["full-delta"]] == [
+        (1, "insert", 0),
+        (2, "insert", 0),
+        (3, "insert", 0),
+        (2, "delete", 1),
+    ]
+    assert [tuple(row.values()) for row in told["min-delta"]] == [
+        (1, "insert", 0),
+        (3, "insert", 0),
+    ]
+    assert told["view"] == {"rows": 2, "id": 3}
     told["rows"] = table.snapshot().scan().to_arrow()["id"].to_pylist()
     return told
 
@@ -90,6 +137,7 @@ def told_by(python: str, kind: str, tmp_path: Path) -> dict[str, Any]:
 def test_connect(tmp_path: Path) -> None:
     told = told_by(sys.executable, "connect", tmp_path)
     assert sorted(told["rows"]) == [0, 1, 2]
+    assert told["format"] == LEFT
 
 
 @pytest.mark.skipif(not OLDER, reason="DELTAREPLAY_SPARK_35 names no Python with PySpark 3.5")
