@@ -9,12 +9,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from property import change_model as model
 from property.changing import OPERATIONS, Config, Writer
 from property.test_replay import EXAMPLES, thorough
+from support.shuffling import shuffled
 
 import deltareplay as dr
 
@@ -35,8 +37,12 @@ histories = st.tuples(
 
 
 def rows_of(changes: Any) -> model.Told:
-    table = changes.to_arrow().drop_columns(["_commit_timestamp"])
-    return Counter(tuple(row.values()) for row in table.to_pylist())
+    return told(changes.to_arrow())
+
+
+def told(rows: pa.Table) -> model.Told:
+    rows = rows.drop_columns(["_commit_timestamp"])
+    return Counter(tuple(row.values()) for row in rows.to_pylist())
 
 
 def written(root: str, config: Config, steps: list[tuple[str, int]]) -> Writer:
@@ -88,6 +94,7 @@ def test_changes_are_those_of_the_model(
             size = draw.draw(st.sampled_from([1, 2000, 10**6]))
             splits = [pickle.loads(pickle.dumps(split)) for split in net.splits(size)]
             assert sum(map(rows_of, splits), Counter()) == expected
+            assert told(shuffled(table, net, size)) == expected
             seen[f"{kind} {model.way_of(writer, start, end, by_key)}"] += bool(expected)
         splits = [pickle.loads(pickle.dumps(split)) for split in changes.splits(1)]
         assert sum(map(rows_of, splits), Counter()) == found

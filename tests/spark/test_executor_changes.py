@@ -65,6 +65,26 @@ def test_shares_of_net_changes_are_the_whole(
     assert told(frame) == rows(alone.to_arrow())
 
 
+@pytest.mark.parametrize("kind", ["min-delta", "upsert", "append-only"])
+@pytest.mark.parametrize("name", ["cow_tracked", "mor_tracked_in_commit", "cow"])
+def test_shuffled_net_changes_are_those_of_one_process(
+    spark: Any, changed: Any, name: str, kind: Any
+) -> None:
+    table = dr.Table(changed(name))
+    for key in (None, ["k"]):
+        chosen: Any = {"kind": kind, "key": key}
+        if name == "cow" and key is None:
+            if kind != "min-delta":
+                continue  # nothing tells rows apart
+            chosen["filter"] = "v > 10"
+        alone = table.changes(2, 8, **chosen)
+        size = in_parts(alone)
+        frame = dr_spark.changes(spark, table, 2, 8, **chosen, split_size=size, shuffle=True)
+        plan = frame._jdf.queryExecution().toString()
+        assert plan.count("Exchange hashpartitioning(who") > 0
+        assert told(frame) == rows(alone.to_arrow())
+
+
 def test_net_changes_lead_from_state_to_state(spark: Any, changed: Any) -> None:
     path = changed("mor_tracked_in_commit")
 

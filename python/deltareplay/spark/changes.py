@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from deltareplay.change_split import ChangeSplit
 from deltareplay.scan import TARGET_SIZE
 from deltareplay.snapshot import Snapshot
-from deltareplay.spark import on_executors, session, whole_files
+from deltareplay.spark import on_executors, session, shuffled, whole_files
 from deltareplay.spark.relation import struct_type
 from deltareplay.spark.schema import CHANGE_FIELDS, Column, columns_of, plain_fields
 from deltareplay.spark.sent_changes import SentChanges
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from deltareplay._filters import Filter
     from deltareplay.changes import Changes
     from deltareplay.table import Kind, Table
+
+#: So many tasks may read the numbers of all rows before it is better to shuffle them.
+_MOST_SHARES = 8
 
 #: More bytes than any table has.
 _ALL = (1 << 63) - 1
@@ -43,6 +46,7 @@ def changes(
     require_feed: bool = False,
     allow_out_of_range: bool = False,
     split_size: int = TARGET_SIZE,
+    shuffle: bool | None = None,
     native: bool = True,
     root: str | None = None,
 ) -> DataFrame:
@@ -50,9 +54,10 @@ def changes(
 
     The driver reads the commits, now. Of full changes, files without a deletion vector all of whose
     rows were changed, and change data files, are read by Spark's own Parquet reader. What is left
-    is cut into splits, which executors read, a task for each, in Python workers. Nothing is
-    shuffled: where rows must be compared, and of net kinds, each task reads the numbers of all rows
-    and keeps a share of them; there are 64 shares at most.
+    is cut into splits, which executors read, a task for each, in Python workers. Where rows of a
+    commit must be compared, each task reads the numbers of all of them and keeps a share; there are
+    64 shares at most. So it is with net kinds of small ranges. Of large ones Spark shuffles the
+    numbers: each row is numbered once, and judged where all that happened to it is together.
 
     Args:
         spark: As in ``read``.
@@ -68,6 +73,8 @@ def changes(
         require_feed: As in ``Table.changes``.
         allow_out_of_range: As in ``Table.changes``.
         split_size: About how many bytes of files make a task, of those that Spark does not read.
+        shuffle: Of net kinds, whether numbers of rows are shuffled; if nothing is said, where files
+            make more than eight splits.
         native: False has Rust read all files in Python workers, by the table's storage options,
             also where Spark could. So it is with a filter, and with Connect.
         root: As in ``read``.
@@ -112,6 +119,10 @@ def changes(
     at_end = of.snapshot(found.versions[1] if found.versions else None)
     shown = _shown(spark, at_end, found, columns)
     schema = struct_type([*plain_fields(at_end, [one.name for one in shown]), *CHANGE_FIELDS])
+    if kind != "full-delta" and shuffle is not False:
+        steps = found._native.shuffle()
+        if steps and (shuffle or len(steps.parts(split_size)) > _MOST_SHARES):
+            return shuffled.frame(spark, of, steps, schema, split_size)
     frames: list[DataFrame] = []
     if native and kind == "full-delta" and filter is None and session.is_classic(spark):
         splits, whole = _apart(of, found, split_size)

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
 _Batches = Iterable["pa.RecordBatch"]
 
 #: A function of ``deltareplay.spark.task``.
-Reader = Literal["read_pieces", "read_changes", "read_statistics", "write_sidecars"]
+Reader = Literal[
+    "give_rows",
+    "judge_rows",
+    "note_rows",
+    "read_changes",
+    "read_pieces",
+    "read_statistics",
+    "write_sidecars",
+]
 
 
 def rows(spark: SparkSession, reader: Reader, sent: bytes, tasks: int, schema: Any) -> DataFrame:
@@ -61,7 +69,6 @@ def task(
                 f"release on every executor, or send the environment as an archive; {cause}"
             ) from cause
         payload = held.value if sent is None else sent
-        for batch in numbers:
-            yield from getattr(task, reader)(payload, batch)
+        yield from getattr(task, reader)(payload, numbers)
 
     return read

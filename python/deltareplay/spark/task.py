@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._readers import reader
 from deltareplay.replay_piece import ReplayPiece
 from deltareplay.replay_tail import ReplayTail
 from deltareplay.spark.arrow import as_spark_takes
 from deltareplay.spark.sent_changes import SentChanges
 from deltareplay.spark.sink import Sink, Written
+
+if TYPE_CHECKING:
+    from deltareplay.table import Table
 
 #: What stays as it is in the paths of the log.
 SAFE = "/=:@!$&'()*+,;~-._"
@@ -27,11 +33,13 @@ _SIDECAR = pa.schema(
     ]
 )
 
+_Batches = Iterable[pa.RecordBatch]
+
 #: The plan that this worker read last: its tasks are likely to be of one plan, and keys take time.
 _last: tuple[bytes, ReplayTail, list[ReplayPiece]] | None = None
 
 
-def read_pieces(payload: bytes, numbers: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def read_pieces(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
     """The rows of some pieces of a plan.
 
     Args:
@@ -42,11 +50,11 @@ def read_pieces(payload: bytes, numbers: pa.RecordBatch) -> Iterator[pa.RecordBa
     if _last is None or _last[0] != payload:
         _last = (payload, *pickle.loads(payload))
     _, tail, pieces = _last
-    for number in numbers.column(0):
-        yield from pieces[number.as_py()].to_batches(tail, threads=_cores())
+    for number in _numbers(numbers):
+        yield from pieces[number].to_batches(tail, threads=_cores())
 
 
-def read_changes(payload: bytes, numbers: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def read_changes(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
     """The rows of some splits of changes.
 
     Args:
@@ -55,11 +63,68 @@ def read_changes(payload: bytes, numbers: pa.RecordBatch) -> Iterator[pa.RecordB
     """
     sent: SentChanges
     sent, schema = pickle.loads(payload)
-    for number in numbers.column(0):
-        yield from as_spark_takes(sent.split(number.as_py()).to_batches(), schema)
+    for number in _numbers(numbers):
+        yield from as_spark_takes(sent.split(number).to_batches(), schema)
 
 
-def read_statistics(payload: bytes, files: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def note_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
+    """Which row each one of some files is: the first step of a ``ChangeShuffle``.
+
+    Args:
+        payload: The pickle of the table, of the steps as JSON, of the parts, and of Spark's schema
+            of the rows that are shown in the end.
+        numbers: Which parts, as integers in the first column.
+    """
+    table, shuffle, parts, _ = _shuffle(payload)
+    for number in _numbers(numbers):
+        yield from reader(shuffle.notes(table._native, parts[number]))
+
+
+def judge_rows(payload: bytes, notes: _Batches) -> Iterator[pa.RecordBatch]:
+    """What came of rows: the second step.
+
+    Args:
+        payload: As in ``note_rows``.
+        notes: What that gives, sorted by ``who`` and ``who_low``: all notes on a row are here.
+    """
+    _, shuffle, _, _ = _shuffle(payload)
+    if coming := _stream(notes):
+        yield from reader(shuffle.fates(coming))
+
+
+def give_rows(payload: bytes, fates: _Batches) -> Iterator[pa.RecordBatch]:
+    """The rows that are shown: the third step.
+
+    Args:
+        payload: As in ``note_rows``.
+        fates: What ``judge_rows`` gives, sorted by ``piece``: all fates of a file are here.
+    """
+    table, shuffle, _, schema = _shuffle(payload)
+    if coming := _stream(fates):
+        yield from as_spark_takes(reader(shuffle.rows(table._native, coming)), schema)
+
+
+def _shuffle(payload: bytes) -> tuple[Table, _native.ChangeShuffle, list[tuple[int, int]], Any]:
+    table, steps, parts, schema = pickle.loads(payload)
+    return table, _native.ChangeShuffle(steps), parts, schema
+
+
+def _stream(batches: _Batches) -> pa.RecordBatchReader | None:
+    """The batches as a stream that Rust pulls; None where there is none."""
+    coming = iter(batches)
+    first = next(coming, None)
+    if first is None:
+        return None
+    return pa.RecordBatchReader.from_batches(first.schema, itertools.chain([first], coming))
+
+
+def _numbers(batches: _Batches) -> Iterator[int]:
+    """The integers in the first column."""
+    columns = (batch.column(0) for batch in batches)
+    return (int(number.as_py()) for column in columns for number in column)
+
+
+def read_statistics(payload: bytes, files: _Batches) -> Iterator[pa.RecordBatch]:
     """The statistics of new files, from their footers.
 
     Args:
@@ -72,23 +137,23 @@ def read_statistics(payload: bytes, files: pa.RecordBatch) -> Iterator[pa.Record
     """
     table, directory, facts = pickle.loads(payload)
     known = _native.FooterStatistics(*facts)
-    listed = files.to_pydict()
-    paths = [path[path.index(f"/{directory}/") + 1 :] for path in listed["path"]]
-    stats = [
-        known.read(table._native, quote(path, safe=SAFE), size)
-        for path, size in zip(paths, listed["size"], strict=True)
-    ]
-    yield pa.RecordBatch.from_pydict(
-        {
-            "path": pa.array(paths, pa.string()),
-            "size": pa.array(listed["size"], pa.int64()),
-            "modificationTime": pa.array(listed["modificationTime"], pa.int64()),
-            "stats": pa.array(stats, pa.string()),
-        }
-    )
+    for listed in map(pa.RecordBatch.to_pydict, files):
+        paths = [path[path.index(f"/{directory}/") + 1 :] for path in listed["path"]]
+        stats = [
+            known.read(table._native, quote(path, safe=SAFE), size)
+            for path, size in zip(paths, listed["size"], strict=True)
+        ]
+        yield pa.RecordBatch.from_pydict(
+            {
+                "path": pa.array(paths, pa.string()),
+                "size": pa.array(listed["size"], pa.int64()),
+                "modificationTime": pa.array(listed["modificationTime"], pa.int64()),
+                "stats": pa.array(stats, pa.string()),
+            }
+        )
 
 
-def write_sidecars(payload: bytes, numbers: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def write_sidecars(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
     """Writes some pieces of a plan as sidecars of a checkpoint.
 
     Args:
@@ -100,8 +165,8 @@ def write_sidecars(payload: bytes, numbers: pa.RecordBatch) -> Iterator[pa.Recor
         ``numRemoves``.
     """
     tail, pieces, codec = pickle.loads(payload)
-    for number in numbers.column(0):
-        piece = pieces[number.as_py()]._native
+    for number in _numbers(numbers):
+        piece = pieces[number]._native
         written = piece.write_sidecars(tail._table._native, tail._native, codec, _cores())
         rows = [dict(zip(_SIDECAR.names, one, strict=True)) for one in written]
         yield pa.RecordBatch.from_pylist(rows, _SIDECAR)

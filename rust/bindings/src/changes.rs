@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use crate::batches::{ArrowSchema, BatchIterator};
 use crate::convert;
 use crate::gate::detached;
+use crate::rows::stream;
 
 /// The changes of a range of versions.
 #[pyclass(module = "deltareplay._native", frozen)]
@@ -44,6 +45,12 @@ impl Changes {
             )
         };
         Ok(commits.into_iter().map(facts).collect())
+    }
+
+    /// The steps of net changes that many processes take; None for full changes.
+    fn shuffle(&self, py: Python<'_>) -> PyResult<Option<ChangeShuffle>> {
+        let shuffle = detached(py, || self.0.shuffle())?;
+        Ok(shuffle.map(ChangeShuffle))
     }
 
     /// Parts of about so many bytes.
@@ -125,6 +132,60 @@ impl ChangeSplit {
     /// The rows, read as they are pulled from the files of this table.
     fn rows(&self, py: Python<'_>, table: &crate::table::Table) -> PyResult<BatchIterator> {
         let rows = detached(py, || self.0.rows(table.0.source()))?;
+        Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
+    }
+}
+
+/// Net changes in steps, with a shuffle between them.
+#[pyclass(module = "deltareplay._native", frozen)]
+pub(crate) struct ChangeShuffle(changes::Shuffle);
+
+#[pymethods]
+impl ChangeShuffle {
+    #[new]
+    fn new(py: Python<'_>, json: &str) -> PyResult<Self> {
+        detached(py, || changes::Shuffle::from_json(json)).map(Self)
+    }
+
+    /// The steps as JSON, which makes them anew.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        detached(py, || self.0.to_json())
+    }
+
+    /// Parts of about so many bytes of files, a task each: numbers of the first piece, and of the one
+    /// behind the last.
+    fn parts(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<(u32, u32)>> {
+        let size = convert::unsigned(py, "target_size", target_size)?;
+        detached(py, || self.0.parts(size))
+    }
+
+    /// Which row each one of a part is, and what happened to it.
+    fn notes(
+        &self,
+        py: Python<'_>,
+        table: &crate::table::Table,
+        part: (u32, u32),
+    ) -> PyResult<BatchIterator> {
+        let notes = detached(py, || self.0.notes(table.0.source(), part))?;
+        Ok(BatchIterator::new(notes.schema(), Box::new(notes)))
+    }
+
+    /// What came of rows; their notes are together, and sorted by row.
+    fn fates(&self, py: Python<'_>, notes: &Bound<'_, PyAny>) -> PyResult<BatchIterator> {
+        let notes = stream(notes)?;
+        let fates = detached(py, || self.0.fates(notes))?;
+        Ok(BatchIterator::new(fates.schema(), Box::new(fates)))
+    }
+
+    /// The rows that are shown; fates of a file are one behind another.
+    fn rows(
+        &self,
+        py: Python<'_>,
+        table: &crate::table::Table,
+        fates: &Bound<'_, PyAny>,
+    ) -> PyResult<BatchIterator> {
+        let fates = stream(fates)?;
+        let rows = detached(py, || self.0.rows(table.0.source(), fates))?;
         Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
     }
 }

@@ -35,7 +35,7 @@ mod _native {
     #[pymodule_export]
     use super::batches::{ArrowBatch, ArrowSchema, ArrowTable, BatchIterator};
     #[pymodule_export]
-    use super::changes::{ChangeSplit, Changes};
+    use super::changes::{ChangeShuffle, ChangeSplit, Changes};
     #[pymodule_export]
     use super::checkpoint_plan::CheckpointPlan;
     #[pymodule_export]

@@ -226,7 +226,7 @@ fn outcome(done: RowsWritten) -> Outcome {
 }
 
 /// The batches that their owner hands over by the Arrow C stream interface; nothing is pulled yet.
-fn stream(owner: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
+pub(crate) fn stream(owner: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
     let capsule = owner.call_method0("__arrow_c_stream__")?;
     let capsule = capsule.cast::<PyCapsule>()?;
     let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?;

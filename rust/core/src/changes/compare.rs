@@ -137,6 +137,25 @@ pub(super) fn differences(
     }))
 }
 
+/// The same of rows that are all at hand.
+pub(super) fn cancel(gone: Vec<Seen>, new: Vec<Seen>) -> Differences {
+    let mut held = Held {
+        heads: Numbers::default(),
+        rows: Vec::with_capacity(gone.len()),
+    };
+    for seen in gone {
+        held.push(seen);
+    }
+    let came = new.into_iter();
+    let new = came
+        .filter(|seen| !held.take(seen.who, seen.what))
+        .collect();
+    Differences {
+        gone: held.finish(),
+        new,
+    }
+}
+
 /// What a commit changed, row by row.
 ///
 /// # Errors

@@ -71,6 +71,8 @@ pub(super) enum Purpose {
     Positions,
     /// Positions and row ids.
     RowIds,
+    /// Positions, row ids and all columns.
+    TrackedValues,
     /// Positions and all columns; with their change types.
     Values { typed: bool },
 }
@@ -291,6 +293,14 @@ impl Reading {
             ),
             Purpose::RowIds => (
                 Some(none),
+                Extras {
+                    row_index: true,
+                    row_id: true,
+                    ..Extras::default()
+                },
+            ),
+            Purpose::TrackedValues => (
+                None,
                 Extras {
                     row_index: true,
                     row_id: true,

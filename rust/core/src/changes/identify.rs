@@ -87,6 +87,29 @@ pub(super) struct Identities {
     key: Vec<usize>,
     share: Share,
     pieces: Vec<Piece>,
+    /// Besides its number, what a row with a row id holds.
+    with_values: bool,
+}
+
+/// Numbers of every row of the pieces, batch by batch: piece, row, who, what, change; and its values
+/// as a number, where they are asked for.
+pub(super) fn noted(
+    source: &Source,
+    reading: &Arc<Reading>,
+    telling: &Telling,
+    pieces: Vec<Piece>,
+    with_values: bool,
+) -> Result<OrderedRows<Identities>> {
+    let work = Identities {
+        source: source.clone(),
+        reading: Arc::clone(reading),
+        key: reading.positions(&telling.key)?,
+        telling: telling.clone(),
+        share: Share::ALL,
+        pieces,
+        with_values,
+    };
+    Ok(OrderedRows::new(work, Look::default()))
 }
 
 /// Shows every row of the pieces that is in the share, in their order, for as long as `see` wants more.
@@ -105,6 +128,7 @@ pub(super) fn look(
         telling: telling.clone(),
         share,
         pieces,
+        with_values: false,
     };
     for batch in OrderedRows::new(work, Look::default()) {
         let batch = batch?;
@@ -134,7 +158,7 @@ pub(super) fn look(
     Ok(())
 }
 
-fn change_of(number: u8) -> ChangeType {
+pub(super) fn change_of(number: u8) -> ChangeType {
     match number {
         0 => ChangeType::Delete,
         1 => ChangeType::UpdatePreimage,
@@ -143,7 +167,7 @@ fn change_of(number: u8) -> ChangeType {
     }
 }
 
-fn number_of(change: ChangeType) -> u8 {
+pub(super) fn number_of(change: ChangeType) -> u8 {
     match change {
         ChangeType::Delete => 0,
         ChangeType::UpdatePreimage => 1,
@@ -165,6 +189,7 @@ impl Work for Identities {
         };
         let typed = matches!(piece.labels, Labels::InFile(_));
         let purpose = match self.telling.way {
+            Way::RowTracking if self.with_values => Purpose::TrackedValues,
             Way::RowTracking => Purpose::RowIds,
             Way::Files => Purpose::Positions,
             _ => Purpose::Values { typed },
@@ -203,15 +228,16 @@ impl Identities {
         let rows = batch.num_rows();
         let seed = self.telling.seed;
         let own = match self.telling.way {
-            Way::RowTracking | Way::Files => 0,
+            Way::RowTracking if !self.with_values => 0,
+            Way::Files => 0,
             _ => self.reading.table().0.fields().len(),
         };
         let positions = long(batch.columns().get(own))?;
         let columns = || batch.columns().iter().take(own);
         let (who, what) = match self.telling.way {
             Way::RowTracking => (
-                ids(batch.columns().get(1))?.map(spread).collect(),
-                ids(batch.columns().get(2))?.collect(),
+                ids(batch.columns().get(own + 1))?.map(spread).collect(),
+                ids(batch.columns().get(own + 2))?.collect(),
             ),
             Way::Files => {
                 let path = self.source.resolver.resolve("", &piece.file.path)?;
@@ -249,19 +275,22 @@ impl Identities {
             Arc::new(Decimal128Array::from(picked))
         };
         let piece = u32::try_from(number).unwrap_or(u32::MAX);
-        let columns: Vec<ArrayRef> = vec![
+        let mut all: Vec<ArrayRef> = vec![
             Arc::new(UInt32Array::from_value(piece, count)),
             Arc::new(Int64Array::from(picked(positions.values(), kept))),
             numbers(&who),
             numbers(&what),
             Arc::new(UInt8Array::from(picked(&changes, kept))),
         ];
-        let fields: Vec<Field> = ["piece", "row", "who", "what", "change"]
+        if self.with_values {
+            all.push(numbers(&hash_rows(columns(), rows, seed)?));
+        }
+        let fields: Vec<Field> = ["piece", "row", "who", "what", "change", "values"]
             .into_iter()
-            .zip(&columns)
+            .zip(&all)
             .map(|(name, column)| Field::new(name, column.data_type().clone(), false))
             .collect();
-        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), all)
             .map_err(|cause: ArrowError| odd().because(cause))
     }
 }

@@ -3,7 +3,7 @@
 //! A range of commits is told by [`range`]; [`commits`] reads them, [`derive`] says of each which rows
 //! of which files left and came, [`read`] gives those rows. Where files were rewritten, [`compare`]
 //! tells rows that changed from rows that were carried over; [`net`] follows rows through all of the
-//! commits. Full changes stream: commits and rows are
+//! commits, on one machine or by a [`shuffle`]. Full changes stream: commits and rows are
 //! read as they are pulled. Everything is planned in plain values, so that other processes may read.
 //!
 //! Protocol: "Add CDC File", "Change Data Files", "Row Tracking", "Deletion Vectors".
@@ -32,6 +32,7 @@ mod range;
 mod read;
 mod row_hash;
 mod schema;
+mod shuffle;
 mod split;
 mod stream;
 
@@ -40,6 +41,7 @@ pub use explain::Explained;
 pub use net::Net;
 pub use piece::ChangeType;
 pub use range::Edge;
+pub use shuffle::{Judged, Notes, Shown, Shuffle, Shuffled};
 pub use split::{Split, WholeFile};
 pub use stream::ChangeRows;
 

@@ -58,7 +58,7 @@ struct Fate {
 }
 
 /// Follows rows through commits.
-struct Fates {
+pub(super) struct Fates {
     way: Way,
     fates: Numbers<Fate>,
     places: Vec<(Place, u32)>,
@@ -91,6 +91,39 @@ fn behind(places: &[(Place, u32)], at: u32) -> u32 {
 }
 
 impl Fates {
+    pub(super) fn new(way: Way) -> Self {
+        Self {
+            way,
+            fates: Numbers::default(),
+            places: Vec::new(),
+        }
+    }
+
+    /// What is left of a commit once carried-over rows are taken away; stamps are numbers of commits.
+    pub(super) fn step(&mut self, gone: &[Seen], new: &[Seen], stamp: u32) -> Result<()> {
+        for seen in gone {
+            self.left(seen, 0, stamp)?;
+        }
+        for seen in new {
+            self.came(seen, 0, stamp)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets rows whose place before holds what their place now holds.
+    pub(super) fn drop_equal(&mut self, equal: impl Fn((u32, u64), (u32, u64)) -> bool) {
+        let places = &self.places;
+        let place = |at: u32| {
+            let (place, _) = places.get(at as usize)?;
+            Some((place.piece, place.row))
+        };
+        self.fates
+            .retain(|_, fate| match (place(fate.before), place(fate.now)) {
+                (Some(before), Some(now)) => !equal(before, now),
+                _ => true,
+            });
+    }
+
     /// A row left.
     fn left(&mut self, seen: &Seen, base: u32, stamp: u32) -> Result<()> {
         let fate = self.fates.entry(seen.who).or_insert_with(Fate::new);
@@ -139,11 +172,7 @@ pub(super) fn net(
     kind: Net,
     commits: &[(Stamp, Item)],
 ) -> Result<Compared> {
-    let mut fates = Fates {
-        way: telling.way,
-        fates: Numbers::default(),
-        places: Vec::new(),
-    };
+    let mut fates = Fates::new(telling.way);
     let mut pieces: Vec<Piece> = Vec::new();
     let mut run: Vec<Piece> = Vec::new();
     let mut stamps: Vec<Stamp> = Vec::new();
@@ -327,71 +356,72 @@ fn drop_unchanged(
             true
         },
     )?;
-    let places = &fates.places;
-    let value = |at: u32| {
-        let (place, _) = places.get(at as usize)?;
-        values.get(&(place.piece, place.row))
-    };
-    fates.fates.retain(|_, fate| {
-        fate.before == NONE || fate.now == NONE || value(fate.before) != value(fate.now)
-    });
+    fates.drop_equal(|before, now| values.get(&before) == values.get(&now));
     Ok(())
+}
+
+impl Fates {
+    /// The rows that are shown: where they are, what they are shown as, by which stamp.
+    pub(super) fn marks(&self, kind: Net, mut mark: impl FnMut((u32, u64), ChangeType, u32)) {
+        // by place first, since places are in the order of the files
+        let mut marks: Vec<Option<(ChangeType, u32)>> = vec![None; self.places.len()];
+        let mut show = |mut at: u32, change: ChangeType, stamp: Option<u32>| {
+            while let Some((place, next)) = self.places.get(at as usize) {
+                if let Some(mark) = marks.get_mut(at as usize) {
+                    *mark = Some((change, stamp.unwrap_or(place.stamp)));
+                }
+                at = *next;
+            }
+        };
+        for fate in self.fates.values() {
+            let known = fate.before != NONE;
+            let stamp = Some(fate.stamp);
+            match kind {
+                Net::MinDelta => {
+                    let updated = known && fate.now != NONE;
+                    let (left, came) = if updated {
+                        (ChangeType::UpdatePreimage, ChangeType::UpdatePostimage)
+                    } else {
+                        (ChangeType::Delete, ChangeType::Insert)
+                    };
+                    show(fate.before, left, stamp);
+                    show(fate.now, came, stamp);
+                }
+                Net::Upsert { deleted } => {
+                    let came = if known {
+                        ChangeType::UpdatePostimage
+                    } else {
+                        ChangeType::Insert
+                    };
+                    show(fate.now, came, stamp);
+                    if deleted && fate.now == NONE {
+                        show(fate.before, ChangeType::Delete, stamp);
+                    }
+                }
+                Net::AppendOnly { .. } if known => {}
+                Net::AppendOnly { deleted } => {
+                    show(fate.now, ChangeType::Insert, stamp);
+                    if deleted && fate.now == NONE {
+                        show(fate.ghost, ChangeType::Insert, None);
+                    }
+                }
+            }
+        }
+        for ((place, _), found) in self.places.iter().zip(marks) {
+            if let Some((change, stamp)) = found {
+                mark((place.piece, place.row), change, stamp);
+            }
+        }
+    }
 }
 
 /// The rows that are shown, at their places.
 fn shown(fates: &Fates, kind: Net, pieces: Vec<Piece>, stamps: &[Stamp]) -> Result<Vec<Piece>> {
-    // by place first, since places are in the order of the files
-    let mut marks: Vec<Option<(ChangeType, u32)>> = vec![None; fates.places.len()];
-    let mut show = |mut at: u32, change: ChangeType, stamp: Option<u32>| {
-        while let Some((place, next)) = fates.places.get(at as usize) {
-            if let Some(mark) = marks.get_mut(at as usize) {
-                *mark = Some((change, stamp.unwrap_or(place.stamp)));
-            }
-            at = *next;
-        }
-    };
-    for fate in fates.fates.values() {
-        let known = fate.before != NONE;
-        let stamp = Some(fate.stamp);
-        match kind {
-            Net::MinDelta => {
-                let updated = known && fate.now != NONE;
-                let (left, came) = if updated {
-                    (ChangeType::UpdatePreimage, ChangeType::UpdatePostimage)
-                } else {
-                    (ChangeType::Delete, ChangeType::Insert)
-                };
-                show(fate.before, left, stamp);
-                show(fate.now, came, stamp);
-            }
-            Net::Upsert { deleted } => {
-                let came = if known {
-                    ChangeType::UpdatePostimage
-                } else {
-                    ChangeType::Insert
-                };
-                show(fate.now, came, stamp);
-                if deleted && fate.now == NONE {
-                    show(fate.before, ChangeType::Delete, stamp);
-                }
-            }
-            Net::AppendOnly { .. } if known => {}
-            Net::AppendOnly { deleted } => {
-                show(fate.now, ChangeType::Insert, stamp);
-                if deleted && fate.now == NONE {
-                    show(fate.ghost, ChangeType::Insert, None);
-                }
-            }
-        }
-    }
     let mut labels = LabelledPieces::new(pieces);
-    for ((place, _), mark) in fates.places.iter().zip(marks) {
-        let Some((change, number)) = mark else {
-            continue;
-        };
+    fates.marks(kind, |(piece, row), change, number| {
         if let Some(stamp) = stamps.get(number as usize) {
-            labels.push(place.piece, place.row, change, *stamp);
+            labels.push(piece, row, change, *stamp);
         }
-    }
+    });
     labels.finish()
 }

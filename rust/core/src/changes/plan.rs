@@ -29,19 +29,19 @@ pub(super) enum Task {
 }
 
 /// What is shared in memory is written out where it stands.
-mod shared {
+pub(super) mod shared {
     use std::sync::Arc;
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    pub(super) fn serialize<T: Serialize, S: Serializer>(
+    pub(in crate::changes) fn serialize<T: Serialize, S: Serializer>(
         value: &Arc<T>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         T::serialize(value, serializer)
     }
 
-    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    pub(in crate::changes) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Arc<T>, D::Error> {
         T::deserialize(deserializer).map(Arc::new)

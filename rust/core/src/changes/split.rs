@@ -91,7 +91,7 @@ impl Changes {
     }
 }
 
-fn check_size(target_size: u64) -> Result<()> {
+pub(super) fn check_size(target_size: u64) -> Result<()> {
     if target_size > 0 {
         return Ok(());
     }

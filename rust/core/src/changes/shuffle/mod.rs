@@ -1,0 +1,207 @@
+//! Net changes by a shuffle, where too many rows changed for one machine.
+//!
+//! Other processes take three steps. [`Shuffle::notes`] says of every row of some files which row it is
+//! and what happened to it. Behind a shuffle by row, [`Shuffle::fates`] judges what came of each. Behind
+//! a shuffle by file, [`Shuffle::rows`] reads those that are shown. What one step holds is what belongs
+//! to some thousand rows, or the fates of the rows of one file.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::ArrowPrimitiveType;
+use arrow_array::{Array, PrimitiveArray, RecordBatch, RecordBatchReader};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use serde::{Deserialize, Serialize};
+
+use super::Changes;
+use super::definition::Definition;
+use super::derive::Item;
+use super::piece::Piece;
+use super::plan::{NetPlan, Teller, shared};
+use super::split::check_size;
+use crate::error::{Error, Result};
+use crate::replay::Source;
+
+mod fates;
+mod notes;
+mod rows;
+
+pub use fates::Judged;
+pub use notes::Notes;
+pub use rows::Shown;
+
+/// What a step takes from the one before it.
+pub type Shuffled = Box<dyn RecordBatchReader + Send>;
+
+/// The columns of notes: which row it is and what it holds, as halves of numbers; where it is; what
+/// happened to it.
+const NOTES: [(&str, DataType); 10] = [
+    ("who", DataType::Int64),
+    ("who_low", DataType::Int64),
+    ("what", DataType::Int64),
+    ("what_low", DataType::Int64),
+    ("values", DataType::Int64),
+    ("values_low", DataType::Int64),
+    ("commit", DataType::Int32),
+    ("piece", DataType::Int32),
+    ("row", DataType::Int64),
+    ("change", DataType::Int8),
+];
+
+/// The columns of fates: which row of which piece is shown as what, and by which commit.
+const FATES: [(&str, DataType); 4] = [
+    ("piece", DataType::Int32),
+    ("row", DataType::Int64),
+    ("change", DataType::Int8),
+    ("commit", DataType::Int32),
+];
+
+/// Net changes to be worked out by many processes: a plain value.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Shuffle {
+    definition: Definition,
+    teller: Teller,
+    #[serde(with = "shared")]
+    plan: Arc<NetPlan>,
+}
+
+impl Changes {
+    /// The steps of net changes; `None` for full ones. The commits of the range are read.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Changes::splits`].
+    pub fn shuffle(&self) -> Result<Option<Shuffle>> {
+        if self.net().is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Shuffle {
+            definition: self.definition.clone(),
+            teller: self.teller.clone(),
+            plan: Arc::new(NetPlan::new(self)?),
+        }))
+    }
+}
+
+impl Shuffle {
+    /// All pieces of files, each with the number of its commit.
+    fn pieces(&self) -> impl Iterator<Item = (usize, &Piece)> {
+        let commits = self.plan.commits.iter().enumerate();
+        commits.flat_map(|(number, (_, item))| item.pieces().map(move |piece| (number, piece)))
+    }
+
+    /// Pieces of about `target_size` bytes of files, first and behind the last: for a task each.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `split.size` when the size is 0.
+    pub fn parts(&self, target_size: u64) -> Result<Vec<(u32, u32)>> {
+        check_size(target_size)?;
+        let mut parts = Vec::new();
+        let (mut first, mut end, mut bytes) = (0_u32, 0_u32, 0_u64);
+        for (_, piece) in self.pieces() {
+            if end > first && bytes.saturating_add(piece.bytes()) > target_size {
+                parts.push((first, end));
+                (first, bytes) = (end, 0);
+            }
+            end = end.saturating_add(1);
+            bytes = bytes.saturating_add(piece.bytes());
+        }
+        if end > first {
+            parts.push((first, end));
+        }
+        Ok(parts)
+    }
+
+    /// Notes on the rows of these pieces.
+    ///
+    /// # Errors
+    ///
+    /// Those of the definition; files are read as notes are pulled.
+    pub fn notes(&self, source: &Source, part: (u32, u32)) -> Result<Notes> {
+        Notes::new(self, source, part)
+    }
+
+    /// What came of the rows of these notes: all notes on a row are there, and rows ascend by `who` and
+    /// `who_low`.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `changes.shuffle` when these are no notes.
+    pub fn fates(&self, notes: Shuffled) -> Result<Judged> {
+        check_columns(&notes.schema(), &NOTES)?;
+        Ok(Judged::new(self, notes))
+    }
+
+    /// The rows of these fates. Those of one piece come one after another.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `changes.shuffle` when these are no fates; those of the definition.
+    pub fn rows(&self, source: &Source, fates: Shuffled) -> Result<Shown> {
+        check_columns(&fates.schema(), &FATES)?;
+        Shown::new(self, source, fates)
+    }
+
+    /// Whether rows of a commit may have been carried over.
+    fn compares(&self, commit: u32) -> bool {
+        let item = self.plan.commits.get(commit as usize);
+        matches!(item, Some((_, Item::Compare { .. })))
+    }
+
+    /// The steps as JSON; [`Shuffle::from_json`] takes it in any process.
+    ///
+    /// # Errors
+    ///
+    /// None that can be brought about from outside.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|cause| odd("it does not serialise").because(cause))
+    }
+
+    /// What [`Shuffle::to_json`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `changes.shuffle`.
+    pub fn from_json(json: &str) -> Result<Self> {
+        serde_json::from_str(json).map_err(|cause| {
+            odd("it is of another version of the library: plan it anew").because(cause)
+        })
+    }
+}
+
+fn odd(why: &str) -> Error {
+    let message = format!("a shuffle of changes does not go on: {why}");
+    Error::invalid("changes.shuffle", message)
+}
+
+fn schema_of(columns: &[(&str, DataType)]) -> SchemaRef {
+    let fields = columns
+        .iter()
+        .map(|(name, data_type)| Field::new(*name, data_type.clone(), true));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+fn check_columns(schema: &Schema, wanted: &[(&str, DataType)]) -> Result<()> {
+    let fields = schema.fields().iter();
+    let own = fields.map(|field| (field.name().as_str(), field.data_type()));
+    if own.eq(wanted.iter().map(|(name, data_type)| (*name, data_type))) {
+        return Ok(());
+    }
+    Err(odd("the columns are not those of the step before"))
+}
+
+/// A number as two that every engine sorts by.
+fn halves(number: u128) -> (i64, i64) {
+    let low = number & u128::from(u64::MAX);
+    let half = |half: u128| u64::try_from(half).unwrap_or_default().cast_signed();
+    (half(number >> 64), half(low))
+}
+
+/// A column of numbers without nulls.
+fn numbers<T: ArrowPrimitiveType>(batch: &RecordBatch, at: usize) -> Result<&PrimitiveArray<T>> {
+    let column = batch.columns().get(at);
+    let column = column.and_then(|column| column.as_primitive_opt::<T>());
+    let plain = column.filter(|column| column.null_count() == 0);
+    plain.ok_or_else(|| odd("a column is not that of the step before"))
+}

@@ -1,0 +1,41 @@
+"""Net changes by the steps of a shuffle, as an engine takes them in many processes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltareplay import _native
+
+TASKS = 3
+
+
+def shuffled(table: Any, changes: Any, size: int) -> pa.Table:
+    """The rows of net changes; each step knows its own input and the plan as text, and no more."""
+    planned = changes._native.shuffle()
+    plan = planned.to_json()
+
+    def steps() -> Any:
+        return _native.ChangeShuffle(plan)
+
+    parts = planned.parts(size)
+    if not parts:
+        return pa.schema(changes._native.schema).empty_table()
+    notes = pa.concat_tables(pa.table(steps().notes(table._native, part)) for part in parts)
+    fates = pa.concat_tables(
+        pa.table(steps().fates(own.sort_by([("who", "ascending"), ("who_low", "ascending")])))
+        for own in shares(notes, "who")
+    )
+    return pa.concat_tables(
+        pa.table(steps().rows(table._native, own.sort_by("piece")))
+        for own in shares(fates, "piece")
+    )
+
+
+def shares(rows: pa.Table, column: str) -> list[pa.Table]:
+    """The rows in parts, those with the same value together."""
+    numbers = rows[column]
+    owner = pc.subtract(numbers, pc.multiply(pc.divide(numbers, TASKS), TASKS))
+    return [rows.filter(pc.equal(pc.abs(owner), number)) for number in range(TASKS)]
