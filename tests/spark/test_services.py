@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +94,49 @@ def test_row_tracking_enabled_here_goes_on_in_delta_spark(spark: Any, tmp_path: 
     spark.sql(f"UPDATE {table} SET id = 101 WHERE id = 3")
     ids = [row.row_id for row in spark.sql(f"SELECT {shown} FROM {table}").collect()]
     assert sorted(ids) == list(range(21))
+
+
+def older(path: Path, hours: float) -> None:
+    for file in (path / "_delta_log").rglob("*"):
+        changed = file.stat().st_mtime - hours * 3600
+        os.utime(file, (changed, changed))
+
+
+@pytest.mark.parametrize("feature", ["deletionVectors"])
+def test_a_feature_goes_with_its_history_as_in_delta_spark(
+    spark: Any, tmp_path: Path, feature: str
+) -> None:
+    """One table here, its copy there: refused at first, gone a day later, the same protocol."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    spark.sql(
+        f"CREATE TABLE delta.`{here}` (id LONG) USING delta "
+        f"{properties(enableDeletionVectors='true', enableRowTracking='true')}"
+    )
+    spark.sql(f"INSERT INTO delta.`{here}` SELECT id FROM range(20)")
+    spark.sql(f"DELETE FROM delta.`{here}` WHERE id % 3 = 0")
+    shutil.copytree(here, there)
+    table, log = dr.Table(here), spark._jvm.org.apache.spark.sql.delta.DeltaLog
+    drop = f"ALTER TABLE delta.`{there}` DROP FEATURE {feature} TRUNCATE HISTORY"
+
+    with pytest.raises(dr.InvalidArgumentError, match="24 hours"):
+        table.drop_feature(feature, truncate_history=True)
+    with pytest.raises(Exception, match="DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD"):
+        spark.sql(drop)
+    for path in (here, there):
+        older(path, 25)
+    log.clearCache()
+    table.drop_feature(feature, truncate_history=True)
+    spark.sql(drop)
+
+    ours, theirs = table.snapshot(), dr.Table(there).snapshot()
+    assert ours.protocol == theirs.protocol
+    assert ours.properties == theirs.properties
+    assert table.verify().findings == ()
+    rows = [row for row in range(20) if row % 3]
+    for path in (here, there):
+        log.clearCache()
+        spark.sql(f"INSERT INTO delta.`{path}` VALUES (100)")
+        spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 1")
+        left = sorted(row.id for row in spark.table(f"delta.`{path}`").collect())
+        assert left == [*rows[1:], 100]
+        assert sorted(dr.Table(path).snapshot().scan().to_arrow()["id"].to_pylist()) == left
