@@ -7,7 +7,7 @@ from typing import Any, final
 from typing_extensions import CapsuleType
 
 from deltareplay._filters import Filter
-from deltareplay._row_writing import ArrowStream
+from deltareplay._row_sources import ArrowStream
 
 __all__ = [
     "ArrowBatch",

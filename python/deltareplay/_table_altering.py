@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._row_sources import schema_string
 
 
 class TableAltering:
@@ -72,7 +73,7 @@ class TableAltering:
         >>> table.add_columns(pa.schema([("note", pa.string())]))
         3
         """
-        return _committed(self._native.add_columns(_native.schema_string(columns)))
+        return _committed(self._native.add_columns(schema_string(columns)))
 
     def rename_column(self, name: str, new_name: str) -> int:
         """Give a column another name; no file is touched.
