@@ -182,7 +182,7 @@ def test_the_retention_is_a_property(tmp_path: Path) -> None:
         **{"dropFeatureTruncateHistory.retentionDuration": retention},
     )
     error = refused(table, "deletionVectors")
-    assert "1 hours and 30 minutes" in str(error)
+    assert "90 minutes" in str(error)
     age(table, 1.6)
     table.drop_feature("deletionVectors", truncate_history=True)
     assert names(table) == set()

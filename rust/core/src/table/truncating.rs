@@ -107,12 +107,16 @@ fn in_history(name: &str, snapshot: &Snapshot, traces: &Traces, notes: &[String]
             "call drop_feature({name:?}, truncate_history=True) again from {} on, when they are older \
              than {} (delta.dropFeatureTruncateHistory.retentionDuration); what is done stays",
             render(ripe),
-            hours(retention)
+            span(retention)
         ),
         _ if notes.is_empty() => {
             "another writer changed the table meanwhile: call it again".to_owned()
         }
-        _ => format!("they cannot be deleted: {}", notes.join("; ")),
+        _ => format!(
+            "see why they cannot be deleted: {}; a checkpoint at fault is replaced by another one, \
+             of a later version (checkpoint()), once that is as old",
+            notes.join("; ")
+        ),
     };
     let message =
         format!("{name} stays for now: older versions in the log need it. To drop it, {why}");
@@ -123,10 +127,10 @@ fn in_history(name: &str, snapshot: &Snapshot, traces: &Traces, notes: &[String]
     }
 }
 
-fn hours(milliseconds: i64) -> String {
-    let minutes = milliseconds / MINUTE;
-    match (minutes / 60, minutes % 60) {
-        (hours, 0) => format!("{hours} hours"),
-        (hours, minutes) => format!("{hours} hours and {minutes} minutes"),
+fn span(milliseconds: i64) -> String {
+    const HOUR: i64 = 60 * MINUTE;
+    if milliseconds >= 2 * HOUR && milliseconds % HOUR == 0 {
+        return format!("{} hours", milliseconds / HOUR);
     }
+    format!("{} minutes", milliseconds / MINUTE)
 }
