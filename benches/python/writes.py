@@ -1,31 +1,54 @@
-"""What does it cost to append 1 GB of Arrow, and to commit? Against deltalake.
+"""What do writes cost: a large append, small commits, commits and a checkpoint of a million files?
 
-python benches/python/writes.py [--rows 12000000] [--commits 200]
+``python benches/python/writes.py [--only TASK] [--rows N] [--commits N] [--files N]``
+
+Each engine runs in a process of its own: its CPU is that of the task, user and system together over
+all threads, its memory the peak of the process, and what it grew by from when libraries and input
+were there. Engines that are not installed are passed over. Logs of a million files are those of
+``run.py``, made once.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import json
+import os
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-
 SEED = 42
+MILLION = 1_000_000
+ROOT = Path(__file__).parent.parent.parent
+#: Tasks and who runs them, in turn. The bare encode writes what deltareplay has written, again.
+TASKS = {
+    "append": ("deltareplay", "deltalake"),
+    "small": ("deltareplay", "deltalake"),
+    "million": ("deltareplay", "deltalake"),
+    "checkpoint": ("deltareplay", "pyarrow", "deltalake"),
+}
 
 
-def rows(count: int) -> pa.Table:
+# Libraries are imported where they are used: the process that starts the others stays small, since
+# what it holds when it forks would count as theirs.
+
+
+def make_rows(path: Path, count: int) -> None:
     """About 85 bytes a row: numbers, moments, texts of few and of many values."""
+    import numpy as np
+    import pyarrow as pa
+
     random = np.random.default_rng(SEED)
     words = np.array([f"word-{number:04}-{'x' * 12}" for number in range(1000)])
     names = np.char.add("user-", random.integers(0, 10**9, count).astype("U10"))
-    return pa.table(
+    rows = pa.table(
         {
             "id": pa.array(np.arange(count)),
             "v": pa.array(random.normal(size=count)),
@@ -35,80 +58,251 @@ def rows(count: int) -> pa.Table:
             "name": pa.array(names),
         }
     )
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+        writer.write_table(rows)
 
 
-def append(engine: str, path: str, count: int) -> None:
-    data = rows(count)
-    start = time.perf_counter()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def make_log(root: Path, files: int) -> None:
+    import generate
+
+    shape = generate.Shape(files=files, commits=100, adds=60, removes=40)
+    generate.generate(root, shape)
+
+
+@contextmanager
+def measured(figures: dict[str, float]) -> Iterator[None]:
+    before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+    yield
+    figures["wall"] = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    spent = (after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime)
+    figures["cpu"] = sum(spent)
+    figures["peak"] = after.ru_maxrss / 1024
+    figures["beyond"] = (after.ru_maxrss - before.ru_maxrss) / 1024
+
+
+def append(engine: str, folder: Path, source: Path, _: int) -> dict[str, float]:
+    import pyarrow as pa
+
+    with pa.OSFile(str(source)) as file:
+        data = pa.ipc.open_file(file).read_all()
+    path, figures = str(folder / "t"), {"bytes": data.nbytes}
     if engine == "deltareplay":
         import deltareplay as dr
 
         table = dr.create_table(path, data.schema)
-        table.append(data, durable=False)
-    else:
-        import deltalake
-
-        deltalake.write_deltalake(
-            path, data, writer_properties=deltalake.WriterProperties(compression="ZSTD")
-        )
-    seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    files = list(Path(path).rglob("*.parquet"))
-    size = sum(file.stat().st_size for file in files)
-    print(
-        f"append      {engine:12} {data.nbytes / 1e9:5.2f} GB {seconds:7.2f} s "
-        f"{data.nbytes / 1e6 / seconds:7.0f} MB/s  +{peak / 1024:6.0f} MiB "
-        f"{len(files)} files, {size / 1e6:.0f} MB"
-    )
-
-
-def commits(engine: str, path: str, count: int) -> None:
-    data = pa.table({"id": [1, 2, 3]})
-    if engine == "deltareplay":
-        import deltareplay as dr
-
-        table = dr.create_table(path, data.schema)
-        start = time.perf_counter()
-        for _ in range(count):
+        with measured(figures):
             table.append(data, durable=False)
     else:
         import deltalake
 
-        deltalake.write_deltalake(path, data)
-        other = deltalake.DeltaTable(path)
-        start = time.perf_counter()
+        codec = deltalake.WriterProperties(compression="ZSTD")
+        with measured(figures):
+            deltalake.write_deltalake(path, data, writer_properties=codec)
+    files = list(Path(path).rglob("*.parquet"))
+    figures["written"] = sum(file.stat().st_size for file in files)
+    return figures
+
+
+def small(engine: str, folder: Path, _: Path, count: int) -> dict[str, float]:
+    import pyarrow as pa
+
+    data, path = pa.table({"id": [1, 2, 3]}), str(folder / "t")
+    if engine == "deltareplay":
+        import deltareplay as dr
+
+        table = dr.create_table(path, data.schema)
+        return commits(lambda: table.append(data, durable=False), count)
+    import deltalake
+
+    deltalake.write_deltalake(path, data)
+    other = deltalake.DeltaTable(path)
+    return commits(lambda: deltalake.write_deltalake(other, data, mode="append"), count)
+
+
+def million(engine: str, folder: Path, log: Path, count: int) -> dict[str, float]:
+    """A commit of one file: staged by hand, or one row appended."""
+    path = str(mirrored(log, folder / "t"))
+    if engine == "deltareplay":
+        import deltareplay as dr
+
+        table = dr.Table(path)
+        partition = {"day": "2025-01-01", "region": "af"}
+
+        def commit() -> None:
+            with table.transaction(durable=False) as transaction:
+                name = f"day=2025-01-01/region=af/{time.time_ns()}.parquet"
+                stats = {"numRecords": 1}
+                transaction.add(name, size=1000, stats=stats, partition_values=partition)
+
+        return commits(commit, count)
+    import datetime
+
+    import deltalake
+    import pyarrow as pa
+
+    moment = datetime.datetime(2025, 1, 1, tzinfo=datetime.timezone.utc)
+    row = {"id": 1, "at": moment, "amount": 1.0, "customer": "c", "city": "c"}
+    row |= {"units": 1, "day": moment.date(), "region": "af"}
+    fields = {"at": pa.timestamp("us", "UTC"), "units": pa.int32(), "day": pa.date32()}
+    kinds = {"id": pa.int64(), "amount": pa.float64()}
+    schema = pa.schema([(name, {**fields, **kinds}.get(name, pa.string())) for name in row])
+    data = pa.Table.from_pylist([row], schema)
+    start = time.perf_counter()
+    table = deltalake.DeltaTable(path)
+    opened = time.perf_counter() - start
+    figures = commits(lambda: deltalake.write_deltalake(table, data, mode="append"), count)
+    return {**figures, "opened": opened}
+
+
+def commits(commit: Callable[[], object], count: int) -> dict[str, float]:
+    figures: dict[str, float] = {"count": count}
+    taken = []
+    with measured(figures):
         for _ in range(count):
-            deltalake.write_deltalake(other, data, mode="append")
-    seconds = time.perf_counter() - start
-    print(
-        f"small       {engine:12} {count} appends {seconds:7.2f} s {count / seconds:7.1f} commits/s"
-    )
+            start = time.perf_counter()
+            commit()
+            taken.append(time.perf_counter() - start)
+    figures["median"] = sorted(taken)[count // 2]
+    figures["longest"] = max(taken)
+    return figures
+
+
+def checkpoint(engine: str, folder: Path, log: Path, _: int) -> dict[str, float]:
+    """From the path to the checkpoint; for pyarrow, from the rows in memory to the same Parquet."""
+    figures: dict[str, float] = {}
+    if engine == "deltareplay":
+        import deltareplay as dr
+
+        path = str(mirrored(log, folder / "t"))
+        with measured(figures):
+            written = dr.Table(path).checkpoint()
+        found, size = written.num_files, written.size_in_bytes
+    elif engine == "deltalake":
+        import deltalake
+
+        path = str(mirrored(log, folder / "theirs"))
+        with measured(figures):
+            table = deltalake.DeltaTable(path)
+            table.create_checkpoint()
+        newest = newest_checkpoint(folder / "theirs")
+        found, size = live(newest), newest.stat().st_size
+    else:
+        import pyarrow.parquet as pq
+
+        source, target = newest_checkpoint(folder / "t"), folder / "bare.parquet"
+        facts = pq.ParquetFile(source).metadata
+        names = [facts.schema.column(number).path for number in range(facts.num_columns)]
+        kept = [name for name in names if name not in ("add.path", "add.stats")]
+        codec = facts.row_group(0).column(0).compression
+        rows = pq.read_table(source)
+        with measured(figures):
+            pq.write_table(
+                rows,
+                target,
+                row_group_size=50_000,
+                compression=codec,
+                use_dictionary=kept,
+                write_statistics=kept,
+            )
+        found, size = live(target), target.stat().st_size
+    expected = json.loads((log / "_expected.json").read_text())["live_files"]
+    if found != expected:
+        sys.exit(f"{engine} wrote {found} files of {expected}")
+    return {**figures, "written": size}
+
+
+def live(checkpoint: Path) -> int:
+    import pyarrow.parquet as pq
+
+    return len(pq.ParquetFile(checkpoint).read(columns=["add.path"])["add"].drop_null())
+
+
+def newest_checkpoint(table: Path) -> Path:
+    return max((table / "_delta_log").glob("*.checkpoint.parquet"))
+
+
+def mirrored(log: Path, root: Path) -> Path:
+    """The log as links, so that it stays as it is."""
+    from run import mirror
+
+    root.mkdir()
+    mirror(log / "_delta_log", root / "_delta_log")
+    return root
+
+
+def line(task: str, engine: str, figures: dict[str, float]) -> str:
+    wall = figures["wall"]
+    text = f"{task:11} {engine:12} {wall:8.2f} s wall {figures['cpu']:8.2f} s CPU"
+    text += f" {figures['peak']:6.0f} MiB peak, +{figures['beyond']:.0f}"
+    if "bytes" in figures:
+        text += f"  {figures['bytes'] / 1e6 / wall:6.0f} MB/s of {figures['bytes'] / 1e9:.2f} GB"
+    if "count" in figures:
+        text += (
+            f"  {figures['count'] / wall:7.1f} commits/s, median {figures['median'] * 1e3:.1f} ms"
+        )
+        text += f", longest {figures['longest'] * 1e3:.0f} ms"
+    if "opened" in figures:
+        text += f", opened before in {figures['opened']:.2f} s"
+    if "written" in figures:
+        text += f"  {figures['written'] / 1e6:.0f} MB written"
+    return text
+
+
+def child(*arguments: object) -> str:
+    command = [sys.executable, __file__, "--child", *map(str, arguments)]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def log_of(files: int, data: Path) -> Path:
+    if files == MILLION and (elsewhere := os.environ.get("DELTAREPLAY_BENCH_LOGS")):
+        return Path(elsewhere) / "million"
+    log = data / ("million" if files == MILLION else f"files-{files}")
+    if not (log / "_expected.json").is_file():
+        print(f"generating a log of {files} files", file=sys.stderr)
+        child("make_log", log, files)
+    return log
+
+
+def run(task: str, arguments: argparse.Namespace) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="writes-"))
+    try:
+        source, count = folder / "rows.arrow", arguments.commits
+        if task == "append":
+            child("make_rows", source, arguments.rows)
+        elif task in ("million", "checkpoint"):
+            source = log_of(arguments.files, arguments.data)
+        for engine in TASKS[task]:
+            if importlib.util.find_spec(engine) is None:
+                print(f"{task:11} {engine:12} skipped: it is not installed", flush=True)
+                continue
+            place = folder if task == "checkpoint" else folder / engine
+            place.mkdir(exist_ok=True)
+            figures = json.loads(child(task, engine, place, source, count))
+            print(line(task, engine, figures), flush=True)
+    finally:
+        shutil.rmtree(folder)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=12_000_000)
-    parser.add_argument("--commits", type=int, default=200)
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.one:
-        what, engine, path = arguments.one
-        if what == "append":
-            append(engine, path, arguments.rows)
-        else:
-            commits(engine, path, arguments.commits)
+    if sys.argv[1:2] == ["--child"]:
+        name, *rest = sys.argv[2:]
+        if name in ("make_rows", "make_log"):
+            {"make_rows": make_rows, "make_log": make_log}[name](Path(rest[0]), int(rest[1]))
+            return
+        work = {"append": append, "small": small, "million": million, "checkpoint": checkpoint}
+        engine, folder, source, count = rest
+        print(json.dumps(work[name](engine, Path(folder), Path(source), int(count))))
         return
-    for what in ("append", "commits"):
-        for engine in ("deltareplay", "deltalake"):
-            folder = tempfile.mkdtemp(prefix="writes-")
-            try:
-                # a process each: peaks of memory do not mix
-                command = [sys.executable, __file__, "--one", what, engine, f"{folder}/t"]
-                command += ["--rows", str(arguments.rows), "--commits", str(arguments.commits)]
-                subprocess.run(command, check=True)
-            finally:
-                shutil.rmtree(folder)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", choices=TASKS, help="this task alone")
+    parser.add_argument("--rows", type=int, default=12_000_000, help="of the append: about 1 GB")
+    parser.add_argument("--commits", type=int, default=50, help="of the tasks small and million")
+    parser.add_argument("--files", type=int, default=MILLION, help="of million and checkpoint")
+    parser.add_argument("--data", type=Path, default=ROOT / "benches" / "data", help="logs")
+    arguments = parser.parse_args()
+    for task in [arguments.only] if arguments.only else TASKS:
+        run(task, arguments)
 
 
 if __name__ == "__main__":

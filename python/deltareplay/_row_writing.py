@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay import _native
 from deltareplay._expressions import Expression, assignments
 from deltareplay._filters import Filter
+from deltareplay._row_sources import ArrowStream, Rows, arrow_stream
 from deltareplay.exceptions import DeltaReplayWarning, InvalidArgumentError
 from deltareplay.merge import Merge
 from deltareplay.written import Written
 
 if TYPE_CHECKING:
     from deltareplay.snapshot import Snapshot
-
-
-class ArrowStream(Protocol):
-    """What has an Arrow stream to give."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The stream as a capsule."""
-
-
-#: Rows: an Arrow stream, or plain Python.
-Rows = ArrowStream | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
 
 
 class RowWriting:
@@ -80,6 +68,8 @@ class RowWriting:
             InvalidArgumentError: A column that the table does not have, one that is missing, a
                 type or a value that does not fit, a row that breaks a rule (it is shown). Nothing
                 was written.
+            TypeError: What is given is no rows; the message tells what to pass, for a Spark
+                DataFrame ``deltareplay.spark.write``.
             UnsupportedFeatureError: The table has a rule that this release cannot evaluate.
             CommitConflictError: Another writer changed the table's schema or protocol.
 
@@ -291,23 +281,8 @@ class RowWriting:
         return Merge._of(run)
 
     def _rows(self, data: Rows) -> ArrowStream:
-        """The rows as an Arrow stream; plain Python takes the table's types."""
-        if hasattr(data, "__arrow_c_stream__"):
-            return data
-        if isinstance(data, pa.RecordBatch):
-            return pa.Table.from_batches([data])
-        schema = self.snapshot().schema
-        if isinstance(data, Mapping):
-            columns = {name: _column(schema, name, values) for name, values in data.items()}
-            return pa.table(columns)
-        if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-            names = list(dict.fromkeys(name for row in data for name in row))
-            columns = {
-                name: _column(schema, name, [row.get(name) for row in data]) for name in names
-            }
-            return pa.table(columns)
-        kind = type(data).__name__
-        raise TypeError(f"rows are an Arrow stream, a list of dicts or a dict of lists, not {kind}")
+        """The rows as an Arrow stream."""
+        return arrow_stream(data, lambda: self.snapshot().schema)
 
 
 def _condition(
@@ -328,17 +303,6 @@ def _condition(
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def _column(schema: pa.Schema, name: str, values: Any) -> pa.Array[Any]:
-    """Plain values as a column of the table's type; one that it lacks gets the type that fits."""
-    [type_] = [one.type for one in schema if one.name.lower() == name.lower()] or [None]
-    try:
-        column: pa.Array[Any] = pa.array(values, type_)
-    except (pa.ArrowException, OverflowError) as error:
-        message = f"the column {name!r} is {type_ or 'unknown'} in the table: {error}"
-        raise InvalidArgumentError(message, code="rows.type") from error
-    return column
 
 
 def _options(

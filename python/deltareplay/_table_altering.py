@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._row_sources import schema_string
 
 
 class TableAltering:
@@ -72,7 +73,7 @@ class TableAltering:
         >>> table.add_columns(pa.schema([("note", pa.string())]))
         3
         """
-        return _committed(self._native.add_columns(_native.schema_string(columns)))
+        return _committed(self._native.add_columns(schema_string(columns)))
 
     def rename_column(self, name: str, new_name: str) -> int:
         """Give a column another name; no file is touched.
@@ -236,7 +237,7 @@ class TableAltering:
         """
         return _committed(self._native.cluster_by(list(columns)))
 
-    def drop_feature(self, name: str) -> int:
+    def drop_feature(self, name: str, *, truncate_history: bool = False) -> int:
         """Take a table feature away, so that clients without it can use the table.
 
         What the feature left in the newest version goes first, in commits of their own that change
@@ -245,17 +246,27 @@ class TableAltering:
         still need it: three empty commits with checkpoints keep others away from them, and the
         table gets the feature ``checkpointProtection``, which keeps these checkpoints.
 
+        With ``truncate_history`` the older versions go instead, and no protection is needed. It
+        takes two calls: the first puts a checkpoint behind what the feature left; once that is
+        older than ``delta.dropFeatureTruncateHistory.retentionDuration`` (24 hours unless set),
+        the second deletes the log before it, and drops the feature.
+
         Args:
-            name: The feature: ``checkConstraints``, ``columnMapping``, ``deletionVectors``,
-                ``domainMetadata``, ``inCommitTimestamp``, ``materializePartitionColumns``,
-                ``rowTracking``, ``typeWidening``, ``v2Checkpoint`` or ``vacuumProtocolCheck``.
+            name: The feature: ``checkConstraints``, ``checkpointProtection``, ``columnMapping``,
+                ``deletionVectors``, ``domainMetadata``, ``inCommitTimestamp``,
+                ``materializePartitionColumns``, ``rowTracking``, ``typeWidening``,
+                ``v2Checkpoint`` or ``vacuumProtocolCheck``.
+            truncate_history: Delete older versions rather than protect them: for features that
+                readers have to know, and the only way for ``checkpointProtection``.
 
         Returns:
             The new version.
 
         Raises:
             InvalidArgumentError: The table has no such feature, still uses it, or has another that
-                leans on it; a column has a name that needs mapping.
+                leans on it; a column has a name that needs mapping; versions that need it are too
+                young to be deleted (``alter.feature_in_history``: the message tells when to call
+                again).
             UnsupportedFeatureError: No table of this release can lose the feature.
             CommitConflictError: Another writer changed rows meanwhile. What was done so far stays;
                 call it again.
@@ -264,7 +275,7 @@ class TableAltering:
         >>> table.drop_feature("domainMetadata")
         4
         """
-        return _committed(self._native.drop_feature(name))
+        return _committed(self._native.drop_feature(name, truncate_history))
 
 
 def _committed(version: int | None) -> int:

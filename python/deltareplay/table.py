@@ -13,6 +13,7 @@ import pyarrow as pa
 from deltareplay import _native
 from deltareplay._filters import Filter
 from deltareplay._readers import reader, to_table
+from deltareplay._row_sources import schema_string
 from deltareplay._table_services import TableServices
 from deltareplay._table_writing import TableWriting
 from deltareplay.changes import Changes
@@ -378,6 +379,7 @@ def create_table(
         The table.
 
     Raises:
+        TypeError: ``schema`` is no Arrow schema; the message tells how to make one.
         InvalidArgumentError: There is a table already; or a column, a property or a partition
             column is not possible.
         UnsupportedFeatureError: A property calls for a feature that this release cannot write.
@@ -393,7 +395,7 @@ def create_table(
     """
     created = Table(uri, storage_options)
     created._native.create(
-        _native.schema_string(schema),
+        schema_string(schema),
         list(partition_columns),
         dict(properties or {}),
         name,

@@ -224,7 +224,8 @@ def test_features_are_dropped(tmp_path: Path) -> None:
         version = table.drop_feature(name)
         [info] = bodies(table, version, "commitInfo")
         assert info["operation"] == "DROP FEATURE"
-        assert info["operationParameters"] == {"featureName": name}
+        parameters = {"featureName": name, "truncateHistory": False}
+        assert info["operationParameters"] == parameters
     snapshot = table.snapshot()
     assert snapshot.protocol == dr.Protocol(1, 2, None, None)
     assert not [key for key in snapshot.properties if "ommitTimestamp" in key]

@@ -251,3 +251,68 @@ def test_other_writers_features_are_refused(tmp_path: Path) -> None:
     for service in (table.cleanup_log, table.vacuum, lambda: table.compact_log(0, 1)):
         with pytest.raises(dr.UnsupportedFeatureError, match="materializePartitionColumns"):
             service()
+
+
+def appended(table: dr.Table, path: str) -> None:
+    with table.transaction() as transaction:
+        transaction.add(path, size=1, stats={"numRecords": 1})
+
+
+@pytest.mark.parametrize("wanted", ["true", "false", None])
+def test_a_checkpoint_behind_a_commit_cleans_up(wanted: str | None, tmp_path: Path) -> None:
+    key = "delta.enableExpiredLogCleanup"
+    configuration = {"delta.checkpointInterval": "2"} | ({key: wanted} if wanted else {})
+    log = history(tmp_path / "t", configuration=configuration)
+    checkpoints = [2, 4, 6, 9]
+    for version in checkpoints:
+        log.checkpoint(version)
+    first = kept_from(log, checkpoints) if wanted != "false" else 0
+    table = dr.Table(log.uri)
+    before = names(log.table)
+    appended(table, "no checkpoint")
+    assert before <= names(log.table), "nothing goes without a checkpoint"
+
+    appended(table, "a checkpoint")
+
+    assert (logs.log_dir(log.table) / f"{VERSIONS + 1:020}.checkpoint.parquet").exists()
+    commits = sorted(int(path.stem) for path in logs.log_dir(log.table).glob("*.json"))
+    assert commits == list(range(first, VERSIONS + 2))
+    assert not [name for name in names(log.table) if name.startswith(".")]
+    assert_readable(log, first)
+    # those that come behind find nothing more to delete
+    kept = names(log.table)
+    appended(table, "one more")
+    appended(table, "and another")
+    assert kept <= names(log.table)
+
+
+def test_a_cleanup_that_fails_fails_no_commit(tmp_path: Path) -> None:
+    log = history(tmp_path / "t", configuration={"delta.checkpointInterval": "1"})
+    log.checkpoint(4)
+    (logs.log_dir(log.table) / logs.commit_name(1)).unlink()
+    (logs.log_dir(log.table) / logs.commit_name(1)).mkdir()
+    (logs.log_dir(log.table) / logs.commit_name(1) / "in the way").touch()
+    table = dr.Table(log.uri)
+    appended(table, "f")
+    assert table.snapshot().version == VERSIONS
+    assert_readable(log, 4)
+
+
+def test_protected_checkpoints_stay_behind_a_commit(tmp_path: Path) -> None:
+    protocol = logs.protocol(1, 7, writer_features=["materializePartitionColumns"])
+    kept = logs.protocol(1, 7, writer_features=["checkpointProtection"])
+    configuration = {
+        "delta.requireCheckpointProtectionBeforeVersion": "20",
+        "delta.checkpointInterval": "1",
+    }
+    log = logs.LogBuilder(tmp_path / "t")
+    log.create(logs.schema(id="long"), protocol_action=protocol)
+    log.commit(kept, logs.metadata(logs.schema(id="long"), configuration=configuration))
+    for version in range(2, VERSIONS):
+        log.commit(logs.add(f"f{version}"))
+    for version, days in enumerate(AGES):
+        age(logs.log_dir(log.table) / logs.commit_name(version), days)
+    log.checkpoint(5)
+    before = names(log.table)
+    appended(dr.Table(log.uri), "f")
+    assert before <= names(log.table)

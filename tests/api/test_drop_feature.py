@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from support import logs
 from support.writing import actions, bodies
 
 import deltareplay as dr
@@ -170,9 +171,10 @@ def test_row_tracking_comes_and_goes(tmp_path: Path) -> None:
 
 
 def test_a_feature_with_no_way_out_stays(tmp_path: Path) -> None:
-    table = filled(tmp_path, {"delta.enableDeletionVectors": "true"})
-    table.drop_feature("deletionVectors")
+    log = logs.LogBuilder(tmp_path)
+    protocol = logs.protocol(1, 7, writer_features=["redirectWriterOnly-preview"])
+    log.create(logs.schema(id="long"), protocol_action=protocol)
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
-        table.drop_feature("checkpointProtection")
+        dr.Table(log.uri).drop_feature("redirectWriterOnly-preview")
     assert caught.value.code == "alter.drop_feature"
     assert "delta-spark" in str(caught.value)

@@ -156,3 +156,35 @@ def test_an_append_only_table_loses_nothing(tmp_path: Path) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         table.restore(0)
     assert caught.value.code == "transaction.append_only"
+
+
+def clustering(table: dr.Table) -> list[list[str]] | None:
+    text = table.snapshot().domain_metadata.get("delta.clustering")
+    if text is None:
+        return None
+    columns: list[list[str]] = json.loads(text)["clusteringColumns"]
+    return columns
+
+
+def test_columns_to_cluster_by_come_back(tmp_path: Path) -> None:
+    """As RESTORE of the reference: other domains stay as they are."""
+    schema = pa.schema([("id", pa.int64()), ("v", pa.int64())])
+    table = dr.create_table(
+        tmp_path / "t", schema, properties={"delta.feature.domainMetadata": "supported"}
+    )
+    table.cluster_by(["id"])
+    table.cluster_by(["v", "id"])
+    with table.transaction() as transaction:
+        transaction.set_domain_metadata("mine", "new")
+    assert clustering(table) == [["v"], ["id"]]
+
+    table.restore(1)
+    assert clustering(table) == [["id"]]
+    table.restore(0)
+    assert clustering(table) == [], "clustered once, and no more"
+    table.restore(2)
+    assert clustering(table) == [["v"], ["id"]]
+    assert table.snapshot().domain_metadata["mine"] == "new"
+    before = table.snapshot().version
+    table.restore(before)
+    assert bodies(table, before + 1, "domainMetadata") == []

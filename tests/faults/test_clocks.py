@@ -82,6 +82,18 @@ def test_a_clock_that_is_ahead_deletes_nothing_that_is_needed(tmp_path: Path) ->
     assert [ids(table, version) for version in range(4)] == [[], [1], [1, 2], [2]]
 
 
+def test_a_commit_by_a_clock_that_is_ahead_keeps_the_log(tmp_path: Path) -> None:
+    """Behind each checkpoint the log is cleaned."""
+    properties = {"delta.checkpointInterval": "1"}
+    table = dr.create_table(tmp_path / "t", SCHEMA, properties=properties)
+    for number in range(3):
+        assert by_clock(60, table, "add", f"f{number}")["version"] == number + 1
+    log = tmp_path / "t" / "_delta_log"
+    assert len(list(log.glob("*.checkpoint.parquet"))) == 3
+    assert [table.snapshot(version).num_files for version in range(4)] == [0, 1, 2, 3]
+    assert len(list(log.glob("*.json"))) == 4
+
+
 def test_what_a_clock_that_is_behind_removed_is_not_long_expired(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", SCHEMA)
     table.append([{"id": 1}])

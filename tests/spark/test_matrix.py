@@ -26,6 +26,7 @@ class Feature:
         properties: Table properties.
         columns: Columns beside ``id``, ``v`` and ``p``, as SQL.
         tail: What follows the columns; partitions by default.
+        generated: Expressions of generated columns of type LONG, by name.
         alter: Statements behind the first insert, with ``{t}`` for the table.
         written: Whether rows may be deleted or replaced.
     """
@@ -33,6 +34,7 @@ class Feature:
     properties: dict[str, str] = field(default_factory=dict)
     columns: str = ""
     tail: str = "PARTITIONED BY (p)"
+    generated: dict[str, str] = field(default_factory=dict)
     alter: tuple[str, ...] = ()
     written: bool = True
 
@@ -59,6 +61,10 @@ FEATURES: dict[str, Feature] = {
     "invariants": Feature(
         {"feature__allowColumnDefaults": "supported"}, columns=", k LONG NOT NULL DEFAULT 1"
     ),
+    "generatedColumns": Feature(generated={"g": "v * 2", "h": "id % 3"}),
+    "generatedColumns and vectors": Feature(
+        {"enableDeletionVectors": "true", "enableChangeDataFeed": "true"}, generated={"g": "v + id"}
+    ),
     "clustering": Feature(tail="CLUSTER BY (id)"),
     "timestampNtz": Feature(columns=", at TIMESTAMP_NTZ"),
     "changeDataFeed": Feature({"enableChangeDataFeed": "true"}),
@@ -79,7 +85,7 @@ FEATURES: dict[str, Feature] = {
         alter=("ALTER TABLE {t} ADD CONSTRAINT c CHECK (id >= 0)",),
     ),
 }
-NAMES = list(FEATURES) if os.environ.get("DELTAREPLAY_SLOW") else ["many"]
+NAMES = list(FEATURES) if os.environ.get("DELTAREPLAY_SLOW") else ["many", "generatedColumns"]
 
 
 def rows(*ids: int) -> pa.Table:
@@ -111,15 +117,32 @@ def operations(table: dr.Table, written: bool) -> Iterator[tuple[str, Callable[[
     yield "vacuum", lambda: table.vacuum(week, dry_run=False)
 
 
+def create(spark: Any, path: Path, feature: Feature) -> None:
+    named = {"checkpointInterval": "10", **feature.properties}
+    if not feature.generated:
+        spark.sql(
+            f"CREATE TABLE delta.`{path}` (id LONG, v LONG, p STRING{feature.columns}) USING delta "
+            f"{feature.tail} {properties(**named)}"
+        )
+        return
+    from delta.tables import DeltaTable
+
+    new = DeltaTable.create(spark).location(str(path)).partitionedBy("p")
+    for column, kind in {"id": "LONG", "v": "LONG", "p": "STRING"}.items():
+        new = new.addColumn(column, kind)
+    for column, expression in feature.generated.items():
+        new = new.addColumn(column, "LONG", generatedAlwaysAs=expression)
+    for key, value in named.items():
+        new = new.property(f"delta.{key.replace('__', '.')}", value)
+    new.execute()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_each_goes_on_where_the_other_stopped(spark: Any, tmp_path: Path, name: str) -> None:
     feature = FEATURES[name]
     path = tmp_path / "t"
     at = f"delta.`{path}`"
-    spark.sql(
-        f"CREATE TABLE {at} (id LONG, v LONG, p STRING{feature.columns}) USING delta "
-        f"{feature.tail} {properties(**{'checkpointInterval': '10', **feature.properties})}"
-    )
+    create(spark, path, feature)
     insert = f"INSERT INTO {at} (id, v, p) SELECT id, id * 10, IF(id % 2 = 0, 'a', 'b')"
     spark.sql(f"{insert} FROM range(8)")
     for statement in feature.alter:
@@ -132,6 +155,8 @@ def test_each_goes_on_where_the_other_stopped(spark: Any, tmp_path: Path, name: 
         snapshot = table.snapshot(strict=True)
         ours = sorted(map(repr, snapshot.scan(frame.columns).to_arrow().to_pylist()))
         assert ours == theirs, what
+        for column, expression in feature.generated.items():
+            assert frame.where(f"NOT {column} <=> {expression}").count() == 0, what
         return ours
 
     before = same("what delta-spark wrote")

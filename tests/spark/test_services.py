@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +94,69 @@ def test_row_tracking_enabled_here_goes_on_in_delta_spark(spark: Any, tmp_path: 
     spark.sql(f"UPDATE {table} SET id = 101 WHERE id = 3")
     ids = [row.row_id for row in spark.sql(f"SELECT {shown} FROM {table}").collect()]
     assert sorted(ids) == list(range(21))
+
+
+def older(path: Path, hours: float) -> None:
+    for file in (path / "_delta_log").rglob("*"):
+        changed = file.stat().st_mtime - hours * 3600
+        os.utime(file, (changed, changed))
+
+
+TRUNCATED = {
+    "deletionVectors": ("enableDeletionVectors", "true", "DELETE FROM {0} WHERE id % 3 = 0"),
+    "typeWidening": ("enableTypeWidening", "true", "ALTER TABLE {0} ALTER COLUMN n TYPE BIGINT"),
+    "columnMapping": ("columnMapping__mode", "name", "ALTER TABLE {0} RENAME COLUMN n TO x"),
+    "v2Checkpoint": ("checkpointPolicy", "v2", "DELETE FROM {0} WHERE id % 3 = 0"),
+    "checkpointProtection": (
+        "enableDeletionVectors",
+        "true",
+        "ALTER TABLE {0} DROP FEATURE deletionVectors",
+    ),
+}
+SLOW = bool(os.environ.get("DELTAREPLAY_SLOW"))
+
+
+@pytest.mark.parametrize("feature", list(TRUNCATED)[: None if SLOW else 1])
+def test_a_feature_goes_with_its_history_as_in_delta_spark(
+    spark: Any, tmp_path: Path, feature: str
+) -> None:
+    """One table here, its copy there: refused at first, gone a day later, the same protocol."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    name, value, change = TRUNCATED[feature]
+    listed = properties(**{name: value, "checkpointInterval": "3"})
+    spark.sql(f"CREATE TABLE delta.`{here}` (id LONG, n INT) USING delta {listed}")
+    for first in (0, 10, 20):
+        rows = f"SELECT id, INT(id) FROM range({first}, {first + 10})"
+        spark.sql(f"INSERT INTO delta.`{here}` {rows}")
+    spark.sql(change.format(f"delta.`{here}`"))
+    kept = sorted(map(tuple, spark.table(f"delta.`{here}`").collect()))
+    shutil.copytree(here, there)
+    table, log = dr.Table(here), spark._jvm.org.apache.spark.sql.delta.DeltaLog
+    drop = f"ALTER TABLE delta.`{there}` DROP FEATURE {feature} TRUNCATE HISTORY"
+
+    with pytest.raises(dr.InvalidArgumentError, match="24 hours"):
+        table.drop_feature(feature, truncate_history=True)
+    with pytest.raises(Exception, match="WAIT_FOR_RETENTION_PERIOD"):
+        spark.sql(drop)
+    for path in (here, there):
+        older(path, 25)
+    log.clearCache()
+    table.drop_feature(feature, truncate_history=True)
+    spark.sql(drop)
+
+    ours, theirs = table.snapshot(), dr.Table(there).snapshot()
+    for features in ("reader_features", "writer_features"):
+        [found, expected] = [getattr(one.protocol, features) or () for one in (ours, theirs)]
+        assert sorted(found) == sorted(expected)
+    assert ours.protocol.min_reader_version == theirs.protocol.min_reader_version
+    named = {"delta.checkpointPolicy": "classic"} if feature == "v2Checkpoint" else {}
+    assert {**ours.properties, **named} == theirs.properties
+    assert {one.code for one in table.verify().findings} <= {"sidecar.orphan"}
+    for path in (here, there):
+        log.clearCache()
+        spark.sql(f"INSERT INTO delta.`{path}` VALUES (100, 100)")
+        spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 1")
+        left = sorted(map(tuple, spark.table(f"delta.`{path}`").collect()))
+        assert left == [row for row in [*kept, (100, 100)] if row[0] != 1]
+        found = dr.Table(path).snapshot().scan().to_arrow()
+        assert sorted(zip(*(column.to_pylist() for column in found.columns), strict=True)) == left

@@ -286,9 +286,14 @@ impl Table {
         self.alter(py, Alteration::ClusterBy(columns))
     }
 
-    /// Takes a table feature away; gives the version.
-    fn drop_feature(&self, py: Python<'_>, name: String) -> PyResult<Option<u64>> {
-        self.alter(py, Alteration::DropFeature(name))
+    /// Takes a table feature away, or also the history that needs it; gives the version.
+    fn drop_feature(
+        &self,
+        py: Python<'_>,
+        name: String,
+        truncate_history: bool,
+    ) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::DropFeature(name, truncate_history))
     }
 
     /// Adds a table feature; gives the version.

@@ -25,6 +25,7 @@ mod rows;
 mod altering;
 mod services;
 mod staging;
+mod truncating;
 mod writing;
 
 pub use altering::Alteration;

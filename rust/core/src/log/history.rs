@@ -188,7 +188,8 @@ pub fn moment(
 
 type TimeOf<'a> = &'a dyn Fn((&VersionedFile, i64)) -> Result<i64>;
 
-fn render(milliseconds: i64) -> String {
+/// An instant as people read it.
+pub(crate) fn render(milliseconds: i64) -> String {
     chrono::DateTime::from_timestamp_millis(milliseconds).map_or_else(
         || format!("{milliseconds} ms"),
         |time| time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),

@@ -176,6 +176,13 @@ impl LogListing {
         commit.max(self.checkpoints.last().map(|checkpoint| checkpoint.version))
     }
 
+    /// The oldest version that a commit or a complete checkpoint names.
+    pub fn earliest(&self) -> Option<u64> {
+        let commit = self.commits.first().map(|commit| commit.version);
+        let checkpoint = self.checkpoints.first().map(|found| found.version);
+        commit.into_iter().chain(checkpoint).min()
+    }
+
     /// The oldest version that can be rebuilt: 0 with commit 0, else the oldest checkpoint from which
     /// the commits go on.
     pub fn earliest_recreatable(&self) -> Option<u64> {

@@ -11,7 +11,8 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use super::{DAY, delete_all};
+use super::traces::{PROTECTION, protected_before};
+use super::{DAY, MINUTE, delete_all};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::listing::CheckpointInstance;
@@ -23,6 +24,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
 use crate::snapshot::load::load;
 use crate::storage::FileMeta;
+use crate::transaction::random;
 
 const STAGED_DIRECTORY: &str = "_delta_log/_staged_commits";
 
@@ -31,8 +33,8 @@ const STAGED_DIRECTORY: &str = "_delta_log/_staged_commits";
 pub struct LogCleanup {
     /// Whether nothing was deleted.
     pub dry_run: bool,
-    /// Versions that were current at this instant or later stay: milliseconds since the epoch, a
-    /// midnight in UTC.
+    /// Versions that were current at this instant or later stay: milliseconds since the epoch; by the
+    /// table's retention a midnight in UTC.
     pub cutoff: i64,
     /// The oldest version that can be read afterwards, if anything goes.
     pub earliest_version: Option<u64>,
@@ -63,19 +65,69 @@ pub fn cleanup_log(
     dry_run: bool,
 ) -> Result<LogCleanup> {
     snapshot.protocol().check_writable()?;
-    let mut report = plan(source, snapshot, now)?;
+    let mut report = plan(source, snapshot, now, cutoff(snapshot, now))?;
     report.dry_run = dry_run;
     if !dry_run {
-        let paths: Vec<&str> = report.files.iter().map(String::as_str).collect();
-        delete_all(&*source.storage, &paths)?;
+        delete(source, &report)?;
     }
     Ok(report)
 }
 
-fn plan(source: &Source, snapshot: &Snapshot, now: i64) -> Result<LogCleanup> {
-    let retained = now.saturating_sub(snapshot.properties().log_retention);
+/// Deletes what is older than the retention for features that are dropped, by the minute.
+///
+/// # Errors
+///
+/// As [`cleanup_log`].
+pub fn truncate_log(source: &Source, snapshot: &Snapshot, now: i64) -> Result<LogCleanup> {
+    snapshot.protocol().check_writable()?;
+    let retained = now.saturating_sub(snapshot.properties().truncated_history_retention);
+    let report = plan(source, snapshot, now, floor(retained, MINUTE))?;
+    delete(source, &report)?;
+    Ok(report)
+}
+
+/// What follows a checkpoint: deletes what has expired, where the table wants it and there is such a
+/// thing. Then the checkpoint that stays is read; else the log is only listed.
+///
+/// # Errors
+///
+/// As [`cleanup_log`].
+pub fn cleanup_expired(source: &Source, snapshot: &Snapshot) -> Result<()> {
+    if !snapshot.properties().expired_log_cleanup {
+        return Ok(());
+    }
+    let listing = LogListing::read(&*source.storage, 0)?;
+    let Some(last) = last_expired(&listing, cutoff(snapshot, random::now())) else {
+        return Ok(());
+    };
+    let versions = listing.checkpoints.iter().map(|found| found.version);
+    let Some(kept) = versions.rev().find(|version| *version <= last) else {
+        return Ok(());
+    };
+    if listing.earliest().is_none_or(|first| first >= kept) {
+        return Ok(());
+    }
+    let now = super::now(&*source.storage)?;
+    cleanup_log(source, snapshot, now, false).map(drop)
+}
+
+fn delete(source: &Source, report: &LogCleanup) -> Result<()> {
+    let paths: Vec<&str> = report.files.iter().map(String::as_str).collect();
+    delete_all(&*source.storage, &paths)
+}
+
+/// When the table's retention begins: by the day, so that not every checkpoint finds something.
+fn cutoff(snapshot: &Snapshot, now: i64) -> i64 {
+    floor(now.saturating_sub(snapshot.properties().log_retention), DAY)
+}
+
+fn floor(instant: i64, unit: i64) -> i64 {
+    instant - instant.rem_euclid(unit)
+}
+
+fn plan(source: &Source, snapshot: &Snapshot, now: i64, cutoff: i64) -> Result<LogCleanup> {
     let mut report = LogCleanup {
-        cutoff: retained - retained.rem_euclid(DAY),
+        cutoff,
         ..LogCleanup::default()
     };
     let files = source.storage.list(LOG_DIRECTORY, "")?;
@@ -92,7 +144,7 @@ fn plan(source: &Source, snapshot: &Snapshot, now: i64) -> Result<LogCleanup> {
         return Ok(report);
     }
     report.earliest_version = Some(first);
-    let yesterday = now - now.rem_euclid(DAY) - DAY;
+    let yesterday = floor(now, DAY) - DAY;
     let (mut commits, mut checkpoints) = (Vec::new(), Vec::new());
     for file in files {
         let name = file.path.rsplit('/').next().unwrap_or_default();
@@ -146,6 +198,13 @@ fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".tmp")
 }
 
+/// The newest commit from before the period.
+fn last_expired(listing: &LogListing, cutoff: i64) -> Option<u64> {
+    let times = monotonised(&listing.commits);
+    let expired = |(_, time): &&(u64, i64)| *time <= cutoff;
+    times.iter().rfind(expired).map(|(version, _)| *version)
+}
+
 /// The newest checkpoint from which everything inside the retention period can be rebuilt.
 fn kept_checkpoint(
     source: &Source,
@@ -153,14 +212,7 @@ fn kept_checkpoint(
     snapshot: &Snapshot,
     report: &mut LogCleanup,
 ) -> Result<Option<CheckpointInstance>> {
-    let expired = |(_, time): &&(u64, i64)| *time <= report.cutoff;
-    let times = monotonised(&listing.commits);
-    let Some(last) = times
-        .iter()
-        .rev()
-        .find(expired)
-        .map(|(version, _)| *version)
-    else {
+    let Some(last) = last_expired(listing, report.cutoff) else {
         report.notes.push("no commit is that old".to_owned());
         return Ok(None);
     };
@@ -194,7 +246,7 @@ fn rebuilds(
     checkpoint: &CheckpointInstance,
 ) -> Result<bool> {
     let version = checkpoint.version;
-    let newer = |commit: &&VersionedFile| commit.version >= version;
+    let newer = |commit: &&VersionedFile| (version..=snapshot.version()).contains(&commit.version);
     let versions = listing.commits.iter().filter(newer);
     if !versions
         .map(|commit| commit.version)
@@ -220,10 +272,8 @@ fn may_truncate(
     snapshot: &Snapshot,
     first: u64,
 ) -> Result<bool> {
-    let property = "delta.requireCheckpointProtectionBeforeVersion";
-    let protected = snapshot.metadata().property(property);
-    let protected: u64 = protected.and_then(|text| text.parse().ok()).unwrap_or(0);
-    if !snapshot.protocol().is_supported("checkpointProtection") || first >= protected {
+    let protected = protected_before(snapshot.metadata());
+    if !snapshot.protocol().is_supported(PROTECTION) || first >= protected {
         return Ok(true);
     }
     let Some(earliest) = listing.earliest_recreatable() else {

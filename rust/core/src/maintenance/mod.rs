@@ -11,6 +11,7 @@ use crate::transaction::random;
 pub mod advice;
 pub mod cleanup;
 pub mod restore;
+pub mod traces;
 pub mod vacuum;
 pub mod verify;
 
@@ -42,8 +43,11 @@ pub fn to_json<T: serde::Serialize>(report: &T) -> String {
 /// A day in milliseconds.
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
+/// A minute in milliseconds.
+pub(crate) const MINUTE: i64 = 60 * 1000;
+
 /// Clocks that are no further apart, in milliseconds, count as one: files are dated by coarse clocks.
-const ALIKE: i64 = 60 * 1000;
+const ALIKE: i64 = MINUTE;
 
 /// So many files are deleted by one call.
 const AT_ONCE: usize = 500;

@@ -1,8 +1,9 @@
 //! Restore: a new version that holds what an older one held.
 //!
 //! Files that the older version had and the newest has not are added again, those that came since are
-//! removed. Schema and properties are those of the older version, save what may never go back: the
-//! protocol, the mark of row ids, ids of columns, and since when commits carry their own timestamp.
+//! removed. Schema, properties and the columns to cluster by are those of the older version, save what
+//! may never go back: the protocol, the mark of row ids, ids of columns, and since when commits carry
+//! their own timestamp. Domains of users stay as they are.
 //!
 //! Not part of the protocol; operation and metrics as in the reference implementation.
 
@@ -20,6 +21,7 @@ use crate::snapshot::columns::FileColumns;
 use crate::spec::actions::Metadata;
 use crate::storage::interrupt;
 use crate::storage::pool::ordered;
+use crate::transaction::alter::clustering::{CLUSTERING, NOT_CLUSTERED};
 use crate::transaction::random::now_after;
 use crate::transaction::{AddFile, CommitDescription, RemoveFile, Transaction, TransactionOptions};
 
@@ -105,6 +107,16 @@ pub fn prepare(
     let protocol = newest.protocol().merge(target.protocol());
     if !protocol.is_equivalent(newest.protocol()) {
         transaction.set_protocol(protocol)?;
+    }
+    let clustering = |of: &Snapshot| -> Result<Option<String>> {
+        let domains = of.domain_metadata(source)?;
+        let found = domains.into_iter().find(|one| one.domain == CLUSTERING);
+        Ok(found.map(|one| one.configuration))
+    };
+    let (clustered, wanted) = (clustering(newest)?, clustering(target)?);
+    if clustered != wanted {
+        let wanted = wanted.unwrap_or_else(|| NOT_CLUSTERED.to_owned());
+        transaction.set_system_domain(CLUSTERING, Some(wanted));
     }
     let now = now_after(newest);
     let gone: Vec<RemoveFile> = removes.iter().map(|file| file.removed(now, true)).collect();

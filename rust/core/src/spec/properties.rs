@@ -47,6 +47,11 @@ pub struct TableProperties {
     pub deleted_file_retention: i64,
     /// `delta.logRetentionDuration`: how long commits stay; 30 days.
     pub log_retention: i64,
+    /// `delta.enableExpiredLogCleanup`: commits older than that go when a checkpoint is written; true.
+    pub expired_log_cleanup: bool,
+    /// `delta.dropFeatureTruncateHistory.retentionDuration`: how long commits stay when a feature is
+    /// dropped with its history; 24 hours.
+    pub truncated_history_retention: i64,
     /// `delta.setTransactionRetentionDuration`: how long idle applications stay; for ever.
     pub set_transaction_retention: Option<i64>,
     /// `delta.checkpointInterval`: commits from one checkpoint to the next; 10.
@@ -110,6 +115,12 @@ impl TableProperties {
             log_retention: read
                 .interval("delta.logRetentionDuration")
                 .unwrap_or(30 * DAY),
+            expired_log_cleanup: read
+                .boolean("delta.enableExpiredLogCleanup")
+                .unwrap_or(true),
+            truncated_history_retention: read
+                .interval("delta.dropFeatureTruncateHistory.retentionDuration")
+                .unwrap_or(DAY),
             set_transaction_retention: read.interval("delta.setTransactionRetentionDuration"),
             checkpoint_interval: read.checkpoint_interval(),
             in_commit_timestamps: read

@@ -48,8 +48,8 @@ pub enum Alteration {
     ClusterBy(Vec<String>),
     /// Adds a table feature.
     AddFeature(String),
-    /// Takes a table feature away.
-    DropFeature(String),
+    /// Takes a table feature away; true: also the history that needs it.
+    DropFeature(String, bool),
 }
 
 impl Table {
@@ -150,7 +150,10 @@ impl Table {
                 let parameters = vec![("feature", json!(name))];
                 ("UPGRADE PROTOCOL", parameters, old.clone())
             }
-            Alteration::DropFeature(name) => return self.drop_feature(&name, &options),
+            Alteration::DropFeature(name, false) => return self.drop_feature(&name, &options),
+            Alteration::DropFeature(name, true) => {
+                return self.drop_feature_and_history(&name, &options);
+            }
         };
         let changed = new != *old;
         let description = described(operation, parameters);

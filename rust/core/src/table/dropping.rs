@@ -16,6 +16,7 @@ use super::{Alteration, At, Table};
 use crate::codec::deletion_vector::{Place, place};
 use crate::derived::checkpoint::has_checkpoint;
 use crate::error::{Error, Result};
+use crate::maintenance::traces::{PROTECTED, PROTECTION, has_type_changes};
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
 use crate::spec::actions::Metadata;
@@ -37,15 +38,13 @@ const BARRIERS: usize = 3;
 /// Files that get or lose their row ids in one commit.
 const FILES_AT_ONCE: usize = 100_000;
 
-const PROTECTION: &str = "checkpointProtection";
-const PROTECTED: &str = "delta.requireCheckpointProtectionBeforeVersion";
-
 impl Table {
     /// Takes a feature away.
     ///
     /// # Errors
     ///
-    /// As [`crate::spec::actions::Protocol::without_feature`]. Invalid argument: `alter.feature_in_use`;
+    /// As [`crate::spec::actions::Protocol::without_feature`]. Invalid argument: `alter.feature_in_use`,
+    /// `alter.truncate_history` for `checkpointProtection`;
     /// Unsupported: `alter.drop_feature`; Conflict: another writer changed the table meanwhile. What was
     /// done before an error stays, and need not be done again.
     pub(super) fn drop_feature(&self, name: &str, options: &TransactionOptions) -> Result<Commit> {
@@ -53,9 +52,14 @@ impl Table {
         snapshot.protocol().without_feature(name)?;
         let feature = find_feature(name);
         let name = feature.map_or(name, |feature| feature.name);
+        if name == PROTECTION {
+            let message = format!(
+                "{PROTECTION} goes only with the history that it protects: pass truncate_history=True"
+            );
+            return Err(Error::invalid("alter.truncate_history", message));
+        }
         self.take_traces_away(name, options)?;
-        let protect = feature.is_some_and(|feature| feature.binds_readers());
-        if protect {
+        if feature.is_some_and(|feature| feature.binds_readers()) {
             for _ in 0..BARRIERS {
                 let snapshot = self.snapshot(At::Latest, None)?;
                 let empty = described("EMPTY COMMIT", []);
@@ -65,14 +69,31 @@ impl Table {
             }
         }
         let snapshot = self.snapshot(At::Latest, None)?;
+        self.leave(&snapshot, name, false, options)
+    }
+
+    /// The commit that drops the feature; its history is protected unless it is `truncated`.
+    pub(super) fn leave(
+        &self,
+        snapshot: &Snapshot,
+        name: &str,
+        truncated: bool,
+        options: &TransactionOptions,
+    ) -> Result<Commit> {
+        let feature = find_feature(name);
+        let protect = !truncated && feature.is_some_and(|feature| feature.binds_readers());
         let mut protocol = snapshot.protocol().without_feature(name)?;
-        let mut metadata = self.without_traces(&snapshot, name)?;
+        let mut metadata = self.without_traces(snapshot, name)?;
         let options = TransactionOptions {
             isolation: Some(IsolationLevel::Serializable),
             ..options.clone()
         };
-        let description = described("DROP FEATURE", [("featureName", json!(name))]);
-        let mut transaction = Transaction::begin(&self.source, &snapshot, description, options)?;
+        let parameters = [
+            ("featureName", json!(name)),
+            ("truncateHistory", json!(truncated)),
+        ];
+        let description = described("DROP FEATURE", parameters);
+        let mut transaction = Transaction::begin(&self.source, snapshot, description, options)?;
         transaction.read(None)?;
         if protect {
             protocol = protocol.with_feature(PROTECTION)?;
@@ -80,7 +101,7 @@ impl Table {
             metadata.configuration.insert(PROTECTED.to_owned(), version);
         }
         if name == "deletionVectors" {
-            transaction.remove(self.files_of_vectors(&snapshot)?);
+            transaction.remove(self.files_of_vectors(snapshot)?);
         }
         if name == "rowTracking" {
             transaction.set_system_domain(ROW_TRACKING, None);
@@ -97,7 +118,7 @@ impl Table {
     }
 
     /// From here on a client need not read what came before.
-    fn checkpoint_of(&self, commit: &Commit) -> Result<()> {
+    pub(super) fn checkpoint_of(&self, commit: &Commit) -> Result<()> {
         let Some(version) = commit.version else {
             return Ok(());
         };
@@ -109,12 +130,17 @@ impl Table {
     }
 
     /// Commits after which the newest version has nothing of the feature but what its last commit takes.
-    fn take_traces_away(&self, feature: &str, options: &TransactionOptions) -> Result<()> {
+    pub(super) fn take_traces_away(
+        &self,
+        feature: &str,
+        options: &TransactionOptions,
+    ) -> Result<()> {
         match feature {
             "checkConstraints"
             | "domainMetadata"
             | "inCommitTimestamp"
             | "vacuumProtocolCheck"
+            | "checkpointProtection"
             | "materializePartitionColumns" => Ok(()),
             "v2Checkpoint" => self.unset("delta.checkpointPolicy", options),
             "deletionVectors" => {
@@ -124,6 +150,10 @@ impl Table {
             }
             "typeWidening" | "typeWidening-preview" => {
                 self.unset("delta.enableTypeWidening", options)?;
+                let snapshot = self.snapshot(At::Latest, None)?;
+                if !has_type_changes(snapshot.schema()) {
+                    return Ok(());
+                }
                 self.rewrite("REORG", None, options, Rewrite::has_other_types)
             }
             "columnMapping" => {
@@ -158,7 +188,7 @@ impl Table {
     }
 
     /// The metadata without what is left of the feature in it.
-    fn without_traces(&self, snapshot: &Snapshot, feature: &str) -> Result<Metadata> {
+    pub(super) fn without_traces(&self, snapshot: &Snapshot, feature: &str) -> Result<Metadata> {
         let old = snapshot.metadata();
         let refused = |message: String| Err(Error::invalid("alter.feature_in_use", message));
         let properties: &[&str] = match feature {
@@ -194,6 +224,7 @@ impl Table {
                 "delta.rowTracking.materializedRowCommitVersionColumnName",
             ],
             "typeWidening" | "typeWidening-preview" => return without_type_changes(old),
+            "checkpointProtection" => &[PROTECTED],
             _ => &[],
         };
         let keys: Vec<String> = properties.iter().map(|key| (*key).to_owned()).collect();

@@ -74,7 +74,7 @@ impl Table {
     }
 
     /// By this machine's clock where nothing is deleted; else not after that of the storage.
-    fn now(&self, dry_run: bool) -> Result<i64> {
+    pub(super) fn now(&self, dry_run: bool) -> Result<i64> {
         if dry_run {
             return Ok(now());
         }

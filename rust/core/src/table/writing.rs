@@ -13,6 +13,7 @@ use crate::derived::checkpoint::{
 use crate::derived::checksum::{carry_checksum, checksum_path, write_checksum};
 use crate::derived::compaction::{WrittenCompaction, compact_log};
 use crate::error::{Error, Result};
+use crate::maintenance::cleanup::cleanup_expired;
 use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
 use crate::transaction::alter::new_metadata;
@@ -27,7 +28,7 @@ const SMALL_TABLE: u64 = 1_000;
 pub struct Committed {
     /// The commit.
     pub commit: Commit,
-    /// What went wrong when the checkpoint or the checksum was written.
+    /// What went wrong when the checkpoint or the checksum was written, or expired commits deleted.
     pub afterwards: Option<Error>,
 }
 
@@ -82,7 +83,7 @@ impl Table {
     }
 
     /// Commits a transaction; then writes what its version calls for: a checkpoint, a checksum of a
-    /// table that is not large.
+    /// table that is not large. Behind a checkpoint of its own it deletes what has expired of the log.
     ///
     /// # Errors
     ///
@@ -117,6 +118,7 @@ impl Table {
         }
         if commit.checkpoint_due && !has_checkpoint(&self.source, version)? {
             write_checkpoint(&self.source, &snapshot, CheckpointLayout::of(&snapshot))?;
+            cleanup_expired(&self.source, &snapshot)?;
         }
         Ok(())
     }

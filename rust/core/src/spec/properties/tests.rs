@@ -33,6 +33,8 @@ fn defaults() {
     let expected = TableProperties {
         deleted_file_retention: 604_800_000,
         log_retention: 2_592_000_000,
+        expired_log_cleanup: true,
+        truncated_history_retention: 86_400_000,
         set_transaction_retention: None,
         checkpoint_interval: 10,
         in_commit_timestamps: false,

@@ -13,6 +13,9 @@ use crate::spec::schema::PrimitiveType;
 /// The domain.
 pub const CLUSTERING: &str = "delta.clustering";
 
+/// Its configuration where rows are clustered no more.
+pub const NOT_CLUSTERED: &str = r#"{"clusteringColumns":[]}"#;
+
 /// The reference implementation takes no more columns than that.
 const MOST_COLUMNS: usize = 4;
 const FIRST_COLUMNS: i64 = 32;

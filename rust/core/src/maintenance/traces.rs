@@ -1,0 +1,205 @@
+//! Traces: which versions of the log need a table feature that is to be dropped with its history.
+//!
+//! A commit has traces by its metadata and its files, a checkpoint by its metadata and its kind. From
+//! the barrier on, the first checkpoint behind all of them, nothing in the log needs the feature.
+//!
+//! Protocol: "Table Features", "Checkpoint Protection"; what counts is as in the reference
+//! implementation.
+
+use arrow_array::Array;
+
+use crate::codec::commit::{ActionDecoder, FileActions, Wanted};
+use crate::codec::file_actions::FileField;
+use crate::error::Result;
+use crate::log::commit::decode_files;
+use crate::log::listing::CheckpointInstance;
+use crate::log::path::CheckpointName;
+use crate::log::segment::monotonised;
+use crate::log::{LogListing, VersionedFile};
+use crate::replay::{Checkpoint, Source};
+use crate::snapshot::Snapshot;
+use crate::snapshot::load::load;
+use crate::spec::actions::Metadata;
+use crate::spec::feature_rules::any_field;
+use crate::spec::features::find_feature;
+use crate::spec::schema::StructType;
+use crate::storage::interrupt;
+
+/// The feature that keeps checkpoints in place, and the property that tells how far.
+pub(crate) const PROTECTION: &str = "checkpointProtection";
+pub(crate) const PROTECTED: &str = "delta.requireCheckpointProtectionBeforeVersion";
+
+/// Commits are read in runs of about this many bytes, and at most this many commits.
+const RUN_BYTES: u64 = 4 << 20;
+const RUN_COMMITS: usize = 256;
+
+/// What the log holds of a feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traces {
+    /// The newest version with a trace.
+    pub last: Option<u64>,
+    /// The first checkpoint behind it that has none, and when its version was committed: milliseconds
+    /// since the epoch.
+    pub barrier: Option<(u64, i64)>,
+    /// Whether no file of the log needs the feature.
+    pub none: bool,
+}
+
+impl Traces {
+    /// Looks for a feature in all files of the log up to a snapshot that does not use it any more.
+    ///
+    /// # Errors
+    ///
+    /// Storage, and what reading the log may meet.
+    pub fn of(source: &Source, feature: &str, snapshot: &Snapshot) -> Result<Self> {
+        let mut listing = LogListing::read(&*source.storage, 0)?;
+        let newest = snapshot.version();
+        listing.commits.retain(|commit| commit.version <= newest);
+        listing.checkpoints.retain(|found| found.version <= newest);
+        let last = if feature == PROTECTION {
+            let protected = protected_before(snapshot.metadata());
+            let below = |first| first < protected;
+            listing.earliest().is_some_and(below).then(|| protected - 1)
+        } else {
+            let commit = last_commit(source, &listing.commits, feature)?;
+            commit.max(last_of_v2(source, &listing.checkpoints, feature)?)
+        };
+        let mut barrier = None;
+        let behind = |found: &&CheckpointInstance| last.is_none_or(|last| found.version > last);
+        for checkpoint in listing.checkpoints.iter().filter(behind) {
+            let state = load(source, Some(checkpoint.version), false)?;
+            if !in_metadata(feature, state.metadata())? {
+                barrier = Some(checkpoint.version);
+                break;
+            }
+        }
+        let first = listing.checkpoints.first().map(|found| found.version);
+        let times = monotonised(&listing.commits);
+        let time_of = |version| {
+            let found = times.iter().find(|(found, _)| *found == version);
+            (version, found.map_or(i64::MIN, |(_, time)| *time))
+        };
+        Ok(Self {
+            last,
+            barrier: barrier.map(time_of),
+            none: last.is_none() && barrier == first,
+        })
+    }
+}
+
+/// The version before which checkpoints are protected; 0 where none is.
+pub(super) fn protected_before(metadata: &Metadata) -> u64 {
+    let text = metadata.property(PROTECTED);
+    text.and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// The newest commit with a trace: newest first, up to the first one.
+fn last_commit(source: &Source, commits: &[VersionedFile], feature: &str) -> Result<Option<u64>> {
+    let files = (feature == "deletionVectors").then(|| vec![FileField::DeletionVector]);
+    let wanted = Wanted {
+        adds: files.clone(),
+        removes: files,
+        control: true,
+        ..Wanted::default()
+    };
+    let mut left = commits;
+    while !left.is_empty() {
+        interrupt::check()?;
+        let (rest, run) = last_run(left);
+        left = rest;
+        let mut decoder = ActionDecoder::new(wanted.clone());
+        let files: Vec<_> = run
+            .iter()
+            .map(|commit| (&commit.file, commit.version))
+            .collect();
+        decode_files(&*source.storage, &files, &mut decoder)?;
+        let actions = decoder.finish()?;
+        let mut places = with_vectors(actions.adds.as_ref());
+        places.extend(with_vectors(actions.removes.as_ref()));
+        for (place, metadata) in &actions.metadatas {
+            if in_metadata(feature, metadata)? {
+                places.push(*place);
+            }
+        }
+        if let Some(place) = places.into_iter().max() {
+            let behind = actions.starts.partition_point(|start| *start <= place);
+            let commit = behind.checked_sub(1).and_then(|at| run.get(at));
+            return Ok(commit.map(|commit| commit.version));
+        }
+    }
+    Ok(None)
+}
+
+/// The commits before the last run, and the run.
+fn last_run(commits: &[VersionedFile]) -> (&[VersionedFile], &[VersionedFile]) {
+    let mut bytes = 0_u64;
+    let small = |commit: &&VersionedFile| {
+        let before = bytes;
+        bytes = bytes.saturating_add(commit.file.size);
+        before < RUN_BYTES
+    };
+    let run = commits.iter().rev().take(RUN_COMMITS).take_while(small);
+    let length = run.count();
+    commits
+        .split_at_checked(commits.len() - length)
+        .unwrap_or((commits, &[]))
+}
+
+/// The places of actions that have a deletion vector.
+fn with_vectors(files: Option<&FileActions>) -> Vec<u32> {
+    let Some(files) = files else {
+        return Vec::new();
+    };
+    let Some(vectors) = files.rows.column_by_name("deletionVector") else {
+        return Vec::new();
+    };
+    let rows = files.sequence.iter().enumerate();
+    rows.filter(|(row, _)| !vectors.is_null(*row))
+        .map(|(_, place)| *place)
+        .collect()
+}
+
+/// The newest checkpoint by the second specification, where this is the feature for it.
+fn last_of_v2(
+    source: &Source,
+    checkpoints: &[CheckpointInstance],
+    feature: &str,
+) -> Result<Option<u64>> {
+    if feature != "v2Checkpoint" {
+        return Ok(None);
+    }
+    for checkpoint in checkpoints.iter().rev() {
+        let named = matches!(checkpoint.name, CheckpointName::Uuid { .. });
+        if named
+            || !Checkpoint::read_control(source, checkpoint)?
+                .sidecars
+                .is_empty()
+        {
+            return Ok(Some(checkpoint.version));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether this metadata needs the feature.
+fn in_metadata(feature: &str, metadata: &Metadata) -> Result<bool> {
+    Ok(match feature {
+        "typeWidening" | "typeWidening-preview" => {
+            let schema = StructType::parse(&metadata.schema_string)?;
+            has_type_changes(&schema)
+        }
+        "deletionVectors" | "columnMapping" | "v2Checkpoint" => {
+            let called = |feature: &crate::spec::features::TableFeature| {
+                feature.is_called_for(metadata, &StructType::default())
+            };
+            find_feature(feature).is_some_and(called)
+        }
+        _ => false,
+    })
+}
+
+/// Whether a column had a narrower type.
+pub(crate) fn has_type_changes(schema: &StructType) -> bool {
+    let changed = |key: &String| key.starts_with("delta.typeChanges");
+    any_field(schema, &|field| field.metadata.keys().any(changed))
+}

@@ -1,0 +1,151 @@
+"""What rows and schemas may be given as; what else is refused tells what to pass."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+
+SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
+ROWS = [{"id": 1, "s": "a"}, {"id": 2, "s": None}]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> dr.Table:
+    return dr.create_table(tmp_path / "t", SCHEMA)
+
+
+def frames() -> Iterator[Any]:
+    data = pa.Table.from_pylist(ROWS, schema=SCHEMA)
+    yield pytest.param(data, id="pyarrow table")
+    yield pytest.param(data.to_batches()[0], id="pyarrow batch")
+    yield pytest.param(data.to_reader(), id="pyarrow reader")
+    yield pytest.param(ROWS, id="dicts")
+    yield pytest.param(tuple(map(collections.OrderedDict, ROWS)), id="a tuple of mappings")
+    yield pytest.param({"id": [1, 2], "s": ["a", None]}, id="lists")
+    yield pytest.param({"id": pa.array([1, 2]), "s": data["s"]}, id="pyarrow columns")
+    yield pytest.param({"id": range(1, 3), "s": ("a", None)}, id="a range and a tuple")
+    with contextlib.suppress(ImportError):
+        import pandas
+
+        frame = pandas.DataFrame(ROWS)
+        yield pytest.param(frame, id="pandas frame")
+        yield pytest.param(pandas.concat([frame.head(0), frame[::-1]]), id="pandas frame, filtered")
+        yield pytest.param(frame.set_index("id"), id="pandas frame, named index")
+        yield pytest.param({"id": frame["id"], "s": frame["s"]}, id="pandas series")
+    with contextlib.suppress(ImportError):
+        import polars
+
+        yield pytest.param(polars.DataFrame(ROWS), id="polars frame")
+
+
+@pytest.mark.parametrize("data", list(frames()))
+def test_rows(data: Any, table: dr.Table) -> None:
+    table.append(data)
+    rows = table.snapshot().scan().to_arrow().to_pylist()
+    assert sorted(rows, key=lambda row: row["id"]) == ROWS
+
+
+def test_rows_of_duckdb(table: dr.Table) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    table.append(duckdb.sql("SELECT * FROM (VALUES (1, 'a'), (2, NULL)) AS t(id, s)"))
+    rows = table.snapshot().scan().to_arrow().to_pylist()
+    assert sorted(rows, key=lambda row: row["id"]) == ROWS
+
+
+def refusals() -> Iterator[Any]:
+    yield pytest.param([1, 2], ["number 0 is int", "[{'id': 1}]"], id="ints")
+    yield pytest.param([{"id": 1}, 2], ["number 1 is int"], id="an int among dicts")
+    yield pytest.param([(1, "a")], ["number 0 is tuple", "values have names"], id="tuples")
+    yield pytest.param(["a"], ["number 0 is str"], id="texts")
+    yield pytest.param({"id": 1, "s": "a"}, ["'id' is int", "[{'id': 1}]"], id="scalars")
+    yield pytest.param({"s": "abc"}, ["'s' is str"], id="a text as a column")
+    yield pytest.param(5, ["not int"], id="an int")
+    yield pytest.param(None, ["not NoneType"], id="nothing")
+    yield pytest.param("/data/x.parquet", ["not str", "into Arrow first"], id="a path")
+    yield pytest.param(iter(ROWS), ["list_iterator", "a list of dicts"], id="an iterator")
+    yield pytest.param(pa.array([1]), ["one column without a name"], id="an array")
+    yield pytest.param(pa.chunked_array([[1]]), ["one column"], id="a chunked array")
+    batches = pa.Table.from_pylist(ROWS, schema=SCHEMA).to_batches()
+    yield pytest.param(batches, ["pyarrow.Table.from_batches"], id="batches")
+    yield pytest.param([pa.Table.from_batches(batches)], ["pyarrow.concat_tables"], id="tables")
+    yield pytest.param(SCHEMA, ["not Schema"], id="a schema")
+    with contextlib.suppress(ImportError):
+        import pandas
+
+        yield pytest.param(pandas.Series([1]), ["one column"], id="a pandas series")
+        yield pytest.param(pandas.DataFrame(ROWS).to_numpy(), ["ndarray"], id="a numpy array")
+    with contextlib.suppress(ImportError):
+        import polars
+
+        yield pytest.param(polars.Series([1]), ["one column"], id="a polars series")
+        yield pytest.param(polars.DataFrame(ROWS).lazy(), ["collect()"], id="a lazy frame")
+    with contextlib.suppress(ImportError):
+        from pyspark.sql import Row
+
+        yield pytest.param([Row(id=1)], ["asDict"], id="spark rows")
+
+
+@pytest.mark.parametrize(("data", "parts"), list(refusals()))
+def test_what_is_no_rows(data: Any, parts: list[str], table: dr.Table) -> None:
+    for write in (table.append, table.overwrite, lambda rows: table.merge(rows, "id").execute()):
+        with pytest.raises(TypeError, match="rows") as caught:
+            write(data)
+        for part in parts:
+            assert part in str(caught.value)
+    assert table.snapshot().version == 0
+
+
+def test_a_spark_frame_is_written_by_spark(table: dr.Table) -> None:
+    frames = pytest.importorskip("pyspark.sql.classic.dataframe")
+    frame = object.__new__(frames.DataFrame)
+    with pytest.raises(TypeError, match=r"deltareplay\.spark\.write"):
+        table.append(frame)
+
+
+def schemas() -> Iterator[Any]:
+    rows = pa.Table.from_pylist(ROWS, schema=SCHEMA)
+    yield pytest.param({"id": pa.int64()}, "pyarrow.schema(...) of names", id="a dict")
+    yield pytest.param([("id", "long")], "pyarrow.schema(...) of names", id="a list")
+    yield pytest.param(rows, "pass its .schema", id="rows")
+    yield pytest.param("id LONG", "pyarrow.Schema, such as", id="a text")
+    yield pytest.param(None, "pyarrow.Schema, such as", id="nothing")
+    yield pytest.param(pa.field("id", pa.int64()), "pyarrow.Schema, such as", id="a field")
+    with contextlib.suppress(ImportError):
+        import pandas
+
+        yield pytest.param(pandas.DataFrame(ROWS), "from_pandas", id="a pandas frame")
+    with contextlib.suppress(ImportError):
+        from pyspark.sql import types
+
+        struct = types.StructType([types.StructField("id", types.LongType())])
+        yield pytest.param(struct, "to_arrow_schema", id="a spark schema")
+
+
+@pytest.mark.parametrize(("schema", "advice"), list(schemas()))
+def test_what_is_no_schema(schema: Any, advice: str, table: dr.Table, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="columns are an Arrow schema") as caught:
+        dr.create_table(tmp_path / "new", schema)
+    assert advice in str(caught.value)
+    assert not dr.is_table(tmp_path / "new")
+    with pytest.raises(TypeError, match="columns are an Arrow schema"):
+        table.add_columns(schema)
+
+
+def test_a_stream_of_no_rows_is_refused(table: dr.Table) -> None:
+    """Something with an Arrow stream that is not known by name."""
+
+    class Numbers:
+        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+            return pa.chunked_array([[1]]).__arrow_c_stream__(requested_schema)
+
+    with pytest.raises((TypeError, dr.InvalidArgumentError)):
+        table.append(Numbers())
+    assert table.snapshot().version == 0

@@ -1,0 +1,255 @@
+"""Features that go with the history that needed them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from support.writing import actions, bodies
+
+import deltareplay as dr
+
+
+def filled(root: Path, **properties: str) -> dr.Table:
+    schema = pa.schema([("id", pa.int32()), ("part", pa.string())])
+    named = {f"delta.{key}": value for key, value in properties.items()}
+    table = dr.create_table(root / "t", schema, properties=named)
+    for first in (0, 4, 8):
+        table.append({"id": list(range(first, first + 4)), "part": list("abab")})
+    return table
+
+
+def with_vectors(root: Path) -> dr.Table:
+    table = filled(root, enableDeletionVectors="true")
+    table.delete("id IN (1, 5)")
+    return table
+
+
+def mapped(root: Path) -> dr.Table:
+    return filled(root, **{"columnMapping.mode": "name"})
+
+
+def widened(root: Path) -> dr.Table:
+    table = filled(root, enableTypeWidening="true")
+    table.widen_column("id", pa.int64())
+    table.append({"id": [2**40], "part": ["a"]})
+    return table
+
+
+def v2(root: Path) -> dr.Table:
+    table = filled(root, checkpointPolicy="v2")
+    table.checkpoint()
+    return table
+
+
+MADE: dict[str, Callable[[Path], dr.Table]] = {
+    "deletionVectors": with_vectors,
+    "columnMapping": mapped,
+    "typeWidening": widened,
+    "v2Checkpoint": v2,
+}
+
+
+def log(table: dr.Table) -> Path:
+    return Path(table.uri.removeprefix("file://")) / "_delta_log"
+
+
+def age(table: dr.Table, hours: float) -> None:
+    """Makes every file of the log older by so many hours."""
+    for path in log(table).rglob("*"):
+        changed = path.stat().st_mtime - hours * 3600
+        os.utime(path, (changed, changed))
+
+
+def commits(table: dr.Table) -> list[int]:
+    return sorted(int(path.stem) for path in log(table).glob("*.json") if path.stem.isdigit())
+
+
+def ids(table: dr.Table) -> list[int]:
+    return sorted(table.snapshot().scan(["id"]).to_arrow()["id"].to_pylist())
+
+
+def names(table: dr.Table) -> set[str]:
+    protocol = table.snapshot().protocol
+    return {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+
+
+def refused(table: dr.Table, feature: str) -> dr.InvalidArgumentError:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.drop_feature(feature, truncate_history=True)
+    assert caught.value.code == "alter.feature_in_history"
+    return caught.value
+
+
+def moment(error: dr.InvalidArgumentError) -> datetime:
+    """When to call again, by the message."""
+    [text] = re.findall(r"again from (\S+)Z on", str(error))
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def traces(table: dr.Table, feature: str) -> list[int]:
+    """The commits that need a feature, by the protocol's words."""
+    needs = {
+        "deletionVectors": lambda line: (
+            "deletionVector" in str(line.get("add", "")) + str(line.get("remove", ""))
+            or '"delta.enableDeletionVectors": "true"' in str(line).replace("'", '"')
+        ),
+        "columnMapping": lambda line: "physicalName" in str(line.get("metaData", "")),
+        "typeWidening": lambda line: "typeChanges" in str(line.get("metaData", "")),
+        "v2Checkpoint": lambda line: "checkpointPolicy" in str(line.get("metaData", "")),
+    }[feature]
+    return [
+        version
+        for version in commits(table)
+        if any(needs(line) for line in actions(table, version))
+    ]
+
+
+@pytest.mark.parametrize("feature", MADE)
+def test_the_history_goes_then_the_feature(feature: str, tmp_path: Path) -> None:
+    table = MADE[feature](tmp_path)
+    rows, before = ids(table), table.snapshot().version
+    assert traces(table, feature)
+
+    error = refused(table, feature)
+    assert feature in names(table), "it stays until nothing needs it"
+    assert "24 hours" in str(error)
+    ripe = moment(error) - datetime.now(UTC)
+    assert timedelta(hours=24) < ripe + timedelta(seconds=5) < timedelta(hours=24, minutes=2)
+    [dirty, barrier] = [error.version, max(commits(table))]
+    assert dirty == max(traces(table, feature) + ([before] if feature == "v2Checkpoint" else []))
+    assert (log(table) / f"{barrier:020}.checkpoint.parquet").exists()
+    assert ids(table) == rows
+
+    age(table, 23)
+    again = refused(table, feature)
+    assert max(commits(table)) == barrier, "what is done stays done"
+    assert abs(moment(again) - moment(error) + timedelta(hours=23)) <= timedelta(minutes=1)
+
+    age(table, 1.1)
+    table.append({"id": [77], "part": ["c"]})
+    version = table.drop_feature(feature, truncate_history=True)
+    after = table.snapshot()
+    assert after.version == version == barrier + 2
+    assert feature not in names(table)
+    assert "checkpointProtection" not in names(table)
+    assert not [key for key in after.properties if "rotect" in key]
+    assert commits(table) == [barrier, barrier + 1, version]
+    assert traces(table, feature) == []
+    assert not list(log(table).glob("*.checkpoint.*-*"))
+    parameters = bodies(table, version, "commitInfo")[0]["operationParameters"]
+    assert parameters == {"featureName": feature, "truncateHistory": True}
+    assert ids(table) == sorted([*rows, 77])
+    # a sidecar stays until it is two days old, whatever names it
+    assert {one.code for one in table.verify().findings} <= {"sidecar.orphan"}
+
+
+def test_a_feature_that_left_no_trace_goes_at_once(tmp_path: Path) -> None:
+    table = filled(tmp_path, **{"feature.vacuumProtocolCheck": "supported"})
+    version = table.drop_feature("vacuumProtocolCheck", truncate_history=True)
+    assert version == 4
+    assert names(table) == set()
+    assert commits(table) == list(range(5))
+
+
+def test_metadata_that_outlives_its_commit_counts(tmp_path: Path) -> None:
+    """The commits that mapped columns are gone, the checkpoint that holds their metadata is not."""
+    table = mapped(tmp_path)
+    table.checkpoint()
+    for path in log(table).glob("*"):
+        if path.name < f"{3:020}" and path.name[0] == "0":
+            path.unlink()
+    rows = ids(table)
+    error = refused(table, "columnMapping")
+    assert error.version is None, "no commit is to blame"
+    age(table, 25)
+    table.drop_feature("columnMapping", truncate_history=True)
+    assert names(table) == set()
+    assert ids(table) == rows
+    assert min(commits(table)) > 3
+
+
+def test_the_retention_is_a_property(tmp_path: Path) -> None:
+    retention = "interval 90 minutes"
+    table = filled(
+        tmp_path,
+        enableDeletionVectors="true",
+        **{"dropFeatureTruncateHistory.retentionDuration": retention},
+    )
+    error = refused(table, "deletionVectors")
+    assert "90 minutes" in str(error)
+    age(table, 1.6)
+    table.drop_feature("deletionVectors", truncate_history=True)
+    assert names(table) == set()
+
+
+def test_a_feature_that_comes_back_counts_anew(tmp_path: Path) -> None:
+    table = with_vectors(tmp_path)
+    refused(table, "deletionVectors")
+    age(table, 25)
+    table.set_properties({"delta.enableDeletionVectors": "true"})
+    table.delete("id = 2")
+    rows = ids(table)
+    refused(table, "deletionVectors")
+    assert "deletionVectors" in names(table)
+    assert ids(table) == rows
+
+
+def test_protection_goes_with_what_it_protects(tmp_path: Path) -> None:
+    table = with_vectors(tmp_path)
+    table.drop_feature("deletionVectors")
+    protected = table.snapshot().version
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.drop_feature("checkpointProtection")
+    assert caught.value.code == "alter.truncate_history"
+    assert "truncate_history=True" in str(caught.value)
+    error = refused(table, "checkpointProtection")
+    assert error.version == protected - 1
+    assert max(commits(table)) == protected, "the checkpoint behind it is there"
+    rows = ids(table)
+    age(table, 25)
+    version = table.drop_feature("checkpointProtection", truncate_history=True)
+    assert commits(table) == [protected, version]
+    assert names(table) == set()
+    assert "delta.requireCheckpointProtectionBeforeVersion" not in table.snapshot().properties
+    assert ids(table) == rows
+    assert table.verify().findings == ()
+
+
+def test_what_stands_in_the_way_is_named(tmp_path: Path) -> None:
+    """The checkpoint is old enough, and does not decode."""
+    table = with_vectors(tmp_path)
+    refused(table, "deletionVectors")
+    [checkpoint] = log(table).glob("*.checkpoint.parquet")
+    whole = checkpoint.read_bytes()
+    middle = len(whole) // 3
+    checkpoint.write_bytes(whole[:middle] + bytes(64) + whole[middle + 64 :])
+    age(table, 25)
+    with pytest.raises(dr.DeltaReplayError, match=checkpoint.stem.split(".")[0].lstrip("0")):
+        table.drop_feature("deletionVectors", truncate_history=True)
+    assert min(commits(table)) == 0, "nothing went"
+
+
+@pytest.mark.parametrize("feature", ["domainMetadata", "rowTracking"])
+def test_writers_features_need_no_truncation(feature: str, tmp_path: Path) -> None:
+    table = filled(tmp_path, enableRowTracking="true")
+    if feature == "domainMetadata":
+        table.drop_feature("rowTracking")
+    version = table.snapshot().version
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.drop_feature(feature, truncate_history=True)
+    assert caught.value.code == "alter.truncate_history"
+    assert table.snapshot().version == version
+
+
+def test_a_table_without_the_feature(tmp_path: Path) -> None:
+    table = filled(tmp_path)
+    for feature in ("deletionVectors", "checkpointProtection"):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            table.drop_feature(feature, truncate_history=True)
+        assert caught.value.code == "protocol.feature_absent"
