@@ -71,6 +71,9 @@ for way in ("full-delta", "min-delta"):
     changes = dr_spark.changes(spark, rows_of, 0, kind=way, key=key)
     changes = changes.select("id", "_change_type", "_commit_version")
     told[way] = collected(changes, "_commit_version", "id")
+shuffled = dr_spark.changes(spark, rows_of, 0, kind="min-delta", key=["id"], shuffle=True)
+shuffled = shuffled.select("id", "_change_type", "_commit_version")
+told["shuffled"] = collected(shuffled, "_commit_version", "id")
 dr_spark.create_view(spark, "elsewhere", rows_of)
 told["view"] = plain(spark.sql("SELECT count(*) AS rows, max(id) AS id FROM elsewhere").first())
 
@@ -124,6 +127,7 @@ def told_by(python: str, kind: str, tmp_path: Path) -> dict[str, Any]:
         (3, "insert", 0),
         (2, "delete", 1),
     ]
+    assert told["shuffled"] == told["min-delta"]
     assert [tuple(row.values()) for row in told["min-delta"]] == [
         (1, "insert", 0),
         (3, "insert", 0),
