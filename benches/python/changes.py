@@ -4,10 +4,11 @@
 
 ``feed``: 1,000 commits with the change data feed, each with one change data file of 1,000 changed
 rows. ``tracked``: row tracking and no feed; 100 commits of 20,000 rows each, and every one of them
-updates 10,000 rows of the file before it by a deletion vector and a new file. ``bare`` reads the
-same Parquet files with pyarrow and knows of no changes. Every figure is the least of some fresh
-processes, engines in turn; CPU seconds are those of the task, over all threads, libraries loaded
-before.
+updates 10,000 rows of the file before it by a deletion vector and a new file. ``updated``: row
+tracking; each of 100 commits updates 10,000 of the 1 million rows of 10 files, by a deletion vector
+and a new file. ``bare`` reads the same Parquet files with pyarrow and knows of no changes. Every
+figure is the least of some fresh processes, engines in turn; CPU seconds are those of the task,
+over all threads, libraries loaded before.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import rows
 HERE = Path(__file__).parent
 FEED_COMMITS, FEED_ROWS = 1_000, 1_000
 COMMITS, ROWS = 100, 20_000
+UPDATED_FILES = 10
 SCHEMA = [("id", "long"), ("x", "double"), ("category", "string"), ("name", "string")]
 TASKS = {
     "1M changed rows, 1,000 commits: full-delta": ("feed", "full-delta"),
@@ -31,8 +33,18 @@ TASKS = {
     "3M changed rows, 100 commits, row tracking: min-delta": ("tracked", "min-delta"),
     "3M changed rows, 100 commits, row tracking: upsert": ("tracked", "upsert"),
     "3M changed rows, 100 commits, row tracking: append-only": ("tracked", "append-only"),
+    "1M updated rows, 100 commits, row tracking: min-delta": ("updated", "min-delta"),
+    "1M updated rows, 100 commits, row tracking: upsert": ("updated", "upsert"),
 }
 ENGINES = {"feed": ("deltareplay", "deltalake", "bare"), "tracked": ("deltareplay", "bare")}
+ENGINES["updated"] = ENGINES["tracked"]
+#: The version that the changes begin with.
+START = {"feed": 1, "tracked": 1, "updated": 2}
+TRACKED = {
+    "delta.enableRowTracking": "true",
+    "delta.rowTracking.materializedRowIdColumnName": "_id",
+    "delta.rowTracking.materializedRowCommitVersionColumnName": "_since",
+}
 
 
 def write_log(directory: Path, configuration: dict[str, str], commits: list[list[object]]) -> None:
@@ -126,15 +138,58 @@ def write_tracked(directory: Path) -> None:
         commits.append(actions)
         last = [one if one is not None else free + at for at, one in enumerate(ids)]
         before, free = add, free + ROWS
-    configuration = {
-        "delta.enableRowTracking": "true",
-        "delta.rowTracking.materializedRowIdColumnName": "_id",
-        "delta.rowTracking.materializedRowCommitVersionColumnName": "_since",
-    }
-    write_log(directory, configuration, commits)
+    write_log(directory, TRACKED, commits)
 
 
-WRITE = {"feed": write_feed, "tracked": write_tracked}
+def write_updated(directory: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    import deltareplay as dr
+
+    directory.mkdir(parents=True)
+    each = COMMITS // UPDATED_FILES
+    rows = each * (ROWS // 2)  # of a file: each of its commits updates every so manieth row
+
+    def write(
+        name: str, version: int, base: int, ids: list[int], **kept: object
+    ) -> dict[str, object]:
+        path = directory / name
+        pq.write_table(pa.table({**columns(random.Random(name), ids), **kept}), path)
+        more = {"dataChange": True, "modificationTime": 0, "baseRowId": base}
+        more |= {"defaultRowCommitVersion": version, "stats": f'{{"numRecords":{len(ids)}}}'}
+        return action(path, directory, **more)
+
+    files = [
+        write(
+            f"base-{number}.parquet",
+            1,
+            number * rows,
+            list(range(number * rows, (number + 1) * rows)),
+        )
+        for number in range(UPDATED_FILES)
+    ]
+    commits: list[list[object]] = [[{"add": add} for add in files]]
+    free = rows * UPDATED_FILES
+    for number in range(COMMITS):
+        at, round_ = number % UPDATED_FILES, number // UPDATED_FILES
+        before = files[at]
+        ids = [at * rows + row for row in range(round_, rows, each)]
+        kept = {"_id": pa.array(ids, pa.int64()), "_since": pa.nulls(len(ids), pa.int64())}
+        add = write(f"new-{number}.parquet", number + 2, free, ids, **kept)
+        free += len(ids)
+        gone = [row for row in range(rows) if row % each <= round_]
+        vector = dr.DeletionVector.from_rows(gone).encode_inline()
+        files[at] = {**before, "deletionVector": vector}
+        remove = {
+            key: value for key, value in before.items() if key not in ("stats", "modificationTime")
+        }
+        remove |= {"extendedFileMetadata": True, "deletionTimestamp": 0}
+        commits.append([{"add": add}, {"add": files[at]}, {"remove": remove}])
+    write_log(directory, TRACKED, commits)
+
+
+WRITE = {"feed": write_feed, "tracked": write_tracked, "updated": write_updated}
 
 
 def step(engine: str, kind: str, table: Path) -> Callable[[], int]:
@@ -154,7 +209,8 @@ def step(engine: str, kind: str, table: Path) -> Callable[[], int]:
         return lambda: pa.table(DeltaTable(str(table)).load_cdf(starting_version=1)).num_rows
     import deltareplay as dr
 
-    return lambda: dr.Table(str(table)).changes(1, kind=kind).to_arrow().num_rows  # type: ignore[arg-type]
+    start = START[table.name.removeprefix("changes-")]
+    return lambda: dr.Table(str(table)).changes(start, kind=kind).to_arrow().num_rows  # type: ignore[arg-type]
 
 
 def main() -> None:

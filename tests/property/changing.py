@@ -8,7 +8,7 @@ what each kind of changes has to be.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import deltareplay as dr
 ROW_ID, ROW_VERSION = "_row-id-col-1", "_row-commit-version-col-1"
 OPERATIONS = (
     *("delete", "update", "merge", "insert") * 2,
-    *("overwrite", "optimize", "restore", "nothing"),
+    *("overwrite", "optimize", "restore", "rollback", "rewrite", "nothing"),
 )
 
 
@@ -66,6 +66,15 @@ class File:
     rows: list[Row]
     deleted: set[int] = field(default_factory=set)
 
+    @property
+    def name(self) -> str:
+        """The path."""
+        return str(self.add["add"]["path"])
+
+    def same(self, other: File) -> bool:
+        """Whether it is in the same state."""
+        return self.deleted == other.deleted
+
     def live(self) -> list[Row]:
         """The rows that are left."""
         return [row for at, row in enumerate(self.rows) if at not in self.deleted]
@@ -101,6 +110,8 @@ class Writer:
         self.files: list[File] = []
         self.commits: list[Commit] = []
         self.states: list[dict[int, Row]] = []
+        #: The live files of each version.
+        self.layouts: list[list[File]] = []
         self.numbers = self.keys = self.names = 0
         #: The ids of rows, by their numbers; the next one that is free.
         self.ids: dict[int, int] = {}
@@ -129,6 +140,7 @@ class Writer:
     def _done(self, commit: Commit, state: dict[int, Row]) -> None:
         self.commits.append(commit)
         self.states.append(state)
+        self.layouts.append([replace(file, deleted=set(file.deleted)) for file in self.files])
 
     def step(self, operation: str, chance: random.Random) -> None:
         """Writes one commit."""
@@ -149,6 +161,10 @@ class Writer:
             self._optimize()
         elif operation == "restore":
             self._restore(chance)
+        elif operation == "rollback":
+            self._rollback(chance)
+        elif operation == "rewrite":
+            self._rewrite()
         else:
             self.log.commit(logs.commit_info("SET TBLPROPERTIES"))
             self._done(Commit([]), self.states[-1])
@@ -245,6 +261,51 @@ class Writer:
                 self._finish(Commit(events))
                 return
         self.step("nothing", chance)
+
+    def _rollback(self, chance: random.Random) -> None:
+        """The files of an earlier version come back, where row ids tell what that means."""
+        then = {file.name: file for file in chance.choice(self.layouts)}
+        now = {file.name: file for file in self.files}
+        same = {name for name, file in now.items() if name in then and then[name].same(file)}
+        if not self.config.tracking or self.config.feed or len(same) == len(now) == len(then):
+            self.step("nothing", chance)
+            return
+        left: list[Row] = []
+        came: list[Row] = []
+        for name in sorted((now.keys() | then.keys()) - same):
+            before = now[name].live() if name in now else []
+            after = then[name].live() if name in then else []
+            left += [row for row in before if row not in after]
+            came += [row for row in after if row not in before]
+        actions = [feed.gone(now[name].action()) for name in now if name not in same]
+        actions += [then[name].action() for name in then if name not in same]
+        self.log.commit(logs.commit_info("RESTORE"), *actions)
+        # a file that was changed in place says of all its rows that they left or came
+        rewrites = bool(left) and bool(then.keys() - now.keys())
+        pairs: set[int] = set()
+        if rewrites:
+            kept = set(left) & set(came)
+            left = [row for row in left if row not in kept]
+            came = [row for row in came if row not in kept]
+            pairs = {row.number for row in left} & {row.number for row in came}
+        self.files = [replace(file, deleted=set(file.deleted)) for file in then.values()]
+        events = [
+            *(Event("update_preimage" if row.number in pairs else "delete", row) for row in left),
+            *(Event("update_postimage" if row.number in pairs else "insert", row) for row in came),
+        ]
+        self._finish(Commit(events, rewrites=rewrites))
+
+    def _rewrite(self) -> None:
+        """A MERGE that changes no row, and writes them all anew."""
+        live = [row for file in self.files for row in file.live()]
+        actions = [feed.gone(file.action()) for file in self.files]
+        had, self.files = bool(self.files), []
+        if live:
+            actions += self._write(live)
+        counts = ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted")
+        info = logs.commit_info("MERGE", operationMetrics=dict.fromkeys(counts, "0"))
+        self.log.commit(info, *actions)
+        self._finish(Commit([], moved=had))
 
     def _finish(self, commit: Commit) -> None:
         self._done(commit, {row.number: row for file in self.files for row in file.live()})

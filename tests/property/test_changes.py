@@ -30,10 +30,12 @@ KINDS = [
     ("append-only", "include"),
 ]
 
+steps = st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 10**6))
 histories = st.tuples(
-    st.builds(Config, *[st.booleans()] * 4),
-    st.lists(st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 10**6)), min_size=2, max_size=8),
+    st.builds(Config, *[st.booleans()] * 4), st.lists(steps, min_size=2, max_size=8)
 )
+tracked = st.builds(Config, st.booleans(), st.just(True), st.booleans(), st.booleans())
+tracked_histories = st.tuples(tracked, st.lists(steps, min_size=4, max_size=14))
 
 
 def rows_of(changes: Any) -> model.Told:
@@ -58,6 +60,19 @@ def written(root: str, config: Config, steps: list[tuple[str, int]]) -> Writer:
 def test_changes_are_those_of_the_model(
     history: tuple[Config, list[tuple[str, int]]], draw: st.DataObject
 ) -> None:
+    agree(history, draw)
+
+
+@given(tracked_histories, st.data())
+@thorough(EXAMPLES)
+def test_changes_of_tracked_rows_are_those_of_the_model(
+    history: tuple[Config, list[tuple[str, int]]], draw: st.DataObject
+) -> None:
+    agree(history, draw)
+
+
+def agree(history: tuple[Config, list[tuple[str, int]]], draw: st.DataObject) -> None:
+    """Every kind over one range of a history."""
     config, steps = history
     with tempfile.TemporaryDirectory() as root:
         writer = written(root, config, steps)

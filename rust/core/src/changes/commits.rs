@@ -80,6 +80,10 @@ pub(super) struct Commit {
     pub adds: Vec<FileChange>,
     /// `remove` actions with `dataChange`.
     pub removes: Vec<FileChange>,
+    /// `add` actions without `dataChange`.
+    pub kept_adds: Vec<FileChange>,
+    /// `remove` actions without `dataChange`.
+    pub kept_removes: Vec<FileChange>,
     /// Rows were moved to other files without a change.
     pub moved: bool,
     /// The last `metaData` action.
@@ -220,6 +224,8 @@ fn decode(storage: &dyn Storage, run: &[(VersionedFile, i64)]) -> Result<Vec<Com
             change_files: Vec::new(),
             adds: Vec::new(),
             removes: Vec::new(),
+            kept_adds: Vec::new(),
+            kept_removes: Vec::new(),
             moved: false,
             metadata: None,
             protocol: None,
@@ -256,10 +262,12 @@ fn sort_out(actions: ActionBatch, starts: &[u32], commits: &mut [Commit]) -> Res
                 Kind::Add if changes_rows => commit.adds.push(change),
                 Kind::Remove if changes_rows => commit.removes.push(change),
                 Kind::Add => {
-                    kept.insert((version, change.file.path));
+                    kept.insert((version, change.file.path.clone()));
+                    commit.kept_adds.push(change);
                 }
                 Kind::Remove => {
-                    commit.moved |= !kept.contains(&(version, change.file.path));
+                    commit.moved |= !kept.contains(&(version, change.file.path.clone()));
+                    commit.kept_removes.push(change);
                 }
             }
         }

@@ -224,40 +224,109 @@ pub(super) fn twice(way: Way) -> Error {
 }
 
 /// Gathers what happened to single rows of pieces.
-pub(super) struct LabelledPieces {
-    pieces: Vec<(Piece, Vec<RowLabel>)>,
+pub(super) struct LabelledPieces(Vec<Labelled>);
+
+struct Labelled {
+    piece: Piece,
+    labels: Vec<RowLabel>,
+    /// How many rows the piece has, where that is known.
+    rows: Option<u64>,
 }
 
 impl LabelledPieces {
     pub(super) fn new(pieces: Vec<Piece>) -> Self {
-        let pieces = pieces.into_iter().map(|piece| (piece, Vec::new()));
-        Self {
-            pieces: pieces.collect(),
+        let pieces = pieces.into_iter().map(|piece| Labelled {
+            piece,
+            labels: Vec::new(),
+            rows: None,
+        });
+        Self(pieces.collect())
+    }
+
+    /// Tells how many rows there are in all, so that a piece whose rows have all the same fate is
+    /// kept as a whole.
+    pub(super) fn set_rows(&mut self, piece: u32, rows: u64) {
+        if let Some(labelled) = self.0.get_mut(piece as usize) {
+            labelled.rows = Some(rows);
         }
     }
 
     pub(super) fn push(&mut self, piece: u32, row: u64, change: ChangeType, stamp: Stamp) {
-        if let Some((_, labels)) = self.pieces.get_mut(piece as usize) {
-            labels.push(RowLabel { row, change, stamp });
+        self.push_run(piece, row, 1, change, stamp);
+    }
+
+    /// So many rows from this one on.
+    pub(super) fn push_run(
+        &mut self,
+        piece: u32,
+        row: u64,
+        rows: u32,
+        change: ChangeType,
+        stamp: Stamp,
+    ) {
+        if let Some(labelled) = self.0.get_mut(piece as usize) {
+            let label = RowLabel {
+                row,
+                rows,
+                change,
+                stamp,
+            };
+            extend(&mut labelled.labels, label);
         }
     }
 
     /// The pieces in which a row changed, with these rows only.
     pub(super) fn finish(self) -> Result<Vec<Piece>> {
-        let pieces = self.pieces.into_iter();
-        let changed = pieces.filter(|(_, labels)| !labels.is_empty());
-        changed
-            .map(|(piece, mut labels)| {
-                if !labels.is_sorted_by_key(|label| label.row) {
-                    labels.sort_unstable_by_key(|label| label.row);
-                }
-                let rows = labels.iter().map(|label| label.row);
-                Ok(Piece {
-                    file: piece.file,
-                    rows: PieceRows::Only(Arc::new(DeletionVector::from_rows(rows)?)),
-                    labels: Labels::Each(Arc::new(labels)),
-                })
-            })
-            .collect()
+        let pieces = self.0.into_iter();
+        let changed = pieces.filter(|labelled| !labelled.labels.is_empty());
+        changed.map(Labelled::finish).collect()
     }
+}
+
+impl Labelled {
+    fn finish(mut self) -> Result<Piece> {
+        if !self.labels.is_sorted_by_key(|label| label.row) {
+            self.labels.sort_unstable_by_key(|label| label.row);
+            let mut labels = Vec::with_capacity(self.labels.len());
+            for label in self.labels {
+                extend(&mut labels, label);
+            }
+            self.labels = labels;
+        }
+        let labels = self.labels;
+        let count: u64 = labels.iter().map(|label| u64::from(label.rows)).sum();
+        let whole = self.rows == Some(count);
+        if let Some(first) = labels.first()
+            && whole
+            && labels
+                .iter()
+                .all(|label| (label.change, label.stamp) == (first.change, first.stamp))
+        {
+            return Ok(Piece {
+                labels: Labels::All(first.change, first.stamp),
+                ..self.piece
+            });
+        }
+        let rows = labels
+            .iter()
+            .flat_map(|label| label.row..label.row.saturating_add(u64::from(label.rows)));
+        Ok(Piece {
+            file: self.piece.file,
+            rows: PieceRows::Only(Arc::new(DeletionVector::from_rows(rows)?)),
+            labels: Labels::Each(Arc::new(labels)),
+        })
+    }
+}
+
+/// Puts a label behind the others, or makes the last one longer.
+fn extend(labels: &mut Vec<RowLabel>, label: RowLabel) {
+    if let Some(last) = labels.last_mut()
+        && (last.change, last.stamp) == (label.change, label.stamp)
+        && last.row.checked_add(u64::from(last.rows)) == Some(label.row)
+        && let Some(rows) = last.rows.checked_add(label.rows)
+    {
+        last.rows = rows;
+        return;
+    }
+    labels.push(label);
 }

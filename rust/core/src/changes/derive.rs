@@ -220,15 +220,24 @@ pub(super) fn change_files(commit: &Commit) -> Vec<Piece> {
 ///
 /// Corrupt: `changes.partition_values`, with the file.
 pub(super) fn sides(commit: &Commit, facts: Facts, keys: &Keys) -> Result<Sides> {
-    let stamp = commit.stamp;
+    sides_of(commit.stamp, &commit.adds, &commit.removes, facts, keys)
+}
+
+/// The same for these of a commit's actions.
+pub(super) fn sides_of(
+    stamp: Stamp,
+    adds: &[FileChange],
+    removes: &[FileChange],
+    facts: Facts,
+    keys: &Keys,
+) -> Result<Sides> {
     let mut sides = Sides {
         row_ids: true,
         ..Sides::default()
     };
     let key = |change: &FileChange| keys.key(&change.file.path, None);
-    let mut added: HashMap<_, &FileChange> =
-        commit.adds.iter().map(|add| (key(add), add)).collect();
-    for remove in &commit.removes {
+    let mut added: HashMap<_, &FileChange> = adds.iter().map(|add| (key(add), add)).collect();
+    for remove in removes {
         let again = added.remove(&key(remove));
         if again.is_none() && facts.partitioned && !remove.has_partition_values {
             let message = "the commit that removed this file does not tell its partition values: \
@@ -245,7 +254,7 @@ pub(super) fn sides(commit: &Commit, facts: Facts, keys: &Keys) -> Result<Sides>
             Some(add) => sides.vectors_differ(remove, add, stamp),
         }
     }
-    for add in &commit.adds {
+    for add in adds {
         if added.contains_key(&key(add)) {
             sides.whole_new = true;
             sides.push_new(Piece::live(add.file.clone(), ChangeType::Insert, stamp));

@@ -41,6 +41,11 @@ impl Share {
         Some([number, number + self.of].map(|number| Self { number, of }))
     }
 
+    /// Whether the row with this id is in it.
+    pub(super) fn has_id(self, id: i64) -> bool {
+        self.of < 2 || self.has(spread(u128::from(id.cast_unsigned())))
+    }
+
     fn has(self, who: u128) -> bool {
         self.of < 2 || who % u128::from(self.of) == u128::from(self.number)
     }
@@ -306,7 +311,7 @@ fn picked<T: Copy>(values: &[T], kept: Option<&[usize]>) -> Vec<T> {
     }
 }
 
-fn long(column: Option<&ArrayRef>) -> Result<&Int64Array> {
+pub(super) fn long(column: Option<&ArrayRef>) -> Result<&Int64Array> {
     let column = column.filter(|column| *column.data_type() == DataType::Int64);
     column
         .and_then(|column| column.as_primitive_opt::<Int64Type>())
@@ -314,14 +319,19 @@ fn long(column: Option<&ArrayRef>) -> Result<&Int64Array> {
 }
 
 /// Row ids and commit versions; a row without one breaks what the table promises.
-fn ids(column: Option<&ArrayRef>) -> Result<impl Iterator<Item = u128>> {
-    let ids = long(column)?;
-    if ids.null_count() > 0 {
+pub(super) fn tracked(column: Option<&ArrayRef>) -> Result<&Int64Array> {
+    let numbers = long(column)?;
+    if numbers.null_count() > 0 {
         let message = "the table tracks rows, and a row has no id: ask the writer of the file, or \
                        name the columns of a `key`";
         return Err(Error::corrupt("changes.row_id", message));
     }
-    let ids = ids.values().iter();
+    Ok(numbers)
+}
+
+/// The same to be compared.
+fn ids(column: Option<&ArrayRef>) -> Result<impl Iterator<Item = u128>> {
+    let ids = tracked(column)?.values().iter();
     Ok(ids.map(|id| u128::from(id.cast_unsigned())))
 }
 
@@ -330,7 +340,7 @@ fn spread(number: u128) -> u128 {
     number.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
 }
 
-fn odd() -> Error {
+pub(super) fn odd() -> Error {
     Error::corrupt(
         "log.columns",
         "the columns that rows are compared by are missing",

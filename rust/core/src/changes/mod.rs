@@ -3,8 +3,9 @@
 //! A range of commits is told by [`range`]; [`commits`] reads them, [`derive`] says of each which rows
 //! of which files left and came, [`read`] gives those rows. Where files were rewritten, [`compare`]
 //! tells rows that changed from rows that were carried over; [`net`] follows rows through all of the
-//! commits, on one machine or by a [`shuffle`]. Full changes stream: commits and rows are
-//! read as they are pulled. Everything is planned in plain values, so that other processes may read.
+//! commits, on one machine or by a [`shuffle`]; [`ends`] compares both ends of a range where that is
+//! enough. Full changes stream: commits and rows are read as they are pulled. Everything is planned in
+//! plain values, so that other processes may read.
 //!
 //! Protocol: "Add CDC File", "Change Data Files", "Row Tracking", "Deletion Vectors".
 
@@ -21,6 +22,7 @@ mod compare;
 mod definition;
 mod derive;
 pub mod diff;
+mod ends;
 mod epoch;
 mod explain;
 pub mod follow;

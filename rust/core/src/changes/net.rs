@@ -2,7 +2,8 @@
 //!
 //! All commits are read as numbers, oldest first: which row, where its values are. What is held is
 //! about 100 bytes for each row that changed; where there are too many, the work is cut in halves by
-//! the numbers. The values themselves are read at the end, only those that are shown.
+//! the numbers. The values themselves are read at the end, only those that are shown. Where rows have ids,
+//! [`super::ends`] mostly knows without that.
 
 use std::sync::Arc;
 
@@ -257,7 +258,7 @@ fn follow_pieces(
         let number = numbers.get(seen.piece as usize).copied().unwrap_or(NONE);
         let mut step = || {
             if number != current {
-                flush(fates, &mut came, base, current)?;
+                flush(fates, &mut came, base, current, stamps)?;
                 current = number;
             }
             match seen.change {
@@ -280,14 +281,24 @@ fn follow_pieces(
         return Err(error);
     }
     if !full {
-        flush(fates, &mut came, base, current)?;
+        flush(fates, &mut came, base, current, stamps)?;
     }
     Ok(!full)
 }
 
-fn flush(fates: &mut Fates, came: &mut Vec<Seen>, base: u32, number: u32) -> Result<()> {
+fn flush(
+    fates: &mut Fates,
+    came: &mut Vec<Seen>,
+    base: u32,
+    number: u32,
+    stamps: &[Stamp],
+) -> Result<()> {
     for seen in came.drain(..) {
-        fates.came(&seen, base, number)?;
+        let came = fates.came(&seen, base, number);
+        came.map_err(|error| match stamps.get(number as usize) {
+            Some(stamp) => error.at_version(stamp.version),
+            None => error,
+        })?;
     }
     Ok(())
 }

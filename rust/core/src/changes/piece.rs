@@ -54,11 +54,13 @@ pub(super) enum PieceRows {
     Only(Arc<DeletionVector>),
 }
 
-/// What happened to one row, in which of the commits.
+/// What happened to rows that follow each other, in which of the commits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowLabel {
-    /// The position of the row in its file.
+    /// The position of the first row in its file.
     pub row: u64,
+    /// How many there are.
+    pub rows: u32,
     pub change: ChangeType,
     pub stamp: Stamp,
 }
@@ -70,7 +72,7 @@ pub(super) enum Labels {
     All(ChangeType, Stamp),
     /// The file says it of each row.
     InFile(Stamp),
-    /// To each row its own, ascending; never in a split.
+    /// To each row its own, by runs of rows, ascending; never in a split.
     #[serde(skip)]
     Each(Arc<Vec<RowLabel>>),
 }

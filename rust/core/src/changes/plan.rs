@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::commits::{Commit, Commits, Stamp};
 use super::compare::MOST_ROWS;
 use super::definition::Reading;
-use super::derive::{Derived, Item, Way, derive, derive_net, sides};
+use super::derive::{Derived, Item, Way, derive, derive_net, sides, sides_of};
+use super::ends;
 use super::epoch::{Epochs, Facts};
 use super::identify::{Share, Telling};
 use super::net::Net;
@@ -177,6 +178,9 @@ pub(super) struct NetPlan {
     pub reason: &'static str,
     /// What each commit did, oldest first.
     pub commits: Vec<(Stamp, Item)>,
+    /// Files whose rows were moved and not changed, oldest first; `None` where what the range comes to
+    /// does not follow from its two ends.
+    pub moves: Option<Vec<(Stamp, Item)>>,
 }
 
 impl NetPlan {
@@ -190,6 +194,13 @@ impl NetPlan {
         let commits = FactualCommits::new(changes)?.collect::<Result<Vec<_>>>()?;
         let has_key = !changes.options.key.is_empty();
         Self::of(&commits, &changes.source.keys, has_key, kind)
+    }
+
+    /// All pieces that may be read.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = &Piece> {
+        let moves = self.moves.iter().flatten();
+        let steps = self.commits.iter().chain(moves);
+        steps.flat_map(|(_, item)| item.pieces())
     }
 
     /// For these commits.
@@ -214,13 +225,44 @@ impl NetPlan {
         let net = |(commit, facts): &(Commit, Facts)| {
             derive_net(commit, *facts, keys, way).map(|item| (commit.stamp, item))
         };
+        let by_ends = way == Way::RowTracking && ends::are_enough(kind);
         Ok(Self {
             kind,
             way,
             reason,
             commits: commits.iter().map(net).collect::<Result<_>>()?,
+            moves: by_ends.then(|| moves(commits, keys)).flatten(),
         })
     }
+}
+
+/// The files that commits rewrote without a change. `None` when the log does not tell rows of all of
+/// them by their ids.
+fn moves(commits: &[(Commit, Facts)], keys: &Keys) -> Option<Vec<(Stamp, Item)>> {
+    let mut found = Vec::new();
+    for (commit, facts) in commits {
+        let stamp = commit.stamp;
+        let kept = (&commit.kept_adds, &commit.kept_removes);
+        let no_op = (&commit.adds, &commit.removes);
+        let both = [
+            (kept, true),
+            (no_op, commit.info.no_op_merge), // a MERGE that rewrote files for nothing
+        ];
+        for ((adds, removes), _) in both.into_iter().filter(|(_, moved)| *moved) {
+            if adds.is_empty() && removes.is_empty() {
+                continue;
+            }
+            let sides = sides_of(stamp, adds, removes, *facts, keys).ok()?;
+            let told = facts.row_tracking && sides.row_ids;
+            if !told || commit.info.row_ids_preserved == Some(false) {
+                return None;
+            }
+            let (mut pieces, new) = (sides.gone, sides.new);
+            pieces.extend(new);
+            found.push((stamp, Item::Pieces(pieces)));
+        }
+    }
+    Some(found)
 }
 
 /// The best way to know rows in all of the commits.
@@ -233,6 +275,7 @@ fn common_way(
     for (commit, facts) in commits {
         in_place &= !commit.moved;
         if commit.info.no_op_merge {
+            in_place &= commit.adds.is_empty() && commit.removes.is_empty();
             continue;
         }
         let sides = sides(commit, *facts, keys)?;

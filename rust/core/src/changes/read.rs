@@ -134,9 +134,13 @@ fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<R
         }
         Labels::Each(labels) => {
             let found = labels_of(labels, beside)?;
-            let types = found.iter().map(|label| label.change.name());
+            let found = || {
+                let runs = found.iter();
+                runs.flat_map(|(label, rows)| std::iter::repeat_n(label, *rows))
+            };
+            let types = found().map(|label| label.change.name());
             columns.push(Arc::new(StringArray::from_iter_values(types)));
-            columns.extend(stamps(found.iter().map(|label| &label.stamp)));
+            columns.extend(stamps(found().map(|label| &label.stamp)));
         }
     }
     let odd = |cause: ArrowError| {
@@ -204,20 +208,28 @@ pub(super) fn change_types(column: Option<&ArrayRef>) -> Result<Vec<ChangeType>>
         .collect()
 }
 
-/// The labels of the rows at these positions.
-fn labels_of(labels: &[RowLabel], positions: Option<&ArrayRef>) -> Result<Vec<RowLabel>> {
+/// The labels of the rows at these positions, each with the number of rows that it is for.
+fn labels_of(labels: &[RowLabel], positions: Option<&ArrayRef>) -> Result<Vec<(RowLabel, usize)>> {
     let odd = || Error::corrupt("log.columns", "the positions of changed rows are missing");
     let positions = positions
         .and_then(|positions| positions.as_primitive_opt::<Int64Type>())
         .ok_or_else(odd)?;
+    let end = |label: &RowLabel| label.row.saturating_add(u64::from(label.rows));
     let first = positions.values().first().copied().unwrap_or_default();
     let first = u64::try_from(first).unwrap_or_default();
-    let start = labels.partition_point(|label| label.row < first);
+    let start = labels.partition_point(|label| end(label) <= first);
     let mut left = labels.get(start..).unwrap_or_default().iter();
-    let mut found = Vec::with_capacity(positions.len());
+    let mut found: Vec<(RowLabel, usize)> = Vec::new();
     for position in positions.values() {
         let position = u64::try_from(*position).map_err(|_| odd())?;
-        found.push(*left.find(|label| label.row == position).ok_or_else(odd)?);
+        match found.last_mut() {
+            Some((label, rows)) if position < end(label) => *rows += 1,
+            _ => {
+                let label = left.find(|label| position < end(label));
+                let label = label.filter(|label| label.row <= position);
+                found.push((*label.ok_or_else(odd)?, 1));
+            }
+        }
     }
     Ok(found)
 }

@@ -126,8 +126,7 @@ fn steps_of(task: Task, target_size: u64) -> Vec<(Task, u64)> {
             })
         }
         Task::Net(plan, share) if share == Share::ALL => {
-            let pieces = plan.commits.iter().flat_map(|(_, item)| item.pieces());
-            shared(bytes_of(pieces), &|share| {
+            shared(bytes_of(plan.pieces()), &|share| {
                 Task::Net(Arc::clone(&plan), share)
             })
         }
@@ -137,8 +136,7 @@ fn steps_of(task: Task, target_size: u64) -> Vec<(Task, u64)> {
             vec![(task, bytes)]
         }
         Task::Net(ref plan, share) => {
-            let pieces = plan.commits.iter().flat_map(|(_, item)| item.pieces());
-            let bytes = bytes_of(pieces).div_ceil(share.of.max(1));
+            let bytes = bytes_of(plan.pieces()).div_ceil(share.of.max(1));
             vec![(task, bytes)]
         }
     }
@@ -257,11 +255,7 @@ impl Split {
             match task {
                 Task::Pieces(pieces) => pieces.iter().for_each(&mut add),
                 Task::Compare(item, _) => item.pieces().for_each(&mut add),
-                Task::Net(plan, _) => plan
-                    .commits
-                    .iter()
-                    .flat_map(|(_, item)| item.pieces())
-                    .for_each(&mut add),
+                Task::Net(plan, _) => plan.pieces().for_each(&mut add),
             }
         }
         paths.into_iter().collect()

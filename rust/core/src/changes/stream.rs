@@ -10,6 +10,7 @@ use super::Changes;
 use super::compare::{Compared, compare};
 use super::definition::Reading;
 use super::derive::Item;
+use super::ends::{self, Ends};
 use super::identify::Share;
 use super::net::net;
 use super::piece::Piece;
@@ -129,15 +130,7 @@ impl ChangeRows {
                 (found, halves.map(|halves| halves.map(task)))
             }
             Task::Net(plan, share) => {
-                let telling = self.teller.by(plan.way);
-                let found = net(
-                    &self.source,
-                    &self.reading,
-                    &telling,
-                    share,
-                    plan.kind,
-                    &plan.commits,
-                )?;
+                let found = self.net(&plan, share)?;
                 let halves = share.halves();
                 let task = |share| Task::Net(Arc::clone(&plan), share);
                 (found, halves.map(|halves| halves.map(task)))
@@ -152,6 +145,20 @@ impl ChangeRows {
                 Ok(Vec::new())
             }
         }
+    }
+
+    /// By the ends of the range where they tell everything, else through all of its commits.
+    fn net(&self, plan: &NetPlan, share: Share) -> Result<Compared> {
+        let telling = self.teller.by(plan.way);
+        let (source, reading) = (&self.source, &self.reading);
+        let moves = plan.moves.as_ref();
+        let ends = moves.and_then(|moves| Ends::of(&plan.commits, moves, &source.keys));
+        if let Some(ends) = ends
+            && let Some(found) = ends::net(source, reading, &telling, share, plan.kind, &ends)?
+        {
+            return Ok(found);
+        }
+        net(source, reading, &telling, share, plan.kind, &plan.commits)
     }
 
     fn pull(&mut self) -> Result<Option<RecordBatch>> {

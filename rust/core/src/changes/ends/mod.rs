@@ -1,0 +1,267 @@
+//! Net changes by the two ends of a range, where row tracking tells rows in all of its commits.
+//!
+//! A row id stays with its row, and the row commit version says when the row got its values. So what a
+//! range comes to follows from the state before it and the state behind it, and from nothing between:
+//!
+//! - Files that are the same at both ends, with the same deletion vector, say nothing.
+//! - *Before* are the rows that left files that were there before the range, *now* those of files that
+//!   came and are still there. A row before that is not now is gone; one that is only now is new; one
+//!   that is both was changed when its row commit version lies in the range, and moved otherwise.
+//! - When a row was changed last is its row commit version. Of a row that is gone it is the commit in
+//!   which it left the last of its files: only for these are files looked at that came and went.
+//!
+//! This holds while every commit gives the rows that it writes its own version, and brings none back.
+//! [`Ends::of`] and [`net`] find out whether it does; where it does not (a RESTORE, a file that is added
+//! again, ids that are twice), they give `None`, and [`super::net`] follows the rows through all commits.
+//!
+//! Protocol: "Row Tracking".
+
+use std::collections::{HashMap, HashSet};
+
+use super::commits::Stamp;
+use super::derive::Item;
+use super::net::Net;
+use super::piece::{ChangeType, Labels, Piece, PieceRows};
+use crate::error::Result;
+use crate::replay::{FileActionKey, Keys, Source};
+use crate::scan::deletion_vectors::load;
+
+mod join;
+mod runs;
+mod values;
+
+pub(super) use join::net;
+
+/// So many pairs of vectors are held at once.
+const VECTORS: usize = 256;
+
+/// What a range is at its two ends.
+pub(super) struct Ends {
+    /// Rows of files that were there before, and rows of files that came and stayed: in the order of
+    /// the commits in which they left and came.
+    ends: Vec<(Side, Piece)>,
+    /// Rows that left files that came in the range, oldest first.
+    passed: Vec<Piece>,
+    /// Rows that are not in a vector any more: there must be none.
+    back: Vec<Piece>,
+    /// The commits that changed rows, oldest first.
+    stamps: Vec<Stamp>,
+    /// The first version of the range.
+    first: u64,
+    /// Rows that came in the range have this id or a higher one, all others a lower one.
+    fresh: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    /// These rows left their file; when they were moved elsewhere, that is no change.
+    Before {
+        moved: bool,
+    },
+    Now,
+}
+
+/// Whether rows before are to be known for this kind; for the others it is enough that row ids ascend.
+fn needs_before(kind: Net) -> bool {
+    matches!(kind, Net::MinDelta | Net::Upsert { deleted: true })
+}
+
+/// Whether the ends are enough for this kind.
+pub(super) fn are_enough(kind: Net) -> bool {
+    kind != Net::AppendOnly { deleted: true }
+}
+
+impl Ends {
+    /// Of what each commit did to rows, and of what it moved, both oldest first. `None` where the ends
+    /// do not tell everything.
+    pub(super) fn of(
+        commits: &[(Stamp, Item)],
+        moves: &[(Stamp, Item)],
+        keys: &Keys,
+    ) -> Option<Self> {
+        let mut planner = Planner {
+            keys,
+            ends: Vec::new(),
+            came: HashMap::new(),
+            seen: HashSet::new(),
+            passed: Vec::new(),
+            back: Vec::new(),
+            oldest: i64::MIN,
+            fresh: i64::MAX,
+        };
+        let mut moves = moves.iter().peekable();
+        let mut stamps = Vec::new();
+        for (stamp, item) in commits {
+            while let Some((_, moved)) = moves.next_if(|(at, _)| at.version <= stamp.version) {
+                planner.step(moved, true)?;
+            }
+            if item.pieces().next().is_some() {
+                stamps.push(*stamp);
+                planner.step(item, false)?;
+            }
+        }
+        let (first, _) = commits.first()?;
+        if moves.next().is_some() || planner.oldest >= planner.fresh {
+            return None;
+        }
+        Some(Self {
+            ends: planner.ends.into_iter().flatten().collect(),
+            passed: planner.passed,
+            back: planner.back,
+            stamps,
+            first: first.version,
+            fresh: planner.fresh,
+        })
+    }
+
+    /// The commit that gave a row its values, where it is one of those that changed rows.
+    fn stamp(&self, version: i64) -> Option<Stamp> {
+        let version = u64::try_from(version).ok()?;
+        let at = self
+            .stamps
+            .binary_search_by_key(&version, |stamp| stamp.version)
+            .ok()?;
+        self.stamps.get(at).copied()
+    }
+
+    /// Whether a row came back to its file: vectors only grow, where none did.
+    fn brings_rows_back(&self, source: &Source) -> Result<bool> {
+        for pieces in self.back.chunks(VECTORS) {
+            let mut vectors = Vec::with_capacity(2 * pieces.len());
+            for piece in pieces {
+                let PieceRows::Between { of, but: Some(but) } = &piece.rows else {
+                    return Ok(true);
+                };
+                if of.cardinality() > but.cardinality() {
+                    return Ok(true);
+                }
+                vectors.extend([of.clone(), but.clone()]);
+            }
+            let loaded = load(&*source.storage, &source.resolver, &vectors);
+            let mut loaded = loaded.into_iter();
+            for piece in pieces {
+                let (Some(of), Some(but)) = (loaded.next(), loaded.next()) else {
+                    return Ok(true);
+                };
+                let blame = |error| super::read::blame(error, piece);
+                let (of, but) = (of.map_err(blame)?, but.map_err(blame)?);
+                if !of.difference(&but).is_empty() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Follows files, not rows, from commit to commit.
+struct Planner<'a> {
+    keys: &'a Keys,
+    /// `None` for files that went again.
+    ends: Vec<Option<(Side, Piece)>>,
+    /// Where the files that came stand among `ends`.
+    came: HashMap<FileActionKey, usize>,
+    /// Files that came or went as a whole.
+    seen: HashSet<FileActionKey>,
+    passed: Vec<Piece>,
+    back: Vec<Piece>,
+    /// The highest first id of a file that was there before.
+    oldest: i64,
+    /// The lowest first id of a file that came.
+    fresh: i64,
+}
+
+impl Planner<'_> {
+    fn step(&mut self, item: &Item, moved: bool) -> Option<()> {
+        let left = |piece: &&Piece| matches!(piece.labels, Labels::All(ChangeType::Delete, _));
+        let came = |piece: &&Piece| matches!(piece.labels, Labels::All(ChangeType::Insert, _));
+        if !item.pieces().all(|piece| left(&piece) || came(&piece)) {
+            return None;
+        }
+        let (some_left, some_came) = (
+            item.pieces().any(|piece| left(&piece)),
+            item.pieces().any(|piece| came(&piece)),
+        );
+        if moved && some_left && !some_came {
+            return None; // where to is not known
+        }
+        for piece in item.pieces().filter(left) {
+            self.left(piece, moved)?;
+        }
+        for piece in item.pieces().filter(came) {
+            self.came(piece, moved, some_left)?;
+        }
+        Some(())
+    }
+
+    fn left(&mut self, piece: &Piece, moved: bool) -> Option<()> {
+        let key = self.keys.key(&piece.file.path, None);
+        let whole = match &piece.rows {
+            PieceRows::Live => true,
+            PieceRows::Between { .. } => false,
+            PieceRows::Only(_) => return None,
+        };
+        match self.came.get(&key).copied() {
+            None => {
+                if whole && !self.seen.insert(key) {
+                    return None;
+                }
+                self.oldest = self.oldest.max(piece.file.base_row_id?);
+                let piece = piece.clone();
+                self.ends.push(Some((Side::Before { moved }, piece)));
+            }
+            Some(at) => {
+                let end = self.ends.get_mut(at)?;
+                match &piece.rows {
+                    PieceRows::Between { of, .. } => {
+                        let (_, known) = end.as_mut()?;
+                        known.file.deletion_vector = Some(of.clone());
+                    }
+                    _ => {
+                        *end = None;
+                        self.came.remove(&key);
+                    }
+                }
+                if !moved {
+                    self.passed.push(piece.clone());
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn came(&mut self, piece: &Piece, moved: bool, some_left: bool) -> Option<()> {
+        if !matches!(piece.rows, PieceRows::Live) {
+            self.back.push(piece.clone());
+            return (!moved).then_some(());
+        }
+        let key = self.keys.key(&piece.file.path, None);
+        let file = &piece.file;
+        if moved {
+            if let Some(at) = self.came.get(&key) {
+                // told once more, with other statistics perhaps
+                let (_, known) = self.ends.get(*at)?.as_ref()?;
+                let known = &known.file;
+                let same = known.base_row_id == file.base_row_id
+                    && known.deletion_vector == file.deletion_vector;
+                return same.then_some(());
+            }
+            if !some_left {
+                return Some(()); // the same of a file that was there before
+            }
+        } else {
+            let version = i64::try_from(piece.version()?).ok()?;
+            if file.default_row_commit_version != Some(version) {
+                return None; // it was there before
+            }
+        }
+        if !self.seen.insert(key) {
+            return None;
+        }
+        self.fresh = self.fresh.min(file.base_row_id?);
+        self.came.insert(key, self.ends.len());
+        let piece = piece.clone();
+        self.ends.push(Some((Side::Now, piece)));
+        Some(())
+    }
+}

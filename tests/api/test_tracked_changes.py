@@ -1,0 +1,151 @@
+"""Net changes of tables that track rows: by both ends of a range, or through all of its commits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import data, feed, logs
+from support.actions import Action
+
+import deltareplay as dr
+
+NAMES = {
+    "delta.enableRowTracking": "true",
+    "delta.rowTracking.materializedRowIdColumnName": "_id",
+    "delta.rowTracking.materializedRowCommitVersionColumnName": "_since",
+}
+
+
+def told(changes: dr.Changes) -> list[tuple[Any, ...]]:
+    """The changes without their times, sorted."""
+    rows = changes.to_arrow().drop_columns(["_commit_timestamp"]).to_pylist()
+    return sorted(tuple(row.values()) for row in rows)
+
+
+def create(log: logs.LogBuilder) -> None:
+    features = logs.features("deletionVectors", writer_only=["rowTracking", "domainMetadata"])
+    log.create(logs.schema(v="string"), protocol_action=features, configuration=NAMES)
+
+
+def file(log: logs.LogBuilder, version: int, base: int, rows: str, **more: Any) -> Action:
+    """A file of one row for each word: its value, or ``value:id:since`` where those were kept."""
+    words = [word.split(":") for word in rows.split()]
+    columns: dict[str, Any] = {"v": [word[0] for word in words]}
+    if any(len(word) > 1 for word in words):
+        columns["_id"] = [int(word[1]) if len(word) > 1 else None for word in words]
+        columns["_since"] = [int(word[2]) if len(word) > 2 else None for word in words]
+    return data.write(
+        log.table,
+        f"{version}.parquet",
+        columns,
+        base_row_id=base,
+        default_row_commit_version=version,
+        **more,
+    )
+
+
+@pytest.fixture
+def rewritten(log: logs.LogBuilder) -> dr.Table:
+    """Rows 0 to 3, of which one is updated in each of two commits; then a row is inserted."""
+    create(log)
+    one = file(log, 1, 0, "a b c d")
+    log.commit(one)
+    two = file(log, 2, 4, "a:0:1 B:1 c:2:1 d:3:1")
+    log.commit(feed.gone(one), two)
+    three = file(log, 3, 8, "a:0:1 B:1:2 C:2 d:3:1 e")
+    log.commit(feed.gone(two), three)
+    Path(log.table, "2.parquet").unlink()
+    return dr.Table(log.uri)
+
+
+PAIRS = [
+    ("B", "update_postimage", 2),
+    ("C", "update_postimage", 3),
+    ("b", "update_preimage", 2),
+    ("c", "update_preimage", 3),
+    ("e", "insert", 3),
+]
+
+
+@pytest.mark.parametrize("most_rows", [None, 1])
+def test_a_file_that_came_and_went_is_not_read(rewritten: dr.Table, most_rows: int | None) -> None:
+    def net(kind: Any, deleted: Any = None) -> list[tuple[Any, ...]]:
+        return told(rewritten.changes(2, kind=kind, deleted=deleted, most_rows=most_rows))
+
+    assert net("min-delta") == PAIRS
+    came = [row for row in PAIRS if row[1] != "update_preimage"]
+    assert net("upsert") == net("upsert", "include") == came
+    assert net("append-only") == [("e", "insert", 3)]
+    assert {row["way"] for row in rewritten.changes(2, kind="upsert").explain().to_pylist()} == {
+        "row tracking"
+    }
+    with pytest.raises(dr.CorruptTableError) as caught:
+        net("append-only", "include")
+    assert (caught.value.code, caught.value.path) == ("data.missing", "2.parquet")
+
+
+def test_columns_and_filter(rewritten: dr.Table) -> None:
+    late = "_change_type = 'update_postimage' AND v < 'C'"
+    assert told(rewritten.changes(2, kind="min-delta", filter=late)) == PAIRS[:1]
+    assert told(rewritten.changes(2, kind="min-delta", filter="v >= 'b'")) == PAIRS[2:]
+    none = rewritten.changes(2, kind="min-delta", columns=[])
+    assert told(none) == sorted(row[1:] for row in PAIRS)
+
+
+def test_a_row_went_when_it_left_the_last_of_its_files(log: logs.LogBuilder) -> None:
+    create(log)
+    one = file(log, 1, 0, "a b c d")
+    log.commit(one)
+    two = file(log, 2, 4, "a:0:1 B:1 c:2:1")
+    log.commit(feed.gone(one), two)  # b is updated, d goes
+    three = file(log, 3, 7, "a:0:1 B:1:2 c:2:1", data_change=False)
+    log.commit(feed.gone(two, data_change=False), three)
+    three = {"add": {**three["add"], "dataChange": True}}
+    log.commit(feed.gone(three), feed.with_vector(three, [1]))  # and so does b
+    table = dr.Table(log.uri)
+    gone = [("b", "delete", 4), ("d", "delete", 2)]
+    assert told(table.changes(2, kind="min-delta")) == gone
+    assert told(table.changes(2, kind="upsert", deleted="include")) == gone
+    assert told(table.changes(2, kind="upsert")) == []
+    assert told(table.changes(3, kind="min-delta")) == [("B", "delete", 4)]
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["vector", "file"])
+def test_rows_that_come_back_are_followed(log: logs.LogBuilder, whole: bool) -> None:
+    create(log)
+    one = file(log, 1, 0, "a b")
+    log.commit(one)
+    gone = feed.with_vector(one, [1])
+    log.commit(feed.gone(one), *([] if whole else [gone]))
+    log.commit(*([] if whole else [feed.gone(gone)]), one)
+    table = dr.Table(log.uri)
+    back = ("b", "update_postimage", 3)
+    expected = [("a", "update_postimage", 3), back] if whole else [back]
+    assert told(table.changes(2, kind="min-delta")) == []
+    assert told(table.changes(2, kind="upsert")) == expected
+    inserts = [(*row[:1], "insert", 3) for row in expected]
+    assert told(table.changes(3, kind="min-delta")) == inserts
+    assert told(table.changes(3, kind="append-only")) == inserts
+
+
+def test_a_row_that_did_not_change_in_the_end(log: logs.LogBuilder) -> None:
+    create(log)
+    one = file(log, 1, 0, "a b")
+    log.commit(one)
+    two = file(log, 2, 2, "x:0 b:1:1")
+    log.commit(feed.gone(one), two)
+    log.commit(feed.gone(two), file(log, 3, 4, "a:0 b:1:1"))
+    table = dr.Table(log.uri)
+    assert told(table.changes(2, kind="min-delta")) == []
+    assert told(table.changes(2, kind="upsert")) == [("a", "update_postimage", 3)]
+
+
+def test_ids_that_are_twice(log: logs.LogBuilder) -> None:
+    create(log)
+    log.commit(file(log, 1, 0, "a b"))
+    log.commit(file(log, 2, 2, "c:1 d"))  # no writer does that
+    with pytest.raises(dr.CorruptTableError) as caught:
+        dr.Table(log.uri).changes(1, kind="min-delta").to_arrow()
+    assert (caught.value.code, caught.value.version) == ("changes.row_id", 2)
