@@ -4,12 +4,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind as IoKind, Read, Write};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
+use super::confined::{Confinement, is_same};
 use super::{FileMeta, Storage, interrupt, ordered::ordered, pool, progress, refuse_climbing};
 use crate::error::{Error, Result};
 
@@ -30,6 +31,8 @@ pub struct LocalStorage {
     root: Arc<str>,
     /// Absolute, without a slash at the end.
     directory: Arc<str>,
+    /// What links may lead to; None where the caller left that to the system.
+    confinement: Option<Arc<Confinement>>,
 }
 
 impl LocalStorage {
@@ -38,7 +41,13 @@ impl LocalStorage {
         Self {
             root: root.into(),
             directory: directory.trim_end_matches('/').into(),
+            confinement: None,
         }
+    }
+
+    pub(super) fn confined(mut self, confinement: Confinement) -> Self {
+        self.confinement = Some(Arc::new(confinement));
+        self
     }
 
     fn full_path(&self, path: &str) -> Result<String> {
@@ -53,16 +62,38 @@ impl LocalStorage {
         Ok(full)
     }
 
-    fn open(&self, path: &str) -> Result<(File, fs::Metadata)> {
+    /// Where to read it.
+    fn readable(&self, path: &str, verb: &str) -> Result<PathBuf> {
         let full = self.full_path(path)?;
+        match &self.confinement {
+            None => Ok(full.into()),
+            Some(confinement) => confinement.resolve(&full, path, verb),
+        }
+    }
+
+    /// Where to make or delete it.
+    fn writable(&self, path: &str) -> Result<String> {
+        let full = self.full_path(path)?;
+        if let Some(confinement) = &self.confinement {
+            confinement.check_writable(&full, path)?;
+        }
+        Ok(full)
+    }
+
+    fn open(&self, path: &str) -> Result<(File, fs::Metadata)> {
+        let full = self.readable(path, "read")?;
         let file = OpenOptions::new()
             .read(true)
             .custom_flags(O_NONBLOCK)
-            .open(full)
+            .open(&full)
             .map_err(|cause| failed("read", path, cause))?;
         let metadata = file
             .metadata()
             .map_err(|cause| failed("read", path, cause))?;
+        if self.confinement.is_some() && !is_same(&full, &metadata) {
+            let message = "another file took its place while it was opened: try again";
+            return Err(Error::storage("storage.exchanged", message).at_path(path));
+        }
         if !metadata.is_file() {
             return Err(not_a_file(path));
         }
@@ -128,13 +159,12 @@ impl Storage for LocalStorage {
     }
 
     fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
-        let full = self.full_path(directory)?;
-        let entries = match fs::read_dir(full) {
-            Ok(entries) => entries,
-            Err(absent) if matches!(absent.kind(), IoKind::NotFound | IoKind::NotADirectory) => {
-                return Ok(Vec::new());
-            }
-            Err(cause) => return Err(failed("list", directory, cause)),
+        let entries = self
+            .readable(directory, "list")
+            .and_then(|full| fs::read_dir(full).map_err(|cause| failed("list", directory, cause)));
+        let entries = match entries {
+            Err(absent) if absent.code() == "storage.not_found" => return Ok(Vec::new()),
+            entries => entries?,
         };
         let directory = directory.trim_end_matches('/');
         let mut files = Vec::new();
@@ -243,13 +273,17 @@ impl Storage for LocalStorage {
     }
 
     fn head(&self, path: &str) -> Result<FileMeta> {
-        let metadata =
-            fs::metadata(self.full_path(path)?).map_err(|cause| failed("look at", path, cause))?;
+        let metadata = fs::metadata(self.readable(path, "look at")?)
+            .map_err(|cause| failed("look at", path, cause))?;
         if metadata.is_file() {
             Ok(meta(path, &metadata))
         } else {
             Err(not_a_file(path))
         }
+    }
+
+    fn check_readable(&self, path: &str) -> Result<()> {
+        self.readable(path, "look at").map(drop)
     }
 
     /// The bytes are written to a temporary file beside it, synced, and linked to the name; then the
@@ -265,7 +299,7 @@ impl Storage for LocalStorage {
     /// The bytes are written to a temporary file beside it, synced, and renamed; then the directory is
     /// synced.
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        let full = self.full_path(path)?;
+        let full = self.writable(path)?;
         let wrong = |cause| failed("write", path, cause);
         let temporary = self.write_beside(&full, bytes, true).map_err(wrong)?;
         if let Err(cause) = fs::rename(&temporary, &full) {
@@ -280,10 +314,8 @@ impl Storage for LocalStorage {
         let mut left = vec![String::new()];
         while let Some(directory) = left.pop() {
             files.extend(self.list(&directory, "")?);
-            for entry in fs::read_dir(self.full_path(&directory)?)
-                .into_iter()
-                .flatten()
-            {
+            let entries = self.readable(&directory, "list").map(fs::read_dir);
+            for entry in entries.into_iter().flatten().flatten() {
                 let entry = entry.map_err(|cause| failed("list", &directory, cause))?;
                 let kind = entry.file_type();
                 // a link to a directory leads elsewhere, perhaps in a circle
@@ -310,7 +342,7 @@ impl Storage for LocalStorage {
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
         let delete = |path: &&str| {
             interrupt::check()?;
-            match fs::remove_file(self.full_path(path)?) {
+            match fs::remove_file(self.writable(path)?) {
                 Err(cause) if cause.kind() != IoKind::NotFound => {
                     Err(failed("delete", path, cause))
                 }
@@ -323,7 +355,7 @@ impl Storage for LocalStorage {
 
 impl LocalStorage {
     fn create(&self, path: &str, bytes: &[u8], sync: bool) -> Result<bool> {
-        let full = self.full_path(path)?;
+        let full = self.writable(path)?;
         let temporary = self
             .write_beside(&full, bytes, sync)
             .map_err(|cause| failed("write", path, cause))?;
@@ -438,7 +470,7 @@ pub(super) fn beyond_the_end(path: &str, range: &Range<u64>, size: u64) -> Error
     .at_offset(range.start.min(size))
 }
 
-fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
+pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
     let error = match cause.kind() {
         IoKind::NotFound | IoKind::NotADirectory => {
             return Error::storage("storage.not_found", "there is no such file").at_path(path);
