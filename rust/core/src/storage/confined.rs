@@ -63,6 +63,13 @@ pub(super) fn is_same(real: &Path, opened: &Metadata) -> bool {
             .is_ok_and(|found| (found.dev(), found.ino()) == (opened.dev(), opened.ino()))
 }
 
+/// What the absolute path `full` leads to, where that lies outside of the directory `root`.
+pub(super) fn leads_out(root: &str, full: &str) -> Option<PathBuf> {
+    let root = fs::canonicalize(Path::new("/").join(root)).ok()?;
+    let real = fs::canonicalize(full).ok()?;
+    (!real.starts_with(root)).then_some(real)
+}
+
 /// The path without links, of which the last parts need not exist yet.
 fn canonical(path: &Path) -> io::Result<PathBuf> {
     let mut missing: Vec<OsString> = Vec::new();
@@ -168,6 +175,19 @@ mod tests {
             assert!(free.read(path).is_ok(), "{path}");
             free.check_readable(path).unwrap();
         }
+        for (path, out) in [
+            ("out", true),
+            ("p=2/x", true),
+            ("inside", false),
+            ("missing", false),
+        ] {
+            let found = free.leads_out(path);
+            assert_eq!(
+                found.is_some_and(|to| to.contains("/secret/")),
+                out,
+                "{path}"
+            );
+        }
         let narrow = open(directory.path(), "t", Some(&[]));
         for path in ["out", "shared"] {
             assert_eq!(narrow.read(path).unwrap_err().code(), "path.escapes_root");
@@ -192,6 +212,7 @@ mod tests {
             assert_eq!(refusal.unwrap_err().code(), "path.escapes_root");
         }
         assert_eq!(confined.list("missing", "").unwrap(), []);
+        confined.delete(&["loop"]).remove(0).unwrap();
         let all = confined.list_all(&|_| true).unwrap();
         assert!(all.iter().all(|file| !file.path.starts_with("p=2/")));
         assert!(confined.put_if_absent("q=1/r=2/new", b"").unwrap());

@@ -4,15 +4,19 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind as IoKind, Read, Write};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-use super::confined::{Confinement, is_same};
+use super::confined::{Confinement, is_same, leads_out};
 use super::{FileMeta, Storage, interrupt, ordered::ordered, pool, progress, refuse_climbing};
 use crate::error::{Error, Result};
+
+mod directories;
+
+use directories::{make_directory, sync_directory};
 
 /// So many files are read one after the other: a thread hop costs more than a small read.
 const FEW_FILES: usize = 8;
@@ -124,6 +128,7 @@ impl LocalStorage {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let (directory, name) = full.rsplit_once('/').unwrap_or(("", full));
         make_directory(directory, sync)?;
+        let mut tries = 0;
         loop {
             let temporary = format!(
                 "{directory}/.{name}.{}.{}.tmp",
@@ -137,6 +142,12 @@ impl LocalStorage {
             {
                 Ok(file) => file,
                 Err(left_over) if left_over.kind() == IoKind::AlreadyExists => continue,
+                // a vacuum found the directory empty
+                Err(gone) if gone.kind() == IoKind::NotFound && tries < 3 => {
+                    make_directory(directory, sync)?;
+                    tries += 1;
+                    continue;
+                }
                 Err(other) => return Err(other),
             };
             let written = file
@@ -310,33 +321,25 @@ impl Storage for LocalStorage {
     }
 
     fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
-        let mut files = Vec::new();
-        let mut left = vec![String::new()];
-        while let Some(directory) = left.pop() {
-            files.extend(self.list(&directory, "")?);
-            let entries = self.readable(&directory, "list").map(fs::read_dir);
-            for entry in entries.into_iter().flatten().flatten() {
-                let entry = entry.map_err(|cause| failed("list", &directory, cause))?;
-                let kind = entry.file_type();
-                // a link to a directory leads elsewhere, perhaps in a circle
-                let (Ok(true), Some(name)) = (
-                    kind.map(|kind| kind.is_dir()),
-                    entry.file_name().to_str().map(str::to_owned),
-                ) else {
-                    continue;
-                };
-                let path = if directory.is_empty() {
-                    name
-                } else {
-                    format!("{directory}/{name}")
-                };
-                if enter(&path) {
-                    left.push(path);
-                }
-            }
+        let mut files = self.list("", "")?;
+        for directory in self.directories(enter)? {
+            files.extend(self.list(&directory.path, "")?);
         }
         files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         Ok(files)
+    }
+
+    fn list_directories(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        self.directories(enter)
+    }
+
+    fn delete_empty(&self, directory: &str) -> Result<bool> {
+        self.remove_empty(directory)
+    }
+
+    fn leads_out(&self, path: &str) -> Option<String> {
+        let full = self.full_path(path).ok()?;
+        leads_out(&self.directory, &full).map(|real| real.display().to_string())
     }
 
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
@@ -368,43 +371,6 @@ impl LocalStorage {
             Err(cause) => Err(failed("write", path, cause)),
         }
     }
-}
-
-/// Makes a directory and those above it. A new one is synced into that above it: a power cut would
-/// take all away that lies in it.
-fn make_directory(directory: &str, sync: bool) -> io::Result<()> {
-    let above = directory.rsplit_once('/').map(|(above, _)| above);
-    let made = match fs::create_dir(or_root(directory)) {
-        Err(absent) if absent.kind() == IoKind::NotFound && !directory.is_empty() => {
-            make_directory(above.unwrap_or_default(), sync)?;
-            fs::create_dir(directory)
-        }
-        made => made,
-    };
-    match made {
-        Err(_) if Path::new(or_root(directory)).is_dir() => Ok(()), // perhaps somebody was faster
-        Err(other) => Err(other),
-        Ok(()) => synced_into(directory, above, sync),
-    }
-}
-
-fn synced_into(directory: &str, above: Option<&str>, sync: bool) -> io::Result<()> {
-    if !sync {
-        return Ok(());
-    }
-    let synced = sync_directory(above.unwrap_or_default());
-    if synced.is_err() {
-        let _so_that_the_next_try_syncs_it = fs::remove_dir(directory);
-    }
-    synced
-}
-
-fn or_root(directory: &str) -> &str {
-    if directory.is_empty() { "/" } else { directory }
-}
-
-fn sync_directory(directory: &str) -> io::Result<()> {
-    File::open(or_root(directory)).and_then(|directory| directory.sync_all())
 }
 
 /// The last step of a write. Where it fails the file is there, whatever the cause: no refusal.

@@ -117,6 +117,25 @@ pub trait Storage: Debug + Send + Sync {
         ))
     }
 
+    /// Every directory below the table root, each before what lies in it; those that `enter` refuses
+    /// are left out with all below. None where directories are names of files only.
+    fn list_directories(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        let _none = enter;
+        Ok(Vec::new())
+    }
+
+    /// Removes a directory if nothing is in it, and tells whether it did.
+    fn delete_empty(&self, directory: &str) -> Result<bool> {
+        let _none = directory;
+        Ok(false)
+    }
+
+    /// Where links lead that make a file of the table lie elsewhere; None for a file inside.
+    fn leads_out(&self, path: &str) -> Option<String> {
+        let _no_links = path;
+        None
+    }
+
     /// Deletes files, in the order given as far as the store keeps one; results likewise. A file that
     /// is not there counts as deleted.
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
