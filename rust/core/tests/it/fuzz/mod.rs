@@ -65,6 +65,14 @@ macro_rules! fuzzed {
                 .collect();
             there.sort();
             assert_eq!(there, run);
+            let manifest = fs::read_to_string(format!("{CORPUS}/../Cargo.toml")).unwrap();
+            for name in run {
+                let path = format!("fuzz_targets/{name}.rs");
+                assert!(manifest.contains(&format!("path = \"{path}\"")), "{path}");
+                let called = format!("targets::{}", name.to_uppercase());
+                let text = fs::read_to_string(format!("{CORPUS}/../{path}")).unwrap();
+                assert!(text.contains(&called), "{path} calls {called}");
+            }
         }
     };
 }
