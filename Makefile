@@ -8,10 +8,11 @@ ACTIVE := VIRTUAL_ENV=$(abspath $(VENV)) PATH="$(abspath $(BIN)):$$PATH"
 CARGO_DENY := ^0.20
 WHEEL_LIMIT_MB := 15
 BENCH_DATA := benches/data
+FUZZ ?= 10000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python test-stores test-spark test-faults versitygw lint lint-rust lint-python format bench bench-spark build wheel clean
+.PHONY: help demo test test-rust test-python test-stores test-spark test-faults fuzz versitygw lint lint-rust lint-python format bench bench-spark build wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +44,9 @@ test-faults: $(VENV)/.dev $(VENV)/.stores build ## the fault tests in full, for 
 	$(ACTIVE) DELTAREPLAY_WRITERS=16 DELTAREPLAY_COMMITS=20 python -m pytest -m stores tests/stores
 	$(ACTIVE) DELTAREPLAY_HISTORIES=10000 python -m pytest tests/property/test_retained.py
 	DELTAREPLAY_SIMULATIONS=2000 cargo test --release -p deltareplay-core --test it simulation
+
+fuzz: ## the fuzz targets at length, for hours, in the process; FUZZ=executions of each
+	DELTAREPLAY_FUZZ=$(FUZZ) cargo test --release -p deltareplay-core --test it fuzz:: -- --nocapture
 
 lint: lint-rust lint-python ## formatting, lints, types, stubs, licences, spelling
 

@@ -34,7 +34,9 @@ class Table(TableWriting, TableServices):
             ``object_store`` library, e.g. ``aws_region``. They never show in ``repr``, and they do
             travel with a pickle, because a worker needs them.
         allowed_roots: Places outside of the table root that absolute paths in the log may point
-            to; None allows the table root only.
+            to; None allows the table root only. Where it is given, even as an empty list, local
+            links are followed and judged as well: no file of the table (log, data, vectors) is
+            opened that lies elsewhere. With None a link in the table is the system's own matter.
         strict: Refuses a log that needs repair by a reader, where otherwise the next best path is
             taken with a warning. ``snapshot(strict=...)`` overrides it.
 

@@ -106,6 +106,22 @@ def test_paths_are_resolved_as_everywhere(tmp_path: Path) -> None:
         assert caught.value.path == bad
 
 
+def test_files_behind_links_are_refused_where_roots_are_named(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "away").mkdir()
+    (tmp_path / "t" / "p=1").symlink_to(tmp_path / "away")
+    (tmp_path / "away" / "x.parquet").touch()
+    listing = pa.table(
+        {"path": ["p=1/x.parquet", "no"], "size": [1, 1], "modificationTime": [0, 0]}
+    )
+    for roots in (None, [tmp_path / "away"]):
+        named = None if roots is None else [str(root) for root in roots]
+        assert len(located(dr.Table(tmp_path / "t", allowed_roots=named), listing, None)) == 2
+    with pytest.raises(dr.CorruptTableError) as caught:
+        located(dr.Table(tmp_path / "t", allowed_roots=[]), listing, None)
+    assert (caught.value.code, caught.value.path) == ("path.escapes_root", "p=1/x.parquet")
+
+
 @pytest.mark.parametrize(
     "path", ["..", "a/..", ".", "./a", "/a", "a//b", "a%20b", "x:y", "", "a\\b"]
 )

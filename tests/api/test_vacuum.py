@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from support import logs
 from support.writing import actions
@@ -207,3 +208,48 @@ def test_a_path_that_does_not_decode_stops_it(tmp_path: Path) -> None:
     with pytest.raises(dr.CorruptTableError) as caught:
         dr.Table(log.uri).vacuum()
     assert caught.value.code == "path.encoding"
+
+
+def age(*directories: Path) -> None:
+    for directory in directories:
+        os.utime(directory, (OLD / 1000, OLD / 1000))
+
+
+def test_directories_that_it_empties_go_as_well(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    table = dr.Table(busy(root).uri)
+    (root / "bare" / "inside").mkdir(parents=True)
+    (root / "just-made").mkdir()
+    (root / "_hidden-and-empty").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (root / "linked").symlink_to(tmp_path / "elsewhere")
+    every = [path for path in root.rglob("*") if path.is_dir() and path.name != "just-made"]
+    age(root, *every)
+    age(tmp_path / "elsewhere")
+    assert "deep/er/orphan" in table.vacuum().files
+    table.vacuum(lite=True, dry_run=False, log=False)
+    assert (root / "bare" / "inside").is_dir(), "only a full vacuum looks at directories"
+    age(root, *every)
+
+    table.vacuum(dry_run=False)
+
+    gone = {"deep", "deep/er", "bare", "bare/inside", "_change_data/_day=1"}
+    left = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_dir()}
+    assert not left & gone
+    assert {"just-made", "_hidden-and-empty", "_delta_log", "linked", "ab", "_day=x%20y"} <= left
+    assert (tmp_path / "elsewhere").is_dir()
+    info = actions(table, 4)[0]["commitInfo"]
+    assert info["operationMetrics"]["numVacuumedDirectories"] == str(len(gone))
+    assert root.is_dir()
+
+
+def test_an_emptied_directory_is_made_again_by_a_writer(tmp_path: Path) -> None:
+    schema = pa.schema([("p", pa.string()), ("id", pa.int64())])
+    table = dr.create_table(tmp_path / "t", schema, ["p"])
+    table.append({"p": ["a"], "id": [1]})
+    table.overwrite({"p": ["b"], "id": [2]})
+    time.sleep(0.05)
+    table.vacuum(timedelta(0), force=True, dry_run=False)
+    assert not (tmp_path / "t" / "p=a").exists()
+    table.append({"p": ["a"], "id": [3]})
+    assert sorted(table.snapshot().scan().to_arrow()["id"].to_pylist()) == [2, 3]

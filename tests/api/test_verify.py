@@ -313,6 +313,15 @@ def _orphan(log: logs.LogBuilder) -> Any:
     return "deep/orphan"
 
 
+@plant("file.link")
+def _link(log: logs.LogBuilder) -> Any:
+    away = log.table.parent / "away"
+    os.replace(log.table / "c", away)
+    (log.table / "c").symlink_to(away)
+    (log.table / "inside").symlink_to("c")  # no file of the table
+    return "c"
+
+
 #: What happens to a vector's file, or to what the log says of it; and the code.
 VECTORS: dict[str, tuple[Callable[[bytes], bytes | None], dict[str, Any], str]] = {
     "missing": (lambda _: None, {}, "dv.missing"),
@@ -367,7 +376,7 @@ def test_names_what_is_planted(fault: str, tmp_path: Path) -> None:
     else:
         assert {finding.version for finding in named} == {place}
     assert all(finding.remedy and finding.message for finding in named)
-    expected = {"file.orphan": "info", "protocol.reader_features": "info"}
+    expected = {"file.orphan": "info", "file.link": "info", "protocol.reader_features": "info"}
     warnings = {"checksum.unreadable", "log.empty_file", "checkpoint.incomplete", "hint.wrong"}
     severity = "warning" if fault in warnings else expected.get(fault, "error")
     assert named[0].severity == severity

@@ -83,6 +83,16 @@ BROKEN: dict[str, Callable[[Path], bytes]] = {
     "a footer of 65 MiB": lambda path: (
         b"PAR1" + bytes(65 << 20) + (65 << 20).to_bytes(4, "little") + b"PAR1"
     ),
+    "a column of 2^31 columns": lambda path: footed(
+        b"\x15\x02\x19\x2c\x48\x01a\x15\xfe\xff\xff\xff\x0f\x00\x48\x01b\x00\x00"
+    ),
+    # whoever trusts the field's number takes five bytes for its count, who trusts its type takes one
+    "a column of as many, as a byte": lambda path: footed(
+        b"\x15\x02\x19\x2c\x48\x01a\x13\xfe\xf5\xff\xff\x0f\x00\x48\x01b\x00\x00"
+    ),
+    "100,000 columns in each other": lambda path: footed(
+        b"\x15\x02\x19\xfc\xa1\x8d\x06" + b"\x48\x01a\x15\x02\x00" * 100_000 + b"\x48\x01b\x00\x00"
+    ),
     "2^31 rows": lambda path: with_rows(path.read_bytes(), rows_of(path), 2**31),
     "2^60 rows": lambda path: with_rows(path.read_bytes(), rows_of(path), 2**60),
     "2^62 rows": lambda path: with_rows(path.read_bytes(), rows_of(path), 2**62),

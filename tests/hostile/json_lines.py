@@ -3,6 +3,8 @@
 # ruff: noqa: E501  one case a line
 from __future__ import annotations
 
+import os
+
 from hostile.bench import BOTH, GOOD, Refused, case, data, line, raw
 from support import logs, vectors
 from support.logs import LogBuilder
@@ -200,3 +202,16 @@ def _surrogate(log: LogBuilder) -> None:
 )
 def _number(log: LogBuilder) -> None:
     raw(log, adding(log).replace(b'"partitionValues":{}', b'"partitionValues":{"a":1}'))
+
+
+@case(
+    "JSON line",
+    "1 GiB of nothing",
+    snapshot=Refused(COMMIT),
+    verify=("commit.line_too_long",),
+    found=COMMIT,
+)
+def _gibibyte(log: LogBuilder) -> None:
+    # a hole: it takes no room on the disk
+    path = raw(log, b'{"add":{"path":"')
+    os.truncate(path, 1 << 30)

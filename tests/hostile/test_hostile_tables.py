@@ -16,12 +16,21 @@ from typing import Any
 
 import pytest
 from faults import pool
-from hostile import checkpoints, data_files, json_lines, listings, metadata, paths, vectors_
+from hostile import (
+    checkpoints,
+    data_files,
+    json_lines,
+    listings,
+    metadata,
+    pages,
+    paths,
+    vectors_,
+)
 from hostile.bench import CASES, Case, Refused, build
 
 PATIENCE_S = 10
 #: Where the cases are registered.
-MODULES = (checkpoints, data_files, json_lines, listings, metadata, paths, vectors_)
+MODULES = (checkpoints, data_files, json_lines, listings, metadata, pages, paths, vectors_)
 
 
 def request(case: Case, table: Path) -> str:

@@ -7,6 +7,7 @@ Every request is kept, so that a test can count them.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -90,14 +91,14 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(412)
                 return
             self.bucket.generation += 1
-            moment = 1_700_000_000.0 + self.bucket.generation
-            self.bucket.objects[key] = (body, self.bucket.generation, moment)
+            self.bucket.objects[key] = (body, self.bucket.generation, time.time())
             etag = f'"{self.bucket.generation}"'
         self._answer(200, b"", {"ETag": etag})
 
     def do_DELETE(self) -> None:
+        key = self._key("DELETE") or ""
         with self.bucket.lock:
-            gone = self.bucket.objects.pop(self._key("DELETE") or "", None)
+            gone = self.bucket.objects.pop(key, None)
         self._answer(204 if gone else 404)
 
     def _key(self, method: str) -> str | None:

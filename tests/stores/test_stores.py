@@ -13,6 +13,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,43 @@ def test_what_is_not_there_is_said(store: Store) -> None:
     with pytest.raises(dr.DeltaReplayError) as caught:
         table.snapshot().scan().to_arrow()
     assert caught.value.path == "gone.parquet"
+
+
+def test_what_nobody_needs_is_deleted(store: Store) -> None:
+    table = create(store, "vacuum/a b")
+    table.append({"id": [1, 2, 3]})
+    removed = table.snapshot().files(columns=["path"])["path"].to_pylist()
+    table.delete("id = 2")
+    table.append({"id": [4]})
+    time.sleep(1.1)  # the stores count seconds
+    assert table.vacuum().files == (), "the retention period is a week"
+    done = table.vacuum(timedelta(0), force=True, dry_run=False)
+    assert list(done.files) == removed
+    assert table.vacuum(timedelta(0), force=True).files == ()
+    rows = table.snapshot().scan().to_arrow()["id"].to_pylist()
+    assert sorted(rows) == [1, 3, 4]
+
+
+def test_the_log_is_cleaned_up(store: Store) -> None:
+    table = create(store, "cleaned")
+    for number in range(3):
+        table.append({"id": [number]})
+    table.checkpoint()
+    table.append({"id": [3]})
+    expected = []
+    if store.bucket is not None:  # the one whose objects can be made old
+        log = f"/cleaned/_delta_log/{0:017}"
+        for key, (body, generation, moment) in list(store.bucket.objects.items()):
+            if key.startswith(tuple(f"{log}{version:03}."[1:] for version in range(4))):
+                store.bucket.objects[key] = (body, generation, moment - 40 * 24 * 3600)
+        expected = [f"_delta_log/{version:020}.json" for version in range(3)]
+    done = table.cleanup_log(dry_run=False)
+    assert [name for name in done.files if name.endswith(".json")] == expected
+    again = dr.Table(table.uri, store.options).snapshot(strict=True)
+    assert sorted(again.scan().to_arrow()["id"].to_pylist()) == [0, 1, 2, 3]
+    if expected:
+        with pytest.raises(dr.VersionNotFoundError):
+            table.snapshot(version=1)
 
 
 def race(store: Store) -> None:

@@ -102,7 +102,7 @@ def located(table: Table, files: pa.Table, root: str | None) -> Files:
         root: Where Spark finds the table, where that is another URI than the table's own.
 
     Raises:
-        CorruptTableError: A path leads out of the table.
+        CorruptTableError: A path leads out of the table, or a local link where roots are named.
         InvalidArgumentError: Spark knows no such storage.
     """
     base = hadoop_root(table.uri) if root is None else root.rstrip("/")
@@ -136,7 +136,8 @@ def hadoop_root(uri: str) -> str:
 
 def _whole(table: Table, paths: pa.ChunkedArray[Any], base: str) -> pa.ChunkedArray[Any]:
     plain = pc.match_substring_regex(paths, _PLAIN)
-    if pc.all(plain, min_count=0).as_py():
+    # where roots are named, each file is looked at: what lies there may be a link
+    if table._allowed_roots is None and pc.all(plain, min_count=0).as_py():
         join: Any = pc.binary_join_element_wise  # its stubs know no mixture of texts and columns
         whole: pa.ChunkedArray[Any] = join(base, paths, "/")
         return whole

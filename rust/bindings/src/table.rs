@@ -99,12 +99,17 @@ impl Table {
     /// The decoded paths, relative to the root, of files that the log names; absolute within the
     /// store, with a slash in front, below an allowed root.
     fn locate(&self, py: Python<'_>, paths: Vec<String>) -> PyResult<Vec<String>> {
-        let resolver = &self.0.source().resolver;
+        let source = self.0.source();
         let located = |path: &String| {
-            let found = resolver.resolve("", path);
-            found
-                .map(|found| found.into_owned())
-                .map_err(|error| error.at_path(path.clone()))
+            let found = source.resolver.resolve("", path);
+            let found = found.and_then(|found| {
+                match source.storage.check_readable(&found) {
+                    // whoever opens it finds out
+                    Err(error) if error.code() != "storage.not_found" => Err(error),
+                    _ => Ok(found.into_owned()),
+                }
+            });
+            found.map_err(|error| error.at_path(path.clone()))
         };
         detached(py, || paths.iter().map(located).collect())
     }

@@ -44,7 +44,8 @@ pub use crate::snapshot::pieces::{PieceRows, ReplayPiece, ReplayPlan, ReplayTail
 pub struct TableOptions {
     /// Options of the store, as `object_store` names them.
     pub storage_options: Vec<(String, String)>,
-    /// Roots beside the table's own below which the log may point to files.
+    /// Roots beside the table's own below which the log may point to files. Where they are given, even
+    /// as none, local links that lead elsewhere are refused.
     pub allowed_roots: Option<Vec<String>>,
     /// Refuse what could be passed over with a warning.
     pub strict: bool,
@@ -76,8 +77,8 @@ impl Table {
     ///
     /// Invalid argument: the URI or an option.
     pub fn new(uri: &str, options: TableOptions) -> Result<Self> {
-        let roots = options.allowed_roots.unwrap_or_default();
-        let source = Source::new(uri, &options.storage_options, &roots)?;
+        let roots = options.allowed_roots.as_deref();
+        let source = Source::new(uri, &options.storage_options, roots)?;
         Ok(Self {
             uri: source.storage.root().into(),
             source,

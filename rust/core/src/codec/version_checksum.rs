@@ -187,9 +187,12 @@ impl VersionChecksum {
             }
             "allFiles" => {
                 let mut count = 0;
-                each_element(name, json, |_| {
+                each_element(name, json, |file| {
                     count += 1;
-                    Ok(())
+                    if file.trim_start().starts_with('{') {
+                        return Ok(());
+                    }
+                    Err(wrong(name, "holds what is no object"))
                 })?;
                 self.all_files = Some(AllFiles {
                     count,
@@ -416,6 +419,10 @@ mod tests {
             (r#"{"setTransactions":{}}"#, "setTransactions"),
             (r#"{"setTransactions":[{"appId":"a"}]}"#, "txn.version"),
             (r#"{"allFiles":3}"#, "allFiles"),
+            (r#"{"allFiles":[ {"path":"a"}, 3]}"#, "allFiles"),
+            (r#"{"allFiles":["a"]}"#, "allFiles"),
+            (r#"{"allFiles":[[{"path":"a"}]]}"#, "allFiles"),
+            (r#"{"allFiles":[null]}"#, "allFiles"),
             (
                 r#"{"histogramOpt":{"sortedBinBoundaries":[0],"fileCounts":[],"totalBytes":[0]}}"#,
                 "lengths",

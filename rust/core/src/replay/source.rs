@@ -20,16 +20,19 @@ pub struct Source {
 }
 
 impl Source {
-    /// For the table at `uri`. No I/O yet.
+    /// For the table at `uri`; with `allowed_roots` confined to them and its own. No I/O yet.
     pub fn new(
         uri: &str,
         storage_options: &[(String, String)],
-        allowed_roots: &[String],
+        allowed_roots: Option<&[String]>,
     ) -> Result<Self> {
         let location = Location::parse(uri)?;
+        let parse = |roots: &[String]| roots.iter().map(|uri| Location::parse(uri)).collect();
+        let roots: Option<Vec<Location>> = allowed_roots.map(parse).transpose()?;
+        let resolver = PathResolver::new(&location, roots.as_deref().unwrap_or_default());
         Ok(Self {
-            storage: storage::open_location(&location, storage_options)?,
-            resolver: Arc::new(PathResolver::new(&location, allowed_roots)?),
+            storage: storage::open_location(&location, storage_options, roots.as_deref())?,
+            resolver: Arc::new(resolver),
             keys: Keys::below(location.root()),
         })
     }

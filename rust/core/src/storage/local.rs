@@ -4,14 +4,19 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind as IoKind, Read, Write};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
+use super::confined::{Confinement, is_same, leads_out};
 use super::{FileMeta, Storage, interrupt, ordered::ordered, pool, progress, refuse_climbing};
 use crate::error::{Error, Result};
+
+mod directories;
+
+use directories::{make_directory, sync_directory};
 
 /// So many files are read one after the other: a thread hop costs more than a small read.
 const FEW_FILES: usize = 8;
@@ -30,6 +35,8 @@ pub struct LocalStorage {
     root: Arc<str>,
     /// Absolute, without a slash at the end.
     directory: Arc<str>,
+    /// What links may lead to; None where the caller left that to the system.
+    confinement: Option<Arc<Confinement>>,
 }
 
 impl LocalStorage {
@@ -38,7 +45,13 @@ impl LocalStorage {
         Self {
             root: root.into(),
             directory: directory.trim_end_matches('/').into(),
+            confinement: None,
         }
+    }
+
+    pub(super) fn confined(mut self, confinement: Confinement) -> Self {
+        self.confinement = Some(Arc::new(confinement));
+        self
     }
 
     fn full_path(&self, path: &str) -> Result<String> {
@@ -53,16 +66,38 @@ impl LocalStorage {
         Ok(full)
     }
 
-    fn open(&self, path: &str) -> Result<(File, fs::Metadata)> {
+    /// Where to read it.
+    fn readable(&self, path: &str, verb: &str) -> Result<PathBuf> {
         let full = self.full_path(path)?;
+        match &self.confinement {
+            None => Ok(full.into()),
+            Some(confinement) => confinement.resolve(&full, path, verb),
+        }
+    }
+
+    /// Where to make or delete it.
+    fn writable(&self, path: &str) -> Result<String> {
+        let full = self.full_path(path)?;
+        if let Some(confinement) = &self.confinement {
+            confinement.check_writable(&full, path)?;
+        }
+        Ok(full)
+    }
+
+    fn open(&self, path: &str) -> Result<(File, fs::Metadata)> {
+        let full = self.readable(path, "read")?;
         let file = OpenOptions::new()
             .read(true)
             .custom_flags(O_NONBLOCK)
-            .open(full)
+            .open(&full)
             .map_err(|cause| failed("read", path, cause))?;
         let metadata = file
             .metadata()
             .map_err(|cause| failed("read", path, cause))?;
+        if self.confinement.is_some() && !is_same(&full, &metadata) {
+            let message = "another file took its place while it was opened: try again";
+            return Err(Error::storage("storage.exchanged", message).at_path(path));
+        }
         if !metadata.is_file() {
             return Err(not_a_file(path));
         }
@@ -93,6 +128,7 @@ impl LocalStorage {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let (directory, name) = full.rsplit_once('/').unwrap_or(("", full));
         make_directory(directory, sync)?;
+        let mut tries = 0;
         loop {
             let temporary = format!(
                 "{directory}/.{name}.{}.{}.tmp",
@@ -106,6 +142,12 @@ impl LocalStorage {
             {
                 Ok(file) => file,
                 Err(left_over) if left_over.kind() == IoKind::AlreadyExists => continue,
+                // a vacuum found the directory empty
+                Err(gone) if gone.kind() == IoKind::NotFound && tries < 3 => {
+                    make_directory(directory, sync)?;
+                    tries += 1;
+                    continue;
+                }
                 Err(other) => return Err(other),
             };
             let written = file
@@ -128,13 +170,12 @@ impl Storage for LocalStorage {
     }
 
     fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
-        let full = self.full_path(directory)?;
-        let entries = match fs::read_dir(full) {
-            Ok(entries) => entries,
-            Err(absent) if matches!(absent.kind(), IoKind::NotFound | IoKind::NotADirectory) => {
-                return Ok(Vec::new());
-            }
-            Err(cause) => return Err(failed("list", directory, cause)),
+        let entries = self
+            .readable(directory, "list")
+            .and_then(|full| fs::read_dir(full).map_err(|cause| failed("list", directory, cause)));
+        let entries = match entries {
+            Err(absent) if absent.code() == "storage.not_found" => return Ok(Vec::new()),
+            entries => entries?,
         };
         let directory = directory.trim_end_matches('/');
         let mut files = Vec::new();
@@ -243,13 +284,17 @@ impl Storage for LocalStorage {
     }
 
     fn head(&self, path: &str) -> Result<FileMeta> {
-        let metadata =
-            fs::metadata(self.full_path(path)?).map_err(|cause| failed("look at", path, cause))?;
+        let metadata = fs::metadata(self.readable(path, "look at")?)
+            .map_err(|cause| failed("look at", path, cause))?;
         if metadata.is_file() {
             Ok(meta(path, &metadata))
         } else {
             Err(not_a_file(path))
         }
+    }
+
+    fn check_readable(&self, path: &str) -> Result<()> {
+        self.readable(path, "look at").map(drop)
     }
 
     /// The bytes are written to a temporary file beside it, synced, and linked to the name; then the
@@ -265,7 +310,7 @@ impl Storage for LocalStorage {
     /// The bytes are written to a temporary file beside it, synced, and renamed; then the directory is
     /// synced.
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        let full = self.full_path(path)?;
+        let full = self.writable(path)?;
         let wrong = |cause| failed("write", path, cause);
         let temporary = self.write_beside(&full, bytes, true).map_err(wrong)?;
         if let Err(cause) = fs::rename(&temporary, &full) {
@@ -276,41 +321,31 @@ impl Storage for LocalStorage {
     }
 
     fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
-        let mut files = Vec::new();
-        let mut left = vec![String::new()];
-        while let Some(directory) = left.pop() {
-            files.extend(self.list(&directory, "")?);
-            for entry in fs::read_dir(self.full_path(&directory)?)
-                .into_iter()
-                .flatten()
-            {
-                let entry = entry.map_err(|cause| failed("list", &directory, cause))?;
-                let kind = entry.file_type();
-                // a link to a directory leads elsewhere, perhaps in a circle
-                let (Ok(true), Some(name)) = (
-                    kind.map(|kind| kind.is_dir()),
-                    entry.file_name().to_str().map(str::to_owned),
-                ) else {
-                    continue;
-                };
-                let path = if directory.is_empty() {
-                    name
-                } else {
-                    format!("{directory}/{name}")
-                };
-                if enter(&path) {
-                    left.push(path);
-                }
-            }
+        let mut files = self.list("", "")?;
+        for directory in self.directories(enter)? {
+            files.extend(self.list(&directory.path, "")?);
         }
         files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         Ok(files)
     }
 
+    fn list_directories(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        self.directories(enter)
+    }
+
+    fn delete_empty(&self, directory: &str) -> Result<bool> {
+        self.remove_empty(directory)
+    }
+
+    fn leads_out(&self, path: &str) -> Option<String> {
+        let full = self.full_path(path).ok()?;
+        leads_out(&self.directory, &full).map(|real| real.display().to_string())
+    }
+
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
         let delete = |path: &&str| {
             interrupt::check()?;
-            match fs::remove_file(self.full_path(path)?) {
+            match fs::remove_file(self.writable(path)?) {
                 Err(cause) if cause.kind() != IoKind::NotFound => {
                     Err(failed("delete", path, cause))
                 }
@@ -323,7 +358,7 @@ impl Storage for LocalStorage {
 
 impl LocalStorage {
     fn create(&self, path: &str, bytes: &[u8], sync: bool) -> Result<bool> {
-        let full = self.full_path(path)?;
+        let full = self.writable(path)?;
         let temporary = self
             .write_beside(&full, bytes, sync)
             .map_err(|cause| failed("write", path, cause))?;
@@ -336,43 +371,6 @@ impl LocalStorage {
             Err(cause) => Err(failed("write", path, cause)),
         }
     }
-}
-
-/// Makes a directory and those above it. A new one is synced into that above it: a power cut would
-/// take all away that lies in it.
-fn make_directory(directory: &str, sync: bool) -> io::Result<()> {
-    let above = directory.rsplit_once('/').map(|(above, _)| above);
-    let made = match fs::create_dir(or_root(directory)) {
-        Err(absent) if absent.kind() == IoKind::NotFound && !directory.is_empty() => {
-            make_directory(above.unwrap_or_default(), sync)?;
-            fs::create_dir(directory)
-        }
-        made => made,
-    };
-    match made {
-        Err(_) if Path::new(or_root(directory)).is_dir() => Ok(()), // perhaps somebody was faster
-        Err(other) => Err(other),
-        Ok(()) => synced_into(directory, above, sync),
-    }
-}
-
-fn synced_into(directory: &str, above: Option<&str>, sync: bool) -> io::Result<()> {
-    if !sync {
-        return Ok(());
-    }
-    let synced = sync_directory(above.unwrap_or_default());
-    if synced.is_err() {
-        let _so_that_the_next_try_syncs_it = fs::remove_dir(directory);
-    }
-    synced
-}
-
-fn or_root(directory: &str) -> &str {
-    if directory.is_empty() { "/" } else { directory }
-}
-
-fn sync_directory(directory: &str) -> io::Result<()> {
-    File::open(or_root(directory)).and_then(|directory| directory.sync_all())
 }
 
 /// The last step of a write. Where it fails the file is there, whatever the cause: no refusal.
@@ -438,7 +436,7 @@ pub(super) fn beyond_the_end(path: &str, range: &Range<u64>, size: u64) -> Error
     .at_offset(range.start.min(size))
 }
 
-fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
+pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
     let error = match cause.kind() {
         IoKind::NotFound | IoKind::NotADirectory => {
             return Error::storage("storage.not_found", "there is no such file").at_path(path);

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
+mod confined;
 pub mod counting;
 pub mod crash;
 pub mod fault;
@@ -28,6 +29,7 @@ pub mod progress;
 mod resolve;
 mod runtime;
 
+use confined::Confinement;
 pub use counting::CountingStorage;
 pub use crash::CrashStorage;
 pub use fault::FaultStorage;
@@ -71,6 +73,13 @@ pub trait Storage: Debug + Send + Sync {
     /// Size and modification time of one file.
     fn head(&self, path: &str) -> Result<FileMeta>;
 
+    /// Refuses a file that [`Storage::read`] would refuse for its place: for those who have it read by
+    /// somebody else. Object stores have no links, so a resolved path says it all.
+    fn check_readable(&self, path: &str) -> Result<()> {
+        let _resolved = path;
+        Ok(())
+    }
+
     /// Creates the file with these bytes unless it exists: true when this call made it, false when
     /// there was one. It becomes visible whole, and is durable when this returns.
     ///
@@ -108,6 +117,25 @@ pub trait Storage: Debug + Send + Sync {
         ))
     }
 
+    /// Every directory below the table root, each before what lies in it; those that `enter` refuses
+    /// are left out with all below. None where directories are names of files only.
+    fn list_directories(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        let _none = enter;
+        Ok(Vec::new())
+    }
+
+    /// Removes a directory if nothing is in it, and tells whether it did.
+    fn delete_empty(&self, directory: &str) -> Result<bool> {
+        let _none = directory;
+        Ok(false)
+    }
+
+    /// Where links lead that make a file of the table lie elsewhere; None for a file inside.
+    fn leads_out(&self, path: &str) -> Option<String> {
+        let _no_links = path;
+        None
+    }
+
     /// Deletes files, in the order given as far as the store keeps one; results likewise. A file that
     /// is not there counts as deleted.
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
@@ -128,10 +156,11 @@ pub trait Storage: Debug + Send + Sync {
 ///
 /// Invalid argument: the URI, or an option that the store does not know.
 pub fn open(uri: &str, options: &[(String, String)]) -> Result<Arc<dyn Storage>> {
-    open_location(&Location::parse(uri)?, options)
+    open_location(&Location::parse(uri)?, options, None)
 }
 
-/// As [`open`], for a place that is known already.
+/// As [`open`], for a place that is known already. With `allowed_roots` a local table is confined to
+/// its own root and to them: what lies elsewhere once links are followed is not opened.
 ///
 /// # Errors
 ///
@@ -139,9 +168,16 @@ pub fn open(uri: &str, options: &[(String, String)]) -> Result<Arc<dyn Storage>>
 pub fn open_location(
     location: &Location,
     options: &[(String, String)],
+    allowed_roots: Option<&[Location]>,
 ) -> Result<Arc<dyn Storage>> {
     Ok(match location.kind() {
-        StoreKind::Local => Arc::new(LocalStorage::new(location.root(), location.path())),
+        StoreKind::Local => {
+            let local = LocalStorage::new(location.root(), location.path());
+            Arc::new(match allowed_roots {
+                None => local,
+                Some(named) => local.confined(Confinement::new(location, named)),
+            })
+        }
         _ => Arc::new(ObjectStorage::new(location, options)?),
     })
 }

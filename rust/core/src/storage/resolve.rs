@@ -18,21 +18,13 @@ pub struct PathResolver {
 }
 
 impl PathResolver {
-    /// For the table at `root`. Files below `allowed_roots` (URIs or local paths on the same store)
-    /// may be pointed to as well.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument, as [`Location::parse`] has it.
-    pub fn new(root: &Location, allowed_roots: &[String]) -> Result<Self> {
-        let allowed = allowed_roots
-            .iter()
-            .map(|uri| Location::parse(uri))
-            .collect::<Result<Vec<_>>>()?;
-        Ok(Self {
+    /// For the table at `root`. Files below `allowed_roots`, on the same store, may be pointed to as
+    /// well.
+    pub fn new(root: &Location, allowed_roots: &[Location]) -> Self {
+        Self {
             root: root.clone(),
-            allowed,
-        })
+            allowed: allowed_roots.to_vec(),
+        }
     }
 
     /// The storage path of a file that the log names by `encoded`.
@@ -203,8 +195,9 @@ mod tests {
     use super::*;
 
     fn resolver(root: &str, allowed: &[&str]) -> PathResolver {
-        let allowed: Vec<String> = allowed.iter().map(|uri| (*uri).to_owned()).collect();
-        PathResolver::new(&Location::parse(root).unwrap(), &allowed).unwrap()
+        let parse = |uri: &&str| Location::parse(uri).unwrap();
+        let allowed: Vec<Location> = allowed.iter().map(parse).collect();
+        PathResolver::new(&Location::parse(root).unwrap(), &allowed)
     }
 
     #[test]

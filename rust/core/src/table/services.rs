@@ -58,19 +58,19 @@ impl Table {
         }
         let deleted = vacuum::delete(&self.source, &report);
         if log {
-            let (status, number) = match &deleted {
-                Ok(()) => ("COMPLETED", report.files.len()),
-                Err(_) => ("FAILED", 0),
+            let (status, number, directories) = match &deleted {
+                Ok(directories) => ("COMPLETED", report.files.len(), *directories),
+                Err(_) => ("FAILED", 0, 0),
             };
             let metrics = [
                 ("numDeletedFiles", number.to_string()),
-                ("numVacuumedDirectories", "0".to_owned()),
+                ("numVacuumedDirectories", directories.to_string()),
             ];
             let noted = self.note("VACUUM END", vec![("status", json!(status))], &metrics);
             deleted?;
             return noted.map(|()| report);
         }
-        deleted.map(|()| report)
+        deleted.map(|_| report)
     }
 
     /// By this machine's clock where nothing is deleted; else not after that of the storage.

@@ -53,7 +53,7 @@ fn table() -> Log {
 }
 
 fn source(log: &Log) -> Source {
-    Source::new(&log.uri(), &[], &[]).unwrap()
+    Source::new(&log.uri(), &[], None).unwrap()
 }
 
 fn files(source: &Source, version: Option<u64>) -> (u64, BTreeSet<String>) {

@@ -10,7 +10,7 @@ use deltareplay_core::storage::counting::{CountingStorage, Operation};
 use crate::support::{Log, add, remove};
 
 fn counted(log: &Log) -> (Source, Arc<CountingStorage>) {
-    let mut source = Source::new(&log.uri(), &[], &[]).unwrap();
+    let mut source = Source::new(&log.uri(), &[], None).unwrap();
     let counting = Arc::new(CountingStorage::new(Arc::clone(&source.storage)));
     source.storage = Arc::clone(&counting) as _;
     (source, counting)

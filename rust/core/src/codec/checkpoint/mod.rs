@@ -13,7 +13,9 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
 use crate::codec::file_actions::FileField;
-use crate::codec::parquet_file::{FooterRules, guarded, read_footer};
+use crate::codec::parquet_file::{
+    FooterRules, MOST_CHECKPOINT_PAGE, PageRules, guarded, read_footer,
+};
 use crate::error::{Error, Result};
 
 mod control;
@@ -35,6 +37,11 @@ const RULES: FooterRules = FooterRules {
     code: "checkpoint.parquet",
     most_rows_per_byte: 200,
     page_index: true,
+};
+
+const PAGES: PageRules = PageRules {
+    code: RULES.code,
+    most_bytes: MOST_CHECKPOINT_PAGE,
 };
 
 /// The columns that hold actions.

@@ -14,10 +14,10 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::units::all_null;
-use super::{CheckpointFile, Fetch, FileAction, RULES, Unit, arrow_error, parquet_error};
+use super::{CheckpointFile, Fetch, FileAction, PAGES, RULES, Unit, arrow_error, parquet_error};
 use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField, schema_of};
 use crate::codec::gather::{Keep, gather, nulls};
-use crate::codec::parquet_file::{Chunks, Selected, chunk_ranges, guarded};
+use crate::codec::parquet_file::{Chunks, check_pages, chunk_ranges, guarded};
 use crate::codec::statistics::render_stats_as;
 use crate::error::{Error, Result};
 
@@ -57,15 +57,17 @@ impl CheckpointFile {
         fetch: &Fetch<'_>,
     ) -> Result<Decoder> {
         let selection = unit.selection(judged);
-        let Selected { ranges, policy } =
-            chunk_ranges(self.metadata(), unit.row_group, &leaves, selection.as_ref());
-        let chunks = Chunks::new(&ranges, fetch(&ranges)?, self.length);
+        let metadata = self.metadata();
+        let wanted = chunk_ranges(metadata, unit.row_group, &leaves, selection.as_ref());
+        let fetched = fetch(&wanted.ranges)?;
+        check_pages(metadata, unit.row_group, &wanted, &fetched, &PAGES)?;
+        let chunks = Chunks::new(&wanted.ranges, fetched, self.length);
         let mask = ProjectionMask::leaves(self.metadata().file_metadata().schema_descr(), leaves);
         let mut builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.arrow.clone())
                 .with_projection(mask)
                 .with_batch_size(BATCH_ROWS)
-                .with_row_selection_policy(policy)
+                .with_row_selection_policy(wanted.policy)
                 .with_row_groups(vec![unit.row_group]);
         if let Some(selection) = selection {
             builder = builder.with_row_selection(selection);

@@ -14,12 +14,15 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataP
 use crate::error::{Error, Result};
 
 mod chunks;
+mod layout;
+mod pages;
 mod ranges;
 mod thrift;
 mod write;
 
 pub(crate) use chunks::Chunks;
-pub(crate) use ranges::{Selected, chunk_ranges};
+pub(crate) use pages::{MOST_CHECKPOINT_PAGE, PageRules, check_pages};
+pub(crate) use ranges::chunk_ranges;
 pub(crate) use write::{codec, writer_options};
 
 /// Gives byte ranges of the file, in the order asked.
@@ -174,6 +177,13 @@ fn check(metadata: &ParquetMetaData, length: u64, rules: &FooterRules) -> Result
             continue;
         }
         for column in group.columns() {
+            if !u64::try_from(column.num_values()).is_ok_and(|values| values <= most) {
+                return lie(&format!(
+                    "the column chunk of {} claims {} values",
+                    column.column_path(),
+                    column.num_values()
+                ));
+            }
             let start = column
                 .dictionary_page_offset()
                 .unwrap_or_else(|| column.data_page_offset());

@@ -51,6 +51,9 @@ pub struct Vacuum {
     pub files: Vec<String>,
     /// Their bytes, as far as known.
     pub size_in_bytes: u64,
+    /// Directories that are as old, innermost first: files that go make them young.
+    #[serde(skip)]
+    pub(crate) directories: Vec<String>,
     /// How far the log was searched.
     #[serde(skip)]
     pub(crate) searched: Option<u64>,
@@ -94,6 +97,7 @@ pub fn plan(
         retention,
         files: Vec::new(),
         size_in_bytes: 0,
+        directories: Vec::new(),
         searched: None,
     };
     let found = if options.lite {
@@ -106,6 +110,12 @@ pub fn plan(
             .storage
             .list_all(&|directory| visible.is(directory))?;
         files.retain(|file| visible.is(&file.path) && file.modification_time < cutoff);
+        let mut directories = source
+            .storage
+            .list_directories(&|directory| visible.is(directory))?;
+        directories.retain(|directory| directory.modification_time < cutoff);
+        let innermost_first = directories.into_iter().rev();
+        report.directories = innermost_first.map(|directory| directory.path).collect();
         files
     };
     for FileMeta { path, size, .. } in found {
@@ -117,15 +127,21 @@ pub fn plan(
     Ok(report)
 }
 
-/// Deletes what a plan found, and notes how far a lite one went.
+/// Deletes what a plan found, and notes how far a lite one went. A full one also removes directories
+/// that were older than the cutoff and have nothing left in them; gives how many.
 ///
 /// # Errors
 ///
 /// Storage: the first file that cannot be deleted.
-pub fn delete(source: &Source, report: &Vacuum) -> Result<()> {
+pub fn delete(source: &Source, report: &Vacuum) -> Result<usize> {
     let paths: Vec<&str> = report.files.iter().map(String::as_str).collect();
     delete_all(&*source.storage, &paths)?;
-    lite::note(source, report)
+    lite::note(source, report)?;
+    let mut removed = 0;
+    for directory in &report.directories {
+        removed += usize::from(source.storage.delete_empty(directory)?);
+    }
+    Ok(removed)
 }
 
 fn hours(milliseconds: i64) -> i64 {

@@ -111,6 +111,7 @@ fn present(
                 continue;
             }
         };
+        link(source, &resolved, findings);
         let listed = there.get(resolved.as_ref()).map(|(size, _)| *size);
         // a listing does not show what lies outside, or behind a link
         let found = match listed {
@@ -138,6 +139,17 @@ fn present(
         }
     }
     Ok(())
+}
+
+/// Tells of a file that lies elsewhere: a copy of the table lacks it.
+pub(super) fn link(source: &Source, path: &str, findings: &mut Findings) {
+    if path.starts_with('/') {
+        return; // below a root that the caller has named
+    }
+    if let Some(target) = source.storage.leads_out(path) {
+        let message = format!("a link leads out of the table, to {target}");
+        findings.add(Severity::Info, "file.link", (Some(path), None), message);
+    }
 }
 
 /// Whether each vector can be read, is whole, and fits its file.

@@ -144,6 +144,9 @@ fn remedy(code: &str, path: &str) -> &'static str {
         "file.missing" => {
             "restore the file; or remove it from the table in a transaction, and its rows are gone for good"
         }
+        "file.link" => {
+            "put the file itself in its place; or open the table with the place in allowed_roots"
+        }
         "file.size" => "restore the file: it is not the one that was committed",
         "file.orphan" => "vacuum() takes it once it is older than the retention period",
         "protocol.dependency" => "add the missing feature with add_feature()",

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::LogListing;
 use crate::log::hint::Hint;
+use crate::log::path::LOG_DIRECTORY;
 use crate::replay::Source;
 use crate::snapshot::load::load;
 
@@ -63,6 +64,9 @@ pub fn verify(source: &Source, data_files: bool) -> Result<Verification> {
     };
     for warning in &listing.passed_over {
         findings.warning(warning);
+    }
+    for file in source.storage.list(LOG_DIRECTORY, "")? {
+        files::link(source, &file.path, &mut findings);
     }
     let mut history = History::new(source, &listing);
     history.replay(&mut findings)?;

@@ -20,10 +20,15 @@ use super::columns::{Constant, Positions, kept_or};
 use super::open::{OpenFile, Unit, gave_up};
 use super::plan::Column;
 use super::shape::Part;
-use crate::codec::parquet_file::{Chunks, Selected, chunk_ranges};
+use crate::codec::parquet_file::{Chunks, PageRules, check_pages, chunk_ranges};
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::storage::Storage;
+
+const PAGES: PageRules = PageRules {
+    code: "data.pages",
+    most_bytes: u64::MAX,
+};
 
 /// Batches of one unit.
 pub struct UnitReader {
@@ -239,17 +244,17 @@ fn decoder(
             .map(|range| place(range.start)..place(range.end));
         RowSelection::from_consecutive_ranges(ranges, of)
     });
-    let Selected { ranges, policy } =
-        chunk_ranges(metadata, unit.row_group, &file.leaves, selection.as_ref());
-    let bytes = storage.read_ranges(&file.path, &ranges)?;
-    let chunks = Chunks::new(&ranges, bytes, file.length);
+    let wanted = chunk_ranges(metadata, unit.row_group, &file.leaves, selection.as_ref());
+    let fetched = storage.read_ranges(&file.path, &wanted.ranges)?;
+    check_pages(metadata, unit.row_group, &wanted, &fetched, &PAGES)?;
+    let chunks = Chunks::new(&wanted.ranges, fetched, file.length);
     let parquet = metadata.file_metadata().schema_descr();
     let mask = ProjectionMask::leaves(parquet, file.leaves.iter().copied());
     let mut builder =
         ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, file.arrow.clone())
             .with_projection(mask)
             .with_batch_size(file.batch_rows)
-            .with_row_selection_policy(policy)
+            .with_row_selection_policy(wanted.policy)
             .with_row_groups(vec![unit.row_group]);
     if let Some(selection) = selection {
         builder = builder.with_row_selection(selection);

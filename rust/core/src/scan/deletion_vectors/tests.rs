@@ -19,7 +19,7 @@ impl Table {
         Self {
             dir,
             storage: CountingStorage::new(Arc::new(local)),
-            resolver: PathResolver::new(&location, &[]).unwrap(),
+            resolver: PathResolver::new(&location, &[]),
         }
     }
 

@@ -6,25 +6,25 @@
 //! for each input, such as a hash of its error: an input with a new one becomes a seed.
 //!
 //! `DELTAREPLAY_FUZZ=10000000` sets the number of executions of each target, `DELTAREPLAY_FUZZ_SEED`
-//! where chance begins. A failure prints the input as a Rust literal: add it to the target's seeds.
+//! where chance begins. A failure prints the input as a Rust literal: add it to the target's corpus in
+//! `fuzz/corpus`, where the seeds are.
 
 use std::collections::HashSet;
 use std::env;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::fs;
+use std::panic::{self, AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
-use deltareplay_core::error::Error;
-
-mod deletion_vectors;
-mod filters;
-mod logs;
 mod memory;
-mod texts;
+mod targets;
+
+use targets::{TAKEN, Target};
 
 /// Executions of a target in the plain run.
 const EXECUTIONS: u64 = 20_000;
 /// Inputs do not grow beyond this.
-const MOST_BYTES: usize = 16 << 10;
+const MOST_BYTES: usize = 32 << 10;
 /// Seeds that a target may collect.
 const MOST_SEEDS: usize = 4096;
 /// No input of that size takes so long, not on a busy machine.
@@ -45,21 +45,77 @@ const EDGES: [u64; 12] = [
     12_347,
 ];
 
-/// Runs one target.
-///
-/// `words` are pieces that its inputs are made of. `run` gives the number that tells inputs apart, and
-/// may allocate `memory(bytes of input)`.
-fn fuzz(
-    seeds: &[Vec<u8>],
-    words: &[&[u8]],
-    memory: fn(usize) -> usize,
-    run: impl Fn(&[u8]) -> u64,
-) {
+macro_rules! fuzzed {
+    ($($name:ident: $target:ident;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                fuzz(&targets::$target, &corpus(targets::$target.name));
+            }
+        )*
+
+        #[test]
+        fn every_target_has_a_corpus_and_runs() {
+            let mut run = [$(targets::$target.name),*];
+            run.sort_unstable();
+            assert_eq!(run, targets::ALL.map(|target| target.name));
+            let mut there: Vec<String> = fs::read_dir(CORPUS)
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            there.sort();
+            assert_eq!(there, run);
+            let manifest = fs::read_to_string(format!("{CORPUS}/../Cargo.toml")).unwrap();
+            for name in run {
+                let path = format!("fuzz_targets/{name}.rs");
+                assert!(manifest.contains(&format!("path = \"{path}\"")), "{path}");
+                let called = format!("targets::{}", name.to_uppercase());
+                let text = fs::read_to_string(format!("{CORPUS}/../{path}")).unwrap();
+                assert!(text.contains(&called), "{path} calls {called}");
+            }
+        }
+    };
+}
+
+fuzzed! {
+    base85: BASE85;
+    bitmaps_of_deletion_vectors: BITMAPS;
+    checkpoints: CHECKPOINTS;
+    checksums: CHECKSUMS;
+    commits: COMMITS;
+    compacted_files: COMPACTED_FILES;
+    files_of_deletion_vectors: VECTOR_FILES;
+    filters: FILTERS;
+    hints: HINTS;
+    partition_values: PARTITION_VALUES;
+    paths: PATHS;
+    schemas: SCHEMAS;
+    sidecars: SIDECARS;
+    statistics: STATISTICS;
+}
+
+/// Where the seeds lie, beside the targets of libFuzzer.
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus");
+
+/// The seeds of a target, in one order everywhere.
+fn corpus(name: &str) -> Vec<Vec<u8>> {
+    let files = fs::read_dir(format!("{CORPUS}/{name}")).unwrap();
+    let mut paths: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    paths.sort();
+    paths.iter().map(|path| fs::read(path).unwrap()).collect()
+}
+
+/// Runs one target, from these seeds.
+fn fuzz(target: &Target, seeds: &[Vec<u8>]) {
+    let Target {
+        words, memory, run, ..
+    } = *target;
+    quiet();
     let number = |name: &str| env::var(name).ok().and_then(|text| text.parse().ok());
     let executions = number("DELTAREPLAY_FUZZ").unwrap_or(EXECUTIONS);
     let mut chance = Chance(number("DELTAREPLAY_FUZZ_SEED").unwrap_or(0x5EED));
     let mut corpus: Vec<Vec<u8>> = seeds.to_vec();
-    let mut known: HashSet<u64> = seeds.iter().map(|seed| one(seed, memory, &run)).collect();
+    let mut known: HashSet<u64> = seeds.iter().map(|seed| one(seed, memory, run)).collect();
     let mut taken = 0_u64;
     for _ in 0..executions {
         // What is refused teaches little: the sound seeds come up again and again.
@@ -73,7 +129,7 @@ fn fuzz(
             mutate(&mut input, &corpus, words, &mut chance);
         }
         input.truncate(MOST_BYTES);
-        let found = one(&input, memory, &run);
+        let found = one(&input, memory, run);
         taken += u64::from(found >= TAKEN);
         if known.insert(found) && corpus.len() < MOST_SEEDS {
             corpus.push(input);
@@ -90,8 +146,22 @@ fn fuzz(
     );
 }
 
+/// Decoders of others panic on many inputs, and the core takes it as an answer: nobody has to read of it.
+fn quiet() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let told = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            let place = panic.location().map_or("", |place| place.file());
+            if !place.contains("/registry/src/") {
+                told(panic);
+            }
+        }));
+    });
+}
+
 /// One execution, watched.
-fn one(input: &[u8], memory: fn(usize) -> usize, run: &impl Fn(&[u8]) -> u64) -> u64 {
+fn one(input: &[u8], memory: fn(usize) -> usize, run: fn(&[u8]) -> u64) -> u64 {
     let begin = Instant::now();
     let (outcome, peak) = memory::peak(|| catch_unwind(AssertUnwindSafe(|| run(input))));
     let found = outcome.unwrap_or_else(|panic| {
@@ -123,29 +193,6 @@ fn report(input: &[u8]) {
 )]
 fn say(text: &str) {
     eprintln!("{text}");
-}
-
-/// The numbers of inputs that were not refused begin here.
-const TAKEN: u64 = 1 << 63;
-
-/// A number for an outcome: what an error says, without its numbers (even those in hex); or what a value is like.
-fn feature(outcome: &Result<u64, Error>) -> u64 {
-    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
-    match outcome {
-        Ok(value) => TAKEN | value,
-        Err(error) => {
-            let text = error
-                .message()
-                .bytes()
-                .filter(|byte| !byte.is_ascii_hexdigit());
-            error
-                .code()
-                .bytes()
-                .chain(text.take(200))
-                .fold(0xCBF2_9CE4_8422_2325, hash)
-                & !TAKEN
-        }
-    }
 }
 
 fn mutate(input: &mut Vec<u8>, corpus: &[Vec<u8>], words: &[&[u8]], chance: &mut Chance) {
@@ -229,7 +276,7 @@ impl Chance {
 
 #[test]
 fn the_fuzzer_finds_what_is_hidden() {
-    let hidden = |input: &[u8]| {
+    fn hidden(input: &[u8]) -> u64 {
         let depth = input
             .iter()
             .zip(b"bad")
@@ -237,10 +284,18 @@ fn the_fuzzer_finds_what_is_hidden() {
             .count();
         assert!(depth < 3, "found");
         TAKEN | depth as u64
+    }
+    fn greedy(input: &[u8]) -> u64 {
+        TAKEN | vec![0_u8; input.len() << 10].len() as u64
+    }
+    let target = |run, memory| Target {
+        name: "",
+        words: &[],
+        memory,
+        run,
     };
-    let found = catch_unwind(|| fuzz(&[b"aaaa".to_vec()], &[], |_| usize::MAX, hidden));
+    let found = catch_unwind(|| fuzz(&target(hidden, |_| usize::MAX), &[b"aaaa".to_vec()]));
     assert!(found.is_err());
-    let greedy = |input: &[u8]| TAKEN | vec![0_u8; input.len() << 10].len() as u64;
-    let found = catch_unwind(|| fuzz(&[vec![0; 64]], &[], |_| 1 << 10, greedy));
+    let found = catch_unwind(|| fuzz(&target(greedy, |_| 1 << 10), &[vec![0; 64]]));
     assert!(found.is_err());
 }

@@ -1,6 +1,6 @@
 //! Predicates: what is printed means the same again, and what may be skipped holds nothing.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{
@@ -13,7 +13,7 @@ use deltareplay_core::error::Result;
 use deltareplay_core::expr::{BoundColumn, Bounds, ColumnBounds, Predicate};
 use deltareplay_core::spec::schema::StructType;
 
-use super::{TAKEN, feature, fuzz};
+use super::{TAKEN, Target, feature};
 
 /// Each row as if it were a file of its own, of which everything is known.
 struct OfRows<'a>(&'a RecordBatch);
@@ -146,20 +146,9 @@ fn schema() -> StructType {
     .unwrap()
 }
 
-#[test]
-fn predicates() {
-    let texts = [
-        "n = 1",
-        "i8 >= -128 AND NOT (i32 < 5 OR n <> 7)",
-        "f > 0.1 AND d <= 1e3 AND dec BETWEEN -1.5 AND 123.45",
-        "t LIKE 'a%' OR t IN ('abc', 'it''s', NULL) OR startswith(t, 'ab')",
-        "b IS NOT TRUE AND bin = X'00ff'",
-        "day >= DATE '2026-01-01' AND ts < TIMESTAMP '2026-01-01 00:00:00.000001Z'",
-        "ntz <=> TIMESTAMP_NTZ '1970-01-01T00:00:00' OR isnan(d) OR isnull(`s`.`x`)",
-        "s.x IS DISTINCT FROM 7 AND n NOT IN (1, 2, 3) AND t NOT LIKE '%c' ESCAPE '!'",
-        "CAST('5' AS BIGINT) < n AND TRUE",
-    ];
-    let words: [&[u8]; 24] = [
+pub const FILTERS: Target = Target {
+    name: "filters",
+    words: &[
         b" AND ",
         b" OR ",
         b" NOT ",
@@ -184,40 +173,37 @@ fn predicates() {
         b"--",
         b"/*",
         b"\xF0\x9F\x98\x80",
-    ];
-    let seeds: Vec<Vec<u8>> = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
-    let (schema, rows) = (schema(), rows());
-    fuzz(
-        &seeds,
-        &words,
-        |bytes| (4 << 20) + bytes * 4000,
-        |input| {
-            let text = String::from_utf8_lossy(input);
-            let parsed = Predicate::parse_sql(&text);
-            if let Ok(parsed) = &parsed {
-                let printed = parsed.to_string();
-                let again = Predicate::parse_sql(&printed).unwrap();
-                assert_eq!(again.to_string(), printed, "{text}");
-            }
-            feature(
-                &parsed.and_then(|parsed| parsed.bind(&schema)).map(|bound| {
-                    let truths = bound.evaluate(&rows).unwrap();
-                    let again = Predicate::parse_sql(&bound.predicate().to_string()).unwrap();
-                    let again = again.bind(&schema).unwrap();
-                    assert_eq!(again.evaluate(&rows).unwrap(), truths, "{text}");
-                    let may_match = bound.may_match(&OfRows(&rows)).unwrap();
-                    let mut outcome = bound.columns().len() as u64;
-                    for row in 0..rows.num_rows() {
-                        let truth = truths.is_valid(row).then(|| truths.value(row));
-                        assert!(
-                            truth != Some(true) || may_match.value(row),
-                            "row {row} of {text}"
-                        );
-                        outcome = outcome << 2 | truth.map_or(2, u64::from);
-                    }
-                    outcome & !TAKEN
-                }),
-            )
-        },
-    );
+    ],
+    memory: |bytes| (4 << 20) + bytes * 4000,
+    run: run_filters,
+};
+
+static TABLE: LazyLock<(StructType, RecordBatch)> = LazyLock::new(|| (schema(), rows()));
+
+fn run_filters(input: &[u8]) -> u64 {
+    let (schema, rows) = &*TABLE;
+    let text = String::from_utf8_lossy(input);
+    let parsed = Predicate::parse_sql(&text);
+    if let Ok(parsed) = &parsed {
+        let printed = parsed.to_string();
+        let again = Predicate::parse_sql(&printed).unwrap();
+        assert_eq!(again.to_string(), printed, "{text}");
+    }
+    feature(&parsed.and_then(|parsed| parsed.bind(schema)).map(|bound| {
+        let truths = bound.evaluate(rows).unwrap();
+        let again = Predicate::parse_sql(&bound.predicate().to_string()).unwrap();
+        let again = again.bind(schema).unwrap();
+        assert_eq!(again.evaluate(rows).unwrap(), truths, "{text}");
+        let may_match = bound.may_match(&OfRows(rows)).unwrap();
+        let mut outcome = bound.columns().len() as u64;
+        for row in 0..rows.num_rows() {
+            let truth = truths.is_valid(row).then(|| truths.value(row));
+            assert!(
+                truth != Some(true) || may_match.value(row),
+                "row {row} of {text}"
+            );
+            outcome = outcome << 2 | truth.map_or(2, u64::from);
+        }
+        outcome & !TAKEN
+    }))
 }

@@ -1,0 +1,133 @@
+//! What page headers claim, held against their column chunk before anything is decompressed.
+//!
+//! A page's body has to lie inside of what was fetched, it may not unfold to more than its codec can make
+//! of its bytes, and the pages of a chunk hold no more values than the chunk. Where a header has a
+//! checksum, the body has to have it, too.
+//!
+//! Protocol: Apache Parquet, "Data Pages", "Checksumming".
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use parquet::basic::Compression;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+
+use super::ranges::Selected;
+use super::thrift::{PageHeader, page_header};
+use crate::error::{Error, Result};
+
+/// No page of a checkpoint is larger; those of real ones have some megabytes.
+pub(crate) const MOST_CHECKPOINT_PAGE: u64 = 512 << 20;
+
+/// What codecs add to data that does not compress, and some more.
+const SLACK: u64 = 4 << 10;
+
+/// How pages are judged.
+pub(crate) struct PageRules {
+    /// The code of errors.
+    pub(crate) code: &'static str,
+    /// Pages that would be larger, decompressed, are refused.
+    pub(crate) most_bytes: u64,
+}
+
+/// Judges the pages that were fetched of a row group.
+///
+/// # Errors
+///
+/// Corrupt, with the rules' code and the byte at which the page begins.
+pub(crate) fn check_pages(
+    metadata: &ParquetMetaData,
+    row_group: usize,
+    selected: &Selected,
+    fetched: &[Bytes],
+    rules: &PageRules,
+) -> Result<()> {
+    let columns = metadata.row_groups().get(row_group);
+    let columns = columns.map_or(&[][..], |group| group.columns());
+    let mut last = None;
+    let mut values = 0;
+    for ((leaf, range), bytes) in selected.leaves.iter().zip(&selected.ranges).zip(fetched) {
+        let Some(column) = columns.get(*leaf) else {
+            continue;
+        };
+        if last.replace(*leaf) != Some(*leaf) {
+            values = 0;
+        }
+        check_range(column, range, bytes, &mut values, rules)?;
+    }
+    Ok(())
+}
+
+/// Pages one after the other, until the chunk has all of its values: what follows nobody reads.
+fn check_range(
+    column: &ColumnChunkMetaData,
+    range: &Range<u64>,
+    bytes: &[u8],
+    values: &mut i64,
+    rules: &PageRules,
+) -> Result<()> {
+    let mut rest = bytes;
+    while !rest.is_empty() && *values < column.num_values() {
+        let at = range.start + (bytes.len() - rest.len()) as u64;
+        let broken = |what: &str| {
+            let message = format!("a page of {} does not decode: {what}", column.column_path());
+            Error::corrupt(rules.code, message).at_offset(at)
+        };
+        let header = page_header(rest).ok_or_else(|| broken("its header is none"))?;
+        let size = usize::try_from(header.compressed).ok();
+        let body = size.and_then(|size| rest.get(header.length..)?.split_at_checked(size));
+        let Some((body, behind)) = body else {
+            return Err(broken("it runs over the end of its column chunk"));
+        };
+        let most = unfolded(column.compression(), body.len() as u64).min(rules.most_bytes);
+        match u64::try_from(header.uncompressed) {
+            Ok(claimed) if claimed <= most => {}
+            _ => {
+                let what = format!(
+                    "its {} bytes are said to unfold to {}",
+                    body.len(),
+                    header.uncompressed
+                );
+                return Err(broken(&what));
+            }
+        }
+        let room = match header.kind {
+            PageHeader::DATA | PageHeader::DATA_V2 => column.num_values() - *values,
+            // each takes a byte at least
+            PageHeader::DICTIONARY => header.uncompressed,
+            _ => 0,
+        };
+        if !(0..=room).contains(&header.values) {
+            let what = format!("it claims {} values, {room} are possible", header.values);
+            return Err(broken(&what));
+        }
+        if header.kind != PageHeader::DICTIONARY {
+            *values += header.values;
+        }
+        if let Some(expected) = header.crc
+            && i64::from(crc32fast::hash(body).cast_signed()) != expected
+        {
+            return Err(broken("its bytes do not have its checksum"));
+        }
+        rest = behind;
+    }
+    Ok(())
+}
+
+/// The most that so many bytes can unfold to, by the formats of the codecs.
+fn unfolded(codec: Compression, bytes: u64) -> u64 {
+    let times = match codec {
+        // what is claimed is not believed
+        Compression::UNCOMPRESSED => return u64::MAX,
+        Compression::SNAPPY => 32,
+        Compression::LZ4 | Compression::LZ4_RAW | Compression::LZO => 256,
+        Compression::GZIP(_) => 1_100,
+        // a block of 128 KiB, all one byte, takes four
+        Compression::ZSTD(_) => 33_000,
+        Compression::BROTLI(_) => 1 << 22,
+    };
+    bytes.saturating_mul(times).saturating_add(SLACK)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+use std::sync::Arc;
+
+use parquet::basic::ZstdLevel;
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::SchemaDescriptor;
+
+use super::*;
+
+const RULES: PageRules = PageRules {
+    code: "data.pages",
+    most_bytes: 1 << 20,
+};
+
+/// A header by hand: kind, claimed sizes, checksum, values.
+fn header(kind: u8, sizes: [i32; 2], crc: Option<u32>, values: i32) -> Vec<u8> {
+    let number = |number: i32, bytes: &mut Vec<u8>| {
+        let mut left = ((number << 1) ^ (number >> 31)).cast_unsigned();
+        while left > 0x7F {
+            bytes.push(left as u8 | 0x80);
+            left >>= 7;
+        }
+        bytes.push(left as u8);
+    };
+    let mut bytes = vec![0x15, kind << 1];
+    for size in sizes {
+        bytes.push(0x15);
+        number(size, &mut bytes);
+    }
+    if let Some(crc) = crc {
+        bytes.push(0x15);
+        number(crc.cast_signed(), &mut bytes);
+    }
+    let before = if crc.is_some() { 4 } else { 3 };
+    let field = [5, 6, 7, 8][usize::from(kind)];
+    bytes.extend([(field - before) << 4 | 12, 0x15]);
+    number(values, &mut bytes);
+    bytes.extend([0, 0]);
+    bytes
+}
+
+fn page(kind: u8, body: &[u8], values: i32) -> Vec<u8> {
+    let size = i32::try_from(body.len()).unwrap();
+    let crc = crc32fast::hash(body);
+    [&header(kind, [size, size], Some(crc), values)[..], body].concat()
+}
+
+fn check(codec: Compression, values: i64, bytes: &[u8]) -> Result<i64> {
+    let schema = parse_message_type("message m { required int64 x; }").unwrap();
+    let schema = SchemaDescriptor::new(Arc::new(schema));
+    let column = ColumnChunkMetaData::builder(schema.column(0))
+        .set_compression(codec)
+        .set_num_values(values)
+        .build()
+        .unwrap();
+    let mut seen = 0;
+    let range = 100..100 + bytes.len() as u64;
+    check_range(&column, &range, bytes, &mut seen, &RULES).map(|()| seen)
+}
+
+const PLAIN: Compression = Compression::UNCOMPRESSED;
+
+#[test]
+fn sound_pages_pass() {
+    let dictionary = page(2, &[7; 16], 2);
+    let pages = [
+        dictionary,
+        page(0, b"0123456789", 5),
+        page(3, b"", 0),
+        page(3, b"abc", 4),
+    ];
+    let pages = pages.concat();
+    assert_eq!(check(PLAIN, 9, &pages).unwrap(), 9);
+    assert_eq!(
+        check(PLAIN, 100, &pages).unwrap(),
+        9,
+        "the decoder misses the others"
+    );
+    let behind = [&pages[..], b"anything"].concat();
+    assert_eq!(check(PLAIN, 9, &behind).unwrap(), 9);
+    let without = [&header(0, [4, 4], None, 9)[..], b"abcd"].concat();
+    assert_eq!(check(PLAIN, 9, &without).unwrap(), 9);
+    let index = [page(1, b"0123", 0), page(0, b"", 9)].concat();
+    assert_eq!(check(PLAIN, 9, &index).unwrap(), 9);
+}
+
+#[test]
+fn what_contradicts_itself_is_refused_with_its_place() {
+    let zstd = Compression::ZSTD(ZstdLevel::default());
+    let first = page(0, b"0123456789", 5);
+    let framed = |header: Vec<u8>| [&header[..], b"0123456789"].concat();
+    for (codec, second, said) in [
+        (PLAIN, b"\xff\xff\xff".to_vec(), "header"),
+        (PLAIN, header(0, [10, 10], None, 4), "runs over"),
+        (PLAIN, framed(header(0, [10, 11], None, 4)), "runs over"),
+        (PLAIN, framed(header(0, [10, -1], None, 4)), "runs over"),
+        (
+            PLAIN,
+            framed(header(0, [10, i32::MAX], None, 4)),
+            "runs over",
+        ),
+        (PLAIN, framed(header(0, [-1, 10], None, 4)), "unfold"),
+        (PLAIN, framed(header(0, [2 << 20, 10], None, 4)), "unfold"),
+        (
+            Compression::SNAPPY,
+            framed(header(0, [5_000, 10], None, 4)),
+            "unfold",
+        ),
+        (zstd, framed(header(3, [1 << 19, 10], None, 4)), "unfold"),
+        (PLAIN, framed(header(0, [10, 10], None, 5)), "values"),
+        (PLAIN, framed(header(3, [10, 10], None, -1)), "values"),
+        (PLAIN, framed(header(2, [10, 10], None, 11)), "values"),
+        (PLAIN, framed(header(2, [10, 10], None, i32::MAX)), "values"),
+        (PLAIN, framed(header(0, [10, 10], Some(1), 4)), "checksum"),
+    ] {
+        let error = check(codec, 9, &[&first[..], &second].concat()).unwrap_err();
+        assert_eq!(error.code(), "data.pages");
+        assert!(error.message().contains(said), "{said}: {error}");
+        assert_eq!(error.offset(), Some(100 + first.len() as u64), "{error}");
+    }
+    assert!(check(zstd, 9, &framed(header(0, [300_000, 10], None, 9))).is_ok());
+}

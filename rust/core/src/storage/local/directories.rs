@@ -1,0 +1,95 @@
+//! Directories: made durably, found, and removed where nothing is left in them.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind as IoKind};
+use std::path::Path;
+
+use super::{LocalStorage, failed, meta};
+use crate::error::Result;
+use crate::storage::{FileMeta, interrupt};
+
+impl LocalStorage {
+    /// Every directory below the root, each before what lies in it, without what `enter` refuses.
+    pub(super) fn directories(
+        &self,
+        enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Vec<FileMeta>> {
+        let mut found: Vec<FileMeta> = Vec::new();
+        let mut left = vec![String::new()];
+        while let Some(directory) = left.pop() {
+            interrupt::check()?;
+            let entries = self.readable(&directory, "list").map(fs::read_dir);
+            for entry in entries.into_iter().flatten().flatten() {
+                let entry = entry.map_err(|cause| failed("list", &directory, cause))?;
+                let kind = entry.file_type();
+                // a link to a directory leads elsewhere, perhaps in a circle
+                let (Ok(true), Some(name)) = (
+                    kind.map(|kind| kind.is_dir()),
+                    entry.file_name().to_str().map(str::to_owned),
+                ) else {
+                    continue;
+                };
+                let path = if directory.is_empty() {
+                    name
+                } else {
+                    format!("{directory}/{name}")
+                };
+                // one that has gone since is not there
+                if enter(&path)
+                    && let Ok(metadata) = entry.metadata()
+                {
+                    found.push(meta(&path, &metadata));
+                    left.push(path);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether the directory was empty, and is gone.
+    pub(super) fn remove_empty(&self, directory: &str) -> Result<bool> {
+        match fs::remove_dir(self.writable(directory)?) {
+            Ok(()) => Ok(true),
+            Err(full) if full.kind() == IoKind::DirectoryNotEmpty => Ok(false),
+            Err(gone) if gone.kind() == IoKind::NotFound => Ok(false),
+            Err(cause) => Err(failed("delete", directory, cause)),
+        }
+    }
+}
+
+/// Makes a directory and those above it. A new one is synced into that above it: a power cut would
+/// take all away that lies in it.
+pub(super) fn make_directory(directory: &str, sync: bool) -> io::Result<()> {
+    let above = directory.rsplit_once('/').map(|(above, _)| above);
+    let made = match fs::create_dir(or_root(directory)) {
+        Err(absent) if absent.kind() == IoKind::NotFound && !directory.is_empty() => {
+            make_directory(above.unwrap_or_default(), sync)?;
+            fs::create_dir(directory)
+        }
+        made => made,
+    };
+    match made {
+        Err(_) if Path::new(or_root(directory)).is_dir() => Ok(()), // perhaps somebody was faster
+        Err(other) => Err(other),
+        Ok(()) => synced_into(directory, above, sync),
+    }
+}
+
+fn synced_into(directory: &str, above: Option<&str>, sync: bool) -> io::Result<()> {
+    if !sync {
+        return Ok(());
+    }
+    let synced = sync_directory(above.unwrap_or_default());
+    if synced.is_err() {
+        let _so_that_the_next_try_syncs_it = fs::remove_dir(directory);
+    }
+    synced
+}
+
+fn or_root(directory: &str) -> &str {
+    if directory.is_empty() { "/" } else { directory }
+}
+
+pub(super) fn sync_directory(directory: &str) -> io::Result<()> {
+    File::open(or_root(directory)).and_then(|directory| directory.sync_all())
+}

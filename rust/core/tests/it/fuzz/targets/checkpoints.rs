@@ -1,0 +1,69 @@
+//! Parquet files of checkpoints, decoded by all doors.
+
+use std::ops::Range;
+
+use arrow_array::Array;
+use arrow_schema::{DataType, Field, Fields};
+use bytes::Bytes;
+use deltareplay_core::codec::checkpoint::{CheckpointFile, FileAction, FileRows};
+use deltareplay_core::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
+use deltareplay_core::codec::gather::Keep;
+use deltareplay_core::codec::statistics::stats_schema;
+use deltareplay_core::error::Result;
+
+use super::tables::{Files, named, slice};
+use super::{Target, feature};
+
+pub const CHECKPOINTS: Target = Target {
+    name: "checkpoints",
+    words: &[],
+    memory: |bytes| (16 << 20) + bytes * 20_000,
+    run: run_checkpoints,
+};
+
+fn run_checkpoints(input: &[u8]) -> u64 {
+    let decoded = decode(&Bytes::copy_from_slice(input));
+    let name = format!("{:020}.checkpoint.parquet", 1);
+    let files = Files::default().with_commits(1..3).with(&name, input);
+    let replayed = files.replayed();
+    // one whose first part is read may name sidecars, and those are not there
+    let names_others =
+        |code: &str| code == "checkpoint.sidecar_missing" || code.starts_with("path.");
+    if !matches!(&replayed, Err(error) if names_others(error.code())) {
+        named(&replayed, &name);
+    }
+    assert!(
+        replayed.is_err() || decoded.is_ok(),
+        "a table is read by a checkpoint that does not decode: {decoded:?}"
+    );
+    feature(&replayed.map(|(rows, warnings)| {
+        rows.min(63) << 16 | warnings.min(7) << 13 | decoded.unwrap_or_default().min(0x1FFF)
+    }))
+}
+
+fn decode(bytes: &Bytes) -> Result<u64> {
+    let fetch = |ranges: &[Range<u64>]| ranges.iter().map(|range| slice(bytes, range)).collect();
+    let file = CheckpointFile::open(bytes.len() as u64, &fetch)?;
+    let control = file.control(&fetch)?;
+    let shape = Fields::from(vec![Field::new("id", DataType::Int64, true)]);
+    let shape = stats_schema(&shape);
+    let mut kept = control.transactions.len() + control.domains.len() + control.sidecars.len();
+    for (action, fields) in [
+        (FileAction::Add, &ADD_FIELDS[..]),
+        (FileAction::Remove, &REMOVE_FIELDS[..]),
+    ] {
+        for unit in file.units(action, fields, 1 << 10) {
+            let mut decoded = 0;
+            for rows in file.read(&unit, action, fields, None, &fetch)? {
+                let rows = rows?;
+                decoded += rows.path().len();
+                let keep = Keep::new(rows.present());
+                kept += keep.rows();
+                let batch = FileRows::take(&[(rows, keep.clone())], fields, &shape)?;
+                assert_eq!(batch.num_rows(), keep.rows());
+            }
+            assert_eq!(decoded, unit.rows());
+        }
+    }
+    Ok(kept as u64)
+}

@@ -1,0 +1,195 @@
+//! Files of the log: commits, hints, checksums; and the paths that they name.
+
+use std::sync::LazyLock;
+
+use deltareplay_core::codec::commit::{ActionDecoder, Wanted};
+use deltareplay_core::codec::file_actions::{ADD_FIELDS, CDC_FIELDS, REMOVE_FIELDS};
+use deltareplay_core::codec::last_checkpoint::LastCheckpoint;
+use deltareplay_core::codec::version_checksum::VersionChecksum;
+use deltareplay_core::storage::{Location, PathResolver};
+
+use super::{TAKEN, Target, feature};
+
+/// Commits, compacted files and JSON manifests: the same lines. A file in pieces is the same file.
+pub const COMMITS: Target = Target {
+    name: "commits",
+    words: &[
+        b"\n",
+        b"\r\n",
+        b"{\"add\":{\"path\":\"",
+        b"{\"remove\":{\"path\":\"",
+        b"\"partitionValues\":{",
+        b"\"deletionVector\":{",
+        b"null",
+        b"}}\n",
+        b"\\ud800",
+        b"\\u0061",
+        b"[[[[[[[[",
+        b"{\"a\":{\"a\":",
+        b"-9223372036854775809",
+        b"1e5",
+        b"true",
+        b"\x00",
+    ],
+    memory: |bytes| (4 << 20) + bytes * 400,
+    run: run_commits,
+};
+
+fn run_commits(input: &[u8]) -> u64 {
+    let wanted = Wanted {
+        adds: Some(ADD_FIELDS.to_vec()),
+        removes: Some(REMOVE_FIELDS.to_vec()),
+        cdcs: Some(CDC_FIELDS.to_vec()),
+        control: true,
+        commit_infos: true,
+    };
+    let mut decoder = ActionDecoder::new(wanted.clone());
+    let decoded = decoder.decode(input).and_then(|()| decoder.finish());
+    if let Err(error) = &decoded {
+        assert!(
+            error.line().is_some() || error.offset().is_some(),
+            "{error}"
+        );
+    }
+    // what is left out changes nothing about what is there
+    let mut fewer = ActionDecoder::new(Wanted {
+        control: true,
+        ..Wanted::default()
+    });
+    let partly = fewer.decode(input).and_then(|()| fewer.finish());
+    if let (Ok(all), Ok(part)) = (&decoded, &partly) {
+        assert_eq!(all.protocols, part.protocols);
+        assert_eq!(all.metadatas, part.metadatas);
+        assert_eq!(all.transactions, part.transactions);
+    }
+    feature(&decoded.map(|batch| {
+        let rows = |side: &Option<deltareplay_core::codec::commit::FileActions>| {
+            side.as_ref()
+                .map_or(0, |side| side.rows.num_rows() as u64)
+                .min(7)
+        };
+        let control = batch.protocols.len()
+            + batch.metadatas.len() * 2
+            + batch.transactions.len() * 4
+            + batch.domains.len() * 8;
+        rows(&batch.adds)
+            | rows(&batch.removes) << 3
+            | rows(&batch.cdcs) << 6
+            | (control as u64 & 0xFF) << 9
+    }))
+}
+
+pub const HINTS: Target = Target {
+    name: "hints",
+    words: &[
+        b"\"version\":",
+        b"\"checksum\":\"",
+        b"-1",
+        b"1e400",
+        b"{\"a\":",
+        b"[",
+        b"\\u0000",
+        b"null",
+    ],
+    memory: |bytes| (1 << 20) + bytes * 400,
+    run: run_hints,
+};
+
+fn run_hints(input: &[u8]) -> u64 {
+    feature(&LastCheckpoint::parse(input).map(|hint| hint.version & !TAKEN))
+}
+
+pub const CHECKSUMS: Target = Target {
+    name: "checksums",
+    words: &[
+        b"\"allFiles\":[",
+        b"\"numFiles\":",
+        b"{\"path\":\"",
+        b"-1",
+        b"1e400",
+        b"[[",
+        b"\n",
+        b"null",
+    ],
+    memory: |bytes| (2 << 20) + bytes * 600,
+    run: run_checksums,
+};
+
+fn run_checksums(input: &[u8]) -> u64 {
+    let parsed = VersionChecksum::parse(input);
+    feature(&parsed.map(|checksum| {
+        let files = checksum.all_files.as_ref().map(|all| {
+            // as rows there are as many
+            all.rows()
+                .map(|rows| assert_eq!(rows.num_rows() as u64, all.count))
+                .is_ok()
+        });
+        let known = [
+            checksum.num_files.is_some(),
+            checksum.protocol.is_some(),
+            checksum.metadata.is_some(),
+            checksum.set_transactions.is_some(),
+            checksum.file_size_histogram.is_some(),
+            files.is_some(),
+            files == Some(true),
+        ];
+        known
+            .iter()
+            .fold(0, |bits, bit| bits << 1 | u64::from(*bit))
+    }))
+}
+
+/// What resolves lies inside, however often it is decoded.
+pub const PATHS: Target = Target {
+    name: "paths",
+    words: &[
+        b"../",
+        b"%2e",
+        b"%2F",
+        b"%00",
+        b"%25",
+        b"//",
+        b"file:",
+        b"s3://b/t/",
+        b"/t/",
+        b"..",
+        b"\\",
+        b"\xC3\xA4",
+        b"@",
+        b":",
+    ],
+    memory: |bytes| (1 << 20) + bytes * 200,
+    run: run_paths,
+};
+
+static RESOLVERS: LazyLock<Vec<PathResolver>> = LazyLock::new(|| {
+    let roots = [
+        "/t",
+        "s3://b/t",
+        "abfss://c@x.dfs.core.windows.net/t",
+        "https://h/c/t",
+    ];
+    let resolver = |root| PathResolver::new(&Location::parse(root).unwrap(), &[]);
+    roots.map(resolver).to_vec()
+});
+
+fn run_paths(input: &[u8]) -> u64 {
+    let text = String::from_utf8_lossy(input);
+    let mut outcome = 0;
+    for resolver in &*RESOLVERS {
+        for directory in ["", "_delta_log/_sidecars"] {
+            let resolved = resolver.resolve(directory, &text);
+            if let Ok(path) = &resolved {
+                assert!(
+                    !path.starts_with('/') && !path.contains('\0'),
+                    "{text:?}: {path:?}"
+                );
+                let odd = |part: &str| matches!(part, "" | "." | "..");
+                assert!(!path.split('/').any(odd), "{text:?}: {path:?}");
+                outcome |= TAKEN;
+            }
+            outcome = (outcome & TAKEN) | ((outcome << 7 ^ feature(&resolved.map(|_| 1))) & !TAKEN);
+        }
+    }
+    outcome
+}

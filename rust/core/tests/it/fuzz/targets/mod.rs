@@ -1,0 +1,78 @@
+//! What is fuzzed: a function for each kind of bytes that comes from elsewhere.
+//!
+//! The same functions run in `cargo test`, with the small fuzzer above, and below `fuzz/` with
+//! libFuzzer. Their seeds lie in `fuzz/corpus`, one directory a target.
+
+#![allow(
+    unreachable_pub,
+    reason = "the crate in `fuzz` includes these files as well"
+)]
+
+use deltareplay_core::error::Error;
+
+mod checkpoints;
+mod deletion_vectors;
+mod filters;
+mod logs;
+mod tables;
+mod texts;
+
+pub use checkpoints::CHECKPOINTS;
+pub use deletion_vectors::{BASE85, BITMAPS, VECTOR_FILES};
+pub use filters::FILTERS;
+pub use logs::{CHECKSUMS, COMMITS, HINTS, PATHS};
+pub use tables::{COMPACTED_FILES, SIDECARS};
+pub use texts::{PARTITION_VALUES, SCHEMAS, STATISTICS};
+
+/// One kind of input, and what must hold for it.
+pub struct Target {
+    /// Its name, which is also that of its corpus.
+    pub name: &'static str,
+    /// Pieces that its inputs are made of.
+    pub words: &'static [&'static [u8]],
+    /// So many bytes may an input of so many bytes take.
+    pub memory: fn(usize) -> usize,
+    /// Panics where something does not hold; gives a number that tells inputs apart.
+    pub run: fn(&[u8]) -> u64,
+}
+
+/// Every target.
+pub const ALL: [Target; 14] = [
+    BASE85,
+    BITMAPS,
+    CHECKPOINTS,
+    CHECKSUMS,
+    COMMITS,
+    COMPACTED_FILES,
+    FILTERS,
+    HINTS,
+    PARTITION_VALUES,
+    PATHS,
+    SCHEMAS,
+    SIDECARS,
+    STATISTICS,
+    VECTOR_FILES,
+];
+
+/// The numbers of inputs that were not refused begin here.
+pub const TAKEN: u64 = 1 << 63;
+
+/// A number for an outcome: what an error says, without its numbers (even those in hex); or what a value is like.
+fn feature(outcome: &Result<u64, Error>) -> u64 {
+    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+    match outcome {
+        Ok(value) => TAKEN | value,
+        Err(error) => {
+            let text = error
+                .message()
+                .bytes()
+                .filter(|byte| !byte.is_ascii_hexdigit());
+            error
+                .code()
+                .bytes()
+                .chain(text.take(200))
+                .fold(0xCBF2_9CE4_8422_2325, hash)
+                & !TAKEN
+        }
+    }
+}

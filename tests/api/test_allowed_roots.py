@@ -1,0 +1,132 @@
+"""``allowed_roots`` narrows: where it is given, links that lead elsewhere are refused."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support import logs
+
+import deltareplay as dr
+
+#: A file of each kind that reading the table needs, as the log calls it.
+FILES = {
+    "commit": f"_delta_log/{logs.commit_name(2)}",
+    "checkpoint": f"_delta_log/{logs.v2_name(1)}",
+    "sidecar": "_delta_log/_sidecars/s.parquet",
+    "hint": "_delta_log/_last_checkpoint",
+    "data": "p.parquet",
+    "vector": "deletion_vector_01020304-0506-0708-090a-0b0c0d0e0f10.bin",
+    "directory of the log": "_delta_log",
+}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Two data files, one with a vector; a V2 checkpoint with a sidecar, and a commit behind it."""
+    log = logs.LogBuilder(tmp_path / "t")
+    for name in ("p.parquet", "q.parquet"):
+        pq.write_table(pa.table({"id": pa.array([1, 2, 3], pa.int64())}), log.table / name)
+    size = (log.table / "p.parquet").stat().st_size
+    log.create(
+        logs.schema(id="long"),
+        protocol_action=logs.features("deletionVectors", "v2Checkpoint"),
+    )
+    log.commit(logs.add("p.parquet", size=size, stats=logs.stats(3)))
+    side = logs.write_sidecar(
+        log.table, "s.parquet", [one for one in log.state().actions() if "add" in one]
+    )
+    control = [one for one in log.state().actions() if "add" not in one]
+    rows = [logs.checkpoint_metadata(1), side, *control]
+    logs.write_file(log.table, logs.v2_name(1), logs.json_lines(rows))
+    logs.write_hint(log.table, 1)
+    builder = dr.Table(log.table)
+    vector = dr.DeletionVector.from_rows([1])
+    content, offset, length = framed(vector.encode())
+    (log.table / FILES["vector"]).write_bytes(content)
+    descriptor = logs.deletion_vector(
+        FILES["vector"], storage_type="p", offset=offset, size=length, cardinality=1
+    )
+    descriptor["pathOrInlineDv"] = f"file://{log.table}/{FILES['vector']}"
+    log.commit(
+        logs.add("q.parquet", size=size, stats=logs.stats(3), deletion_vector=descriptor),
+    )
+    log.delete_commits(2)
+    assert builder.snapshot().version == 2
+    return log.table
+
+
+def framed(bitmap: bytes) -> tuple[bytes, int, int]:
+    """A file with one vector: format version, length, bitmap, checksum."""
+    import zlib
+
+    body = b"\x01" + len(bitmap).to_bytes(4, "big") + bitmap
+    return body + zlib.crc32(bitmap).to_bytes(4, "big"), 1, len(bitmap)
+
+
+def rows(table: dr.Table) -> list[int]:
+    return sorted(table.snapshot().scan().to_arrow()["id"].to_pylist())
+
+
+def elsewhere(table: Path, name: str) -> Path:
+    """Moves a file out of the table and leaves a link."""
+    away = table.parent / "away" / name
+    away.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(table / name, away)
+    (table / name).symlink_to(away)
+    return away
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_links_out_of_the_table_are_refused_where_roots_are_named(table: Path, kind: str) -> None:
+    away = elsewhere(table, FILES[kind])
+    expected = [1, 1, 2, 3, 3]
+    assert rows(dr.Table(table)) == expected, "without roots a link is the system's matter"
+    for roots in ([], [str(table.parent / "other")], ["s3://bucket/away"]):
+        narrow = dr.Table(table, allowed_roots=roots)
+        for one in (narrow, pickle.loads(pickle.dumps(narrow))):
+            with pytest.raises(dr.CorruptTableError) as caught:
+                rows(one)
+            assert caught.value.code == "path.escapes_root"
+            # a directory is named by itself or by a file in it
+            assert FILES[kind] in (caught.value.path or "")
+            assert str(away) in str(caught.value)
+            assert "allowed_roots" in str(caught.value)
+    assert rows(dr.Table(table, allowed_roots=[str(table.parent / "away")])) == expected
+    assert rows(dr.Table(table, allowed_roots=[f"file://{table.parent}/away"])) == expected
+
+
+def test_links_inside_and_to_the_table_are_followed(table: Path) -> None:
+    os.replace(table / "p.parquet", table / "moved.parquet")
+    (table / "p.parquet").symlink_to("moved.parquet")
+    linked = table.parent / "linked"
+    linked.symlink_to(table)
+    expected = [1, 1, 2, 3, 3]
+    assert rows(dr.Table(table, allowed_roots=[])) == expected
+    # the log names the vector by the table's own place
+    assert rows(dr.Table(linked, allowed_roots=[str(table)])) == expected
+
+
+def test_nothing_is_written_behind_a_link(table: Path) -> None:
+    elsewhere(table, "_delta_log")
+    narrow = dr.Table(table, allowed_roots=[])
+    before = sorted((table.parent / "away").rglob("*"))
+    with pytest.raises(dr.CorruptTableError):
+        narrow.append({"id": [4]})
+    assert sorted((table.parent / "away").rglob("*")) == before
+    assert not dr.is_table(table.parent / "nowhere")
+
+
+def test_splits_are_confined_where_they_are_read(table: Path) -> None:
+    narrow = dr.Table(table, allowed_roots=[])
+    splits = pickle.loads(pickle.dumps(narrow.snapshot().scan().splits()))
+    elsewhere(table, "p.parquet")
+    with pytest.raises(dr.CorruptTableError) as caught:
+        for split in splits:
+            for batch in split.to_batches():
+                assert batch.num_rows
+    assert caught.value.code == "path.escapes_root"
