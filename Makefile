@@ -77,6 +77,7 @@ bench: $(VENV)/.bench ## time us, deltalake and a bare Parquet decode side by si
 bench-spark: $(VENV)/.bench $(VENV)/.spark ## time reads in Spark beside delta-spark and bare Parquet
 	$(ACTIVE) maturin develop --profile dist --skip-install
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python benches/python/spark.py --data $(BENCH_DATA)
+	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python benches/python/spark_changes.py --data $(BENCH_DATA)
 
 wheel: $(VENV)/.maturin ## build dist/*.whl and hold it to its size
 	rm -f dist/*.whl

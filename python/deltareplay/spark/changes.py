@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from deltareplay._filters import Filter
+    from deltareplay._native import ChangeShuffle
     from deltareplay.changes import Changes
     from deltareplay.table import Kind, Table
 
@@ -56,8 +57,9 @@ def changes(
     rows were changed, and change data files, are read by Spark's own Parquet reader. What is left
     is cut into splits, which executors read, a task for each, in Python workers. Where rows of a
     commit must be compared, each task reads the numbers of all of them and keeps a share; there are
-    64 shares at most. So it is with net kinds of small ranges. Of large ones Spark shuffles the
-    numbers: each row is numbered once, and judged where all that happened to it is together.
+    64 shares at most. So it is with net kinds of small ranges, and where row tracking lets both
+    ends of the range tell everything. Of others Spark shuffles the numbers: each row is numbered
+    once, and judged where all that happened to it is together.
 
     Args:
         spark: As in ``read``.
@@ -73,8 +75,8 @@ def changes(
         require_feed: As in ``Table.changes``.
         allow_out_of_range: As in ``Table.changes``.
         split_size: About how many bytes of files make a task, of those that Spark does not read.
-        shuffle: Of net kinds, whether numbers of rows are shuffled; if nothing is said, where files
-            make more than eight splits.
+        shuffle: Of net kinds, whether numbers of rows are shuffled; if nothing is said, where rows
+            have to be followed through all commits, and files make more than eight splits.
         native: False has Rust read all files in Python workers, by the table's storage options,
             also where Spark could. So it is with a filter, and with Connect.
         root: As in ``read``.
@@ -121,7 +123,7 @@ def changes(
     schema = struct_type([*plain_fields(at_end, [one.name for one in shown]), *CHANGE_FIELDS])
     if kind != "full-delta" and shuffle is not False:
         steps = found._native.shuffle()
-        if steps and (shuffle or len(steps.parts(split_size)) > _MOST_SHARES):
+        if steps and (shuffle or _is_better_shuffled(steps, split_size)):
             return shuffled.frame(spark, of, steps, schema, split_size)
     frames: list[DataFrame] = []
     if native and kind == "full-delta" and filter is None and session.is_classic(spark):
@@ -136,6 +138,11 @@ def changes(
         payload = pickle.dumps((sent, schema))
         frames.append(on_executors.rows(spark, "read_changes", payload, len(sent.between), schema))
     return functools.reduce(lambda one, other: one.union(other), frames)
+
+
+def _is_better_shuffled(steps: ChangeShuffle, split_size: int) -> bool:
+    """Whether shares of the rows, each of which reads the numbers of all, would take more."""
+    return steps.follows_commits and len(steps.parts(split_size)) > _MOST_SHARES
 
 
 def _apart(

@@ -159,6 +159,12 @@ impl ChangeShuffle {
         detached(py, || self.0.parts(size))
     }
 
+    /// Whether rows are followed through all commits, which takes more than both ends of the range.
+    #[getter]
+    fn follows_commits(&self) -> bool {
+        self.0.follows_commits()
+    }
+
     /// Which row each one of a part is, and what happened to it.
     fn notes(
         &self,

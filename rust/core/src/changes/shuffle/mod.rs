@@ -113,6 +113,12 @@ impl Shuffle {
         Ok(parts)
     }
 
+    /// Whether rows are followed through all commits: else the ends of the range are likely to tell
+    /// everything, and shares of the rows take less work than a shuffle.
+    pub fn follows_commits(&self) -> bool {
+        self.plan.moves.is_none()
+    }
+
     /// Notes on the rows of these pieces.
     ///
     /// # Errors
