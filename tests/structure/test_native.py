@@ -56,6 +56,7 @@ def test_classes_are_frozen(table: dr.Table, rows: dr.Table, tmp_path: Path) -> 
     one_of_each.append(table._native.transaction(snapshot, "WRITE"))
     changes = rows._native.changes(0)
     one_of_each += [changes, changes.splits(1)[0], rows.follow()._native]
+    one_of_each.append(rows._native.changes(0, kind="min-delta", key=["id"]).shuffle())
     pieces, tail, _ = snapshot.replay_plan(target_size=1, keyed=True)
     one_of_each += [pieces[0], tail]
     v2 = dr.create_table(tmp_path, pa.schema({"id": pa.int64()}), (), V2)._native

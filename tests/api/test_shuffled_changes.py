@@ -1,0 +1,79 @@
+"""The steps of net changes by a shuffle: what each of them refuses to take from the one before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.shuffling import shuffled
+
+import deltareplay as dr
+from deltareplay import _native
+from deltareplay._readers import reader
+
+
+def planned(rows: dr.Table) -> Any:
+    return rows.changes(0, kind="min-delta", key=["id"])._native.shuffle()
+
+
+def notes_of(rows: dr.Table) -> pa.Table:
+    return pa.table(planned(rows).notes(rows._native, (0, 2)))
+
+
+def refused(step: Any) -> str:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        reader(step()).read_all()
+    assert caught.value.code == "changes.shuffle"
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("size", [1, 1 << 30])
+def test_the_rows_are_those_of_one_process(rows: dr.Table, size: int) -> None:
+    changes = rows.changes(0, kind="min-delta", key=["id"])
+    found = shuffled(rows, changes, size).sort_by("id")
+    assert found == changes.to_arrow().sort_by("id")
+    assert found["id"].to_pylist() == [1, 3]
+
+
+def test_full_changes_need_none(rows: dr.Table) -> None:
+    assert rows.changes(0)._native.shuffle() is None
+
+
+def test_parts_have_a_size(rows: dr.Table) -> None:
+    assert planned(rows).parts(1 << 30) == [(0, 2)]
+    assert planned(rows).parts(1) == [(0, 1), (1, 2)]
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        planned(rows).parts(0)
+    assert caught.value.code == "split.size"
+
+
+def test_notes_are_sorted_by_row(rows: dr.Table) -> None:
+    order = [("who", "descending"), ("who_low", "descending")]
+    notes = notes_of(rows).sort_by(order)
+    assert "not sorted" in refused(lambda: planned(rows).fates(notes))
+
+
+def test_a_step_takes_what_the_one_before_gives(rows: dr.Table) -> None:
+    steps, notes = planned(rows), notes_of(rows)
+    refused(lambda: steps.rows(rows._native, notes))
+    refused(lambda: steps.fates(notes.drop_columns(["row"])))
+    row = notes["row"]
+    nulls = notes.set_column(8, "row", pa.nulls(len(row), row.type))
+    refused(lambda: steps.fates(nulls))
+
+
+@pytest.mark.parametrize("column", ["piece", "commit"])
+def test_fates_are_of_the_range(rows: dr.Table, column: str) -> None:
+    notes = notes_of(rows).sort_by([("who", "ascending"), ("who_low", "ascending")])
+    fates = pa.table(planned(rows).fates(notes))
+    at = fates.schema.get_field_index(column)
+    kind = fates.schema.field(at).type
+    wrong = fates.set_column(at, column, pa.array([99] * len(fates), kind))
+    assert "not in the range" in refused(lambda: planned(rows).rows(rows._native, wrong))
+
+
+def test_steps_are_of_this_version() -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        _native.ChangeShuffle("{}")
+    assert caught.value.code == "changes.shuffle"
