@@ -26,10 +26,10 @@ fn run_checkpoints(input: &[u8]) -> u64 {
     let name = format!("{:020}.checkpoint.parquet", 1);
     let files = Files::default().with_commits(1..3).with(&name, input);
     let replayed = files.replayed();
-    // one whose first part is read may name sidecars, and those are not there
+    // one whose first part is read may name sidecars, and those are not there; one without a byte is none
     let names_others =
         |code: &str| code == "checkpoint.sidecar_missing" || code.starts_with("path.");
-    if !matches!(&replayed, Err(error) if names_others(error.code())) {
+    if !input.is_empty() && !matches!(&replayed, Err(error) if names_others(error.code())) {
         named(&replayed, &name);
     }
     assert!(
