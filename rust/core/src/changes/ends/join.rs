@@ -1,11 +1,12 @@
 //! Rows before and rows now, joined by their ids.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use rayon::slice::ParallelSliceMut;
 
 use super::runs::{Run, read};
-use super::values::unequal;
+use super::values::values;
 use super::{Ends, Side, needs_before};
 use crate::changes::commits::Stamp;
 use crate::changes::compare::{Compared, LabelledPieces};
@@ -17,7 +18,7 @@ use crate::error::Result;
 use crate::replay::Source;
 use crate::storage::pool::pool;
 
-/// Rows that are both before and now, and were changed in between.
+/// Rows that are both before and now, and were changed in between; each in the first piece of its file.
 #[derive(Clone, Copy)]
 pub(super) struct Pair {
     pub before: Run,
@@ -73,10 +74,12 @@ pub(in crate::changes) fn net(
     if is_twice(&before) || is_twice(&now) {
         return Ok(None);
     }
+    let homes = homes(&pieces);
     let mut join = Join {
         ends,
         kind,
         pieces: &pieces,
+        homes: &homes,
         labels: LabelledPieces::new(pieces.clone()),
         gone: Vec::new(),
         pairs: Vec::new(),
@@ -86,9 +89,16 @@ pub(in crate::changes) fn net(
     }
     drop((before, now));
     if share == Share::ALL {
-        for (piece, count) in counts.into_iter().enumerate() {
-            let piece = u32::try_from(piece).unwrap_or(u32::MAX);
-            join.labels.set_rows(piece, count);
+        let mut parts = vec![0_u32; pieces.len()];
+        for home in &homes {
+            if let Some(parts) = parts.get_mut(*home as usize) {
+                *parts += 1;
+            }
+        }
+        for (piece, (count, parts)) in (0..).zip(counts.into_iter().zip(parts)) {
+            if parts == 1 {
+                join.labels.set_rows(piece, count);
+            }
         }
     }
     let gone = std::mem::take(&mut join.gone);
@@ -99,7 +109,8 @@ pub(in crate::changes) fn net(
             let version = version.unwrap_or_default();
             for gone in overlapping(&gone, &run) {
                 let ids = gone.id.max(run.id)..gone.end().min(run.end());
-                last.extend(ids.map(|id| (id, version)));
+                let room = most.saturating_add(1).saturating_sub(last.len());
+                last.extend(ids.map(|id| (id, version)).take(room));
             }
             full = last.len() > most;
             !full
@@ -114,11 +125,38 @@ pub(in crate::changes) fn net(
         return Ok(None);
     }
     let pairs = std::mem::take(&mut join.pairs);
-    let changed = unequal(source, reading, telling.seed, &pieces, &pairs)?;
-    join.show_pairs(&pairs, &changed);
+    let rows = pairs.iter().map(|pair| pair.now.rows as usize);
+    if rows.fold(0, usize::saturating_add) > most {
+        return Ok(Some(Compared::TooMany));
+    }
+    let seed = telling.seed;
+    let labels = &join.labels;
+    let found = values(
+        source,
+        reading,
+        seed,
+        &pieces,
+        &pairs,
+        labels,
+        telling.most_rows,
+    )?;
+    join.show_pairs(&pairs, &found.changed);
+    for (piece, rows) in found.read {
+        join.labels.set_read(piece, rows);
+    }
     join.labels
         .finish()
         .map(|pieces| Some(Compared::Pieces(pieces)))
+}
+
+/// For each piece the first one of its file: rows of one file are read together, whenever they left it.
+fn homes(pieces: &[Piece]) -> Vec<u32> {
+    let mut first: HashMap<&str, u32> = HashMap::with_capacity(pieces.len());
+    let pieces = pieces.iter().map(|piece| piece.file.path.as_str());
+    let homes = (0..).zip(pieces);
+    homes
+        .map(|(number, path)| *first.entry(path).or_insert(number))
+        .collect()
 }
 
 /// Whether two of these runs, which ascend, have an id in common.
@@ -139,6 +177,7 @@ struct Join<'a> {
     ends: &'a Ends,
     kind: Net,
     pieces: &'a [Piece],
+    homes: &'a [u32],
     labels: LabelledPieces,
     /// Rows before that are not now, ascending.
     gone: Vec<Run>,
@@ -206,8 +245,13 @@ impl Join<'_> {
             (_, true) => ChangeType::UpdatePostimage,
             (_, false) => ChangeType::Insert,
         };
-        self.labels
-            .push_run(run.piece, run.row, run.rows, change, stamp);
+        self.label(run, change, stamp)
+    }
+
+    /// Says of rows what happened to them.
+    fn label(&mut self, run: Run, change: ChangeType, stamp: Stamp) -> Option<()> {
+        let home = *self.homes.get(run.piece as usize)?;
+        self.labels.push_run(home, run.row, run.rows, change, stamp);
         Some(())
     }
 
@@ -218,14 +262,15 @@ impl Join<'_> {
         let Some(stamp) = self.stamp(&now)? else {
             return Some(()); // moved
         };
-        if self.kind == Net::MinDelta {
-            let pair = Pair { before, now, stamp };
-            self.pairs.push(pair);
-        } else {
-            let change = ChangeType::UpdatePostimage;
-            self.labels
-                .push_run(now.piece, now.row, now.rows, change, stamp);
+        if self.kind != Net::MinDelta {
+            return self.label(now, ChangeType::UpdatePostimage, stamp);
         }
+        let home = |run: Run| {
+            let piece = *self.homes.get(run.piece as usize)?;
+            Some(Run { piece, ..run })
+        };
+        let (before, now) = (home(before)?, home(now)?);
+        self.pairs.push(Pair { before, now, stamp });
         Some(())
     }
 
@@ -270,11 +315,10 @@ impl Join<'_> {
 
     fn show_left(&mut self, run: Run, version: u64) -> Option<()> {
         let stamp = self.ends.stamp(i64::try_from(version).ok()?)?;
-        if run.rows > 0 {
-            self.labels
-                .push_run(run.piece, run.row, run.rows, ChangeType::Delete, stamp);
+        if run.rows == 0 {
+            return Some(());
         }
-        Some(())
+        self.label(run, ChangeType::Delete, stamp)
     }
 
     /// Shows both images of the rows that changed: one flag for each row of the pairs.

@@ -199,7 +199,7 @@ impl Planner<'_> {
         let whole = match &piece.rows {
             PieceRows::Live => true,
             PieceRows::Between { .. } => false,
-            PieceRows::Only(_) => return None,
+            PieceRows::Only(_) | PieceRows::Read(_) => return None,
         };
         match self.came.get(&key).copied() {
             None => {
