@@ -6,9 +6,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Decimal128Type;
 use arrow_array::{Array, ArrayRef, Decimal128Array, RecordBatch};
 use arrow_schema::{ArrowError, Field, Schema};
-use rayon::slice::ParallelSliceMut;
 
-use super::join::Pair;
+use super::sweep::Pair;
 use crate::changes::compare::LabelledPieces;
 use crate::changes::definition::{Purpose, Reading};
 use crate::changes::identify::{long, odd};
@@ -20,20 +19,18 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::scan::data_file::{OpenFile, Unit};
 use crate::scan::rows::{Give, Look, OrderedRows, Work};
-use crate::storage::pool::pool;
 
 /// Rows that were read to be compared are kept to be handed out: as many as may be held, up to about so
 /// many bytes.
 const KEPT_BYTES: usize = 256 << 20;
 
-/// Rows of one piece that are wanted, and the number of the first of them among all pairs.
+/// Rows of a piece that are wanted, and the number of the first of them among all pairs.
 #[derive(Clone, Copy)]
 struct Wanted {
-    piece: u32,
     row: u64,
-    rows: u32,
     /// `None` for rows that are shown in any case.
     first: Option<usize>,
+    rows: u32,
 }
 
 impl Wanted {
@@ -62,48 +59,43 @@ pub(super) fn values(
     labels: &LabelledPieces,
     most: usize,
 ) -> Result<Values> {
-    let mut wanted: Vec<Wanted> = Vec::with_capacity(2 * pairs.len());
+    let mut of_pieces: Vec<Vec<Wanted>> = vec![Vec::new(); pieces.len()];
     let mut count = 0;
     for pair in pairs {
-        for run in [pair.before, pair.now] {
-            wanted.push(Wanted {
-                piece: run.piece,
-                row: run.row,
-                rows: run.rows,
-                first: Some(count),
-            });
+        for (piece, row) in pair.pieces.iter().zip(pair.rows) {
+            if let Some(wanted) = of_pieces.get_mut(*piece as usize) {
+                let (first, rows) = (Some(count), pair.count);
+                wanted.push(Wanted { row, first, rows });
+            }
         }
-        count += pair.now.rows as usize;
+        count += pair.count as usize;
     }
     if count == 0 {
         return Ok(Values::default());
     }
-    let mut numbers: Vec<u32> = wanted.iter().map(|wanted| wanted.piece).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    for piece in &numbers {
+    let mut numbers = Vec::new();
+    let mut narrowed = Vec::new();
+    for ((number, piece), wanted) in (0..).zip(pieces).zip(&mut of_pieces) {
+        if wanted.is_empty() {
+            continue;
+        }
         // what is shown besides is read along
-        wanted.extend(labels.runs(*piece).map(|(row, rows)| Wanted {
-            piece: *piece,
+        wanted.extend(labels.runs(number).map(|(row, rows)| Wanted {
             row,
-            rows,
             first: None,
+            rows,
         }));
-    }
-    pool()?.install(|| wanted.par_sort_unstable_by_key(|wanted| (wanted.piece, wanted.row)));
-    let mut narrowed = Vec::with_capacity(numbers.len());
-    for same in wanted.chunk_by(|one, other| one.piece == other.piece) {
-        let rows = same
+        if !wanted.is_sorted_by_key(|wanted| wanted.row) {
+            wanted.sort_unstable_by_key(|wanted| wanted.row);
+        }
+        let rows = wanted
             .iter()
             .flat_map(|wanted| wanted.row..wanted.row.saturating_add(u64::from(wanted.rows)));
-        let rows = Arc::new(DeletionVector::from_rows(rows)?);
-        let piece = same.first().map(|wanted| wanted.piece as usize);
-        if let Some(piece) = piece.and_then(|piece| pieces.get(piece)) {
-            narrowed.push(Piece {
-                rows: PieceRows::Only(rows),
-                ..piece.clone()
-            });
-        }
+        numbers.push(number);
+        narrowed.push(Piece {
+            rows: PieceRows::Only(Arc::new(DeletionVector::from_rows(rows)?)),
+            ..piece.clone()
+        });
     }
     let mut kept = Vec::new();
     kept.resize_with(narrowed.len(), || Some(Vec::new()));
@@ -123,7 +115,10 @@ pub(super) fn values(
     );
     // each row is there twice, and what is the same twice is nothing
     let mut sums = vec![0_u128; count];
-    let mut places = wanted.iter().flat_map(|wanted| wanted.places());
+    let mut places = of_pieces
+        .iter()
+        .flatten()
+        .flat_map(|wanted| wanted.places());
     for batch in &mut rows {
         let batch = batch?;
         let [values] = batch.columns() else {
