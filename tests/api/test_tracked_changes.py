@@ -112,6 +112,24 @@ def test_a_row_went_when_it_left_the_last_of_its_files(log: logs.LogBuilder) -> 
     assert told(table.changes(3, kind="min-delta")) == [("B", "delete", 4)]
 
 
+def test_rows_leave_a_file_one_after_the_other(log: logs.LogBuilder) -> None:
+    create(log)
+    one = file(log, 1, 0, "a b c d e")
+    log.commit(one)
+    states = [one, feed.with_vector(one, [3]), feed.with_vector(one, [1, 3])]
+    log.commit(feed.gone(states[0]), states[1])
+    log.commit(feed.gone(states[1]), states[2], file(log, 3, 5, "B:1"))
+    log.commit(feed.gone(states[2]), file(log, 4, 6, "a:0:1 e:4:1"))
+    table = dr.Table(log.uri)
+    pair = [("B", "update_postimage", 3), ("b", "update_preimage", 3)]
+    gone = [("c", "delete", 4), ("d", "delete", 2)]
+    assert told(table.changes(2, kind="min-delta")) == [*pair, *gone]
+    assert told(table.changes(3, kind="min-delta")) == [*pair, gone[0]]
+    assert told(table.changes(2, kind="upsert", deleted="include")) == [pair[0], *gone]
+    by_parts = table.changes(2, kind="min-delta", most_rows=1)
+    assert told(by_parts) == [*pair, *gone]
+
+
 @pytest.mark.parametrize("whole", [False, True], ids=["vector", "file"])
 def test_rows_that_come_back_are_followed(log: logs.LogBuilder, whole: bool) -> None:
     create(log)

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
+
 use super::commits::Stamp;
 use super::definition::Reading;
 use super::derive::Way;
@@ -231,6 +233,8 @@ struct Labelled {
     labels: Vec<RowLabel>,
     /// How many rows the piece has, where that is known.
     rows: Option<u64>,
+    /// The rows, where they were read already.
+    read: Option<Arc<Vec<RecordBatch>>>,
 }
 
 impl LabelledPieces {
@@ -239,6 +243,7 @@ impl LabelledPieces {
             piece,
             labels: Vec::new(),
             rows: None,
+            read: None,
         });
         Self(pieces.collect())
     }
@@ -249,6 +254,20 @@ impl LabelledPieces {
         if let Some(labelled) = self.0.get_mut(piece as usize) {
             labelled.rows = Some(rows);
         }
+    }
+
+    /// Gives the rows of a piece, or more of them than are labelled.
+    pub(super) fn set_read(&mut self, piece: u32, rows: Vec<RecordBatch>) {
+        if let Some(labelled) = self.0.get_mut(piece as usize) {
+            labelled.read = Some(Arc::new(rows));
+        }
+    }
+
+    /// The rows of a piece that are labelled so far, as runs.
+    pub(super) fn runs(&self, piece: u32) -> impl Iterator<Item = (u64, u32)> {
+        let labelled = self.0.get(piece as usize);
+        let labels = labelled.into_iter().flat_map(|labelled| &labelled.labels);
+        labels.map(|label| (label.row, label.rows))
     }
 
     pub(super) fn push(&mut self, piece: u32, row: u64, change: ChangeType, stamp: Stamp) {
@@ -294,6 +313,13 @@ impl Labelled {
             self.labels = labels;
         }
         let labels = self.labels;
+        if let Some(read) = self.read {
+            return Ok(Piece {
+                file: self.piece.file,
+                rows: PieceRows::Read(read),
+                labels: Labels::Each(Arc::new(labels)),
+            });
+        }
         let count: u64 = labels.iter().map(|label| u64::from(label.rows)).sum();
         let whole = self.rows == Some(count);
         if let Some(first) = labels.first()

@@ -8,7 +8,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use arrow_array::RecordBatch;
+use arrow_schema::{
+    ArrowError, DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit,
+};
+use arrow_select::filter::filter_record_batch;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
@@ -243,6 +247,20 @@ impl Reading {
         let place = |name: &String| fields.iter().position(|field| field.name == *name);
         let names = wanted.fields().iter().map(|field| field.name());
         Ok(names.filter_map(place).collect())
+    }
+
+    /// Of rows with all columns and their positions what [`Purpose::Rows`] reads of them.
+    pub(super) fn shown(&self, all: &RecordBatch) -> Result<RecordBatch> {
+        let odd = |cause: ArrowError| {
+            Error::corrupt("log.columns", "the columns of changed rows do not fit").because(cause)
+        };
+        let mut columns = self.positions(&self.read)?;
+        columns.push(self.layout.schema.fields().len());
+        let shown = all.project(&columns).map_err(odd)?;
+        match &self.early {
+            None => Ok(shown),
+            Some(filter) => filter_record_batch(&shown, &filter.evaluate(all)?).map_err(odd),
+        }
     }
 
     /// How this file is read.

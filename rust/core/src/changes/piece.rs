@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
 
 use super::commits::Stamp;
@@ -52,6 +53,9 @@ pub(super) enum PieceRows {
     /// These; never in a split.
     #[serde(skip)]
     Only(Arc<DeletionVector>),
+    /// These and perhaps others, as they were read to be handed out; never in a split.
+    #[serde(skip)]
+    Read(Arc<Vec<RecordBatch>>),
 }
 
 /// What happened to rows that follow each other, in which of the commits.
@@ -133,6 +137,7 @@ impl Piece {
                 (of, _) => of,
             },
             PieceRows::Only(rows) => Some(Arc::clone(rows)),
+            PieceRows::Read(_) => None,
         };
         let Some(only) = only.filter(|only| !only.is_empty()) else {
             return Ok(None);

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{
-    Array, ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+    Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
 };
 use arrow_schema::ArrowError;
 use arrow_select::filter::filter_record_batch;
 
 use super::commits::Stamp;
 use super::definition::{Purpose, Reading};
-use super::piece::{ChangeType, Labels, Piece, RowLabel};
+use super::piece::{ChangeType, Labels, Piece, PieceRows, RowLabel};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::scan::data_file::{OpenFile, Unit};
@@ -66,8 +66,14 @@ pub(super) fn blame(error: Error, piece: &Piece) -> Error {
     }
 }
 
+/// Rows that are read, or were read already.
+pub(super) enum Rows {
+    Unit(Arc<OpenFile>, Unit),
+    Batch(RecordBatch),
+}
+
 impl Work for ChangedRows {
-    type Unit = (usize, Arc<OpenFile>, Unit);
+    type Unit = (usize, Rows);
 
     fn files(&self) -> usize {
         self.pieces.len()
@@ -77,6 +83,10 @@ impl Work for ChangedRows {
         let Some(piece) = self.pieces.get(number) else {
             return Ok(Vec::new());
         };
+        if let PieceRows::Read(batches) = &piece.rows {
+            let batches = batches.iter().cloned();
+            return Ok(batches.map(|batch| (number, Rows::Batch(batch))).collect());
+        }
         let purpose = Purpose::Rows {
             numbered: matches!(piece.labels, Labels::Each(_)),
             typed: matches!(piece.labels, Labels::InFile(_)),
@@ -86,26 +96,32 @@ impl Work for ChangedRows {
         };
         let units = open.units().into_iter();
         Ok(units
-            .map(|unit| (number, Arc::clone(&open), unit))
+            .map(|unit| (number, Rows::Unit(Arc::clone(&open), unit)))
             .collect())
     }
 
-    fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_>) -> Result<()> {
+    fn read(&self, (number, rows): Self::Unit, give: &mut Give<'_>) -> Result<()> {
         let Some(piece) = self.pieces.get(number) else {
             return Ok(());
         };
-        let batches = open
-            .read(&*self.source.storage, &unit)
-            .map_err(|error| blame(error, piece))?;
-        for batch in batches {
-            let batch = batch.map_err(|error| blame(error, piece))?;
-            let labelled = labelled(&self.reading, &piece.labels, &batch);
+        let mut give = |batch: &RecordBatch| {
+            let labelled = labelled(&self.reading, &piece.labels, batch);
             let labelled = labelled.map_err(|error| blame(error, piece))?;
             if labelled.num_rows() > 0 {
                 give(labelled)?;
             }
+            Ok(())
+        };
+        match rows {
+            Rows::Batch(batch) => give(&only_labelled(&piece.labels, &batch)?),
+            Rows::Unit(open, unit) => {
+                let batches = open.read(&*self.source.storage, &unit);
+                for batch in batches.map_err(|error| blame(error, piece))? {
+                    give(&batch.map_err(|error| blame(error, piece))?)?;
+                }
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     fn passes_over(&self, _: usize, _: &Error) -> bool {
@@ -208,13 +224,38 @@ pub(super) fn change_types(column: Option<&ArrayRef>) -> Result<Vec<ChangeType>>
         .collect()
 }
 
+/// The rows that have a label; their positions are the last column.
+fn only_labelled(labels: &Labels, batch: &RecordBatch) -> Result<RecordBatch> {
+    let Labels::Each(labels) = labels else {
+        return Ok(batch.clone());
+    };
+    let positions = positions(batch.columns().last())?;
+    let mut left = labels.iter().peekable();
+    let has_label = positions.values().iter().map(|position| {
+        let position = position.cast_unsigned();
+        while left.next_if(|label| end(label) <= position).is_some() {}
+        left.peek().is_some_and(|label| label.row <= position)
+    });
+    let has_label: BooleanArray = has_label.map(Some).collect();
+    filter_record_batch(batch, &has_label).map_err(|cause| odd().because(cause))
+}
+
+fn end(label: &RowLabel) -> u64 {
+    label.row.saturating_add(u64::from(label.rows))
+}
+
+fn positions(column: Option<&ArrayRef>) -> Result<&Int64Array> {
+    let column = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
+    column.ok_or_else(odd)
+}
+
+fn odd() -> Error {
+    Error::corrupt("log.columns", "the positions of changed rows are missing")
+}
+
 /// The labels of the rows at these positions, each with the number of rows that it is for.
-fn labels_of(labels: &[RowLabel], positions: Option<&ArrayRef>) -> Result<Vec<(RowLabel, usize)>> {
-    let odd = || Error::corrupt("log.columns", "the positions of changed rows are missing");
-    let positions = positions
-        .and_then(|positions| positions.as_primitive_opt::<Int64Type>())
-        .ok_or_else(odd)?;
-    let end = |label: &RowLabel| label.row.saturating_add(u64::from(label.rows));
+fn labels_of(labels: &[RowLabel], column: Option<&ArrayRef>) -> Result<Vec<(RowLabel, usize)>> {
+    let positions = positions(column)?;
     let first = positions.values().first().copied().unwrap_or_default();
     let first = u64::try_from(first).unwrap_or_default();
     let start = labels.partition_point(|label| end(label) <= first);

@@ -4,26 +4,19 @@ use std::sync::Arc;
 
 use rayon::slice::ParallelSliceMut;
 
+use super::gone::left;
 use super::runs::{Run, read};
-use super::values::unequal;
+use super::sweep::Join;
+use super::values::values;
 use super::{Ends, Side, needs_before};
-use crate::changes::commits::Stamp;
 use crate::changes::compare::{Compared, LabelledPieces};
 use crate::changes::definition::Reading;
 use crate::changes::identify::{Share, Telling};
 use crate::changes::net::Net;
-use crate::changes::piece::{ChangeType, Piece};
+use crate::changes::piece::Piece;
 use crate::error::Result;
 use crate::replay::Source;
 use crate::storage::pool::pool;
-
-/// Rows that are both before and now, and were changed in between.
-#[derive(Clone, Copy)]
-pub(super) struct Pair {
-    pub before: Run,
-    pub now: Run,
-    stamp: Stamp,
-}
 
 /// What a range comes to, for one share of the rows; `None` when the ends do not tell.
 pub(in crate::changes) fn net(
@@ -41,7 +34,7 @@ pub(in crate::changes) fn net(
     let (sides, pieces): (Vec<Side>, Vec<Piece>) = ends
         .ends
         .iter()
-        .filter(|(side, _)| *side == Side::Now || needs_before(kind))
+        .filter(|(side, _)| matches!(side, Side::Now) || needs_before(kind))
         .cloned()
         .unzip();
     let (mut before, mut now): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
@@ -66,7 +59,7 @@ pub(in crate::changes) fn net(
     pool()?.install(|| {
         for runs in [&mut before, &mut now] {
             if !runs.is_sorted_by_key(|run| run.id) {
-                runs.par_sort_unstable_by_key(|run| run.id);
+                runs.par_sort_by_key(|run| run.id); // files mostly ascend
             }
         }
     });
@@ -86,8 +79,7 @@ pub(in crate::changes) fn net(
     }
     drop((before, now));
     if share == Share::ALL {
-        for (piece, count) in counts.into_iter().enumerate() {
-            let piece = u32::try_from(piece).unwrap_or(u32::MAX);
+        for (piece, count) in (0..).zip(counts) {
             join.labels.set_rows(piece, count);
         }
     }
@@ -99,7 +91,8 @@ pub(in crate::changes) fn net(
             let version = version.unwrap_or_default();
             for gone in overlapping(&gone, &run) {
                 let ids = gone.id.max(run.id)..gone.end().min(run.end());
-                last.extend(ids.map(|id| (id, version)));
+                let room = most.saturating_add(1).saturating_sub(last.len());
+                last.extend(ids.map(|id| (id, version)).take(room));
             }
             full = last.len() > most;
             !full
@@ -110,12 +103,32 @@ pub(in crate::changes) fn net(
         }
         last.sort_unstable();
     }
-    if join.show_gone(&sides, &gone, &last).is_none() {
+    let Some(gone) = left(source, &sides, &pieces, gone, most)? else {
+        return Ok(Some(Compared::TooMany));
+    };
+    if join.show_gone(&gone, &last).is_none() {
         return Ok(None);
     }
     let pairs = std::mem::take(&mut join.pairs);
-    let changed = unequal(source, reading, telling.seed, &pieces, &pairs)?;
-    join.show_pairs(&pairs, &changed);
+    let rows = pairs.iter().map(|pair| pair.count as usize);
+    if rows.fold(0, usize::saturating_add) > most {
+        return Ok(Some(Compared::TooMany));
+    }
+    let seed = telling.seed;
+    let labels = &join.labels;
+    let found = values(
+        source,
+        reading,
+        seed,
+        &pieces,
+        &pairs,
+        labels,
+        telling.most_rows,
+    )?;
+    join.show_pairs(&pairs, &found.changed);
+    for (piece, rows) in found.read {
+        join.labels.set_read(piece, rows);
+    }
     join.labels
         .finish()
         .map(|pieces| Some(Compared::Pieces(pieces)))
@@ -133,167 +146,4 @@ fn overlapping<'a>(runs: &'a [Run], with: &Run) -> impl Iterator<Item = &'a Run>
     let end = with.end();
     let runs = runs.get(start..).unwrap_or_default().iter();
     runs.take_while(move |run| run.id < end)
-}
-
-struct Join<'a> {
-    ends: &'a Ends,
-    kind: Net,
-    pieces: &'a [Piece],
-    labels: LabelledPieces,
-    /// Rows before that are not now, ascending.
-    gone: Vec<Run>,
-    /// Pairs whose values are still to be compared.
-    pairs: Vec<Pair>,
-}
-
-impl Join<'_> {
-    /// Goes through both sides, which ascend. `None` when the ends do not tell.
-    fn sweep(&mut self, before: &[Run], now: &[Run]) -> Option<()> {
-        let (mut olds, mut news) = (before.iter().copied(), now.iter().copied());
-        let (mut old, mut new) = (olds.next(), news.next());
-        let rest = |run: Run, from: i64| (from < run.end()).then(|| run.cut(from, run.end()));
-        loop {
-            match (old, new) {
-                (None, None) => return Some(()),
-                (Some(one), None) => {
-                    self.only_before(one);
-                    old = olds.next();
-                }
-                (None, Some(one)) => {
-                    self.only_now(one)?;
-                    new = news.next();
-                }
-                (Some(one), Some(other)) if one.id < other.id => {
-                    let end = one.end().min(other.id);
-                    self.only_before(one.cut(one.id, end));
-                    old = rest(one, end).or_else(|| olds.next());
-                }
-                (Some(other), Some(one)) if one.id < other.id => {
-                    let end = one.end().min(other.id);
-                    self.only_now(one.cut(one.id, end))?;
-                    new = rest(one, end).or_else(|| news.next());
-                }
-                (Some(one), Some(other)) => {
-                    let end = one.end().min(other.end());
-                    self.both(one.cut(one.id, end), other.cut(other.id, end))?;
-                    old = rest(one, end).or_else(|| olds.next());
-                    new = rest(other, end).or_else(|| news.next());
-                }
-            }
-        }
-    }
-
-    fn only_before(&mut self, run: Run) {
-        self.gone.push(run);
-    }
-
-    fn only_now(&mut self, run: Run) -> Option<()> {
-        let fresh = self.ends.fresh;
-        if run.id < fresh && fresh < run.end() {
-            self.only_now(run.cut(run.id, fresh))?;
-            return self.only_now(run.cut(fresh, run.end()));
-        }
-        let known = run.id < fresh;
-        let stamp = self.stamp(&run)?;
-        if known && needs_before(self.kind) {
-            return None;
-        }
-        let Some(stamp) = stamp else {
-            return known.then_some(()); // moved, as rows that came cannot be
-        };
-        let change = match (self.kind, known) {
-            (Net::AppendOnly { .. }, true) => return Some(()),
-            (_, true) => ChangeType::UpdatePostimage,
-            (_, false) => ChangeType::Insert,
-        };
-        self.labels
-            .push_run(run.piece, run.row, run.rows, change, stamp);
-        Some(())
-    }
-
-    fn both(&mut self, before: Run, now: Run) -> Option<()> {
-        if before.end() > self.ends.fresh {
-            return None;
-        }
-        let Some(stamp) = self.stamp(&now)? else {
-            return Some(()); // moved
-        };
-        if self.kind == Net::MinDelta {
-            let pair = Pair { before, now, stamp };
-            self.pairs.push(pair);
-        } else {
-            let change = ChangeType::UpdatePostimage;
-            self.labels
-                .push_run(now.piece, now.row, now.rows, change, stamp);
-        }
-        Some(())
-    }
-
-    /// When rows that are now got their values; the inner `None` before the range, the outer one when
-    /// that cannot be.
-    fn stamp(&self, run: &Run) -> Option<Option<Stamp>> {
-        let version = u64::try_from(run.version).ok()?;
-        if version < self.ends.first {
-            return Some(None);
-        }
-        let came = self.pieces.get(run.piece as usize)?.version()?;
-        let stamp = self.ends.stamp(run.version)?;
-        (stamp.version <= came).then_some(Some(stamp))
-    }
-
-    /// Shows rows that are gone; `last` are the versions in which rows left files that came in the
-    /// range, ascending.
-    fn show_gone(&mut self, sides: &[Side], gone: &[Run], last: &[(i64, u64)]) -> Option<()> {
-        let mut last = last.iter().copied().peekable();
-        for run in gone {
-            let at = run.piece as usize;
-            let moved = matches!(sides.get(at)?, Side::Before { moved: true });
-            let left = self.pieces.get(at)?.version()?;
-            let mut from = run.id;
-            while let Some((id, mut version)) = last.next_if(|(id, _)| *id < run.end()) {
-                while let Some((_, later)) = last.next_if(|(same, _)| *same == id) {
-                    version = later;
-                }
-                if !moved {
-                    self.show_left(run.cut(from, id), left)?;
-                    version = version.max(left);
-                }
-                from = id.saturating_add(1);
-                self.show_left(run.cut(id, from), version)?;
-            }
-            if !moved {
-                self.show_left(run.cut(from, run.end()), left)?;
-            }
-        }
-        Some(())
-    }
-
-    fn show_left(&mut self, run: Run, version: u64) -> Option<()> {
-        let stamp = self.ends.stamp(i64::try_from(version).ok()?)?;
-        if run.rows > 0 {
-            self.labels
-                .push_run(run.piece, run.row, run.rows, ChangeType::Delete, stamp);
-        }
-        Some(())
-    }
-
-    /// Shows both images of the rows that changed: one flag for each row of the pairs.
-    fn show_pairs(&mut self, pairs: &[Pair], changed: &[bool]) {
-        let mut changed = changed.iter();
-        for pair in pairs {
-            let both = [
-                (pair.before, ChangeType::UpdatePreimage),
-                (pair.now, ChangeType::UpdatePostimage),
-            ];
-            for at in 0..pair.now.rows {
-                if changed.next() != Some(&true) {
-                    continue;
-                }
-                for (run, change) in both {
-                    let row = run.row.saturating_add(u64::from(at));
-                    self.labels.push(run.piece, row, change, pair.stamp);
-                }
-            }
-        }
-    }
 }

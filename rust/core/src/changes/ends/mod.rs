@@ -25,9 +25,12 @@ use super::piece::{ChangeType, Labels, Piece, PieceRows};
 use crate::error::Result;
 use crate::replay::{FileActionKey, Keys, Source};
 use crate::scan::deletion_vectors::load;
+use crate::spec::DeletionVectorDescriptor;
 
+mod gone;
 mod join;
 mod runs;
+mod sweep;
 mod values;
 
 pub(super) use join::net;
@@ -37,8 +40,8 @@ const VECTORS: usize = 256;
 
 /// What a range is at its two ends.
 pub(super) struct Ends {
-    /// Rows of files that were there before, and rows of files that came and stayed: in the order of
-    /// the commits in which they left and came.
+    /// Rows of files that were there before, and rows of files that came and stayed, each file once: in
+    /// the order of the commits in which the first of them left, and they came.
     ends: Vec<(Side, Piece)>,
     /// Rows that left files that came in the range, oldest first.
     passed: Vec<Piece>,
@@ -52,13 +55,22 @@ pub(super) struct Ends {
     fresh: i64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Side {
-    /// These rows left their file; when they were moved elsewhere, that is no change.
-    Before {
-        moved: bool,
-    },
+    /// The rows of a file that left it, in these steps.
+    Before(Vec<Leaving>),
+    /// The rows of a file that came.
     Now,
+}
+
+/// Rows that left a file that was there before.
+#[derive(Clone, Debug)]
+struct Leaving {
+    /// Those of this vector that did not leave earlier; `None` for all that were left.
+    vector: Option<DeletionVectorDescriptor>,
+    version: u64,
+    /// They were moved elsewhere: that they left is no change.
+    moved: bool,
 }
 
 /// Whether rows before are to be known for this kind; for the others it is enough that row ids ascend.
@@ -83,6 +95,7 @@ impl Ends {
             keys,
             ends: Vec::new(),
             came: HashMap::new(),
+            before: HashMap::new(),
             seen: HashSet::new(),
             passed: Vec::new(),
             back: Vec::new(),
@@ -161,6 +174,8 @@ struct Planner<'a> {
     ends: Vec<Option<(Side, Piece)>>,
     /// Where the files that came stand among `ends`.
     came: HashMap<FileActionKey, usize>,
+    /// And those that were there before, and that rows have left.
+    before: HashMap<FileActionKey, usize>,
     /// Files that came or went as a whole.
     seen: HashSet<FileActionKey>,
     passed: Vec<Piece>,
@@ -196,20 +211,8 @@ impl Planner<'_> {
 
     fn left(&mut self, piece: &Piece, moved: bool) -> Option<()> {
         let key = self.keys.key(&piece.file.path, None);
-        let whole = match &piece.rows {
-            PieceRows::Live => true,
-            PieceRows::Between { .. } => false,
-            PieceRows::Only(_) => return None,
-        };
         match self.came.get(&key).copied() {
-            None => {
-                if whole && !self.seen.insert(key) {
-                    return None;
-                }
-                self.oldest = self.oldest.max(piece.file.base_row_id?);
-                let piece = piece.clone();
-                self.ends.push(Some((Side::Before { moved }, piece)));
-            }
+            None => self.left_before(key, piece, moved)?,
             Some(at) => {
                 let end = self.ends.get_mut(at)?;
                 match &piece.rows {
@@ -227,6 +230,50 @@ impl Planner<'_> {
                 }
             }
         }
+        Some(())
+    }
+
+    /// Rows left a file that was there before.
+    fn left_before(&mut self, key: FileActionKey, piece: &Piece, moved: bool) -> Option<()> {
+        let vector = match &piece.rows {
+            PieceRows::Live => None,
+            PieceRows::Between { of, .. } => Some(of.clone()),
+            PieceRows::Only(_) | PieceRows::Read(_) => return None,
+        };
+        if vector.is_none() && !self.seen.insert(key) {
+            return None;
+        }
+        self.oldest = self.oldest.max(piece.file.base_row_id?);
+        let leaving = Leaving {
+            vector,
+            version: piece.version()?,
+            moved,
+        };
+        let Some(at) = self.before.get(&key) else {
+            self.before.insert(key, self.ends.len());
+            let end = (Side::Before(vec![leaving]), piece.clone());
+            self.ends.push(Some(end));
+            return Some(());
+        };
+        let (side, known) = self.ends.get_mut(*at)?.as_mut()?;
+        let (Side::Before(steps), PieceRows::Between { of, but }) = (side, &mut known.rows) else {
+            return None;
+        };
+        let full = |vector: &Option<DeletionVectorDescriptor>| {
+            vector.clone().filter(|vector| !vector.is_empty())
+        };
+        match &piece.rows {
+            PieceRows::Between {
+                of: later,
+                but: Some(same),
+            } if same == of => *of = later.clone(),
+            PieceRows::Live if full(&piece.file.deletion_vector).as_ref() == Some(of) => {
+                known.file.deletion_vector = but.take();
+                known.rows = PieceRows::Live;
+            }
+            _ => return None, // it does not go on where it was
+        }
+        steps.push(leaving);
         Some(())
     }
 
