@@ -101,7 +101,7 @@ class Here:
         found = []
         for number in range(tasks):
             batch = pa.RecordBatch.from_pydict({"id": [number]})
-            for rows in getattr(task, reader)(sent, batch):
+            for rows in getattr(task, reader)(sent, [batch]):
                 assert rows.schema.names == [one.split()[0] for one in schema.split(", ")]
                 found += [tuple(row.values()) for row in rows.to_pylist()]
         return types.SimpleNamespace(collect=lambda: found)
