@@ -104,7 +104,7 @@ def write(directory: Path, deleted: bool) -> None:
             rows = sorted(pick.sample(range(ROWS), ROWS // DELETED))
             add["deletionVector"] = dr.DeletionVector.from_rows(rows).encode_inline()
         adds.append(add)
-    write_log(directory, adds, deleted)
+    write_log(directory, SCHEMA, adds, deleted)
 
 
 def write_ten(directory: Path, rows: Path) -> None:
@@ -115,7 +115,7 @@ def write_ten(directory: Path, rows: Path) -> None:
         path = directory / f"part-{number:05}.parquet"
         os.link(one, path)
         adds.append(added(path))
-    write_log(directory, adds, deleted=False)
+    write_log(directory, SCHEMA, adds, deleted=False)
 
 
 def added(path: Path) -> dict[str, object]:
@@ -129,9 +129,11 @@ def added(path: Path) -> dict[str, object]:
     }
 
 
-def write_log(directory: Path, adds: list[dict[str, object]], deleted: bool) -> None:
+def write_log(
+    directory: Path, schema: list[tuple[str, str]], adds: list[dict[str, object]], deleted: bool
+) -> None:
     fields = [
-        {"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in SCHEMA
+        {"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in schema
     ]
     protocol: dict[str, object] = {"minReaderVersion": 1, "minWriterVersion": 2}
     if deleted:

@@ -22,6 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import rows
+
 HERE = Path(__file__).parent
 FILES, ROWS, DELETED = 20, 1_000_000, 5_000
 MANY = 100_000
@@ -88,10 +90,10 @@ def write_rows(directory: Path, deleted: bool) -> None:
         bounds = {"minValues": {"id": number * ROWS}, "maxValues": {"id": (number + 1) * ROWS - 1}}
         add = added(path.name, path.stat().st_size, ROWS, bounds)
         if deleted:
-            rows = np.sort(pick.choice(ROWS, DELETED, replace=False))
-            add["deletionVector"] = dr.DeletionVector.from_rows(rows).encode_inline()
+            gone = np.sort(pick.choice(ROWS, DELETED, replace=False))
+            add["deletionVector"] = dr.DeletionVector.from_rows(gone).encode_inline()
         adds.append(add)
-    write_log(directory, SCHEMA, adds, deleted)
+    rows.write_log(directory, [*SCHEMA.items()], adds, deleted)
 
 
 def write_many(directory: Path) -> None:
@@ -110,7 +112,7 @@ def write_many(directory: Path) -> None:
         size = first.stat().st_size
         bounds = {"minValues": {"id": 0}, "maxValues": {"id": 9}, "nullCount": {"id": 0}}
         adds.append(added(name, size, 10, bounds))
-    write_log(directory, {"id": "long"}, adds, False)
+    rows.write_log(directory, [("id", "long")], adds, False)
 
 
 def added(path: str, size: int, rows: int, bounds: dict[str, Any]) -> dict[str, Any]:
@@ -122,30 +124,6 @@ def added(path: str, size: int, rows: int, bounds: dict[str, Any]) -> dict[str, 
         "dataChange": True,
         "stats": json.dumps({"numRecords": rows, **bounds}),
     }
-
-
-def write_log(directory: Path, schema: dict[str, str], adds: list[Any], deleted: bool) -> None:
-    fields = [
-        {"name": name, "type": kind, "nullable": True, "metadata": {}}
-        for name, kind in schema.items()
-    ]
-    protocol: dict[str, Any] = {"minReaderVersion": 1, "minWriterVersion": 2}
-    if deleted:
-        features = ["deletionVectors"]
-        protocol = {"minReaderVersion": 3, "minWriterVersion": 7}
-        protocol |= {"readerFeatures": features, "writerFeatures": features}
-    metadata = {
-        "id": "7f6c1d52-0b7e-4b0a-9d0c-2f3f9f0f6c13",
-        "format": {"provider": "parquet", "options": {}},
-        "schemaString": json.dumps({"type": "struct", "fields": fields}),
-        "partitionColumns": [],
-        "configuration": {},
-        "createdTime": 0,
-    }
-    actions = [{"protocol": protocol}, {"metaData": metadata}, *({"add": add} for add in adds)]
-    log = directory / "_delta_log"
-    log.mkdir()
-    (log / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
 
 
 def session(engine: str) -> Any:

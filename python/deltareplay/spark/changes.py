@@ -121,16 +121,17 @@ def changes(
     at_end = of.snapshot(found.versions[1] if found.versions else None)
     shown = _shown(spark, at_end, found, columns)
     schema = struct_type([*plain_fields(at_end, [one.name for one in shown]), *CHANGE_FIELDS])
-    if kind != "full-delta" and shuffle is not False:
-        steps = found._native.shuffle()
-        if steps and (shuffle or _is_better_shuffled(steps, split_size)):
-            return shuffled.frame(spark, of, steps, schema, split_size)
+    steps = found._native.shuffle()
+    if steps and (shuffle or (shuffle is None and _is_better_shuffled(steps, split_size))):
+        return shuffled.frame(spark, of, steps, schema, split_size)
     frames: list[DataFrame] = []
     if native and kind == "full-delta" and filter is None and session.is_classic(spark):
         splits, whole = _apart(of, found, split_size)
         if at_end.properties.get("delta.columnMapping.mode", "none").lower() == "id":
             session.find_columns_by_id(spark)
         frames = whole_files.frame(spark, of, whole, shown, root)
+    elif steps:
+        splits = [ChangeSplit._made(of, split) for split in steps.splits(split_size)]
     else:
         splits = found.splits(split_size)
     if splits or not frames:

@@ -159,6 +159,13 @@ impl ChangeShuffle {
         detached(py, || self.0.parts(size))
     }
 
+    /// The same rows without a shuffle: shares of them, of about so many bytes of files.
+    fn splits(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<ChangeSplit>> {
+        let size = convert::unsigned(py, "target_size", target_size)?;
+        let splits = detached(py, || self.0.splits(size))?;
+        Ok(splits.into_iter().map(ChangeSplit).collect())
+    }
+
     /// Whether rows are followed through all commits, which takes more than both ends of the range.
     #[getter]
     fn follows_commits(&self) -> bool {

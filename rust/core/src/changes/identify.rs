@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 use super::definition::{Purpose, Reading};
 use super::derive::Way;
 use super::piece::{ChangeType, Labels, Piece};
-use super::read::{blame, change_types, open};
+use super::read::{blame, change_types, units};
 use super::row_hash::hash_rows;
 use crate::error::{Error, Result};
 use crate::replay::Source;
@@ -199,13 +199,8 @@ impl Work for Identities {
             Way::Files => Purpose::Positions,
             _ => Purpose::Values { typed },
         };
-        let Some(open) = open(&self.source, &self.reading, piece, purpose)? else {
-            return Ok(Vec::new());
-        };
-        let units = open.units().into_iter();
-        Ok(units
-            .map(|unit| (number, Arc::clone(&open), unit))
-            .collect())
+        let units = units(&self.source, &self.reading, piece, purpose)?.into_iter();
+        Ok(units.map(|(open, unit)| (number, open, unit)).collect())
     }
 
     fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_>) -> Result<()> {

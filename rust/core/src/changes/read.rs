@@ -39,20 +39,22 @@ pub(super) fn changed_rows(
     OrderedRows::new(work, Look::default())
 }
 
-/// Opens a piece for a purpose; `None` when it has no row.
-pub(super) fn open(
+/// Opens a piece for a purpose, and gives what can be read side by side; nothing when it has no row.
+pub(super) fn units(
     source: &Source,
     reading: &Reading,
     piece: &Piece,
     purpose: Purpose,
-) -> Result<Option<Arc<OpenFile>>> {
+) -> Result<Vec<(Arc<OpenFile>, Unit)>> {
     let storage = &*source.storage;
     let opened = || {
         let Some(file) = piece.data_file(storage, &source.resolver)? else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
         let plan = reading.plan(&piece.file, purpose)?;
-        plan.open_file(storage, &file).map(Arc::new).map(Some)
+        let open = Arc::new(plan.open_file(storage, &file)?);
+        let units = open.units().into_iter();
+        Ok(units.map(|unit| (Arc::clone(&open), unit)).collect())
     };
     opened().map_err(|error| blame(error, piece))
 }
@@ -91,12 +93,9 @@ impl Work for ChangedRows {
             numbered: matches!(piece.labels, Labels::Each(_)),
             typed: matches!(piece.labels, Labels::InFile(_)),
         };
-        let Some(open) = open(&self.source, &self.reading, piece, purpose)? else {
-            return Ok(Vec::new());
-        };
-        let units = open.units().into_iter();
+        let units = units(&self.source, &self.reading, piece, purpose)?.into_iter();
         Ok(units
-            .map(|unit| (number, Rows::Unit(Arc::clone(&open), unit)))
+            .map(|(open, unit)| (number, Rows::Unit(open, unit)))
             .collect())
     }
 

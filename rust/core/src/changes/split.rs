@@ -74,20 +74,15 @@ impl Changes {
     /// Invalid argument: `split.size` when the size is 0.
     pub fn splits(&self, target_size: u64) -> Result<Vec<Split>> {
         check_size(target_size)?;
-        if self.net().is_some() {
-            let plan = NetPlan::new(self)?;
-            let steps = steps_of(Task::Net(Arc::new(plan), Share::ALL), target_size);
-            return Ok(self.empty_split().filled(steps, target_size));
+        if let Some(shuffle) = self.shuffle()? {
+            return shuffle.splits(target_size);
         }
         let mut steps = Vec::new();
         for derived in DerivedCommits::new(self)? {
             steps.extend(steps_of(Task::of(derived?.work), target_size));
         }
-        Ok(self.empty_split().filled(steps, target_size))
-    }
-
-    fn empty_split(&self) -> Split {
-        Split::new(self.definition.clone(), self.teller.clone(), Vec::new(), 0)
+        let empty = Split::new(self.definition.clone(), self.teller.clone(), Vec::new(), 0);
+        Ok(empty.filled(steps, target_size))
     }
 }
 
@@ -159,6 +154,17 @@ impl Split {
             tasks,
             bytes,
         }
+    }
+
+    /// Net changes by shares of their rows.
+    pub(super) fn of_net(
+        definition: Definition,
+        teller: Teller,
+        plan: Arc<NetPlan>,
+        target_size: u64,
+    ) -> Vec<Self> {
+        let steps = steps_of(Task::Net(plan, Share::ALL), target_size);
+        Self::new(definition, teller, Vec::new(), 0).filled(steps, target_size)
     }
 
     /// The same rows in parts of about `target_size` bytes of files.

@@ -10,7 +10,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use crate::changes::definition::{Purpose, Reading};
 use crate::changes::identify::{Share, long, odd, tracked};
 use crate::changes::piece::Piece;
-use crate::changes::read::{blame, open};
+use crate::changes::read::{blame, units};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::scan::data_file::{OpenFile, Unit};
@@ -100,13 +100,8 @@ impl Work for Ids {
         let Some(piece) = self.pieces.get(number) else {
             return Ok(Vec::new());
         };
-        let Some(open) = open(&self.source, &self.reading, piece, Purpose::RowIds)? else {
-            return Ok(Vec::new());
-        };
-        let units = open.units().into_iter();
-        Ok(units
-            .map(|unit| (number, Arc::clone(&open), unit))
-            .collect())
+        let units = units(&self.source, &self.reading, piece, Purpose::RowIds)?.into_iter();
+        Ok(units.map(|(open, unit)| (number, open, unit)).collect())
     }
 
     fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_>) -> Result<()> {

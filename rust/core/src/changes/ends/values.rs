@@ -12,7 +12,7 @@ use crate::changes::compare::LabelledPieces;
 use crate::changes::definition::{Purpose, Reading};
 use crate::changes::identify::{long, odd};
 use crate::changes::piece::{Piece, PieceRows};
-use crate::changes::read::{blame, open};
+use crate::changes::read::{blame, units};
 use crate::changes::row_hash::hash_rows;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
@@ -216,13 +216,8 @@ impl Work for Reader {
             return Ok(Vec::new());
         };
         let purpose = Purpose::Values { typed: false };
-        let Some(open) = open(&self.source, &self.reading, piece, purpose)? else {
-            return Ok(Vec::new());
-        };
-        let units = open.units().into_iter();
-        Ok(units
-            .map(|unit| (number, Arc::clone(&open), unit))
-            .collect())
+        let units = units(&self.source, &self.reading, piece, purpose)?.into_iter();
+        Ok(units.map(|(open, unit)| (number, open, unit)).collect())
     }
 
     fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_>) -> Result<()> {

@@ -18,7 +18,7 @@ use super::definition::Definition;
 use super::derive::Item;
 use super::piece::Piece;
 use super::plan::{NetPlan, Teller, shared};
-use super::split::check_size;
+use super::split::{Split, check_size};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 
@@ -70,7 +70,7 @@ impl Changes {
     ///
     /// # Errors
     ///
-    /// Those of [`Changes::splits`].
+    /// Invalid argument: `changes.identity`; errors of the log.
     pub fn shuffle(&self) -> Result<Option<Shuffle>> {
         if self.net().is_none() {
             return Ok(None);
@@ -111,6 +111,18 @@ impl Shuffle {
             parts.push((first, end));
         }
         Ok(parts)
+    }
+
+    /// The same rows without a shuffle: shares of them, of about `target_size` bytes of files.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `split.size` when the size is 0.
+    pub fn splits(&self, target_size: u64) -> Result<Vec<Split>> {
+        check_size(target_size)?;
+        let plan = Arc::clone(&self.plan);
+        let (definition, teller) = (self.definition.clone(), self.teller.clone());
+        Ok(Split::of_net(definition, teller, plan, target_size))
     }
 
     /// Whether rows are followed through all commits: else the ends of the range are likely to tell
