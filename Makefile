@@ -36,7 +36,7 @@ versitygw: $(VENV)/.maturin ## build versitygw (Go) for `make test-stores`: S3 o
 	GOBIN=$(abspath $(VENV))/stores go install -trimpath -ldflags='-s -w' github.com/versity/versitygw/cmd/versitygw@latest
 
 test-spark: $(VENV)/.dev $(VENV)/.spark $(VENV)/.spark-3.5 build
-	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python DELTAREPLAY_SPARK_35=$(abspath $(VENV))/spark-3.5/bin/python python -m pytest -m spark
+	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python DELTAREPLAY_SPARK_35=$(abspath $(VENV))/spark-3.5/bin/python python -m pytest -m spark --numprocesses 2 --dist loadfile
 
 test-faults: $(VENV)/.dev $(VENV)/.stores build ## the fault tests in full, for hours: docs/concepts/reliability.md; root for power cuts
 	$(ACTIVE) DELTAREPLAY_SLOW=1 DELTAREPLAY_KILLS=500 DELTAREPLAY_POWER_CUTS=100 python -m pytest -rP tests/faults/test_every_call.py tests/faults/test_kills.py tests/faults/test_power_cuts.py tests/faults/test_clocks.py

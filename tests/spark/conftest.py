@@ -1,8 +1,10 @@
-"""One Spark session with delta-spark for all the tests here, and the tables that it writes."""
+"""One Spark session with delta-spark for all the tests of a process, and the tables that it writes."""
 
 from __future__ import annotations
 
+import fcntl
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +14,11 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """delta-spark 4.3 in local mode; the first start on a machine fetches its jars."""
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """delta-spark 4.3 in local mode; the first start on a machine fetches its jars.
+
+    One start at a time: two that fetch the same jars spoil them for each other.
+    """
     pyspark = pytest.importorskip("pyspark", reason="pip install deltareplay[spark-tests]")
     delta = pytest.importorskip("delta", reason="pip install deltareplay[spark-tests]")
     monkeypatch = pytest.MonkeyPatch()
@@ -29,12 +34,14 @@ def spark() -> Iterator[Any]:
         "spark.sql.shuffle.partitions": "2",
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
     }
     for name, value in settings.items():
         builder = builder.config(name, value)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), (Path(tempfile.gettempdir()) / "deltareplay-jars").open("w") as lock:
         warnings.simplefilter("ignore")
+        fcntl.flock(lock, fcntl.LOCK_EX)
         session = delta.configure_spark_with_delta_pip(builder).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
