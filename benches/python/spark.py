@@ -1,10 +1,11 @@
 """Times reads of one table in Spark, by ours, delta-spark and bare Parquet, in sessions alike.
 
-``python benches/python/spark.py [--data DIRECTORY] [--runs 3] [--only WORD]``
+``python benches/python/spark.py [--data DIRECTORY] [--runs 5] [--only WORD]``
 
 20 million rows of 10 columns in 20 files; the same again with 0.5 % of the rows deleted by vectors;
 and 100,000 files for planning: hard links to small ones. Each engine has a session of its own
-(``local[2]``), in which every query runs once to warm up, then some times; figures are the least.
+(``local[2]``), in which every query runs some times to warm up (code that the JVM has not compiled
+yet costs more than it does later), then some times more; figures are the least.
 CPU seconds are those of the JVM and of all Python processes. Every engine has to give the same
 answer; ``parquet`` knows of no deleted rows, and is asked about the table without.
 """
@@ -26,6 +27,7 @@ import rows
 
 HERE = Path(__file__).parent
 FILES, ROWS, DELETED = 20, 1_000_000, 5_000
+WARM_UP = 5
 MANY = 100_000
 LINKS = 50_000  # a file system has a limit to them
 ENGINES = ("deltareplay", "delta-spark", "parquet")
@@ -190,6 +192,8 @@ def cpu_seconds() -> float:
 
 def measured(step: Callable[[], Any], runs: int) -> tuple[Any, float, float]:
     answer = step()
+    for _ in range(WARM_UP - 1):
+        step()
     cpu, wall = [], []
     for _ in range(runs):
         began, begun = cpu_seconds(), time.perf_counter()
@@ -231,7 +235,7 @@ def report(task: str, found: tuple[Any, float, float]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=HERE.parent / "data")
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", default="")
     parser.add_argument("--engine", choices=ENGINES, help="one of them, in this process")
     args = parser.parse_args()

@@ -2,10 +2,10 @@
 
 ``python benches/python/spark_changes.py [--data DIRECTORY] [--runs 3] [--only WORD]``
 
-The tables are those of ``changes.py``. Each query runs once to warm up, then some times; figures
-are the least. ``deltareplay`` is Python alone, the rows as Arrow; ``deltareplay in Spark`` is a
-DataFrame all of whose rows are made and dropped, as is delta-spark's. Every way has to give as many
-rows.
+The tables are those of ``changes.py``. Each query runs some times to warm up, then some times
+more; figures are the least. ``deltareplay`` is Python alone, the rows as Arrow; ``deltareplay in
+Spark`` is a DataFrame all of whose rows are made and dropped, as is delta-spark's. Every way has to
+give as many rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One Spark session with delta-spark for all the tests of a process, and the tables that it writes."""
+"""One Spark session with delta-spark for a process and all its tests, and what it writes."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     }
     for name, value in settings.items():
         builder = builder.config(name, value)
-    with warnings.catch_warnings(), (Path(tempfile.gettempdir()) / "deltareplay-jars").open("w") as lock:
+    lock = Path(tempfile.gettempdir(), "deltareplay-spark-start")
+    with warnings.catch_warnings(), lock.open("w") as held:
         warnings.simplefilter("ignore")
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.flock(held, fcntl.LOCK_EX)
         session = delta.configure_spark_with_delta_pip(builder).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
