@@ -63,6 +63,15 @@ def test_inline_vectors_of_the_reference(rows: list[int], text: str, size: int) 
     assert of(rows).encode_inline() == inline(text, size, len(rows))
 
 
+def test_the_last_group_may_say_how_many_bytes_it_lacks() -> None:
+    """From version 5 of ``cdf-table-with-dv`` of delta-kernel-rs, which deletes the row 3."""
+    text = "^Bg9^0rr910000000000iXQKl0rr91000005c8Xg##093"
+
+    vector = dr.DeletionVector.from_descriptor(inline(text, 34, 1))
+
+    assert vector.rows.to_pylist() == [3]
+
+
 def test_decodes_both_layouts_and_whole_files() -> None:
     bitmap = of([0, 1]).encode()
     framed = struct.pack(">i", len(bitmap)) + bitmap + struct.pack(">I", zlib.crc32(bitmap))

@@ -97,7 +97,7 @@ impl DeletionVector {
         }
         let mut bytes = base85::decode(text)?;
         let size = usize::try_from(size_in_bytes).unwrap_or(usize::MAX);
-        if size.checked_next_multiple_of(4) != Some(bytes.len()) {
+        if size != bytes.len() && size.checked_next_multiple_of(4) != Some(bytes.len()) {
             return Err(Error::corrupt(
                 "dv.size",
                 format!(
