@@ -237,8 +237,9 @@ impl Protocol {
             let Some(feature) = find_feature(name).filter(|feature| feature.binds_readers()) else {
                 continue;
             };
+            // delta-spark up to 3.1 leaves a legacy feature out of readerFeatures at reader version 3, too
             let implied = feature.kind == FeatureKind::LegacyReaderWriter
-                && (feature.min_reader_version..MAX_READER_VERSION).contains(&reader);
+                && feature.min_reader_version <= reader;
             if !implied && !readers.contains(&name.to_ascii_lowercase()) {
                 return Some(format!("{name} binds readers and is a writer feature only"));
             }

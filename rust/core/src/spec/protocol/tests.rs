@@ -229,6 +229,14 @@ fn the_legal_shapes_are_well_formed() {
         .unwrap();
 }
 
+/// As delta-spark 3.1 wrote `iceberg_compat_v1` of the Delta acceptance tests.
+#[test]
+fn a_legacy_feature_may_be_a_writer_feature_only() {
+    let protocol = listed(&[], &["columnMapping", "icebergCompatV1"]);
+    protocol.check_readable().unwrap();
+    assert!(protocol.is_supported("columnMapping"));
+}
+
 #[test]
 fn contradictions_are_corrupt() {
     let cases = [
@@ -252,7 +260,6 @@ fn contradictions_are_corrupt() {
         listed(&["deletionVectors"], &[]),
         listed(&["unknown"], &[]),
         listed(&[], &["deletionVectors"]),
-        listed(&[], &["columnMapping"]),
         Protocol {
             writer_features: names(&["deletionVectors"]),
             ..old(1, 7)
