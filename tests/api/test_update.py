@@ -10,20 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support.writing import MODES
 
 import deltareplay as dr
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string()), ("v", pa.float64())])
-
-MODES = {
-    "copies": {},
-    "vectors": {"delta.enableDeletionVectors": "true"},
-    "copies with ids": {"delta.enableRowTracking": "true"},
-    "vectors with ids": {
-        "delta.enableRowTracking": "true",
-        "delta.enableDeletionVectors": "true",
-    },
-}
 
 
 def filled(path: Path, properties: dict[str, str], partitions: list[str]) -> dr.Table:

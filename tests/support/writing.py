@@ -11,6 +11,17 @@ from support import logs
 
 DAYS = ("2026-01-01", "2026-01-02")
 
+#: Properties by which rows that go are marked or left out of copies, with row ids and without.
+MODES = {
+    "copies": {},
+    "vectors": {"delta.enableDeletionVectors": "true"},
+    "copies with ids": {"delta.enableRowTracking": "true"},
+    "vectors with ids": {
+        "delta.enableRowTracking": "true",
+        "delta.enableDeletionVectors": "true",
+    },
+}
+
 
 def actions(table: dr.Table, version: int) -> list[dict[str, Any]]:
     """The lines of one commit."""

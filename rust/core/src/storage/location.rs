@@ -13,7 +13,7 @@ use url::Url;
 use crate::error::{Error, Result};
 
 /// What stays unencoded in the normalised URI is what a URI path may hold as it is.
-const ENCODED: &AsciiSet = &CONTROLS
+pub(crate) const URI_PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
     .add(b'#')
@@ -190,7 +190,7 @@ impl Location {
         } else {
             trimmed.trim_start_matches('/')
         };
-        let encoded: Cow<'_, str> = utf8_percent_encode(path, ENCODED).into();
+        let encoded: Cow<'_, str> = utf8_percent_encode(path, URI_PATH).into();
         let root = match kind {
             StoreKind::Local if path.is_empty() => "file:///".to_owned(),
             StoreKind::Local => format!("file://{encoded}"),

@@ -34,6 +34,7 @@ pub use counting::CountingStorage;
 pub use crash::CrashStorage;
 pub use fault::FaultStorage;
 pub use local::LocalStorage;
+pub(crate) use location::URI_PATH;
 pub use location::{Location, StoreKind};
 pub use object::ObjectStorage;
 pub use resolve::PathResolver;

@@ -6,6 +6,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::super::random::{new_id, random_bits};
 use super::layout::{Layout, Purpose};
+use crate::storage::URI_PATH;
 
 /// What Hive escapes in names and values of partitions.
 const HIVE: &AsciiSet = &CONTROLS
@@ -23,24 +24,6 @@ const HIVE: &AsciiSet = &CONTROLS
     .add(b'[')
     .add(b']')
     .add(b'^');
-
-/// What may not stand in a URI as it is.
-const URI: &AsciiSet = &CONTROLS
-    .add(b' ')
-    .add(b'"')
-    .add(b'#')
-    .add(b'%')
-    .add(b'<')
-    .add(b'>')
-    .add(b'?')
-    .add(b'[')
-    .add(b'\\')
-    .add(b']')
-    .add(b'^')
-    .add(b'`')
-    .add(b'{')
-    .add(b'|')
-    .add(b'}');
 
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
@@ -93,7 +76,7 @@ fn escaped(text: &str) -> String {
 
 /// A path as the log has it.
 pub(super) fn encoded(path: &str) -> String {
-    utf8_percent_encode(path, URI).to_string()
+    utf8_percent_encode(path, URI_PATH).to_string()
 }
 
 #[cfg(test)]
