@@ -144,7 +144,7 @@ class TableServices:
         report = json.loads(_native.restore(self._native, version, timestamp, ignore_missing_files))
         return Restored(**{**report, "missing_files": tuple(report["missing_files"])})
 
-    def verify(self, *, data_files: bool = True) -> Verification:
+    def verify(self, *, data_files: bool = True, rows: bool = False) -> Verification:
         """Check the log and the data files against the protocol, and against each other.
 
         The commits are replayed once, forwards; each is judged by itself, and what they add up to
@@ -154,6 +154,8 @@ class TableServices:
 
         Args:
             data_files: Look at data files and deletion vectors, not at the log alone.
+            rows: Read every row of the latest version as well, which takes as long as a scan: finds
+                files whose columns are of other types, and bytes that do not decode.
 
         Raises:
             TableNotFoundError: There is no Delta table.
@@ -161,7 +163,7 @@ class TableServices:
         >>> print(table.verify(data_files=False))
         version 2: 3 commits, 0 checkpoints, 0 checksums, 2 files: nothing is wrong
         """
-        report = json.loads(_native.verify(self._native, data_files))
+        report = json.loads(_native.verify(self._native, data_files, rows))
         findings = tuple(Finding(**finding) for finding in report.pop("findings"))
         return Verification(**report, findings=findings)
 

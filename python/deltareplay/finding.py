@@ -16,6 +16,8 @@ class Finding:
         code: What it is, for machines, e.g. ``checksum.mismatch``. Stable over releases.
         path: The file, relative to the table root; or None.
         version: The version; or None.
+        line: The line of the file, from 1; or None.
+        offset: The byte of the file, from 0; or None.
         message: What is wrong.
         remedy: What to do.
 
@@ -27,9 +29,13 @@ class Finding:
     code: str
     path: str | None
     version: int | None
+    line: int | None
+    offset: int | None
     message: str
     remedy: str
 
     def __str__(self) -> str:
-        place = "" if self.path is None else f" ({self.path})"
+        line = "" if self.line is None else f", line {self.line}"
+        byte = "" if self.offset is None else f", byte {self.offset}"
+        place = "" if self.path is None else f" ({self.path}{line}{byte})"
         return f"{self.severity}: {self.message} [{self.code}]{place}; {self.remedy}"

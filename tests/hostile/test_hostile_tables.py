@@ -29,6 +29,14 @@ from hostile import (
 from hostile.bench import CASES, Case, Refused, build
 
 PATIENCE_S = 10
+#: There is nothing to look at: verification raises.
+NOT_LISTED = {
+    "listing: no log",
+    "listing: an empty log",
+    "listing: a commit that is a link in a loop",
+}
+#: What is wrong with a line, not with what the lines add up to.
+UNREADABLE = {"commit.json", "commit.torn", "commit.line_too_long"}
 #: Where the cases are registered.
 MODULES = (checkpoints, data_files, json_lines, listings, metadata, pages, paths, vectors_)
 
@@ -79,7 +87,7 @@ def test_hostile_table(case: Case, answers: dict[str, dict[str, Any]]) -> None:
     told = answer["verify"].get("ok", [])
     if "error" in answer["verify"]:
         told = [["error", answer["verify"]["code"], answer["verify"]["path"], ""]]
-    if not case.verify:
+    if not case.verify and not isinstance(case.rows, Refused):
         assert [one for one in told if one[0] in ("error", "warning")] == []
     for code in case.verify:
         of_code = [one for one in told if one[1] == code or (code[-1] == "." and code in one[1])]
@@ -89,6 +97,27 @@ def test_hostile_table(case: Case, answers: dict[str, dict[str, Any]]) -> None:
     assert "untyped" not in sound, sound
     if isinstance(case.snapshot, Refused):
         assert "error" in sound, "a verified snapshot of what no snapshot can be had of"
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if isinstance(case.rows, Refused)], ids=str
+)
+def test_verification_names_what_is_refused(case: Case, answers: dict[str, dict[str, Any]]) -> None:
+    """The file at fault, and the line of a commit that cannot be read."""
+    verified = answers[str(case)]["verify"]
+    if str(case) in NOT_LISTED:
+        assert verified["path"]
+        return
+    [refused] = {one for one in (case.snapshot, case.rows) if isinstance(one, Refused)}
+    severe = {"error", "warning"}
+    if refused.error == "UnsupportedFeatureError":
+        severe.add("info")  # newer than this release, not wrong
+    named = [one for one in verified["ok"] if one[0] in severe]
+    where = case.found or refused.file
+    assert any(where in one[2] + one[3] for one in named), verified
+    for _, code, path, _, line, offset in named:
+        if code in UNREADABLE and path.endswith(".json"):
+            assert line is not None or offset is not None, (code, path)
 
 
 def ordered(ids: tuple[int | None, ...]) -> list[int | None]:

@@ -55,8 +55,10 @@ def answer(table: str, filter_: str | None, columns: list[str] | None) -> Answer
         return sorted(found, key=lambda one: (one is None, one or 0))
 
     def findings() -> list[Any]:
-        found = opened.verify().findings
-        return [[one.severity, one.code, one.path or "", one.message] for one in found]
+        return [
+            [one.severity, one.code, one.path or "", one.message, one.line, one.offset]
+            for one in opened.verify(rows=True).findings
+        ]
 
     def verified() -> int:
         return opened.snapshot(verify=True).num_files

@@ -67,6 +67,11 @@ pub(crate) fn optimize_log(py: Python<'_>, table: &Table) -> PyResult<String> {
 
 /// What is wrong with the log, and with the data files if they are to be looked at.
 #[pyfunction]
-pub(crate) fn verify(py: Python<'_>, table: &Table, data_files: bool) -> PyResult<String> {
-    detached(py, || Ok(to_json(&table.0.verify(data_files)?)))
+pub(crate) fn verify(
+    py: Python<'_>,
+    table: &Table,
+    data_files: bool,
+    rows: bool,
+) -> PyResult<String> {
+    detached(py, || Ok(to_json(&table.0.verify(data_files, rows)?)))
 }

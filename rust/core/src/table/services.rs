@@ -117,13 +117,13 @@ impl Table {
         Ok(report)
     }
 
-    /// What is wrong with the log, and with the data files if they are to be looked at.
+    /// What is wrong with the log, and with the data files and their rows if they are to be looked at.
     ///
     /// # Errors
     ///
     /// As [`verify`].
-    pub fn verify(&self, data_files: bool) -> Result<Verification> {
-        verify(&self.source, data_files).map_err(|error| self.named(error))
+    pub fn verify(&self, data_files: bool, rows: bool) -> Result<Verification> {
+        verify(&self.source, data_files, rows).map_err(|error| self.named(error))
     }
 
     /// What a checkpoint or a compacted file would gain, measured on this log.

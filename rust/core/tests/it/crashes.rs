@@ -111,7 +111,7 @@ fn stopped(
                 assert_eq!(Some(&paths), new.as_ref(), "{place}");
             }
             // what is torn is a shortcut, never the log itself
-            let report = verify(&whole, false).unwrap();
+            let report = verify(&whole, false, false).unwrap();
             let lost = [
                 "log.gap",
                 "log.truncated",

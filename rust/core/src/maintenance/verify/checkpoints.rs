@@ -214,7 +214,7 @@ pub(super) fn compare(
     if there.log.domains != state.log.domains {
         wrong("the domains are not those of the commits".to_owned());
     }
-    let expiring = expiring(state).unwrap_or(true);
+    let expiring = expiring(state);
     let known = there
         .log
         .transactions

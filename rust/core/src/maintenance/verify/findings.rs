@@ -1,6 +1,6 @@
 //! What is wrong, how bad it is, and what to do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
@@ -34,6 +34,10 @@ pub struct Finding {
     pub path: Option<String>,
     /// The version.
     pub version: Option<u64>,
+    /// The line of the file, 1-based.
+    pub line: Option<u64>,
+    /// The byte of the file.
+    pub offset: Option<u64>,
     /// What is wrong.
     pub message: String,
     /// What to do.
@@ -55,26 +59,40 @@ impl Findings {
         place: (Option<&str>, Option<u64>),
         message: impl Into<String>,
     ) {
-        let count = self.counts.entry(code).or_default();
+        self.push(Finding {
+            severity,
+            code,
+            path: place.0.map(str::to_owned),
+            version: place.1,
+            line: None,
+            offset: None,
+            message: message.into(),
+            remedy: remedy(code, place.0.unwrap_or_default()),
+        });
+    }
+
+    fn push(&mut self, finding: Finding) {
+        let count = self.counts.entry(finding.code).or_default();
         *count += 1;
         if *count > MOST {
             self.omitted += 1;
             return;
         }
-        let finding = Finding {
-            severity,
-            code,
-            path: place.0.map(str::to_owned),
-            version: place.1,
-            message: message.into(),
-            remedy: remedy(code, place.0.unwrap_or_default()),
-        };
         let same = |other: &Finding| {
-            (other.code, &other.path, &other.message) == (code, &finding.path, &finding.message)
+            (other.code, &other.path, &other.message)
+                == (finding.code, &finding.path, &finding.message)
+                && (other.line, other.offset) == (finding.line, finding.offset)
         };
         if !self.found.iter().rev().take(64).any(same) {
             self.found.push(finding);
         }
+    }
+
+    /// Files of which something wrong is told.
+    pub(super) fn wrong_files(&self) -> HashSet<String> {
+        let wrong = |finding: &&Finding| finding.severity == Severity::Error;
+        let wrong = self.found.iter().filter(wrong);
+        wrong.filter_map(|finding| finding.path.clone()).collect()
     }
 
     /// What a reader passes over.
@@ -93,13 +111,20 @@ impl Findings {
         if error.kind() == ErrorKind::Interrupted {
             return Err(error);
         }
-        let place = (error.path(), error.version());
-        let message = error.message().to_owned();
         let severity = match error.kind() {
             ErrorKind::Unsupported => Severity::Info,
             _ => Severity::Error,
         };
-        self.add(severity, error.code(), place, message);
+        self.push(Finding {
+            severity,
+            code: error.code(),
+            path: error.path().map(str::to_owned),
+            version: error.version(),
+            line: error.line(),
+            offset: error.offset(),
+            message: error.message().to_owned(),
+            remedy: remedy(error.code(), error.path().unwrap_or_default()),
+        });
         Ok(())
     }
 

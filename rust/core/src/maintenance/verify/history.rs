@@ -180,7 +180,12 @@ impl<'a> History<'a> {
             return Ok(());
         };
         self.num_checksums += 1;
-        for difference in differences(self.source, &checksum, state)? {
+        let found = differences(self.source, &checksum, state).map_err(|error| {
+            error
+                .at_path(file.file.path.clone())
+                .at_version(file.version)
+        });
+        for difference in findings.unless_interrupted(found)?.unwrap_or_default() {
             let message = format!("the commits and the checksum disagree on {difference}");
             findings.add(Severity::Error, "checksum.mismatch", place, message);
         }
@@ -281,18 +286,19 @@ fn differences(source: &Source, checksum: &VersionChecksum, state: &State) -> Re
         let known = said
             .iter()
             .all(|txn| state.log.transactions.get(&txn.app_id) == Some(txn));
-        if !known || (said.len() != state.log.transactions.len() && !expiring(state)?) {
+        if !known || (said.len() != state.log.transactions.len() && !expiring(state)) {
             found.push("the transactions".to_owned());
         }
     }
     Ok(found)
 }
 
-/// Whether transactions expire, so that some may be left out.
-pub(super) fn expiring(state: &State) -> Result<bool> {
+/// Whether transactions expire, so that some may be left out; also where the properties do not tell,
+/// which opening the table does.
+pub(super) fn expiring(state: &State) -> bool {
     let (Some(metadata), Some(protocol)) = (&state.log.metadata, &state.log.protocol) else {
-        return Ok(false);
+        return false;
     };
-    let (properties, _) = TableProperties::new(metadata, protocol)?;
-    Ok(properties.set_transaction_retention.is_some())
+    TableProperties::new(metadata, protocol)
+        .map_or(true, |(found, _)| found.set_transaction_retention.is_some())
 }

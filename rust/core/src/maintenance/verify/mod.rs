@@ -19,6 +19,7 @@ mod files;
 mod findings;
 mod history;
 mod mapping;
+mod rows;
 mod state;
 
 pub use findings::{Finding, Severity};
@@ -45,12 +46,12 @@ pub struct Verification {
     pub omitted: u64,
 }
 
-/// Looks at everything; at the data files only if that is asked for.
+/// Looks at everything; at the data files, and at their rows, only if that is asked for.
 ///
 /// # Errors
 ///
 /// `table.not_found`; Storage, when the log cannot be listed.
-pub fn verify(source: &Source, data_files: bool) -> Result<Verification> {
+pub fn verify(source: &Source, data_files: bool, rows: bool) -> Result<Verification> {
     let listing = LogListing::read(&*source.storage, 0)?;
     let mut findings = Findings::default();
     let Some(newest) = listing.latest() else {
@@ -85,6 +86,10 @@ pub fn verify(source: &Source, data_files: bool) -> Result<Verification> {
             }
             let looked = files::check(source, &snapshot, data_files, &history.named, &mut findings);
             num_files = findings.unless_interrupted(looked)?;
+            if rows {
+                let looked = rows::check(source, &snapshot, &mut findings);
+                findings.unless_interrupted(looked)?;
+            }
         }
         Err(error) => findings.error(error)?,
     }
