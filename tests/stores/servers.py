@@ -44,6 +44,7 @@ class Store:
         port: On which it listens.
         environment: Variables that its clients need beside the options.
         bucket: What was asked of it; only of the store that runs in this process.
+        directory: Where its objects are files; only of the store that has such.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Store:
     port: int
     environment: dict[str, str] = field(default_factory=dict)
     bucket: fake_gcs.Bucket | None = None
+    directory: Path | None = None
 
     def behind(self, port: int) -> Store:
         """The same tables by a proxy on another port."""
@@ -88,7 +90,7 @@ def versitygw(directory: Path) -> Iterator[Store]:
     }
     command = [_tool("versitygw"), "--port", f"127.0.0.1:{port}", "posix", str(directory)]
     with _running(command, port, environment):
-        yield Store("versitygw", f"s3://{BUCKET}", options, port)
+        yield Store("versitygw", f"s3://{BUCKET}", options, port, directory=directory / BUCKET)
 
 
 @contextmanager

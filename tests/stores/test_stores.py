@@ -11,7 +11,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -87,11 +87,7 @@ def test_the_log_is_cleaned_up(store: Store) -> None:
     table.checkpoint()
     table.append({"id": [3]})
     expected = []
-    if store.bucket is not None:  # the one whose objects can be made old
-        log = f"/cleaned/_delta_log/{0:017}"
-        for key, (body, generation, moment) in list(store.bucket.objects.items()):
-            if key.startswith(tuple(f"{log}{version:03}."[1:] for version in range(4))):
-                store.bucket.objects[key] = (body, generation, moment - 40 * 24 * 3600)
+    if made_old(store, "cleaned", timedelta(days=40), range(4)):
         expected = [f"_delta_log/{version:020}.json" for version in range(3)]
     done = table.cleanup_log(dry_run=False)
     assert [name for name in done.files if name.endswith(".json")] == expected
@@ -100,6 +96,57 @@ def test_the_log_is_cleaned_up(store: Store) -> None:
     if expected:
         with pytest.raises(dr.VersionNotFoundError):
             table.snapshot(version=1)
+
+
+def made_old(store: Store, table: str, age: timedelta, versions: Iterable[int]) -> bool:
+    """Whether the log's files of some versions could be made older: not all stores allow it."""
+    names = tuple(f"{version:020}." for version in versions)
+    log, seconds = f"{table}/_delta_log/", age.total_seconds()
+    if store.bucket is not None:
+        for key, (body, generation, moment) in list(store.bucket.objects.items()):
+            if key.startswith(log) and key.removeprefix(log).startswith(names):
+                store.bucket.objects[key] = (body, generation, moment - seconds)
+    if store.directory is not None:
+        for path in (store.directory / log).iterdir():
+            if path.name.startswith(names):
+                moment = path.stat().st_mtime - seconds
+                os.utime(path, (moment, moment))
+    return not (store.bucket is None and store.directory is None)
+
+
+def test_a_feature_goes_with_its_history(store: Store) -> None:
+    properties = {"delta.enableDeletionVectors": "true"}
+    table = dr.create_table(
+        f"{store.root}/truncated", SCHEMA, storage_options=store.options, properties=properties
+    )
+    table.append({"id": [1, 2, 3]})
+    table.delete("id = 2")
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.drop_feature("deletionVectors", truncate_history=True)
+    assert caught.value.code == "alter.feature_in_history"
+    newest = table.snapshot().version
+    if made_old(store, "truncated", timedelta(hours=25), range(newest + 1)):
+        table.drop_feature("deletionVectors", truncate_history=True)
+        after = dr.Table(table.uri, store.options).snapshot(verify=True)
+        assert "deletionVectors" not in (after.protocol.reader_features or ())
+        with pytest.raises(dr.VersionNotFoundError):
+            table.snapshot(version=2)
+    assert sorted(table.snapshot().scan().to_arrow()["id"].to_pylist()) == [1, 3]
+
+
+def test_an_older_version_comes_back_from_a_compacted_log(store: Store) -> None:
+    table = create(store, "restored")
+    table.append({"id": [1, 2]})
+    table.append({"id": [3]})
+    table.delete("id = 1")
+    assert table.restore(1).version == 4
+    compacted = table.compact_log(1, 4)
+    assert (compacted.start, compacted.end) == (1, 4)
+    again = dr.Table(table.uri, store.options)
+    snapshot = again.snapshot(verify=True)
+    assert sorted(snapshot.scan().to_arrow()["id"].to_pylist()) == [1, 2]
+    assert sorted(again.snapshot(version=3).scan().to_arrow()["id"].to_pylist()) == [2, 3]
+    assert again.verify(rows=True).ok
 
 
 def race(store: Store) -> None:
