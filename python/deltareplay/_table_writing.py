@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,6 +11,7 @@ from deltareplay._row_writing import RowWriting
 from deltareplay._table_altering import TableAltering
 from deltareplay.checkpoint import Checkpoint
 from deltareplay.compacted_log import CompactedLog
+from deltareplay.exceptions import DeltaReplayError, DeltaReplayWarning
 from deltareplay.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -88,19 +90,25 @@ class TableWriting(RowWriting, TableAltering):
         return begun
 
     def checkpoint(
-        self, *, layout: Literal["classic", "v2", "v2-json"] | None = None
+        self,
+        *,
+        layout: Literal["classic", "v2", "v2-json"] | None = None,
+        cleanup: bool = True,
     ) -> Checkpoint:
         """Write a checkpoint of the latest version, and the hint that names it.
 
         Row groups hold 50,000 files. Statistics are kept by ``delta.checkpoint.writeStatsAsJson``
         (true unless set) and ``delta.checkpoint.writeStatsAsStruct`` (false unless set). One that
-        is there stays.
+        is there stays. Then the log is cleaned as by ``cleanup_log(dry_run=False)``; where that
+        fails, the checkpoint is there all the same, and a ``DeltaReplayWarning`` says why.
 
         Args:
             layout: ``classic`` is one Parquet file; ``v2`` is a manifest in Parquet, ``v2-json``
                 one in JSON, and a sidecar for every 50,000 files, written side by side. V2 takes
                 the feature ``v2Checkpoint``. Unless given: ``v2`` where
                 ``delta.checkpointPolicy`` says so, else ``classic``.
+            cleanup: Delete files of the log that have expired, unless
+                ``delta.enableExpiredLogCleanup`` is false. False leaves the log as it is.
 
         Returns:
             What was written.
@@ -116,6 +124,8 @@ class TableWriting(RowWriting, TableAltering):
         """
         snapshot = self.snapshot()
         written = self._native.checkpoint(snapshot._native, layout)
+        if cleanup:
+            clean_behind(self._native, snapshot)
         return Checkpoint(snapshot.version, *written)
 
     def write_checksum(self) -> bool:
@@ -157,3 +167,16 @@ class TableWriting(RowWriting, TableAltering):
         6
         """
         return CompactedLog(*self._native.compact_log(start, end))
+
+
+def clean_behind(table: _native.Table, snapshot: Snapshot) -> None:
+    """What follows a checkpoint; it fails no checkpoint."""
+    try:
+        table.cleanup_expired(snapshot._native)
+    except DeltaReplayError as error:
+        warnings.warn(
+            f"the checkpoint of version {snapshot.version} is there, but the log behind it is not "
+            f"cleaned up: {error}",
+            DeltaReplayWarning,
+            stacklevel=3,
+        )

@@ -13,6 +13,7 @@ import pytest
 from support import logs
 
 import deltareplay as dr
+from deltareplay._table_writing import clean_behind
 
 DAY = 24 * 60 * 60 * 1000
 NOW = int(time.time() * 1000)
@@ -284,6 +285,37 @@ def test_a_checkpoint_behind_a_commit_cleans_up(wanted: str | None, tmp_path: Pa
     appended(table, "one more")
     appended(table, "and another")
     assert kept <= names(log.table)
+
+
+@pytest.mark.parametrize("cleanup", [True, False])
+@pytest.mark.parametrize("wanted", ["true", "false", None])
+def test_a_checkpoint_that_is_asked_for_cleans_up(
+    wanted: str | None, cleanup: bool, tmp_path: Path
+) -> None:
+    configuration = {"delta.enableExpiredLogCleanup": wanted} if wanted else {}
+    log = history(tmp_path / "t", configuration=configuration)
+    checkpoints = [2, 4, 6, 9]
+    for version in checkpoints:
+        log.checkpoint(version)
+    first = kept_from(log, checkpoints) if cleanup and wanted != "false" else 0
+    written = dr.Table(log.uri).checkpoint(**({} if cleanup else {"cleanup": False}))
+    assert written.version == VERSIONS - 1
+    commits = sorted(int(path.stem) for path in logs.log_dir(log.table).glob("*.json"))
+    assert commits == list(range(first, VERSIONS))
+    assert_readable(log, first)
+
+
+def test_a_cleanup_that_fails_fails_no_checkpoint(tmp_path: Path) -> None:
+    class Failing:
+        """A table whose store refuses to delete."""
+
+        def cleanup_expired(self, snapshot: object) -> None:
+            raise dr.StorageError("may not")
+
+    table: Any = Failing()
+    snapshot = dr.Table(history(tmp_path / "t").uri).snapshot()
+    with pytest.warns(dr.DeltaReplayWarning, match=r"not cleaned up: may not"):
+        clean_behind(table, snapshot)
 
 
 def test_a_cleanup_that_fails_fails_no_commit(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pickle
 from typing import TYPE_CHECKING
 
 from deltareplay import _native
+from deltareplay._table_writing import clean_behind
 from deltareplay.checkpoint import Checkpoint
 from deltareplay.replay_piece import ReplayPiece
 from deltareplay.replay_tail import ReplayTail
@@ -19,7 +20,7 @@ _SIDECARS = "path string, size long, modificationTime long, numFiles long, numRe
 
 
 def write_checkpoint(
-    spark: SparkSession, table: TableLike, *, piece_size: int = 64 << 20
+    spark: SparkSession, table: TableLike, *, piece_size: int = 64 << 20, cleanup: bool = True
 ) -> Checkpoint:
     """Write the checkpoint of a table that has too many files for one machine.
 
@@ -36,6 +37,7 @@ def write_checkpoint(
         spark: As in ``read``.
         table: As in ``read``; of a ``Snapshot``, its version.
         piece_size: About how many bytes of the log make a task, and a sidecar.
+        cleanup: As in ``Table.checkpoint``: the log behind it is cleaned, on the driver.
 
     Returns:
         What was written.
@@ -69,4 +71,7 @@ def write_checkpoint(
     if pieces:
         told = on_executors.rows(spark, "write_sidecars", sent, len(pieces), _SIDECARS)
         written = sorted(tuple(row) for row in told.collect())
-    return Checkpoint(snapshot.version, *plan.finish(of._native, written))
+    done = Checkpoint(snapshot.version, *plan.finish(of._native, written))
+    if cleanup:
+        clean_behind(of._native, snapshot)
+    return done

@@ -377,6 +377,11 @@ impl Table {
         Ok(checkpoint_out(written))
     }
 
+    /// Deletes what has expired of the log, unless the table says otherwise.
+    fn cleanup_expired(&self, py: Python<'_>, snapshot: &Snapshot) -> PyResult<()> {
+        detached(py, || self.0.cleanup_expired(snapshot.state()))
+    }
+
     /// Writes a compacted file: start, end, path, actions, actions before, bytes, bytes before.
     #[pyo3(signature = (start=None, end=None))]
     #[allow(clippy::type_complexity, reason = "the fields of one dataclass")]

@@ -123,6 +123,16 @@ impl Table {
         Ok(())
     }
 
+    /// What follows a checkpoint that was asked for: deletes what has expired of the log, unless the table
+    /// says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`cleanup_expired`].
+    pub fn cleanup_expired(&self, snapshot: &Snapshot) -> Result<()> {
+        cleanup_expired(&self.source, snapshot)
+    }
+
     /// How many files a version has, if a checksum tells.
     fn known_files(&self, version: u64) -> Option<u64> {
         let path = checksum_path(version);
@@ -131,7 +141,7 @@ impl Table {
     }
 
     /// Writes a checkpoint of a snapshot, and the hint that names it; laid out as the table's
-    /// properties ask for where nothing else is said.
+    /// properties ask for where nothing else is said. The log is left as it is.
     ///
     /// # Errors
     ///
