@@ -30,7 +30,7 @@ class _Started(dict[str, servers.Store]):
             store = self.running.enter_context(servers.moto())
         elif name == "versitygw":
             if not servers.has("versitygw"):
-                pytest.skip("versitygw is not installed: make versitygw")
+                pytest.skip("versitygw is not installed: make test-stores, with Go")
             store = self.running.enter_context(servers.versitygw(self.directory / name))
         elif name == "azurite":
             if not servers.has("azurite-blob"):
