@@ -1,0 +1,52 @@
+"""Random histories, read by delta-spark and here: the newest version and one before it.
+
+``DELTAREPLAY_HISTORIES`` says how many histories; a plain run takes a few.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from property.histories import History, histories
+from property.test_replay import thorough
+from spark.test_cross_check import Reference, comparable
+
+import deltareplay as dr
+
+pytestmark = pytest.mark.spark
+HISTORIES = int(os.environ.get("DELTAREPLAY_HISTORIES", "4"))
+
+
+def test_delta_spark_reads_the_same(spark: Any) -> None:
+    seen = 0
+
+    @thorough(HISTORIES)
+    @given(history=histories(), data=st.data())
+    def agrees(history: History, data: st.DataObject) -> None:
+        nonlocal seen
+        with tempfile.TemporaryDirectory() as directory, warnings.catch_warnings():
+            warnings.simplefilter("ignore", dr.DeltaReplayWarning)
+            history.write(Path(directory))
+            versions = st.integers(history.earliest, history.latest)
+            for version in {history.latest, data.draw(versions)}:
+                assert_same(Reference(spark, Path(directory), version), directory, version)
+        seen += 1
+
+    agrees()
+    assert seen >= HISTORIES
+
+
+def assert_same(reference: Reference, table: str, version: int) -> None:
+    found = dr.Table(table).snapshot(version=version)
+    assert sorted(map(comparable, found.files().to_pylist())) == reference.files
+    assert dict(found.transactions) == reference.transactions
+    assert dict(found.domain_metadata) == reference.domains
+    assert dict(found.metadata.configuration) == reference.metadata["configuration"]
+    assert found.schema_json == reference.metadata["schemaString"]
