@@ -87,3 +87,22 @@ def test_warnings_may_be_errors(mended: logs.LogBuilder) -> None:
         warnings.simplefilter("error")
         with pytest.raises(dr.DeltaReplayWarning):
             dr.Table(mended.uri).snapshot()
+
+
+def test_a_property_without_sense_is_refused_with_the_file_that_has_it(
+    log: logs.LogBuilder,
+) -> None:
+    schema = logs.schema(id="long")
+    log.create(schema)
+    log.commit(logs.metadata(schema, configuration={"delta.logRetentionDuration": "for ever"}))
+    log.commit(logs.add("f"))
+
+    def named() -> str | None:
+        with pytest.raises(dr.CorruptTableError) as refused:
+            dr.Table(log.uri).snapshot(strict=True)
+        assert refused.value.code == "properties.invalid"
+        return refused.value.path
+
+    assert named() == f"_delta_log/{logs.commit_name(1)}"
+    log.checksum(2)
+    assert named() == f"_delta_log/{logs.checksum_name(2)}", "nothing older was read"

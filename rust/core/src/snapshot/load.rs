@@ -128,7 +128,13 @@ fn open(
     };
     let in_commit_timestamp = in_commit_time(&definition, &segment, &newest, checksum.as_ref())?;
     if let Some(warning) = warnings.first().filter(|_| strict) {
-        return Err(refused(warning));
+        let error = refused(warning);
+        let by_checksum = checksum.as_ref().filter(|_| state.is_none());
+        return Err(match (error.path(), by_checksum) {
+            (Some(_), _) => error,
+            (None, Some(checksum)) => error.at_path(checksum.path.clone()),
+            (None, None) => defined_in(source, &segment, error),
+        });
     }
     Ok(Snapshot(Arc::new(Inner {
         version,
