@@ -41,10 +41,12 @@ impl PathResolver {
     /// `path.escapes_root`, `path.foreign` (another scheme, bucket, container or host).
     pub fn resolve<'p>(&self, directory: &str, encoded: &'p str) -> Result<Cow<'p, str>> {
         if encoded.is_empty() {
-            return Err(Error::corrupt(
-                "path.empty",
-                "the log names a file by an empty path",
-            ));
+            let error = Error::corrupt("path.empty", "the log names a file by an empty path");
+            return Err(if directory.is_empty() {
+                error.at_path("_delta_log") // nothing else tells whose it is
+            } else {
+                error
+            });
         }
         if encoded.starts_with("//") {
             return Err(foreign(encoded));
@@ -298,6 +300,8 @@ mod tests {
             let error = resolver(root, &[]).resolve("", encoded).unwrap_err();
             assert_eq!(error.code(), code, "{root} {encoded}");
         }
+        let error = resolver("/t", &[]).resolve("", "").unwrap_err();
+        assert_eq!(error.path(), Some("_delta_log"));
     }
 
     #[test]
