@@ -20,6 +20,8 @@ from faults.flips import flipped
 from faults.worker import LIMIT
 
 Answer = dict[str, Any]
+#: Fields of a file that a checksum does not deny where it leaves them out.
+LEFT_OUT = ("tags", "baseRowId", "defaultRowCommitVersion", "clusteringProvider")
 
 
 def answer(table: str, *, verify: bool, rows: bool = True) -> Answer:
@@ -62,6 +64,14 @@ def answer(table: str, *, verify: bool, rows: bool = True) -> Answer:
         return {"untyped": f"{type(error).__name__}: {error}"}
 
 
+def without_additions(found: Answer, whole: Answer) -> Answer:
+    """The answer without what a file has now, and a checksum may leave out of its list of files."""
+    files = [dict(file) for file in found["files"]]
+    for file, before in zip(files, whole["files"], strict=False):
+        file.update({name: before[name] for name in LEFT_OUT if not before[name]})
+    return {**found, "files": files}
+
+
 def flip(request: Answer) -> Answer:
     """The outcomes of all flips of one request."""
     table, path = request["table"], Path(request["file"])
@@ -83,6 +93,8 @@ def flip(request: Answer) -> Answer:
                     kind = "error" if "error" in found else "untyped"
                     if "files" in found:
                         kind = "whole" if found == whole else "changed"
+                    if kind == "changed" and without_additions(found, whole) == whole:
+                        kind = "added"
                     name = f"{kind}, {'verified' if verify else 'plain'}"
                     counts[name] = counts.get(name, 0) + 1
                     if kind == "untyped" or (kind == "changed" and verify):
