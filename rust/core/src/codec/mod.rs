@@ -12,6 +12,7 @@ pub mod judged;
 pub mod last_checkpoint;
 pub mod parquet_file;
 pub mod partition_values;
+pub(crate) mod squeeze;
 pub mod statistics;
 pub mod variant;
 pub mod version_checksum;

@@ -11,30 +11,21 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType as ArrowType};
 use arrow_select::filter::filter_record_batch;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
-};
 
 use super::columns::{Constant, Positions, kept_or};
+use super::decoder::Decoder;
 use super::open::{OpenFile, Unit, gave_up};
 use super::plan::Column;
 use super::shape::Part;
-use crate::codec::parquet_file::{Chunks, PageRules, check_pages, chunk_ranges};
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::storage::Storage;
-
-const PAGES: PageRules = PageRules {
-    code: "data.pages",
-    most_bytes: u64::MAX,
-};
 
 /// Batches of one unit.
 pub struct UnitReader {
     file: Arc<OpenFile>,
     /// `None` where no column of the file is needed.
-    decoder: Option<ParquetRecordBatchReader>,
+    decoder: Option<Decoder>,
     positions: Positions,
     /// Rows that are still to come.
     left: u64,
@@ -52,7 +43,7 @@ impl UnitReader {
         let decoder = if file.leaves.is_empty() || left == 0 {
             None
         } else {
-            Some(decoder(file, storage, unit, &live, left)?)
+            Some(Decoder::new(file, storage, unit, &live, left)?)
         };
         Ok(Self {
             constants: constants(file),
@@ -91,16 +82,11 @@ impl UnitReader {
                 rows = usize::try_from(self.left.min(most)).unwrap_or_default();
                 Vec::new()
             }
-            Some(decoder) => match decoder.next().transpose().map_err(pages)? {
-                Some(batch) => {
-                    rows = batch.num_rows();
-                    batch.columns().to_vec()
-                }
-                None => {
-                    rows = 0;
-                    Vec::new()
-                }
-            },
+            Some(decoder) => {
+                let decoded = decoder.advance().map_err(pages)?.unwrap_or_default();
+                rows = decoded.0;
+                decoded.1
+            }
         };
         let taken = u64::try_from(rows).unwrap_or(u64::MAX);
         let Some(left) = self.left.checked_sub(taken) else {
@@ -215,53 +201,6 @@ impl Iterator for UnitReader {
             }
         }
     }
-}
-
-/// Fetches what the unit needs.
-fn decoder(
-    file: &OpenFile,
-    storage: &dyn Storage,
-    unit: &Unit,
-    live: &[Range<u64>],
-    left: u64,
-) -> Result<ParquetRecordBatchReader> {
-    let metadata = file.arrow.metadata();
-    let group = metadata.row_groups().get(unit.row_group);
-    let of = group
-        .and_then(|group| usize::try_from(group.num_rows()).ok())
-        .unwrap_or_default();
-    let all = u64::try_from(of).is_ok_and(|of| of == left);
-    let selection = (!all).then(|| {
-        // positions in the file to positions in the row group
-        let first = unit.rows.start;
-        let place = |row: u64| {
-            usize::try_from(row.saturating_sub(first))
-                .unwrap_or(of)
-                .min(of)
-        };
-        let ranges = live
-            .iter()
-            .map(|range| place(range.start)..place(range.end));
-        RowSelection::from_consecutive_ranges(ranges, of)
-    });
-    let wanted = chunk_ranges(metadata, unit.row_group, &file.leaves, selection.as_ref());
-    let fetched = storage.read_ranges(&file.path, &wanted.ranges)?;
-    check_pages(metadata, unit.row_group, &wanted, &fetched, &PAGES)?;
-    let chunks = Chunks::new(&wanted.ranges, fetched, file.length);
-    let parquet = metadata.file_metadata().schema_descr();
-    let mask = ProjectionMask::leaves(parquet, file.leaves.iter().copied());
-    let mut builder =
-        ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, file.arrow.clone())
-            .with_projection(mask)
-            .with_batch_size(file.batch_rows)
-            .with_row_selection_policy(wanted.policy)
-            .with_row_groups(vec![unit.row_group]);
-    if let Some(selection) = selection {
-        builder = builder.with_row_selection(selection);
-    }
-    builder.build().map_err(|cause| {
-        Error::corrupt("data.pages", "the data file does not decode").because(cause)
-    })
 }
 
 /// The first so many columns of the rows that satisfy the predicate.
