@@ -23,6 +23,13 @@ const ROW_GROUP_BYTES: usize = 128 << 20;
 const ROW_GROUP_ROWS: usize = 1 << 20;
 /// Fewer values than these are not worth a second thread.
 const FEW: usize = 16 << 10;
+/// No more is taken in advance.
+const MOST_ROOM: usize = 256 << 20;
+
+/// Whether so many values are worth more than one thread.
+pub(super) fn side_by_side(rows: usize, columns: usize) -> bool {
+    pool::threads() > 1 && columns > 1 && rows.saturating_mul(columns) >= FEW
+}
 
 /// A Parquet file in the making.
 pub(super) struct ParquetFile {
@@ -33,10 +40,13 @@ pub(super) struct ParquetFile {
     columns: Vec<ArrowColumnWriter>,
     rows: usize,
     groups: usize,
+    /// Room for a file of several row groups.
+    room: usize,
 }
 
 impl ParquetFile {
-    pub(super) fn new(layout: &Layout) -> Result<Self> {
+    /// For a file of about this many bytes at most.
+    pub(super) fn new(layout: &Layout, target_size: usize) -> Result<Self> {
         let options = writer_options(layout.compression, |builder| builder);
         let schema = layout.files.clone();
         let writer = ArrowWriter::try_new_with_options(Vec::new(), schema.clone(), options);
@@ -50,6 +60,7 @@ impl ParquetFile {
             columns: Vec::new(),
             rows: 0,
             groups: 0,
+            room: target_size.saturating_add(target_size / 8).min(MOST_ROOM),
         })
     }
 
@@ -64,14 +75,12 @@ impl ParquetFile {
             leaves.extend(compute_leaves(field, values).map_err(unwritable)?);
         }
         let write = |(column, leaf): (&mut ArrowColumnWriter, ArrowLeafColumn)| column.write(&leaf);
-        let alone = pool::threads() < 2
-            || self.columns.len() < 2
-            || rows.num_rows().saturating_mul(self.columns.len()) < FEW;
-        if alone {
-            self.columns.iter_mut().zip(leaves).try_for_each(write)
-        } else {
+        if side_by_side(rows.num_rows(), self.columns.len()) {
             let both = self.columns.par_iter_mut().zip(leaves.into_par_iter());
-            pool::pool()?.install(|| both.try_for_each(write))
+            let one_by_one = both.with_max_len(1); // some are far dearer than others
+            pool::pool()?.install(|| one_by_one.try_for_each(write))
+        } else {
+            self.columns.iter_mut().zip(leaves).try_for_each(write)
         }
         .map_err(unwritable)?;
         self.rows += rows.num_rows();
@@ -85,15 +94,18 @@ impl ParquetFile {
         if self.columns.is_empty() {
             return Ok(());
         }
-        let few = self.rows.saturating_mul(self.columns.len()) < FEW;
         let columns = std::mem::take(&mut self.columns);
         let chunks: Result<Vec<ArrowColumnChunk>, ParquetError> =
-            if pool::threads() < 2 || few || columns.len() < 2 {
-                columns.into_iter().map(ArrowColumnWriter::close).collect()
-            } else {
+            if side_by_side(self.rows, columns.len()) {
                 let close = columns.into_par_iter().map(ArrowColumnWriter::close);
                 pool::pool()?.install(|| close.collect())
+            } else {
+                columns.into_iter().map(ArrowColumnWriter::close).collect()
             };
+        if self.groups == 1 {
+            // there will be more: growing would copy all of them, again and again
+            self.writer.inner_mut().reserve(self.room);
+        }
         let mut group = self.writer.next_row_group().map_err(unwritable)?;
         for chunk in chunks.map_err(unwritable)? {
             chunk.append_to_row_group(&mut group).map_err(unwritable)?;

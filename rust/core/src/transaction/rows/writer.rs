@@ -10,14 +10,14 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use super::encode::ParquetFile;
+use super::encode::{ParquetFile, side_by_side};
 use super::layout::{Layout, Purpose};
 use super::partitions::Values;
 use super::paths::encoded;
 use super::statistics::Statistics;
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::storage::interrupt;
+use crate::storage::{interrupt, pool};
 use crate::transaction::actions::{AddFile, CdcFile, Texts};
 use crate::transaction::random::now;
 
@@ -129,20 +129,30 @@ impl std::fmt::Debug for OpenFile {
 }
 
 impl OpenFile {
-    fn new(layout: &Layout) -> Result<Self> {
+    fn new(layout: &Layout, options: WriteOptions) -> Result<Self> {
         Ok(Self {
-            file: ParquetFile::new(layout)?,
+            file: ParquetFile::new(layout, options.target_file_size)?,
             statistics: Statistics::new(&layout.statistics),
             rows: 0,
         })
     }
 
     fn write(&mut self, layout: &Layout, rows: &RecordBatch) -> Result<()> {
-        if layout.purpose == Purpose::Data {
-            self.statistics.take(&layout.statistics, rows)?;
-        }
         self.rows += rows.num_rows() as u64;
-        self.file.write(rows)
+        if layout.purpose != Purpose::Data {
+            return self.file.write(rows);
+        }
+        let Self {
+            file, statistics, ..
+        } = self;
+        let mut encode = || file.write(rows);
+        let mut gather = || statistics.take(&layout.statistics, rows);
+        let (encoded, gathered) = if side_by_side(rows.num_rows(), rows.num_columns()) {
+            pool::pool()?.join(encode, gather)
+        } else {
+            (encode(), gather())
+        };
+        encoded.and(gathered)
     }
 }
 
@@ -190,7 +200,7 @@ impl RowWriter {
         let file = match self.open.get_mut(&values) {
             Some(file) => file,
             None => {
-                let file = OpenFile::new(&self.layout)?;
+                let file = OpenFile::new(&self.layout, self.options)?;
                 self.open.entry(values.clone()).or_insert(file)
             }
         };
