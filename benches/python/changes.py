@@ -2,19 +2,22 @@
 
 ``python benches/python/changes.py [--data DIRECTORY] [--runs 3] [--only WORD]``
 
-``feed``: 1,000 commits with the change data feed, each with one change data file of 1,000 changed
-rows. ``tracked``: row tracking and no feed; 100 commits of 20,000 rows each, and every one of them
-updates 10,000 rows of the file before it by a deletion vector and a new file. ``updated``: row
-tracking; each of 100 commits updates 10,000 of the 1 million rows of 10 files, by a deletion vector
-and a new file. ``bare`` reads the same Parquet files with pyarrow and knows of no changes. Every
-figure is the least of some fresh processes, engines in turn; CPU seconds are those of the task,
-over all threads, libraries loaded before.
+``feed``: 1,000 commits with the change data feed, each with one change data file of 1,000
+changed rows. ``long``: 10,000 such commits, whose files are hard links to one. ``tracked``: row
+tracking and no feed; 100 commits of 20,000 rows each, and every one of them updates 10,000 rows
+of the file before it by a deletion vector and a new file. ``updated``: row tracking; each of
+100 commits updates 10,000 of the 1 million rows of 10 files, by a deletion vector and a new
+file. ``bare`` reads the same Parquet files with pyarrow and knows of no changes. What is
+streamed is counted batch by batch, for its peak of memory. Every figure is the least of some
+fresh processes, engines in turn; CPU seconds are those of the task, over all threads, libraries
+loaded before.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import sys
 from collections.abc import Callable
@@ -24,11 +27,15 @@ import rows
 
 HERE = Path(__file__).parent
 FEED_COMMITS, FEED_ROWS = 1_000, 1_000
+LONG_COMMITS = 10_000
+FEEDS = {"feed": FEED_COMMITS, "long": LONG_COMMITS}
 COMMITS, ROWS = 100, 20_000
 UPDATED_FILES = 10
 SCHEMA = [("id", "long"), ("x", "double"), ("category", "string"), ("name", "string")]
 TASKS = {
     "1M changed rows, 1,000 commits: full-delta": ("feed", "full-delta"),
+    "1M changed rows, 1,000 commits: full-delta, streamed": ("feed", "streamed"),
+    "10M changed rows, 10,000 commits: full-delta, streamed": ("long", "streamed"),
     "3M changed rows, 100 commits, row tracking: full-delta": ("tracked", "full-delta"),
     "3M changed rows, 100 commits, row tracking: min-delta": ("tracked", "min-delta"),
     "3M changed rows, 100 commits, row tracking: upsert": ("tracked", "upsert"),
@@ -38,8 +45,9 @@ TASKS = {
 }
 ENGINES = {"feed": ("deltareplay", "deltalake", "bare"), "tracked": ("deltareplay", "bare")}
 ENGINES["updated"] = ENGINES["tracked"]
+ENGINES["long"] = ("deltareplay",)
 #: The version that the changes begin with.
-START = {"feed": 1, "tracked": 1, "updated": 2}
+START = {"feed": 1, "long": 1, "tracked": 1, "updated": 2}
 TRACKED = {
     "delta.enableRowTracking": "true",
     "delta.rowTracking.materializedRowIdColumnName": "_id",
@@ -101,6 +109,24 @@ def write_feed(directory: Path) -> None:
         types = ["update_preimage"] * (FEED_ROWS // 2) + ["update_postimage"] * (FEED_ROWS // 2)
         path = directory / "_change_data" / f"cdc-{number}.parquet"
         pq.write_table(pa.table({**columns(pick, ids), "_change_type": types}), path)
+        commits.append([{"cdc": action(path, directory, dataChange=False)}])
+    write_log(directory, {"delta.enableChangeDataFeed": "true"}, commits)
+
+
+def write_long(directory: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (directory / "_change_data").mkdir(parents=True)
+    one = directory / "_change_data" / "cdc-0.parquet"
+    ids = list(range(FEED_ROWS))
+    types = ["insert"] * FEED_ROWS
+    pq.write_table(pa.table({**columns(random.Random(0), ids), "_change_type": types}), one)
+    commits: list[list[object]] = []
+    for number in range(LONG_COMMITS):
+        path = one.with_name(f"cdc-{number}.parquet")
+        if number:
+            os.link(one, path)
         commits.append([{"cdc": action(path, directory, dataChange=False)}])
     write_log(directory, {"delta.enableChangeDataFeed": "true"}, commits)
 
@@ -189,7 +215,7 @@ def write_updated(directory: Path) -> None:
     write_log(directory, TRACKED, commits)
 
 
-WRITE = {"feed": write_feed, "tracked": write_tracked, "updated": write_updated}
+WRITE = {"feed": write_feed, "long": write_long, "tracked": write_tracked, "updated": write_updated}
 
 
 def step(engine: str, kind: str, table: Path) -> Callable[[], int]:
@@ -210,6 +236,9 @@ def step(engine: str, kind: str, table: Path) -> Callable[[], int]:
     import deltareplay as dr
 
     start = START[table.name.removeprefix("changes-")]
+    if kind == "streamed":
+        changes = dr.Table(str(table)).changes(start)
+        return lambda: sum(batch.num_rows for batch in changes.to_batches())
     return lambda: dr.Table(str(table)).changes(start, kind=kind).to_arrow().num_rows  # type: ignore[arg-type]
 
 
@@ -233,9 +262,9 @@ def main() -> None:
         if not (table / "_delta_log" / f"{0:020}.json").is_file():
             WRITE[name](table)
         ours = 0.0
-        for engine in ENGINES[name]:
+        for engine in ENGINES[name][: 1 if kind == "streamed" else None]:
             best = rows.measure(__file__, engine, kind, table, arguments.runs)
-            if name == "feed" and best["found"] != FEED_COMMITS * FEED_ROWS:
+            if name in FEEDS and best["found"] != FEEDS[name] * FEED_ROWS:
                 sys.exit(f"{engine}, {title}: found {best['found']} rows")
             ours = ours or best["cpu"]
             print(rows.line(title, engine, best, ours), flush=True)
