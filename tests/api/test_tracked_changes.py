@@ -6,44 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import data, feed, logs
-from support.actions import Action
+from support import feed, logs
+from support.tracked import create, file, told
 
 import deltareplay as dr
-
-NAMES = {
-    "delta.enableRowTracking": "true",
-    "delta.rowTracking.materializedRowIdColumnName": "_id",
-    "delta.rowTracking.materializedRowCommitVersionColumnName": "_since",
-}
-
-
-def told(changes: dr.Changes) -> list[tuple[Any, ...]]:
-    """The changes without their times, sorted."""
-    rows = changes.to_arrow().drop_columns(["_commit_timestamp"]).to_pylist()
-    return sorted(tuple(row.values()) for row in rows)
-
-
-def create(log: logs.LogBuilder) -> None:
-    features = logs.features("deletionVectors", writer_only=["rowTracking", "domainMetadata"])
-    log.create(logs.schema(v="string"), protocol_action=features, configuration=NAMES)
-
-
-def file(log: logs.LogBuilder, version: int, base: int, rows: str, **more: Any) -> Action:
-    """A file of one row for each word: its value, or ``value:id:since`` where those were kept."""
-    words = [word.split(":") for word in rows.split()]
-    columns: dict[str, Any] = {"v": [word[0] for word in words]}
-    if any(len(word) > 1 for word in words):
-        columns["_id"] = [int(word[1]) if len(word) > 1 else None for word in words]
-        columns["_since"] = [int(word[2]) if len(word) > 2 else None for word in words]
-    return data.write(
-        log.table,
-        f"{version}.parquet",
-        columns,
-        base_row_id=base,
-        default_row_commit_version=version,
-        **more,
-    )
 
 
 @pytest.fixture
@@ -167,3 +133,29 @@ def test_ids_that_are_twice(log: logs.LogBuilder) -> None:
     with pytest.raises(dr.CorruptTableError) as caught:
         dr.Table(log.uri).changes(1, kind="min-delta").to_arrow()
     assert (caught.value.code, caught.value.version) == ("changes.row_id", 2)
+
+
+def test_a_range_of_many_commits_is_cut_by_commits(log: logs.LogBuilder) -> None:
+    """Shares of rows are of one commit: no task reads files of commits that are not its own."""
+    create(log)
+    one = file(log, 1, 0, "a b c")
+    log.commit(one)
+    commits = 100
+    for version in range(2, 2 + commits):
+        two = file(log, version, 3 * version, f"a{version}:0 b:1:1 c:2:1")
+        log.commit(feed.gone(one), two)
+        one = two
+    changes = dr.Table(log.uri).changes(2)
+    explained = changes.explain().to_pylist()
+    assert {row["way"] for row in explained} == {"row tracking"}
+    splits = changes.splits(max(row["bytes"] for row in explained))
+    assert len(splits) == commits
+    for version, split in enumerate(splits, 2):
+        assert split.paths == [
+            f"{number}.parquet" for number in sorted({version - 1, version}, key=str)
+        ]
+        images = [(f"a{version - 1}" if version > 2 else "a", "update_preimage", version)]
+        assert told(split) == sorted([*images, (f"a{version}", "update_postimage", version)])
+    few = changes.splits(sum(row["bytes"] for row in explained) // 7)
+    assert 7 <= len(few) <= 9
+    assert sorted(row for split in few for row in told(split)) == told(changes)

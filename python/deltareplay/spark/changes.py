@@ -55,11 +55,12 @@ def changes(
 
     The driver reads the commits, now. Of full changes, files without a deletion vector all of whose
     rows were changed, and change data files, are read by Spark's own Parquet reader. What is left
-    is cut into splits, which executors read, a task for each, in Python workers. Where rows of a
-    commit must be compared, each task reads the numbers of all of them and keeps a share; there are
-    64 shares at most. So it is with net kinds of small ranges, and where row tracking lets both
-    ends of the range tell everything. Of others Spark shuffles the numbers: each row is numbered
-    once, and judged where all that happened to it is together.
+    is cut into splits, which executors read, a task for each, in Python workers: of a range of many
+    commits each has its own. Where rows of a commit that is larger than a split must be compared,
+    each task reads the numbers of all of them and keeps a share; there are 64 shares of a commit at
+    most. So it is, for the range as a whole, with net kinds of small ranges, and where row tracking
+    lets both ends of the range tell everything. Of others Spark shuffles the numbers: each row is
+    numbered once, and judged where all that happened to it is together.
 
     Args:
         spark: As in ``read``.

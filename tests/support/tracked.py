@@ -1,0 +1,43 @@
+"""Tables that track rows, with files of a few rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import deltareplay as dr
+from support import data, logs
+from support.actions import Action
+
+NAMES = {
+    "delta.enableRowTracking": "true",
+    "delta.rowTracking.materializedRowIdColumnName": "_id",
+    "delta.rowTracking.materializedRowCommitVersionColumnName": "_since",
+}
+
+
+def told(changes: dr.Changes | dr.ChangeSplit) -> list[tuple[Any, ...]]:
+    """The changes without their times, sorted."""
+    rows = changes.to_arrow().drop_columns(["_commit_timestamp"]).to_pylist()
+    return sorted(tuple(row.values()) for row in rows)
+
+
+def create(log: logs.LogBuilder) -> None:
+    features = logs.features("deletionVectors", writer_only=["rowTracking", "domainMetadata"])
+    log.create(logs.schema(v="string"), protocol_action=features, configuration=NAMES)
+
+
+def file(log: logs.LogBuilder, version: int, base: int, rows: str, **more: Any) -> Action:
+    """A file of one row for each word: its value, or ``value:id:since`` where those were kept."""
+    words = [word.split(":") for word in rows.split()]
+    columns: dict[str, Any] = {"v": [word[0] for word in words]}
+    if any(len(word) > 1 for word in words):
+        columns["_id"] = [int(word[1]) if len(word) > 1 else None for word in words]
+        columns["_since"] = [int(word[2]) if len(word) > 2 else None for word in words]
+    return data.write(
+        log.table,
+        f"{version}.parquet",
+        columns,
+        base_row_id=base,
+        default_row_commit_version=version,
+        **more,
+    )
