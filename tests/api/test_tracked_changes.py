@@ -126,6 +126,22 @@ def test_a_row_that_did_not_change_in_the_end(log: logs.LogBuilder) -> None:
     assert told(table.changes(2, kind="upsert")) == [("a", "update_postimage", 3)]
 
 
+@pytest.mark.parametrize("most_rows", [None, 4, 3, 1], ids=["kept", "some", "few", "parts"])
+def test_rows_are_compared_where_there_is_room_or_not(
+    log: logs.LogBuilder, most_rows: int | None
+) -> None:
+    create(log)
+    one = file(log, 1, 0, "a b c d")
+    log.commit(one)
+    log.commit(feed.gone(one), feed.with_vector(one, [0, 1]), file(log, 2, 4, "A:0 b:1 z"))
+    changes = dr.Table(log.uri).changes(2, kind="min-delta", most_rows=most_rows)
+    pair = [("A", "update_postimage", 2), ("a", "update_preimage", 2)]
+    assert told(changes) == [*pair, ("z", "insert", 2)]
+    rows = changes.to_arrow()
+    assert rows["v"].to_pylist() == ["a", "A", "z"] or most_rows == 1
+    assert rows["_commit_timestamp"].null_count == 0
+
+
 def test_ids_that_are_twice(log: logs.LogBuilder) -> None:
     create(log)
     log.commit(file(log, 1, 0, "a b"))

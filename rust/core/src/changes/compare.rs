@@ -1,7 +1,8 @@
 //! Rows that left and rows that came in one commit: which were carried over, which were updated.
 //!
-//! The rows that left are held as numbers, about 64 bytes each. Where they are too many, the work is
-//! cut in halves by the numbers, and each half is compared on its own.
+//! Rows are held as numbers: those that left, about 64 bytes each; where rows have ids, those that left
+//! and those that came, 32 bytes for each run of ids. Where they are too many, the work is cut in halves by
+//! the numbers, and each half is compared on its own.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -14,6 +15,7 @@ use super::definition::Reading;
 use super::derive::Way;
 use super::identify::{Seen, Share, Telling, look};
 use super::piece::{ChangeType, Labels, Piece, PieceRows, RowLabel};
+use super::runs::{Joined, Run, is_twice, join, read, sort};
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
 use crate::replay::{Folded, Source};
@@ -172,6 +174,13 @@ pub(super) fn compare(
     (gone, new): (Vec<Piece>, Vec<Piece>),
 ) -> Result<Compared> {
     let pieces: Vec<Piece> = gone.iter().chain(&new).cloned().collect();
+    if telling.way == Way::RowTracking {
+        let of_gone = gone.len();
+        let found = compare_ids(source, reading, telling, share, stamp, &pieces, of_gone);
+        if let Some(found) = found.map_err(|error| error.at_version(stamp.version))? {
+            return Ok(found);
+        }
+    }
     let found = differences(source, reading, telling, share, (gone, new));
     let Some(found) = found.map_err(|error| error.at_version(stamp.version))? else {
         return Ok(Compared::TooMany);
@@ -213,6 +222,62 @@ pub(super) fn compare(
     labels.finish().map(Compared::Pieces)
 }
 
+/// The same of rows that have ids, by runs of them; the first `of_gone` pieces left. `None` where an id is
+/// there twice.
+fn compare_ids(
+    source: &Source,
+    reading: &Arc<Reading>,
+    telling: &Telling,
+    share: Share,
+    stamp: Stamp,
+    pieces: &[Piece],
+    of_gone: usize,
+) -> Result<Option<Compared>> {
+    let most = telling.most_rows_of(share);
+    let (mut gone, mut new): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
+    let mut labels = LabelledPieces::new(pieces.to_vec());
+    let mut counts = vec![0_u64; pieces.len()];
+    let mut take = |run: Run| {
+        let at = run.piece as usize;
+        if let Some(count) = counts.get_mut(at) {
+            *count += u64::from(run.rows);
+        }
+        let side = if at < of_gone { &mut gone } else { &mut new };
+        side.push(run);
+        side.len() <= most
+    };
+    read(source, reading, share, pieces.to_vec(), &mut take)?;
+    if gone.len().max(new.len()) > most {
+        return Ok(Some(Compared::TooMany));
+    }
+    for runs in [&mut gone, &mut new] {
+        sort(runs)?;
+        if is_twice(runs) {
+            return Ok(None);
+        }
+    }
+    if share == Share::ALL {
+        for (piece, count) in (0..).zip(counts) {
+            labels.set_rows(piece, count);
+        }
+    }
+    let mut label = |run: Run, change| labels.push_run(run.piece, run.row, run.rows, change, stamp);
+    join(&gone, &new, &mut |joined| {
+        match joined {
+            Joined::Before(run) => label(run, ChangeType::Delete),
+            Joined::Now(run) => label(run, ChangeType::Insert),
+            Joined::Both(before, now) if before.version == now.version => {} // carried over
+            Joined::Both(before, now) => {
+                label(before, ChangeType::UpdatePreimage);
+                label(now, ChangeType::UpdatePostimage);
+            }
+        }
+        Some(())
+    });
+    drop((gone, new));
+    labels.finish().map(|pieces| Some(Compared::Pieces(pieces)))
+}
+
 /// More than one row is the same.
 pub(super) fn twice(way: Way) -> Error {
     if way == Way::Key {
@@ -233,8 +298,8 @@ struct Labelled {
     labels: Vec<RowLabel>,
     /// How many rows the piece has, where that is known.
     rows: Option<u64>,
-    /// The rows, where they were read already.
-    read: Option<Arc<Vec<RecordBatch>>>,
+    /// The rows with their marks, where they were read already.
+    read: Option<(Vec<RecordBatch>, Arc<Vec<Stamp>>)>,
 }
 
 impl LabelledPieces {
@@ -256,18 +321,22 @@ impl LabelledPieces {
         }
     }
 
-    /// Gives the rows of a piece, or more of them than are labelled.
-    pub(super) fn set_read(&mut self, piece: u32, rows: Vec<RecordBatch>) {
+    /// How many rows a piece has, where that is known.
+    pub(super) fn rows(&self, piece: u32) -> Option<u64> {
+        self.0.get(piece as usize)?.rows
+    }
+
+    /// Gives the rows of a piece with their marks; labels do not count then.
+    pub(super) fn set_read(&mut self, piece: u32, rows: Vec<RecordBatch>, stamps: Arc<Vec<Stamp>>) {
         if let Some(labelled) = self.0.get_mut(piece as usize) {
-            labelled.read = Some(Arc::new(rows));
+            labelled.read = Some((rows, stamps));
         }
     }
 
-    /// The rows of a piece that are labelled so far, as runs.
-    pub(super) fn runs(&self, piece: u32) -> impl Iterator<Item = (u64, u32)> {
+    /// What is said of the rows of a piece so far.
+    pub(super) fn labels(&self, piece: u32) -> &[RowLabel] {
         let labelled = self.0.get(piece as usize);
-        let labels = labelled.into_iter().flat_map(|labelled| &labelled.labels);
-        labels.map(|label| (label.row, label.rows))
+        labelled.map_or(&[], |labelled| &labelled.labels)
     }
 
     pub(super) fn push(&mut self, piece: u32, row: u64, change: ChangeType, stamp: Stamp) {
@@ -297,13 +366,21 @@ impl LabelledPieces {
     /// The pieces in which a row changed, with these rows only.
     pub(super) fn finish(self) -> Result<Vec<Piece>> {
         let pieces = self.0.into_iter();
-        let changed = pieces.filter(|labelled| !labelled.labels.is_empty());
+        let changed =
+            pieces.filter(|labelled| !labelled.labels.is_empty() || labelled.read.is_some());
         changed.map(Labelled::finish).collect()
     }
 }
 
 impl Labelled {
     fn finish(mut self) -> Result<Piece> {
+        if let Some((read, stamps)) = self.read {
+            return Ok(Piece {
+                file: self.piece.file,
+                rows: PieceRows::Read(Arc::new(read)),
+                labels: Labels::Marked(stamps),
+            });
+        }
         if !self.labels.is_sorted_by_key(|label| label.row) {
             self.labels.sort_unstable_by_key(|label| label.row);
             let mut labels = Vec::with_capacity(self.labels.len());
@@ -313,13 +390,6 @@ impl Labelled {
             self.labels = labels;
         }
         let labels = self.labels;
-        if let Some(read) = self.read {
-            return Ok(Piece {
-                file: self.piece.file,
-                rows: PieceRows::Read(read),
-                labels: Labels::Each(Arc::new(labels)),
-            });
-        }
         let count: u64 = labels.iter().map(|label| u64::from(label.rows)).sum();
         let whole = self.rows == Some(count);
         if let Some(first) = labels.first()
@@ -330,6 +400,12 @@ impl Labelled {
         {
             return Ok(Piece {
                 labels: Labels::All(first.change, first.stamp),
+                ..self.piece
+            });
+        }
+        if whole {
+            return Ok(Piece {
+                labels: Labels::Each(Arc::new(labels)),
                 ..self.piece
             });
         }

@@ -33,6 +33,7 @@ mod plan;
 mod range;
 mod read;
 mod row_hash;
+mod runs;
 mod schema;
 mod shuffle;
 mod split;

@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
 
 use super::commits::Stamp;
+use super::identify::{change_of, number_of};
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::Result;
 use crate::scan::ScanFile;
@@ -53,9 +54,44 @@ pub(super) enum PieceRows {
     /// These; never in a split.
     #[serde(skip)]
     Only(Arc<DeletionVector>),
-    /// These and perhaps others, as they were read to be handed out; never in a split.
+    /// These and perhaps others, as they were read to be compared, with their marks; never in a split.
     #[serde(skip)]
     Read(Arc<Vec<RecordBatch>>),
+}
+
+/// What happened to a row, as one number: what, and the place of the commit among all stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark(u32);
+
+impl Mark {
+    /// The row is not shown.
+    pub(super) const NONE: Self = Self(u32::MAX);
+
+    /// `None` when there are too many stamps.
+    pub(super) fn new(change: ChangeType, stamp: usize) -> Option<Self> {
+        let stamp = u32::try_from(stamp).ok().filter(|stamp| *stamp < 1 << 29)?;
+        Some(Self(stamp << 2 | u32::from(number_of(change))))
+    }
+
+    /// Out of a column.
+    pub(super) fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// For a column.
+    pub(super) fn number(self) -> u32 {
+        self.0
+    }
+
+    /// What happened to it.
+    pub(super) fn change(self) -> ChangeType {
+        change_of((self.0 & 3) as u8)
+    }
+
+    /// The place of the commit.
+    pub(super) fn stamp(self) -> usize {
+        (self.0 >> 2) as usize
+    }
 }
 
 /// What happened to rows that follow each other, in which of the commits.
@@ -79,6 +115,9 @@ pub(super) enum Labels {
     /// To each row its own, by runs of rows, ascending; never in a split.
     #[serde(skip)]
     Each(Arc<Vec<RowLabel>>),
+    /// The last column has the [`Mark`] of each row, with a place among these; never in a split.
+    #[serde(skip)]
+    Marked(Arc<Vec<Stamp>>),
 }
 
 /// Rows of one file that were changed.
@@ -104,6 +143,7 @@ impl Piece {
         match &self.labels {
             Labels::All(_, stamp) | Labels::InFile(stamp) => Some(stamp.version),
             Labels::Each(labels) => labels.first().map(|label| label.stamp.version),
+            Labels::Marked(stamps) => stamps.first().map(|stamp| stamp.version),
         }
     }
 
@@ -147,5 +187,29 @@ impl Piece {
             only: Some(only),
             ..file
         }))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_says_what_and_when() {
+        let changes = [
+            ChangeType::Delete,
+            ChangeType::UpdatePreimage,
+            ChangeType::UpdatePostimage,
+            ChangeType::Insert,
+        ];
+        for change in changes {
+            for stamp in [0, 1, 12_345, (1 << 29) - 1] {
+                let mark = Mark::from_number(Mark::new(change, stamp).unwrap().number());
+                assert_eq!((mark.change(), mark.stamp()), (change, stamp));
+                assert_ne!(mark, Mark::NONE);
+            }
+        }
+        assert_eq!(Mark::new(ChangeType::Insert, 1 << 29), None);
     }
 }

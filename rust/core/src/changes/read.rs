@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
+use arrow_array::types::{Int64Type, UInt32Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+    UInt32Array,
 };
 use arrow_schema::ArrowError;
 use arrow_select::filter::filter_record_batch;
 
 use super::commits::Stamp;
 use super::definition::{Purpose, Reading};
-use super::piece::{ChangeType, Labels, Piece, PieceRows, RowLabel};
+use super::piece::{ChangeType, Labels, Mark, Piece, PieceRows, RowLabel};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::scan::data_file::{OpenFile, Unit};
@@ -112,7 +113,7 @@ impl Work for ChangedRows {
             Ok(())
         };
         match rows {
-            Rows::Batch(batch) => give(&only_labelled(&piece.labels, &batch)?),
+            Rows::Batch(batch) => give(&shown(&batch).map_err(|error| blame(error, piece))?),
             Rows::Unit(open, unit) => {
                 let batches = open.read(&*self.source.storage, &unit);
                 for batch in batches.map_err(|error| blame(error, piece))? {
@@ -135,7 +136,7 @@ fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<R
     }
     let own = reading.all().fields().len() - 3;
     let rows = batch.num_rows();
-    // the position, or the type, that was asked for besides
+    // the position, the type or the mark that is there besides
     let beside = batch.columns().get(own);
     let mut columns: Vec<ArrayRef> = batch.columns().iter().take(own).cloned().collect();
     match labels {
@@ -156,6 +157,14 @@ fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<R
             let types = found().map(|label| label.change.name());
             columns.push(Arc::new(StringArray::from_iter_values(types)));
             columns.extend(stamps(found().map(|label| &label.stamp)));
+        }
+        Labels::Marked(all) => {
+            let marks = marks(beside)?;
+            columns.push(types_of(marks));
+            let marks = marks.values().iter();
+            let found = marks.map(|mark| all.get(Mark::from_number(*mark).stamp()));
+            let found: Vec<&Stamp> = found.collect::<Option<_>>().ok_or_else(odd)?;
+            columns.extend(stamps(found.iter().copied()));
         }
     }
     let odd = |cause: ArrowError| {
@@ -223,20 +232,33 @@ pub(super) fn change_types(column: Option<&ArrayRef>) -> Result<Vec<ChangeType>>
         .collect()
 }
 
-/// The rows that have a label; their positions are the last column.
-fn only_labelled(labels: &Labels, batch: &RecordBatch) -> Result<RecordBatch> {
-    let Labels::Each(labels) = labels else {
+/// The rows that are shown; their marks are the last column.
+fn shown(batch: &RecordBatch) -> Result<RecordBatch> {
+    let is_shown = |mark: u32| Mark::from_number(mark) != Mark::NONE;
+    let marks = marks(batch.columns().last())?;
+    if marks.values().iter().all(|mark| is_shown(*mark)) {
         return Ok(batch.clone());
-    };
-    let positions = positions(batch.columns().last())?;
-    let mut left = labels.iter().peekable();
-    let has_label = positions.values().iter().map(|position| {
-        let position = position.cast_unsigned();
-        while left.next_if(|label| end(label) <= position).is_some() {}
-        left.peek().is_some_and(|label| label.row <= position)
-    });
-    let has_label: BooleanArray = has_label.map(Some).collect();
-    filter_record_batch(batch, &has_label).map_err(|cause| odd().because(cause))
+    }
+    let is_shown = BooleanArray::from_unary(marks, is_shown);
+    filter_record_batch(batch, &is_shown).map_err(|cause| odd().because(cause))
+}
+
+fn marks(column: Option<&ArrayRef>) -> Result<&UInt32Array> {
+    let column = column.and_then(|column| column.as_primitive_opt::<UInt32Type>());
+    column.ok_or_else(odd)
+}
+
+/// What these marks say.
+fn types_of(marks: &UInt32Array) -> ArrayRef {
+    let mut names = (marks.values().iter()).map(|mark| Mark::from_number(*mark).change().name());
+    let first = names.clone().next().unwrap_or_default();
+    // an image is mostly in files with others of its kind
+    Arc::new(if names.all(|name| name == first) {
+        StringArray::new_repeated(first, marks.len())
+    } else {
+        let marks = marks.values().iter();
+        StringArray::from_iter_values(marks.map(|mark| Mark::from_number(*mark).change().name()))
+    })
 }
 
 fn end(label: &RowLabel) -> u64 {

@@ -162,7 +162,8 @@ fn nested(array: &dyn Array, offsets: &[i32], inner: &[u128], hashes: &mut [u128
     }
 }
 
-fn float(value: f64) -> i128 {
+/// All floats that are equal are one number.
+pub(super) fn float(value: f64) -> i128 {
     let value = if value.is_nan() {
         f64::NAN
     } else if value == 0.0 {

@@ -49,7 +49,7 @@ impl WholeFile {
         let (change, stamp) = match &piece.labels {
             Labels::All(change, stamp) => (Some(*change), stamp),
             Labels::InFile(stamp) => (None, stamp),
-            Labels::Each(_) => return None,
+            Labels::Each(_) | Labels::Marked(_) => return None,
         };
         let file = &piece.file;
         let whole = matches!(piece.rows, PieceRows::Live) && file.deletion_vector.is_none();

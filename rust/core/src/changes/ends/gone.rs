@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::Side;
-use super::runs::Run;
 use crate::changes::piece::Piece;
 use crate::changes::read::blame;
+use crate::changes::runs::Run;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::Result;
 use crate::replay::Source;

@@ -2,21 +2,18 @@
 
 use std::sync::Arc;
 
-use rayon::slice::ParallelSliceMut;
-
 use super::gone::left;
-use super::runs::{Run, read};
 use super::sweep::Join;
-use super::values::values;
+use super::values::show_changed;
 use super::{Ends, Side, needs_before};
 use crate::changes::compare::{Compared, LabelledPieces};
 use crate::changes::definition::Reading;
 use crate::changes::identify::{Share, Telling};
 use crate::changes::net::Net;
 use crate::changes::piece::Piece;
+use crate::changes::runs::{Run, is_twice, read, sort};
 use crate::error::Result;
 use crate::replay::Source;
-use crate::storage::pool::pool;
 
 /// What a range comes to, for one share of the rows; `None` when the ends do not tell.
 pub(in crate::changes) fn net(
@@ -56,13 +53,9 @@ pub(in crate::changes) fn net(
     if full {
         return Ok(Some(Compared::TooMany));
     }
-    pool()?.install(|| {
-        for runs in [&mut before, &mut now] {
-            if !runs.is_sorted_by_key(|run| run.id) {
-                runs.par_sort_by_key(|run| run.id); // files mostly ascend
-            }
-        }
-    });
+    for runs in [&mut before, &mut now] {
+        sort(runs)?;
+    }
     if is_twice(&before) || is_twice(&now) {
         return Ok(None);
     }
@@ -114,30 +107,12 @@ pub(in crate::changes) fn net(
     if rows.fold(0, usize::saturating_add) > most {
         return Ok(Some(Compared::TooMany));
     }
-    let seed = telling.seed;
-    let labels = &join.labels;
-    let found = values(
-        source,
-        reading,
-        seed,
-        &pieces,
-        &pairs,
-        labels,
-        telling.most_rows,
-    )?;
-    join.show_pairs(&pairs, &found.changed);
-    for (piece, rows) in found.read {
-        join.labels.set_read(piece, rows);
-    }
+    let stamps = Arc::new(ends.stamps.clone());
+    let labels = &mut join.labels;
+    show_changed(source, reading, telling, &pieces, &pairs, &stamps, labels)?;
     join.labels
         .finish()
         .map(|pieces| Some(Compared::Pieces(pieces)))
-}
-
-/// Whether two of these runs, which ascend, have an id in common.
-fn is_twice(runs: &[Run]) -> bool {
-    let next = runs.iter().skip(1);
-    runs.iter().zip(next).any(|(run, next)| run.end() > next.id)
 }
 
 /// Those of the runs, which ascend and are apart, that have an id in common with this one.

@@ -27,9 +27,9 @@ use crate::replay::{FileActionKey, Keys, Source};
 use crate::scan::deletion_vectors::load;
 use crate::spec::DeletionVectorDescriptor;
 
+mod differ;
 mod gone;
 mod join;
-mod runs;
 mod sweep;
 mod values;
 

@@ -1,12 +1,12 @@
 //! Goes through rows before and rows now by their ids, and says of each what happened to it.
 
 use super::gone::Left;
-use super::runs::Run;
 use super::{Ends, needs_before};
 use crate::changes::commits::Stamp;
 use crate::changes::compare::LabelledPieces;
 use crate::changes::net::Net;
 use crate::changes::piece::{ChangeType, Piece};
+use crate::changes::runs::{Joined, Run, join};
 
 /// Rows that are both before and now, and were changed in between. 32 bytes.
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ pub(super) struct Pair {
     /// How many rows.
     pub count: u32,
     /// The commit that changed them, among those of the range.
-    stamp: u32,
+    pub stamp: u32,
 }
 
 /// Both sides of a range as they are joined.
@@ -36,42 +36,14 @@ pub(super) struct Join<'a> {
 impl Join<'_> {
     /// Goes through both sides, which ascend. `None` when the ends do not tell.
     pub(super) fn sweep(&mut self, before: &[Run], now: &[Run]) -> Option<()> {
-        let (mut olds, mut news) = (before.iter().copied(), now.iter().copied());
-        let (mut old, mut new) = (olds.next(), news.next());
-        let rest = |run: Run, from: i64| (from < run.end()).then(|| run.cut(from, run.end()));
-        loop {
-            match (old, new) {
-                (None, None) => return Some(()),
-                (Some(one), None) => {
-                    self.only_before(one);
-                    old = olds.next();
-                }
-                (None, Some(one)) => {
-                    self.only_now(one)?;
-                    new = news.next();
-                }
-                (Some(one), Some(other)) if one.id < other.id => {
-                    let end = one.end().min(other.id);
-                    self.only_before(one.cut(one.id, end));
-                    old = rest(one, end).or_else(|| olds.next());
-                }
-                (Some(other), Some(one)) if one.id < other.id => {
-                    let end = one.end().min(other.id);
-                    self.only_now(one.cut(one.id, end))?;
-                    new = rest(one, end).or_else(|| news.next());
-                }
-                (Some(one), Some(other)) => {
-                    let end = one.end().min(other.end());
-                    self.both(one.cut(one.id, end), other.cut(other.id, end))?;
-                    old = rest(one, end).or_else(|| olds.next());
-                    new = rest(other, end).or_else(|| news.next());
-                }
+        join(before, now, &mut |joined| match joined {
+            Joined::Before(run) => {
+                self.gone.push(run);
+                Some(())
             }
-        }
-    }
-
-    fn only_before(&mut self, run: Run) {
-        self.gone.push(run);
+            Joined::Now(run) => self.only_now(run),
+            Joined::Both(before, now) => self.both(before, now),
+        })
     }
 
     fn only_now(&mut self, run: Run) -> Option<()> {
@@ -167,25 +139,5 @@ impl Join<'_> {
             self.label(run, ChangeType::Delete, stamp);
         }
         Some(())
-    }
-
-    /// Shows both images of the rows that changed: one flag for each row of the pairs.
-    pub(super) fn show_pairs(&mut self, pairs: &[Pair], changed: &[bool]) {
-        let mut changed = changed.iter();
-        let images = [ChangeType::UpdatePreimage, ChangeType::UpdatePostimage];
-        for pair in pairs {
-            let Some(stamp) = self.ends.stamps.get(pair.stamp as usize) else {
-                continue;
-            };
-            for at in 0..pair.count {
-                if changed.next() != Some(&true) {
-                    continue;
-                }
-                for ((piece, row), change) in pair.pieces.iter().zip(pair.rows).zip(images) {
-                    let row = row.saturating_add(u64::from(at));
-                    self.labels.push(*piece, row, change, *stamp);
-                }
-            }
-        }
     }
 }
