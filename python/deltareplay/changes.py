@@ -87,8 +87,9 @@ class Changes:
         """Stream the changed rows, with bounded memory.
 
         Commits and files are read as the stream is pulled. Where rows must be compared, those that
-        left are held as numbers (about 64 bytes a row, 100 for net changes); where they are more
-        than four million, they are compared in parts, each of which reads the numbers again.
+        left are held as numbers (about 64 bytes a row, 100 for net changes, 32 for each run of row
+        ids); where they are more than four million, they are compared in parts, each of which
+        reads the numbers again.
 
         Raises:
             UnsupportedFeatureError: As in ``to_arrow``; raised while reading, too, as all of these.
@@ -102,7 +103,10 @@ class Changes:
         return reader(self._native.rows())
 
     def explain(self) -> pa.Table:
-        """Tell how the rows of each commit are known, and why; reads the log, and no rows.
+        """Tell how the rows of each commit are known, and why; reads no rows.
+
+        For net changes of rows that have ids, the reason tells whether the two ends of the range
+        are enough, and if not, why rows are followed through its commits.
 
         Returns:
             One row a commit: ``version`` (int64), ``way`` (string: ``nothing``, ``change data
@@ -131,9 +135,10 @@ class Changes:
         """Cut the changes into parts that other processes read without the log.
 
         Args:
-            target_size: Bytes of files in a part, about. Of full changes a part has some files.
-                Where the rows of a commit must be compared, and of net changes, each part has a
-                share of the rows, and reads the numbers of all of them; 64 shares at most.
+            target_size: Bytes of files in a part, about. Of full changes a part has some files, or
+                some commits whose rows must be compared. Of one commit that is larger, and of net
+                changes, each part has a share of the rows, and reads the numbers of all of them;
+                64 shares at most of the commit, or of the net changes.
 
         Returns:
             Splits that pickle; their rows together are the rows of the changes.

@@ -2,7 +2,7 @@
 
 use super::derive::{Item, Way};
 use super::plan::{DerivedCommits, NetPlan};
-use super::{Changes, Net};
+use super::{Changes, Net, ends};
 use crate::error::Result;
 
 /// One commit of a range.
@@ -21,7 +21,7 @@ pub struct Explained {
 }
 
 impl Changes {
-    /// How each commit is understood. Reads the log of the range, and no rows.
+    /// How each commit is understood. Reads the log of the range and deletion vectors, and no rows.
     pub fn explain(&self) -> Result<Vec<Explained>> {
         if self.net().is_none() {
             let commits = DerivedCommits::new(self)?;
@@ -38,6 +38,16 @@ impl Changes {
             return explained.collect();
         }
         let plan = NetPlan::new(self)?;
+        let known = match plan.way {
+            Way::RowTracking => match plan.ends(&self.source.keys) {
+                Ok(ends) if ends.brings_rows_back(&self.source)? => ends::BACK,
+                Ok(_) => {
+                    "rows have ids in every commit of the range, and its two ends tell what it comes to"
+                }
+                Err(why) => why,
+            },
+            _ => plan.reason,
+        };
         let commits = plan.commits.iter().map(|(stamp, item)| {
             let (way, reason) = match item {
                 Item::Pieces(pieces) if pieces.is_empty() => (
@@ -51,7 +61,7 @@ impl Changes {
                              which: equal rows cancel, an update shows as a delete and an insert; \
                              row tracking or `key` would tell them"
                         }
-                        _ => plan.reason,
+                        _ => known,
                     };
                     (plan.way, reason)
                 }

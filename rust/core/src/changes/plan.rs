@@ -9,7 +9,7 @@ use super::commits::{Commit, Commits, Stamp};
 use super::compare::MOST_ROWS;
 use super::definition::Reading;
 use super::derive::{Derived, Item, Way, derive, derive_net, sides, sides_of};
-use super::ends;
+use super::ends::{self, Ends};
 use super::epoch::{Epochs, Facts};
 use super::identify::{Share, Telling};
 use super::net::Net;
@@ -194,6 +194,16 @@ impl NetPlan {
         let commits = FactualCommits::new(changes)?.collect::<Result<Vec<_>>>()?;
         let has_key = !changes.options.key.is_empty();
         Self::of(&commits, &changes.source.keys, has_key, kind)
+    }
+
+    /// The two ends of the range, where rows have ids and these tell what it comes to; else why not.
+    pub(super) fn ends(&self, keys: &Keys) -> Result<Ends, &'static str> {
+        let moves = match &self.moves {
+            Some(moves) => moves,
+            None if ends::are_enough(self.kind) => return Err(ends::NO_IDS),
+            None => return Err(ends::GHOSTS),
+        };
+        Ends::of(&self.commits, moves, keys)
     }
 
     /// All pieces that may be read.

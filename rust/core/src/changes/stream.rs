@@ -10,7 +10,7 @@ use super::Changes;
 use super::compare::{Compared, compare};
 use super::definition::Reading;
 use super::derive::Item;
-use super::ends::{self, Ends};
+use super::ends;
 use super::identify::Share;
 use super::net::net;
 use super::piece::Piece;
@@ -151,9 +151,7 @@ impl ChangeRows {
     fn net(&self, plan: &NetPlan, share: Share) -> Result<Compared> {
         let telling = self.teller.by(plan.way);
         let (source, reading) = (&self.source, &self.reading);
-        let moves = plan.moves.as_ref();
-        let ends = moves.and_then(|moves| Ends::of(&plan.commits, moves, &source.keys));
-        if let Some(ends) = ends
+        if let Ok(ends) = plan.ends(&source.keys)
             && let Some(found) = ends::net(source, reading, &telling, share, plan.kind, &ends)?
         {
             return Ok(found);

@@ -12,7 +12,7 @@
 //!
 //! This holds while every commit gives the rows that it writes its own version, and brings none back.
 //! [`Ends::of`] and [`net`] find out whether it does; where it does not (a RESTORE, a file that is added
-//! again, ids that are twice), they give `None`, and [`super::net`] follows the rows through all commits.
+//! again, ids that are twice), they say so, and [`super::net`] follows the rows through all commits.
 //!
 //! Protocol: "Row Tracking".
 
@@ -34,6 +34,27 @@ mod sweep;
 mod values;
 
 pub(super) use join::net;
+
+/// Why rows are followed through all commits.
+macro_rules! followed {
+    ($why:literal) => {
+        concat!(
+            "rows have ids in every commit of the range, and are followed through them: ",
+            $why
+        )
+    };
+}
+
+pub(super) const GHOSTS: &str = followed!("rows that came and are gone again are at neither end");
+pub(super) const NO_IDS: &str = followed!("a commit moved rows and does not tell their ids");
+pub(super) const BACK: &str = followed!("rows came back to a file that they had left");
+const AGAIN: &str = followed!("a file was added or removed more than once");
+const EARLIER: &str = followed!("a commit added a file of an earlier one, as a RESTORE does");
+const NOWHERE: &str = followed!("a commit without a change has rows leave a file for no other");
+const OTHER_VECTOR: &str =
+    followed!("a file left with another deletion vector than it was last said to have");
+const ORDER: &str = followed!("ids of new rows are not behind those of rows that were there");
+const NO_FILES: &str = followed!("a commit does not tell by its files which rows left and came");
 
 /// So many pairs of vectors are held at once.
 const VECTORS: usize = 256;
@@ -84,13 +105,13 @@ pub(super) fn are_enough(kind: Net) -> bool {
 }
 
 impl Ends {
-    /// Of what each commit did to rows, and of what it moved, both oldest first. `None` where the ends
+    /// Of what each commit did to rows, and of what it moved, both oldest first; why not, where the ends
     /// do not tell everything.
     pub(super) fn of(
         commits: &[(Stamp, Item)],
         moves: &[(Stamp, Item)],
         keys: &Keys,
-    ) -> Option<Self> {
+    ) -> Result<Self, &'static str> {
         let mut planner = Planner {
             keys,
             ends: Vec::new(),
@@ -113,11 +134,14 @@ impl Ends {
                 planner.step(item, false)?;
             }
         }
-        let (first, _) = commits.first()?;
-        if moves.next().is_some() || planner.oldest >= planner.fresh {
-            return None;
+        let (first, _) = commits.first().ok_or(NO_FILES)?;
+        if moves.next().is_some() {
+            return Err(NO_FILES);
         }
-        Some(Self {
+        if planner.oldest >= planner.fresh {
+            return Err(ORDER);
+        }
+        Ok(Self {
             ends: planner.ends.into_iter().flatten().collect(),
             passed: planner.passed,
             back: planner.back,
@@ -138,7 +162,7 @@ impl Ends {
     }
 
     /// Whether a row came back to its file: vectors only grow, where none did.
-    fn brings_rows_back(&self, source: &Source) -> Result<bool> {
+    pub(super) fn brings_rows_back(&self, source: &Source) -> Result<bool> {
         for pieces in self.back.chunks(VECTORS) {
             let mut vectors = Vec::with_capacity(2 * pieces.len());
             for piece in pieces {
@@ -187,18 +211,18 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn step(&mut self, item: &Item, moved: bool) -> Option<()> {
+    fn step(&mut self, item: &Item, moved: bool) -> Result<(), &'static str> {
         let left = |piece: &&Piece| matches!(piece.labels, Labels::All(ChangeType::Delete, _));
         let came = |piece: &&Piece| matches!(piece.labels, Labels::All(ChangeType::Insert, _));
         if !item.pieces().all(|piece| left(&piece) || came(&piece)) {
-            return None;
+            return Err(NO_FILES);
         }
         let (some_left, some_came) = (
             item.pieces().any(|piece| left(&piece)),
             item.pieces().any(|piece| came(&piece)),
         );
         if moved && some_left && !some_came {
-            return None; // where to is not known
+            return Err(NOWHERE);
         }
         for piece in item.pieces().filter(left) {
             self.left(piece, moved)?;
@@ -206,18 +230,18 @@ impl Planner<'_> {
         for piece in item.pieces().filter(came) {
             self.came(piece, moved, some_left)?;
         }
-        Some(())
+        Ok(())
     }
 
-    fn left(&mut self, piece: &Piece, moved: bool) -> Option<()> {
+    fn left(&mut self, piece: &Piece, moved: bool) -> Result<(), &'static str> {
         let key = self.keys.key(&piece.file.path, None);
         match self.came.get(&key).copied() {
             None => self.left_before(key, piece, moved)?,
             Some(at) => {
-                let end = self.ends.get_mut(at)?;
+                let end = self.ends.get_mut(at).ok_or(AGAIN)?;
                 match &piece.rows {
                     PieceRows::Between { of, .. } => {
-                        let (_, known) = end.as_mut()?;
+                        let (_, known) = end.as_mut().ok_or(AGAIN)?;
                         known.file.deletion_vector = Some(of.clone());
                     }
                     _ => {
@@ -230,34 +254,40 @@ impl Planner<'_> {
                 }
             }
         }
-        Some(())
+        Ok(())
     }
 
     /// Rows left a file that was there before.
-    fn left_before(&mut self, key: FileActionKey, piece: &Piece, moved: bool) -> Option<()> {
+    fn left_before(
+        &mut self,
+        key: FileActionKey,
+        piece: &Piece,
+        moved: bool,
+    ) -> Result<(), &'static str> {
         let vector = match &piece.rows {
             PieceRows::Live => None,
             PieceRows::Between { of, .. } => Some(of.clone()),
-            PieceRows::Only(_) | PieceRows::Read(_) => return None,
+            PieceRows::Only(_) | PieceRows::Read(_) => return Err(NO_FILES),
         };
         if vector.is_none() && !self.seen.insert(key) {
-            return None;
+            return Err(AGAIN);
         }
-        self.oldest = self.oldest.max(piece.file.base_row_id?);
+        self.oldest = self.oldest.max(piece.file.base_row_id.ok_or(NO_IDS)?);
         let leaving = Leaving {
             vector,
-            version: piece.version()?,
+            version: piece.version().ok_or(NO_FILES)?,
             moved,
         };
         let Some(at) = self.before.get(&key) else {
             self.before.insert(key, self.ends.len());
             let end = (Side::Before(vec![leaving]), piece.clone());
             self.ends.push(Some(end));
-            return Some(());
+            return Ok(());
         };
-        let (side, known) = self.ends.get_mut(*at)?.as_mut()?;
+        let known = self.ends.get_mut(*at).and_then(Option::as_mut);
+        let (side, known) = known.ok_or(AGAIN)?;
         let (Side::Before(steps), PieceRows::Between { of, but }) = (side, &mut known.rows) else {
-            return None;
+            return Err(AGAIN);
         };
         let full = |vector: &Option<DeletionVectorDescriptor>| {
             vector.clone().filter(|vector| !vector.is_empty())
@@ -271,44 +301,47 @@ impl Planner<'_> {
                 known.file.deletion_vector = but.take();
                 known.rows = PieceRows::Live;
             }
-            _ => return None, // it does not go on where it was
+            _ => return Err(OTHER_VECTOR),
         }
         steps.push(leaving);
-        Some(())
+        Ok(())
     }
 
-    fn came(&mut self, piece: &Piece, moved: bool, some_left: bool) -> Option<()> {
+    fn came(&mut self, piece: &Piece, moved: bool, some_left: bool) -> Result<(), &'static str> {
         if !matches!(piece.rows, PieceRows::Live) {
             self.back.push(piece.clone());
-            return (!moved).then_some(());
+            return if moved { Err(BACK) } else { Ok(()) };
         }
         let key = self.keys.key(&piece.file.path, None);
         let file = &piece.file;
         if moved {
             if let Some(at) = self.came.get(&key) {
                 // told once more, with other statistics perhaps
-                let (_, known) = self.ends.get(*at)?.as_ref()?;
+                let known = self.ends.get(*at).and_then(Option::as_ref);
+                let (_, known) = known.ok_or(AGAIN)?;
                 let known = &known.file;
                 let same = known.base_row_id == file.base_row_id
                     && known.deletion_vector == file.deletion_vector;
-                return same.then_some(());
+                return if same { Ok(()) } else { Err(AGAIN) };
             }
             if !some_left {
-                return Some(()); // the same of a file that was there before
+                return Ok(()); // the same of a file that was there before
             }
         } else {
-            let version = i64::try_from(piece.version()?).ok()?;
-            if file.default_row_commit_version != Some(version) {
-                return None; // it was there before
+            let version = piece
+                .version()
+                .and_then(|version| i64::try_from(version).ok());
+            if file.default_row_commit_version != version {
+                return Err(EARLIER);
             }
         }
         if !self.seen.insert(key) {
-            return None;
+            return Err(AGAIN);
         }
-        self.fresh = self.fresh.min(file.base_row_id?);
+        self.fresh = self.fresh.min(file.base_row_id.ok_or(NO_IDS)?);
         self.came.insert(key, self.ends.len());
         let piece = piece.clone();
         self.ends.push(Some((Side::Now, piece)));
-        Some(())
+        Ok(())
     }
 }

@@ -1,0 +1,189 @@
+"""Ranges of tracked rows whose two ends do not tell what they come to: why, and what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support import feed, logs
+from support.tracked import create, file, told
+
+import deltareplay as dr
+
+ENOUGH = "its two ends tell what it comes to"
+FOLLOWED = "are followed through them: "
+
+
+def written_again(log: logs.LogBuilder) -> None:
+    log.commit(file(log, 1, 0, "a b"))
+    two = file(log, 2, 2, "x y")
+    log.commit(two)
+    log.commit(feed.gone(two))
+    log.commit({"add": {**two["add"], "defaultRowCommitVersion": 4}})
+
+
+def restored(log: logs.LogBuilder) -> None:
+    one = file(log, 1, 0, "a b")
+    log.commit(one)
+    log.commit(feed.gone(one), file(log, 2, 2, "A:0 b:1:1"))
+    log.commit(feed.gone(file(log, 2, 2, "A:0 b:1:1")), one)
+
+
+def rows_back(log: logs.LogBuilder) -> None:
+    one = file(log, 1, 0, "a b c")
+    log.commit(one)
+    some, other = feed.with_vector(one, [0, 1]), feed.with_vector(one, [1, 2])
+    log.commit(feed.gone(one), some)
+    log.commit(feed.gone(some), other)
+
+
+def rows_back_without_a_change(log: logs.LogBuilder) -> None:
+    one = file(log, 1, 0, "a b")
+    log.commit(one)
+    some = feed.with_vector(one, [1])
+    log.commit(feed.gone(one), some)
+    back = {"add": {**one["add"], "dataChange": False}}
+    log.commit(feed.gone(some, data_change=False), back)
+
+
+def ids_not_kept(log: logs.LogBuilder) -> None:
+    one = file(log, 1, 0, "a b")
+    log.commit(one)
+    two = file(log, 2, 2, "a b", data_change=False)
+    tags = {"delta.rowTracking.preserved": "false"}
+    log.commit(logs.commit_info(tags=tags), feed.gone(one, data_change=False), two)
+    two = {"add": {**two["add"], "dataChange": True}}
+    log.commit(feed.gone(two), feed.with_vector(two, [1]))
+
+
+def gone_to_nowhere(log: logs.LogBuilder) -> None:
+    one, two = file(log, 1, 0, "a b"), file(log, 2, 2, "c d")
+    log.commit(one)
+    log.commit(two)
+    log.commit(feed.gone(one, data_change=False))
+    log.commit(feed.gone(two), feed.with_vector(two, [0]))
+
+
+def another_vector(log: logs.LogBuilder) -> None:
+    one = file(log, 1, 0, "a b c")
+    log.commit(one)
+    log.commit(feed.gone(one), feed.with_vector(one, [0]))
+    log.commit(feed.gone(feed.with_vector(one, [0, 1])))
+
+
+def ids_before_others(log: logs.LogBuilder) -> None:
+    one = file(log, 1, 10, "a b")
+    log.commit(one)
+    log.commit(feed.gone(one), feed.with_vector(one, [0]), file(log, 2, 0, "z"))
+
+
+def row_of_a_file_that_is_there(log: logs.LogBuilder) -> None:
+    log.commit(file(log, 1, 0, "a b"))
+    log.commit(file(log, 2, 2, "c:1"))
+
+
+def version_behind_its_file(log: logs.LogBuilder) -> None:
+    one = file(log, 1, 0, "a b")
+    log.commit(one)
+    log.commit(feed.gone(one), feed.with_vector(one, [0]), file(log, 2, 2, "A:0:3"))
+    log.commit(file(log, 3, 3, "z"))
+
+
+def high_id_before(log: logs.LogBuilder) -> None:
+    one = file(log, 1, 0, "a:5 b")
+    log.commit(one)
+    log.commit(feed.gone(one), feed.with_vector(one, [0]), file(log, 2, 2, "A:5"))
+
+
+CASES: dict[str, tuple[Callable[[logs.LogBuilder], None], int, str, list[tuple[str, str, int]]]] = {
+    "a file is added again": (
+        written_again,
+        2,
+        "a file was added or removed more than once",
+        [("x", "insert", 4), ("y", "insert", 4)],
+    ),
+    "RESTORE": (restored, 2, "a file of an earlier one, as a RESTORE does", []),
+    "rows come back": (
+        rows_back,
+        2,
+        "rows came back to a file",
+        [("b", "delete", 2), ("c", "delete", 3)],
+    ),
+    "rows come back without a change": (
+        rows_back_without_a_change,
+        2,
+        "rows came back to a file",
+        [("b", "delete", 2)],
+    ),
+    "ids are not kept": (ids_not_kept, 2, "does not tell their ids", [("b", "delete", 3)]),
+    "rows go nowhere": (gone_to_nowhere, 3, "leave a file for no other", [("c", "delete", 4)]),
+    "another vector": (
+        another_vector,
+        2,
+        "another deletion vector",
+        [("a", "delete", 2), ("c", "delete", 3)],
+    ),
+    "ids before others": (
+        ids_before_others,
+        2,
+        "not behind those",
+        [("a", "delete", 2), ("z", "insert", 2)],
+    ),
+    # only the rows show these
+    "a row is there already": (row_of_a_file_that_is_there, 2, ENOUGH, [("c", "insert", 2)]),
+    "a version behind its file": (
+        version_behind_its_file,
+        2,
+        ENOUGH,
+        [("A", "update_postimage", 2), ("a", "update_preimage", 2), ("z", "insert", 3)],
+    ),
+    "an id of the range before it": (
+        high_id_before,
+        2,
+        ENOUGH,
+        [("A", "update_postimage", 2), ("a", "update_preimage", 2)],
+    ),
+}
+
+
+@pytest.mark.parametrize("most_rows", [None, 1])
+@pytest.mark.parametrize("case", CASES)
+def test_rows_are_followed(log: logs.LogBuilder, case: str, most_rows: int | None) -> None:
+    write, start, reason, expected = CASES[case]
+    create(log)
+    write(log)
+    changes = dr.Table(log.uri).changes(start, kind="min-delta", most_rows=most_rows)
+    assert told(changes) == expected
+    assert sorted(row for split in changes.splits(1) for row in told(split)) == expected
+    reasons = {
+        row["reason"] for row in changes.explain().to_pylist() if row["way"] == "row tracking"
+    }
+    [found] = reasons
+    assert reason in found
+    assert (FOLLOWED in found) == (reason != ENOUGH)
+
+
+@pytest.mark.parametrize(
+    ("kind", "deleted", "enough", "expected"),
+    [
+        ("min-delta", None, True, [("c", "insert", 2)]),
+        ("upsert", None, True, [("c", "insert", 2)]),
+        ("append-only", "exclude", True, [("c", "insert", 2)]),
+        ("append-only", "include", False, [("c", "insert", 2), ("d", "insert", 3)]),
+    ],
+)
+def test_rows_that_came_and_went(
+    log: logs.LogBuilder, kind: Any, deleted: Any, enough: bool, expected: list[Any]
+) -> None:
+    create(log)
+    log.commit(file(log, 1, 0, "a b"))
+    log.commit(file(log, 2, 2, "c"))
+    three = file(log, 3, 3, "d")
+    log.commit(three)
+    log.commit(feed.gone(three))
+    changes = dr.Table(log.uri).changes(2, kind=kind, deleted=deleted)
+    assert told(changes) == expected
+    [reason] = set(changes.explain()["reason"].to_pylist())
+    assert (ENOUGH in reason) == enough
+    assert ("at neither end" in reason) == (not enough)
