@@ -14,11 +14,10 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 use super::definition::{Purpose, Reading};
 use super::derive::Way;
 use super::piece::{ChangeType, Labels, Piece};
-use super::read::{blame, change_types, units};
+use super::read::{Numbered, blame, change_types, numbered_units};
 use super::row_hash::hash_rows;
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::scan::data_file::{OpenFile, Unit};
 use crate::scan::rows::{Give, Look, OrderedRows, Work};
 
 /// A part of all rows, by the numbers that tell which row one is. Versions of one row are in one
@@ -182,25 +181,22 @@ pub(super) fn number_of(change: ChangeType) -> u8 {
 }
 
 impl Work for Identities {
-    type Unit = (usize, Arc<OpenFile>, Unit);
+    type Unit = Numbered;
 
     fn files(&self) -> usize {
         self.pieces.len()
     }
 
     fn open(&self, number: usize) -> Result<Vec<Self::Unit>> {
-        let Some(piece) = self.pieces.get(number) else {
-            return Ok(Vec::new());
-        };
-        let typed = matches!(piece.labels, Labels::InFile(_));
-        let purpose = match self.telling.way {
+        let purpose = |piece: &Piece| match self.telling.way {
             Way::RowTracking if self.with_values => Purpose::TrackedValues,
             Way::RowTracking => Purpose::RowIds,
             Way::Files => Purpose::Positions,
-            _ => Purpose::Values { typed },
+            _ => Purpose::Values {
+                typed: matches!(piece.labels, Labels::InFile(_)),
+            },
         };
-        let units = units(&self.source, &self.reading, piece, purpose)?.into_iter();
-        Ok(units.map(|(open, unit)| (number, open, unit)).collect())
+        numbered_units(&self.source, &self.reading, &self.pieces, number, purpose)
     }
 
     fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_>) -> Result<()> {

@@ -40,8 +40,26 @@ pub(super) fn changed_rows(
     OrderedRows::new(work, Look::default())
 }
 
+/// A unit, and which of many pieces it is of.
+pub(super) type Numbered = (usize, Arc<OpenFile>, Unit);
+
+/// The units of one of many pieces; none behind the last.
+pub(super) fn numbered_units(
+    source: &Source,
+    reading: &Reading,
+    pieces: &[Piece],
+    number: usize,
+    purpose: impl FnOnce(&Piece) -> Purpose,
+) -> Result<Vec<Numbered>> {
+    let Some(piece) = pieces.get(number) else {
+        return Ok(Vec::new());
+    };
+    let units = units(source, reading, piece, purpose(piece))?.into_iter();
+    Ok(units.map(|(open, unit)| (number, open, unit)).collect())
+}
+
 /// Opens a piece for a purpose, and gives what can be read side by side; nothing when it has no row.
-pub(super) fn units(
+fn units(
     source: &Source,
     reading: &Reading,
     piece: &Piece,

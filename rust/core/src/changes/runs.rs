@@ -12,10 +12,9 @@ use rayon::slice::ParallelSliceMut;
 use super::definition::{Purpose, Reading};
 use super::identify::{Share, long, odd, tracked};
 use super::piece::Piece;
-use super::read::{blame, units};
+use super::read::{Numbered, blame, numbered_units};
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::scan::data_file::{OpenFile, Unit};
 use crate::scan::rows::{Give, Look, OrderedRows, Work};
 use crate::storage::pool::pool;
 
@@ -157,18 +156,15 @@ struct Ids {
 }
 
 impl Work for Ids {
-    type Unit = (usize, Arc<OpenFile>, Unit);
+    type Unit = Numbered;
 
     fn files(&self) -> usize {
         self.pieces.len()
     }
 
     fn open(&self, number: usize) -> Result<Vec<Self::Unit>> {
-        let Some(piece) = self.pieces.get(number) else {
-            return Ok(Vec::new());
-        };
-        let units = units(&self.source, &self.reading, piece, Purpose::RowIds)?.into_iter();
-        Ok(units.map(|(open, unit)| (number, open, unit)).collect())
+        let purpose = |_: &Piece| Purpose::RowIds;
+        numbered_units(&self.source, &self.reading, &self.pieces, number, purpose)
     }
 
     fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_>) -> Result<()> {

@@ -17,12 +17,11 @@ use crate::changes::compare::LabelledPieces;
 use crate::changes::definition::{Purpose, Reading};
 use crate::changes::identify::{Telling, long, odd};
 use crate::changes::piece::{ChangeType, Mark, Piece, PieceRows};
-use crate::changes::read::{blame, units};
+use crate::changes::read::{Numbered, blame, numbered_units};
 use crate::changes::row_hash::hash_rows;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::scan::data_file::{OpenFile, Unit};
 use crate::scan::rows::{Give, Look, OrderedRows, Work};
 use crate::storage::pool::pool;
 
@@ -435,19 +434,15 @@ impl Reader {
 }
 
 impl Work for Reader {
-    type Unit = (usize, Arc<OpenFile>, Unit);
+    type Unit = Numbered;
 
     fn files(&self) -> usize {
         self.pieces.len()
     }
 
     fn open(&self, number: usize) -> Result<Vec<Self::Unit>> {
-        let Some(piece) = self.pieces.get(number) else {
-            return Ok(Vec::new());
-        };
-        let purpose = Purpose::Values { typed: false };
-        let units = units(&self.source, &self.reading, piece, purpose)?.into_iter();
-        Ok(units.map(|(open, unit)| (number, open, unit)).collect())
+        let purpose = |_: &Piece| Purpose::Values { typed: false };
+        numbered_units(&self.source, &self.reading, &self.pieces, number, purpose)
     }
 
     fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_>) -> Result<()> {
