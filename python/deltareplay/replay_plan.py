@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from deltareplay.table import Table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReplayPlan:
     """What ``Snapshot.replay_plan`` gives.
 
@@ -34,6 +34,11 @@ class ReplayPlan:
     pieces: list[ReplayPiece]
     tail: ReplayTail
     files: pa.Table
+
+    def __repr__(self) -> str:
+        return (
+            f"<ReplayPlan of {len(self.pieces)} pieces, {self.files.num_rows} files, {self.tail!r}>"
+        )
 
     @classmethod
     def _made(

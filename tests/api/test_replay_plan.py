@@ -216,3 +216,9 @@ def test_planning_takes_the_memory_of_the_tail(large: str) -> None:
     size = sum(file.stat().st_size for file in Path(large).rglob("*.parquet"))
     assert peak("snapshot.files()") > size / 2
     assert peak("snapshot.replay_plan()") < size / 4
+
+
+def test_a_plan_shows_itself_in_one_line(large: str) -> None:
+    plan = dr.Table(large).snapshot().replay_plan(["path"], piece_size=7_000_000)
+    told = f"{len(plan.pieces)} pieces, {plan.files.num_rows} files, {plan.tail!r}"
+    assert repr(plan) == f"<ReplayPlan of {told}>"
