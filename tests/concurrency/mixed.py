@@ -1,0 +1,85 @@
+"""A race of processes that do all kinds of steps to one table, beside readers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from concurrency import plans
+
+import deltareplay as dr
+
+TESTS = Path(__file__).parents[1]
+READERS = 2
+#: Of a table, by what its properties are about.
+KINDS = {
+    "plain": {},
+    "vectors and row ids": {
+        "delta.enableDeletionVectors": "true",
+        "delta.enableRowTracking": "true",
+        "delta.enableInCommitTimestamps": "true",
+    },
+}
+#: What is there before a race begins.
+FIRST = {plans.SHARED: 0}
+
+
+def table(root: Path, kind: str) -> dr.Table:
+    """Version 0 creates the table, version 1 brings the key that all count in."""
+    made = dr.create_table(root, plans.SCHEMA, plans.PARTITIONS, KINDS[kind])
+    first = {"kind": "append", "owner": plans.SHARED, "rows": FIRST}
+    made.append(plans.rows(first))
+    return made
+
+
+def started(module: str, *arguments: str, errors: Any = subprocess.PIPE) -> subprocess.Popen[str]:
+    """A process of a module of the tests."""
+    paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        text=True,
+    )
+
+
+class Race:
+    """Writers and readers of one table; their journals lie beside it."""
+
+    def __init__(self, table: dr.Table, journals: Path) -> None:
+        self.table, self.journals = table, journals
+        journals.mkdir()
+        self.writers: list[subprocess.Popen[str]] = []
+        self.readers = [
+            started("concurrency.mixed_reader", table.uri, str(journals / f"reader-{number}"))
+            for number in range(READERS)
+        ]
+
+    def start(self, writers: int, commits: int, pause: float) -> None:
+        """Starts the writers of deltareplay."""
+        for name in (f"w{number}" for number in range(writers)):
+            journal = str(self.journals / f"writer-{name}")
+            arguments = (self.table.uri, name, str(commits), str(pause), journal)
+            self.writers.append(started("concurrency.mixed_writer", *arguments))
+
+    def end(self) -> tuple[Sequence[Path], Sequence[Path]]:
+        """Waits for the writers, then stops the readers; gives the journals of both."""
+        for writer in self.writers:
+            _, errors = writer.communicate(timeout=3600)
+            assert writer.returncode == 0, errors
+        for reader in self.readers:
+            _, errors = reader.communicate("stop\n", timeout=600)
+            assert reader.returncode == 0, errors
+        return sorted(self.journals.glob("writer-*")), sorted(self.journals.glob("reader-*"))
+
+    def kill(self) -> None:
+        """Ends whatever still runs."""
+        for process in (*self.writers, *self.readers):
+            process.kill()
+            process.communicate()

@@ -1,0 +1,33 @@
+"""One process that reads until its input ends: ``mixed_reader TABLE JOURNAL``.
+
+Writes down which rows it found in which version; fails where a version comes before an older one.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import sys
+import warnings
+from pathlib import Path
+
+import deltareplay as dr
+
+
+def main(uri: str, journal: str) -> None:
+    warnings.simplefilter("ignore", dr.DeltaReplayWarning)
+    table, last = dr.Table(uri), -1
+    with Path(journal).open("w", encoding="utf-8") as log:
+        while not select.select([sys.stdin], [], [], 0.02)[0]:
+            snapshot = table.snapshot()
+            assert snapshot.version >= last, f"version {snapshot.version} behind version {last}"
+            found = snapshot.scan(columns=["key", "half", "v"]).to_arrow()
+            assert snapshot.num_rows == found.num_rows
+            if snapshot.version > last:
+                rows = sorted(zip(*found.to_pydict().values(), strict=True))
+                log.write(json.dumps({"version": snapshot.version, "rows": rows}) + "\n")
+            last = snapshot.version
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,52 @@
+"""One process that does all kinds of steps: ``mixed_writer TABLE NAME COMMITS PAUSE JOURNAL``.
+
+Between its steps it waits for some seconds, PAUSE on average.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+import warnings
+from pathlib import Path
+
+from concurrency import plans
+
+import deltareplay as dr
+
+
+def carry_out(table: dr.Table, step: plans.Step, mark: str) -> int:
+    if step["kind"] == "append":
+        written = table.append(plans.rows(step), user_metadata=mark, timeout=300)
+    elif step["kind"] == "merge":
+        on = {"key": "key", "half": "half"}
+        if not step["wide"]:
+            on["owner"] = "owner"
+        merging = table.merge(plans.rows(step), on, user_metadata=mark, timeout=300)
+        merging = merging.when_matched_update_all().when_not_matched_insert_all()
+        written = merging.execute()
+    elif step["kind"] == "delete":
+        written = table.delete(plans.where(step), user_metadata=mark, timeout=300)
+    else:
+        written = table.update(plans.where(step), {"v": "v + 1"}, user_metadata=mark, timeout=300)
+    assert written.version is not None, f"{mark}: rows are missing"
+    return written.version
+
+
+def main(uri: str, name: str, commits: str, pause: str, journal: str) -> None:
+    # between a checkpoint and its hint lies a moment in which a reader misses the hint
+    warnings.simplefilter("ignore", dr.DeltaReplayWarning)
+    table, chance = dr.Table(uri), random.Random()
+
+    def after_a_pause(step: plans.Step, mark: str) -> int:
+        if mark.endswith(" 0"):
+            time.sleep(chance.random() * 2 * float(pause))
+        return carry_out(table, step, mark)
+
+    steps = plans.planned(name, int(commits))
+    plans.carried_out(name, steps, Path(journal), after_a_pause, dr.CommitConflictError)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,107 @@
+"""What the writers of a mixed race do, the journals that they keep, and what has to come of it.
+
+A table holds keys with two rows each, one in each half of its owner's partition, so that every
+commit touches two files. A writer changes its own keys, and counts in one key that all share.
+Whoever knows which commits came in which order knows all rows of every version.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+Step = dict[str, Any]
+State = dict[str, int]
+
+SCHEMA = pa.schema(
+    [("key", pa.string()), ("owner", pa.string()), ("half", pa.int32()), ("v", pa.int64())]
+)
+PARTITIONS = ["owner", "half"]
+#: The key in which all writers count.
+SHARED = "shared"
+#: Retries of one step; each of them is a commit of somebody else.
+ATTEMPTS = 1000
+
+
+def planned(name: str, commits: int) -> Iterator[Step]:
+    """The steps of a writer; each may be done once those before it are."""
+    chance, own = random.Random(name), list[str]()
+    for number in range(commits):
+        kinds = ["append", "append", "merge", "count"]
+        kind = chance.choice(kinds + (["update", "delete", "delete"] if len(own) > 1 else []))
+        new, old = f"{name}-{number}", chance.choice(own) if own else None
+        step: Step = {"kind": kind, "owner": name, "wide": chance.random() < 0.5}
+        if kind in ("append", "merge"):
+            step["rows"] = {new: number}
+            if kind == "merge" and old is not None:
+                step["rows"][old] = -number
+            own.append(new)
+        elif kind == "count":
+            step |= {"owner": SHARED, "key": SHARED}
+        else:
+            step["key"] = old
+            if kind == "delete" and old is not None:
+                own.remove(old)
+        yield step
+
+
+def applied(state: State, step: Step) -> State:
+    """The keys and values that a step leaves."""
+    if step["kind"] in ("append", "merge"):
+        return {**state, **step["rows"]}
+    if step["kind"] == "delete":
+        return {key: v for key, v in state.items() if key != step["key"]}
+    return {**state, step["key"]: state[step["key"]] + 1}
+
+
+def rows(step: Step) -> list[dict[str, Any]]:
+    """The rows that a step brings."""
+    return [
+        {"key": key, "owner": step["owner"], "half": half, "v": v}
+        for key, v in step["rows"].items()
+        for half in (0, 1)
+    ]
+
+
+def where(step: Step) -> str:
+    """Which rows a step is about: found by the partition, or in all of them."""
+    key = f"key = '{step['key']}'"
+    return key if step["wide"] else f"{key} AND owner = '{step['owner']}'"
+
+
+def carried_out(
+    name: str,
+    steps: Iterator[Step],
+    journal: Path,
+    carry_out: Callable[[Step, str], int | None],
+    conflicts: type[Exception] | tuple[type[Exception], ...],
+) -> None:
+    """Does steps until each is committed; writes down every attempt, under a mark of its own.
+
+    Args:
+        name: The writer's.
+        steps: What to do.
+        journal: A file for the attempts.
+        carry_out: Does a step in a commit with this mark; gives its version if it knows.
+        conflicts: What is raised when another writer was in the way.
+    """
+    with journal.open("w", buffering=1, encoding="utf-8") as log:
+        for number, step in enumerate(steps):
+            for attempt in range(ATTEMPTS):
+                mark = f"{name} {number} {attempt}"
+                log.write(json.dumps({"mark": mark, "step": step}) + "\n")
+                try:
+                    version = carry_out(step, mark)
+                except conflicts as error:
+                    said = f"{type(error).__name__} {str(error)[:200]}"
+                    log.write(json.dumps({"mark": mark, "failed": said}) + "\n")
+                else:
+                    log.write(json.dumps({"mark": mark, "version": version}) + "\n")
+                    break
+            else:
+                raise RuntimeError(f"{name} {number}: {ATTEMPTS} conflicts")

@@ -1,0 +1,141 @@
+"""Judges a mixed race by the log as plain JSON and the journals of those who took part."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from concurrency import plans
+from property.model import Model
+
+Row = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a race without fault.
+
+    Attributes:
+        rows: Of the last version.
+        authors: Who wrote each version behind the first.
+        conflicts: How many attempts were told that another writer was in the way, by writer.
+        reads: How many versions the readers found.
+    """
+
+    rows: list[Row]
+    authors: list[str]
+    conflicts: Counter[str]
+    reads: int
+
+
+def rows_of(state: plans.State) -> list[Row]:
+    return sorted((key, half, v) for key, v in state.items() for half in (0, 1))
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def judged(
+    table: Path, first: plans.State, journals: Iterable[Path], seen: Iterable[Path]
+) -> Verdict:
+    """Looks whether log, journals and what readers saw tell the same story.
+
+    Args:
+        table: The root of the table.
+        first: What the last version held that came before the race, which is version 0 or 1.
+        journals: Of the writers.
+        seen: Of the readers.
+
+    Raises:
+        AssertionError: They do not.
+    """
+    commits = commits_of(table)
+    start = 1
+    marks = [_commit_info(commit).get("userMetadata") for commit in commits]
+    steps, versions, conflicts = {}, {}, Counter[str]()
+    for journal in journals:
+        begun: dict[str, plans.Step] = {}
+        for entry in lines(journal):
+            mark = entry["mark"]
+            if "step" in entry:
+                begun[mark] = entry["step"]
+                continue
+            step = begun.pop(mark)
+            if "failed" in entry:
+                assert mark not in marks, f"{mark} was refused and is in the log"
+                conflicts[mark.split()[0]] += 1
+                continue
+            assert marks.count(mark) == 1, f"{mark} is in the log {marks.count(mark)} times"
+            steps[mark], versions[mark] = step, marks.index(mark)
+            assert entry["version"] in (None, versions[mark]), f"{mark} has another version"
+        assert not begun, f"no word of {list(begun)}"
+    unknown = [mark for mark in marks[start + 1 :] if mark not in steps]
+    assert not unknown, f"nobody was told of {unknown}"
+
+    state, states, replay = first, {start: first}, Model()
+    for version, commit in enumerate(commits):
+        replay.replay(commit)
+        if version > start:
+            state = states[version] = plans.applied(state, steps[str(marks[version])])
+        if version >= start:
+            counted = sum(map(_rows_in, replay.files.values()))
+            assert counted == 2 * len(state), f"version {version} has {counted} rows"
+    in_order(versions)
+    tracked(commits)
+
+    reads = 0
+    for journal in seen:
+        for entry in lines(journal):
+            if entry["version"] < start:
+                continue
+            expected = [list(row) for row in rows_of(states[entry["version"]])]
+            assert entry["rows"] == expected, f"{journal.stem} saw other rows in {entry['version']}"
+            reads += 1
+    authors = [str(mark).split()[0] for mark in marks[start + 1 :]]
+    return Verdict(rows_of(state), authors, conflicts, reads)
+
+
+def commits_of(table: Path) -> list[list[dict[str, Any]]]:
+    """The actions of all commits; their versions have no gap."""
+    found = sorted(table.glob("_delta_log/" + "[0-9]" * 20 + ".json"))
+    assert [int(path.stem) for path in found] == list(range(len(found))), "a version is missing"
+    return [lines(path) for path in found]
+
+
+def in_order(versions: dict[str, int]) -> None:
+    """Each writer's steps are in the log in the order in which they were done."""
+    last: dict[str, tuple[int, int]] = {}
+    for mark, version in sorted(versions.items(), key=lambda item: item[1]):
+        name, number, _ = mark.split()
+        assert last.get(name, (-1, -1))[0] == int(number) - 1, f"{mark} is out of order"
+        last[name] = int(number), version
+
+
+def tracked(commits: list[list[dict[str, Any]]]) -> None:
+    """Where there are row ids and in-commit timestamps: no id is given twice, and times rise."""
+    adds = [action["add"] for commit in commits for action in commit if "add" in action]
+    files = {add["path"]: add for add in reversed(adds)}
+    free = 0
+    for add in sorted(
+        (a for a in files.values() if "baseRowId" in a), key=lambda a: a["baseRowId"]
+    ):
+        assert add["baseRowId"] >= free, f"{add['path']} has row ids of another file"
+        free = add["baseRowId"] + json.loads(add["stats"])["numRecords"]
+    found = [_commit_info(commit).get("inCommitTimestamp") for commit in commits]
+    times = [time for time in found if time is not None]
+    assert times == sorted(set(times)), "in-commit timestamps rise"
+    assert len(times) in (0, len(commits)), "a commit has no timestamp"
+
+
+def _commit_info(commit: list[dict[str, Any]]) -> dict[str, Any]:
+    return next((action["commitInfo"] for action in commit if "commitInfo" in action), {})
+
+
+def _rows_in(add: dict[str, Any]) -> int:
+    vector = add.get("deletionVector") or {"cardinality": 0}
+    return int(json.loads(add["stats"])["numRecords"]) - int(vector["cardinality"])

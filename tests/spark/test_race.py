@@ -1,0 +1,127 @@
+"""Processes of deltareplay and one of delta-spark write one table at the same time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from concurrency import mixed, plans, verdict
+
+pytestmark = pytest.mark.spark
+
+SOURCE = Path(__file__).parent / "java" / "LinkLogStore.java"
+WRITERS = int(os.environ.get("DELTAREPLAY_WRITERS", "4"))
+COMMITS = int(os.environ.get("DELTAREPLAY_COMMITS", "10"))
+#: Seconds between two commits of a writer here: so long that delta-spark comes along.
+PAUSE = float(os.environ.get("DELTAREPLAY_PAUSE", "1"))
+
+
+def jars(spark: Any, root: Path) -> str:
+    """Those of the session, and one with the log store that is safe beside other processes."""
+    theirs = spark.sparkContext.getConf().get("spark.jars").split(",")
+    theirs = [jar.removeprefix("file://") for jar in theirs]
+    java = Path(spark._jvm.System.getProperty("java.home"), "bin", "javac")
+    if not java.exists():
+        pytest.skip("needs a JDK, to compile a log store")
+    path = os.pathsep.join([*theirs, f"{Path(pyspark.__file__).parent}/jars/*"])
+    done = subprocess.run(
+        [str(java), "-proc:none", "-cp", path, "-d", str(root), str(SOURCE)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    own = root / "log-store.jar"
+    with zipfile.ZipFile(own, "w") as archive:
+        archive.write(root / "deltareplay/LinkLogStore.class", "deltareplay/LinkLogStore.class")
+    return ",".join([*theirs, str(own)])
+
+
+class DeltaSpark:
+    """The process with delta-spark."""
+
+    def __init__(self, jars: str, errors: Any) -> None:
+        self.errors = errors
+        self.process: Any = mixed.started("spark.delta_writer", jars, errors=errors)
+
+    def ask(self, job: dict[str, Any]) -> None:
+        print(json.dumps(job), file=self.process.stdin, flush=True)
+
+    def answer(self) -> str:
+        line: str = self.process.stdout.readline()
+        if not line:
+            self.errors.seek(0)
+            raise AssertionError(self.errors.read()[-5000:])
+        return line
+
+
+@pytest.fixture(scope="module")
+def delta(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeltaSpark]:
+    root = tmp_path_factory.mktemp("log-store")
+    with (root / "errors").open("w+") as errors:
+        made = DeltaSpark(jars(spark, root), errors)
+        try:
+            assert made.answer() == "ready\n"
+            yield made
+        finally:
+            made.process.kill()
+            made.process.communicate()
+
+
+@pytest.mark.parametrize("kind", mixed.KINDS)
+def test_with_delta_spark(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: str) -> None:
+    root = tmp_path / "table"
+    names = ["d0", "d1"]
+    table = mixed.table(root, kind)
+    race = mixed.Race(table, tmp_path / "journals")
+    try:
+        job = {
+            "table": str(root),
+            "names": names,
+            "commits": COMMITS // 2,
+            "journals": str(race.journals),
+        }
+        delta.ask(job)
+        race.start(WRITERS, COMMITS, PAUSE)
+        taken = json.loads(delta.answer())["taken"]
+        journals, seen = race.end()
+    finally:
+        race.kill()
+
+    assert len(journals) == WRITERS + len(names)
+    found = verdict.judged(root, mixed.FIRST, journals, seen)
+    print(kind, len(found.authors), "commits", found.conflicts, found.reads, "reads", taken)
+    assert len(found.authors) == WRITERS * COMMITS + len(names) * (COMMITS // 2)
+    assert changes_of_hands(found.authors, names) > 1, "they wrote one after the other"
+    assert found.reads > 0
+
+    ours = table.snapshot().scan(columns=["key", "half", "v"]).to_arrow()
+    theirs = spark.read.format("delta").load(str(root)).select("key", "half", "v")
+    assert sorted(zip(*ours.to_pydict().values(), strict=True)) == found.rows
+    assert sorted(map(tuple, theirs.collect())) == found.rows
+    counted = sum(step.get("key") == plans.SHARED for step in all_steps(journals))
+    assert (plans.SHARED, 0, counted) in found.rows, "no count is lost"
+
+
+def changes_of_hands(authors: list[str], names: list[str]) -> int:
+    """How often a commit of delta-spark follows one of ours, or the other way round."""
+    theirs = [author in names for author in authors]
+    return sum(one != next_ for one, next_ in zip(theirs, theirs[1:], strict=False))
+
+
+def all_steps(journals: Any) -> Iterator[plans.Step]:
+    """What was done, each step once."""
+    for journal in journals:
+        steps = {}
+        for entry in verdict.lines(journal):
+            steps[entry["mark"].rsplit(" ", 1)[0]] = (
+                entry.get("step") or steps[entry["mark"].rsplit(" ", 1)[0]]
+            )
+        yield from steps.values()
