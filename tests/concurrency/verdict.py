@@ -13,6 +13,8 @@ from concurrency import plans
 from property.model import Model
 
 Row = tuple[str, int, int]
+#: The last version before a race.
+START = 1
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def judged(
 
     Args:
         table: The root of the table.
-        first: What the last version held that came before the race, which is version 0 or 1.
+        first: What version 1 holds, behind which the race begins.
         journals: Of the writers.
         seen: Of the readers.
 
@@ -55,7 +57,6 @@ def judged(
         AssertionError: They do not.
     """
     commits = commits_of(table)
-    start = 1
     marks = [_commit_info(commit).get("userMetadata") for commit in commits]
     steps, versions, conflicts = {}, {}, Counter[str]()
     for journal in journals:
@@ -74,15 +75,15 @@ def judged(
             steps[mark], versions[mark] = step, marks.index(mark)
             assert entry["version"] in (None, versions[mark]), f"{mark} has another version"
         assert not begun, f"no word of {list(begun)}"
-    unknown = [mark for mark in marks[start + 1 :] if mark not in steps]
+    unknown = [mark for mark in marks[START + 1 :] if mark not in steps]
     assert not unknown, f"nobody was told of {unknown}"
 
-    state, states, replay = first, {start: first}, Model()
+    state, states, replay = first, {START: first}, Model()
     for version, commit in enumerate(commits):
         replay.replay(commit)
-        if version > start:
+        if version > START:
             state = states[version] = plans.applied(state, steps[str(marks[version])])
-        if version >= start:
+        if version >= START:
             counted = sum(map(_rows_in, replay.files.values()))
             assert counted == 2 * len(state), f"version {version} has {counted} rows"
     in_order(versions)
@@ -91,12 +92,12 @@ def judged(
     reads = 0
     for journal in seen:
         for entry in lines(journal):
-            if entry["version"] < start:
+            if entry["version"] < START:
                 continue
             expected = [list(row) for row in rows_of(states[entry["version"]])]
             assert entry["rows"] == expected, f"{journal.stem} saw other rows in {entry['version']}"
             reads += 1
-    authors = [str(mark).split()[0] for mark in marks[start + 1 :]]
+    authors = [str(mark).split()[0] for mark in marks[START + 1 :]]
     return Verdict(rows_of(state), authors, conflicts, reads)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def main(jars: str) -> None:
         job = json.loads(line)
         before = store.taken()
         with ThreadPoolExecutor(len(job["names"])) as threads:
-            list(threads.map(lambda name: write(spark, job, name), job["names"]))
+            list(threads.map(partial(write, spark, job), job["names"]))
         print(json.dumps({"taken": store.taken() - before}), flush=True)
     spark.stop()
 

@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -106,22 +107,19 @@ def test_with_delta_spark(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: s
     theirs = spark.read.format("delta").load(str(root)).select("key", "half", "v")
     assert sorted(zip(*ours.to_pydict().values(), strict=True)) == found.rows
     assert sorted(map(tuple, theirs.collect())) == found.rows
-    counted = sum(step.get("key") == plans.SHARED for step in all_steps(journals))
+    assert table.verify(rows=True).ok
+    counted = sum(step.get("key") == plans.SHARED for step in done(journals))
     assert (plans.SHARED, 0, counted) in found.rows, "no count is lost"
 
 
 def changes_of_hands(authors: list[str], names: list[str]) -> int:
     """How often a commit of delta-spark follows one of ours, or the other way round."""
     theirs = [author in names for author in authors]
-    return sum(one != next_ for one, next_ in zip(theirs, theirs[1:], strict=False))
+    return sum(one != next_ for one, next_ in pairwise(theirs))
 
 
-def all_steps(journals: Any) -> Iterator[plans.Step]:
-    """What was done, each step once."""
-    for journal in journals:
-        steps = {}
-        for entry in verdict.lines(journal):
-            steps[entry["mark"].rsplit(" ", 1)[0]] = (
-                entry.get("step") or steps[entry["mark"].rsplit(" ", 1)[0]]
-            )
-        yield from steps.values()
+def done(journals: Iterable[Path]) -> list[plans.Step]:
+    """The steps of all journals, each once."""
+    entries = [entry for journal in journals for entry in verdict.lines(journal)]
+    committed = {entry["mark"] for entry in entries if "version" in entry}
+    return [one["step"] for one in entries if "step" in one and one["mark"] in committed]

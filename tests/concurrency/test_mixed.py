@@ -1,0 +1,155 @@
+"""Appends, updates, deletes and merges of many processes, and a look at who judges them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from concurrency import mixed, verdict
+
+WRITERS = int(os.environ.get("DELTAREPLAY_WRITERS", "4"))
+COMMITS = int(os.environ.get("DELTAREPLAY_COMMITS", "12"))
+
+
+@pytest.mark.parametrize("kind", mixed.KINDS)
+def test_every_version_is_what_was_acknowledged(tmp_path: Path, kind: str) -> None:
+    table = mixed.table(tmp_path / "table", kind)
+    race = mixed.Race(table, tmp_path / "journals")
+    try:
+        race.start(WRITERS, COMMITS, 0.01)
+        journals, seen = race.end()
+    finally:
+        race.kill()
+    found = verdict.judged(tmp_path / "table", mixed.FIRST, journals, seen)
+    print(kind, len(found.authors), "commits", found.conflicts, found.reads, "reads")
+    assert len(found.authors) == WRITERS * COMMITS
+    assert found.reads > 0
+    scanned = table.snapshot().scan(columns=["key", "half", "v"]).to_arrow()
+    assert sorted(zip(*scanned.to_pydict().values(), strict=True)) == found.rows
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is left of a race: the table, and a journal of each kind."""
+
+    root: Path
+
+    def commit(self, version: int) -> Path:
+        return self.root / f"table/_delta_log/{version:020}.json"
+
+    @property
+    def last(self) -> int:
+        return len(list(self.root.glob("table/_delta_log/*.json"))) - 1
+
+    @property
+    def writer(self) -> Path:
+        return self.root / "journals/writer-w0"
+
+    @property
+    def reader(self) -> Path:
+        return self.root / "journals/reader-0"
+
+    def judged(self) -> verdict.Verdict:
+        return verdict.judged(self.root / "table", mixed.FIRST, [self.writer], [self.reader])
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A race of one, without a fault."""
+    run = Run(tmp_path_factory.mktemp("race"))
+    race = mixed.Race(mixed.table(run.root / "table", "vectors and row ids"), run.root / "journals")
+    try:
+        race.start(1, 8, 0.1)
+        race.end()
+    finally:
+        race.kill()
+    return run
+
+
+def edited(path: Path, at: int, change: Callable[[dict[str, Any]], object]) -> None:
+    """Changes one line of JSON."""
+    found = verdict.lines(path)
+    change(found[at])
+    path.write_text("".join(json.dumps(line) + "\n" for line in found), encoding="utf-8")
+
+
+def overwritten(run: Run) -> None:
+    """As a rename over it does that comes too late."""
+    shutil.copy(run.commit(run.last), run.commit(4))
+
+
+def told_of_another(run: Run) -> None:
+    def other(entry: dict[str, Any]) -> None:
+        entry["version"] += 1
+
+    edited(run.writer, 1, other)
+
+
+def refused(run: Run) -> None:
+    def failed(entry: dict[str, Any]) -> None:
+        del entry["version"]
+        entry["failed"] = "CommitConflictError"
+
+    edited(run.writer, -1, failed)
+
+
+def file_lost(run: Run) -> None:
+    path = run.commit(2)
+    kept = [line for line in path.read_text().splitlines() if '"add"' not in line]
+    path.write_text("\n".join(kept) + "\n")
+
+
+def ids_twice(run: Run) -> None:
+    """The rows of the race's first append have the ids of those before it."""
+    found = verdict.lines(run.commit(2))
+    at = next(number for number, line in enumerate(found) if "add" in line)
+    edited(run.commit(2), at, lambda line: line["add"].update(baseRowId=0))
+
+
+def time_stands(run: Run) -> None:
+    time = verdict.lines(run.commit(3))[0]["commitInfo"]["inCommitTimestamp"]
+    edited(run.commit(4), 0, lambda line: line["commitInfo"].update(inCommitTimestamp=time))
+
+
+FAULTS: dict[str, tuple[Callable[[Run], object], str]] = {
+    "the last commit lost": (lambda run: run.commit(run.last).unlink(), "in the log 0 times"),
+    "a commit lost": (lambda run: run.commit(4).unlink(), "a version is missing"),
+    "a commit overwritten": (overwritten, "in the log [02] times"),
+    "a commit doubled": (
+        lambda run: shutil.copy(run.commit(run.last), run.commit(run.last + 1)),
+        "in the log 2 times",
+    ),
+    "a commit of nobody": (
+        lambda run: shutil.copy(run.commit(0), run.commit(run.last + 1)),
+        "nobody was told",
+    ),
+    "told of another version": (told_of_another, "has another version"),
+    "refused and committed": (refused, "was refused and is in the log"),
+    "files lost": (file_lost, "version 2 has . rows"),
+    "row ids twice": (ids_twice, "row ids of another file"),
+    "time stands": (time_stands, "in-commit timestamps rise"),
+    "a reader saw half a commit": (
+        lambda run: edited(run.reader, -1, lambda line: line["rows"].pop()),
+        "saw other rows",
+    ),
+}
+
+
+def test_a_sound_race_is_passed(sound: Run) -> None:
+    assert len(sound.judged().authors) == 8
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_judge_finds(sound: Run, tmp_path: Path, fault: str) -> None:
+    run = Run(tmp_path / "race")
+    shutil.copytree(sound.root, run.root)
+    spoil, message = FAULTS[fault]
+    spoil(run)
+    with pytest.raises(AssertionError, match=message):
+        run.judged()
