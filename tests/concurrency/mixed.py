@@ -61,11 +61,11 @@ class Race:
             for number in range(READERS)
         ]
 
-    def start(self, writers: int, commits: int, pause: float) -> None:
-        """Starts the writers of deltareplay."""
+    def start(self, writers: int, commits: int, pause: float, theirs: int = 0) -> None:
+        """Starts the writers of deltareplay; delta-spark has so many commits to do beside them."""
         for name in (f"w{number}" for number in range(writers)):
             journal = str(self.journals / f"writer-{name}")
-            arguments = (self.table.uri, name, str(commits), str(pause), journal)
+            arguments = (self.table.uri, name, str(commits), str(pause), journal, str(theirs))
             self.writers.append(started("concurrency.mixed_writer", *arguments))
 
     def end(self) -> tuple[Sequence[Path], Sequence[Path]]:

@@ -1,6 +1,7 @@
-"""One process that does all kinds of steps: ``mixed_writer TABLE NAME COMMITS PAUSE JOURNAL``.
+"""One process that does all kinds of steps: ``mixed_writer TABLE NAME COMMITS PAUSE JOURNAL [N]``.
 
-Between its steps it waits for some seconds, PAUSE on average.
+Between its steps it waits for some seconds, PAUSE on average. Where writers of delta-spark take
+part, with N commits together, it keeps pace with them, however slow they are.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import random
 import sys
 import time
 import warnings
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from concurrency import plans
@@ -34,18 +37,25 @@ def carry_out(table: dr.Table, step: plans.Step, mark: str) -> int:
     return written.version
 
 
-def main(uri: str, name: str, commits: str, pause: str, journal: str) -> None:
+def committed(journals: Path) -> int:
+    """How many commits delta-spark has written down."""
+    return sum(path.read_text().count('"version"') for path in journals.glob("writer-d*"))
+
+
+def main(uri: str, name: str, commits: str, pause: str, journal: str, theirs: str = "0") -> None:
     # between a checkpoint and its hint lies a moment in which a reader misses the hint
     warnings.simplefilter("ignore", dr.DeltaReplayWarning)
     table, chance = dr.Table(uri), random.Random()
 
-    def after_a_pause(step: plans.Step, mark: str) -> int:
-        if mark.endswith(" 0"):
+    def steps() -> Iterator[plans.Step]:
+        for number, step in enumerate(plans.planned(name, int(commits))):
+            while committed(Path(journal).parent) * int(commits) < (number - 1) * int(theirs):
+                time.sleep(0.05)
             time.sleep(chance.random() * 2 * float(pause))
-        return carry_out(table, step, mark)
+            yield step
 
-    steps = plans.planned(name, int(commits))
-    plans.carried_out(name, steps, Path(journal), after_a_pause, dr.CommitConflictError)
+    carried = partial(carry_out, table)
+    plans.carried_out(name, steps(), Path(journal), carried, dr.CommitConflictError)
 
 
 if __name__ == "__main__":

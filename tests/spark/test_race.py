@@ -20,8 +20,6 @@ pytestmark = pytest.mark.spark
 SOURCE = Path(__file__).parent / "java" / "LinkLogStore.java"
 WRITERS = int(os.environ.get("DELTAREPLAY_WRITERS", "4"))
 COMMITS = int(os.environ.get("DELTAREPLAY_COMMITS", "10"))
-#: Seconds between two commits of a writer here: so long that delta-spark comes along.
-PAUSE = float(os.environ.get("DELTAREPLAY_PAUSE", "1"))
 
 
 def jars(spark: Any, root: Path) -> str:
@@ -90,7 +88,7 @@ def test_with_delta_spark(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: s
             "journals": str(race.journals),
         }
         delta.ask(job)
-        race.start(WRITERS, COMMITS, PAUSE)
+        race.start(WRITERS, COMMITS, 0.1, len(names) * (COMMITS // 2))
         taken = json.loads(delta.answer())["taken"]
         journals, seen = race.end()
     finally:
