@@ -2,7 +2,8 @@
 
 Takes lines of JSON: the table's directory, names of writers, the number of their commits, the
 directory of the journals. Each writer is a thread with a session of its own. Says ``ready`` when
-the session stands, and for each line how often another writer had a version first.
+the session stands, and for each line how many commits its log store has put, and how often another
+writer had a version first.
 """
 
 from __future__ import annotations
@@ -85,10 +86,11 @@ def main(jars: str) -> None:
     print("ready", flush=True)
     for line in sys.stdin:
         job = json.loads(line)
-        before = store.taken()
+        before = store.published(), store.taken()
         with ThreadPoolExecutor(len(job["names"])) as threads:
             list(threads.map(partial(write, spark, job), job["names"]))
-        print(json.dumps({"taken": store.taken() - before}), flush=True)
+        put, taken = store.published() - before[0], store.taken() - before[1]
+        print(json.dumps({"put": put, "taken": taken}), flush=True)
     spark.stop()
 
 

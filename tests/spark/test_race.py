@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,8 @@ pytestmark = pytest.mark.spark
 SOURCE = Path(__file__).parent / "java" / "LinkLogStore.java"
 WRITERS = int(os.environ.get("DELTAREPLAY_WRITERS", "4"))
 COMMITS = int(os.environ.get("DELTAREPLAY_COMMITS", "10"))
+#: Seconds for delta-spark to start, and for each of its commits beside ours.
+PATIENCE = 120
 
 
 def jars(spark: Any, root: Path) -> str:
@@ -53,7 +56,10 @@ class DeltaSpark:
     def ask(self, job: dict[str, Any]) -> None:
         print(json.dumps(job), file=self.process.stdin, flush=True)
 
-    def answer(self) -> str:
+    def answer(self, patience: int) -> str:
+        """Its next line, within so many seconds."""
+        if not select.select([self.process.stdout], [], [], patience)[0]:
+            raise AssertionError(f"delta-spark says nothing for {patience} seconds")
         line: str = self.process.stdout.readline()
         if not line:
             self.errors.seek(0)
@@ -67,7 +73,7 @@ def delta(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Delt
     with (root / "errors").open("w+") as errors:
         made = DeltaSpark(jars(spark, root), errors)
         try:
-            assert made.answer() == "ready\n"
+            assert made.answer(PATIENCE) == "ready\n"
             yield made
         finally:
             made.process.kill()
@@ -78,6 +84,7 @@ def delta(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Delt
 def test_with_delta_spark(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: str) -> None:
     root = tmp_path / "table"
     names = ["d0", "d1"]
+    theirs = len(names) * (COMMITS // 2)
     table = mixed.table(root, kind)
     race = mixed.Race(table, tmp_path / "journals")
     try:
@@ -88,23 +95,24 @@ def test_with_delta_spark(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: s
             "journals": str(race.journals),
         }
         delta.ask(job)
-        race.start(WRITERS, COMMITS, 0.1, len(names) * (COMMITS // 2))
-        taken = json.loads(delta.answer())["taken"]
+        race.start(WRITERS, COMMITS, 0.1, theirs)
+        told = json.loads(delta.answer(theirs * PATIENCE))
         journals, seen = race.end()
     finally:
         race.kill()
 
     assert len(journals) == WRITERS + len(names)
     found = verdict.judged(root, mixed.FIRST, journals, seen)
-    print(kind, len(found.authors), "commits", found.conflicts, found.reads, "reads", taken)
-    assert len(found.authors) == WRITERS * COMMITS + len(names) * (COMMITS // 2)
+    print(kind, len(found.authors), "commits", found.conflicts, found.reads, "reads", told)
+    assert len(found.authors) == WRITERS * COMMITS + theirs
+    assert told["put"] == theirs, "the log store is not the one that links"
     assert changes_of_hands(found.authors, names) > 1, "they wrote one after the other"
     assert found.reads > 0
 
     ours = table.snapshot().scan(columns=["key", "half", "v"]).to_arrow()
-    theirs = spark.read.format("delta").load(str(root)).select("key", "half", "v")
+    seen_there = spark.read.format("delta").load(str(root)).select("key", "half", "v")
     assert sorted(zip(*ours.to_pydict().values(), strict=True)) == found.rows
-    assert sorted(map(tuple, theirs.collect())) == found.rows
+    assert sorted(map(tuple, seen_there.collect())) == found.rows
     assert table.verify(rows=True).ok
     counted = sum(step.get("key") == plans.SHARED for step in done(journals))
     assert (plans.SHARED, 0, counted) in found.rows, "no count is lost"

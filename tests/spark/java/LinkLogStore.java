@@ -18,10 +18,16 @@ import org.apache.hadoop.conf.Configuration;
  * looks, and then renames; a commit that comes in between is overwritten.
  */
 public class LinkLogStore extends LocalLogStore {
+  private static final AtomicInteger PUBLISHED = new AtomicInteger();
   private static final AtomicInteger TAKEN = new AtomicInteger();
 
   public LinkLogStore(Configuration configuration) {
     super(configuration);
+  }
+
+  /** How many commits it has put. */
+  public static int published() {
+    return PUBLISHED.get();
   }
 
   /** How often another writer had the version first. */
@@ -47,6 +53,7 @@ public class LinkLogStore extends LocalLogStore {
     try {
       Files.write(whole, content.toString().getBytes(StandardCharsets.UTF_8));
       Files.createLink(target, whole);
+      PUBLISHED.incrementAndGet();
     } catch (FileAlreadyExistsException taken) {
       TAKEN.incrementAndGet();
       throw taken;
