@@ -99,10 +99,10 @@ impl Builder {
 }
 
 fn for_each_bit(words: &Words, mut visit: impl FnMut(u16)) {
-    for (index, word) in (0_u16..).step_by(64).zip(words) {
+    for (index, word) in (0_u64..).step_by(64).zip(words) {
         let mut word = *word;
         while word != 0 {
-            visit(index + low(u64::from(word.trailing_zeros())));
+            visit(low(index + u64::from(word.trailing_zeros())));
             word &= word - 1;
         }
     }
@@ -111,12 +111,12 @@ fn for_each_bit(words: &Words, mut visit: impl FnMut(u16)) {
 /// First and last row of each run.
 fn for_each_run(words: &Words, mut visit: impl FnMut(u16, u16)) {
     let mut open: Option<(u16, u16)> = None;
-    for (index, word) in (0_u16..).step_by(64).zip(words) {
+    for (index, word) in (0_u64..).step_by(64).zip(words) {
         let mut word = *word;
         while word != 0 {
             let skipped = word.trailing_zeros();
             let ones = (!(word >> skipped)).trailing_zeros();
-            let first = index + low(u64::from(skipped));
+            let first = low(index + u64::from(skipped));
             let last = first + low(u64::from(ones - 1));
             open = match open {
                 Some((begin, end)) if end.checked_add(1) == Some(first) => Some((begin, last)),
