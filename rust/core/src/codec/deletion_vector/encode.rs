@@ -1,10 +1,15 @@
 //! A vector as bytes: the portable layout, which every reader knows.
 
-use super::chunk::{Chunk, Form};
+use std::borrow::Cow;
+
+use super::chunk::{Chunk, Form, Rows, low, run};
 use super::decode::{NO_RUNS, OFFSETS_FROM, PORTABLE_MAGIC, WITH_RUNS};
 use super::{DeletionVector, base85};
 use crate::error::{Error, Result};
 use crate::spec::DeletionVectorDescriptor;
+
+/// First row and how many follow it.
+const RUN_BYTES: usize = 4;
 
 impl DeletionVector {
     /// The bitmap, from its magic number to its last container: what `sizeInBytes` counts.
@@ -51,6 +56,10 @@ impl DeletionVector {
     fn encode_bitmap(&self, chunks: &[Chunk], into: &mut Vec<u8>) {
         let begin = into.len();
         let has_runs = chunks.iter().any(|chunk| chunk.form == Form::Runs);
+        let bodies: Vec<_> = chunks
+            .iter()
+            .map(|chunk| body(chunk, &self.bytes))
+            .collect();
         let count = word(chunks.len() as u64);
         if has_runs {
             into.extend_from_slice(&(WITH_RUNS | (count - 1) << 16).to_le_bytes());
@@ -65,25 +74,46 @@ impl DeletionVector {
             into.extend_from_slice(&count.to_le_bytes());
         }
         for chunk in chunks {
-            into.extend_from_slice(&super::chunk::low(chunk.key).to_le_bytes());
-            let less_one = super::chunk::low(u64::from(chunk.cardinality) - 1);
+            into.extend_from_slice(&low(chunk.key).to_le_bytes());
+            let less_one = low(u64::from(chunk.cardinality) - 1);
             into.extend_from_slice(&less_one.to_le_bytes());
         }
         if !has_runs || chunks.len() >= OFFSETS_FROM {
             let mut offset = into.len() - begin + chunks.len() * 4;
-            for chunk in chunks {
+            for (chunk, body) in chunks.iter().zip(&bodies) {
                 into.extend_from_slice(&word(offset as u64).to_le_bytes());
-                offset += chunk.size() + if chunk.form == Form::Runs { 2 } else { 0 };
+                offset += body.len() + if chunk.form == Form::Runs { 2 } else { 0 };
             }
         }
-        for chunk in chunks {
+        for (chunk, body) in chunks.iter().zip(&bodies) {
             if chunk.form == Form::Runs {
-                let runs = super::chunk::low(u64::from(chunk.count));
+                let runs = low((body.len() / RUN_BYTES) as u64);
                 into.extend_from_slice(&runs.to_le_bytes());
             }
-            into.extend_from_slice(chunk.bytes(&self.bytes));
+            into.extend_from_slice(body);
         }
     }
+}
+
+/// The bytes of a chunk. Of its runs those that touch are one: some readers refuse them, though they
+/// may have been read here.
+fn body<'a>(chunk: &Chunk, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+    let whole = chunk.bytes(bytes);
+    let Rows::Runs(runs) = chunk.rows(bytes) else {
+        return Cow::Borrowed(whole);
+    };
+    let touch = |left: [u8; 4], right: [u8; 4]| run(left).1.checked_add(1) == Some(run(right).0);
+    let apart = |pair: &[[u8; 4]]| !matches!(pair, [left, right] if touch(*left, *right));
+    if runs.windows(2).all(apart) {
+        return Cow::Borrowed(whole);
+    }
+    let merged = runs.chunk_by(|left, right| touch(*left, *right));
+    let merged = merged.filter_map(|together| {
+        let (first, last) = (run(*together.first()?).0, run(*together.last()?).1);
+        let [[a, b], [c, d]] = [first, last - first].map(u16::to_le_bytes);
+        Some([a, b, c, d])
+    });
+    Cow::Owned(merged.flatten().collect())
 }
 
 /// What is known to fit into 32 bits, or makes a vector that is refused.

@@ -162,6 +162,13 @@ fn runs_that_touch_are_one() {
     let vector = DeletionVector::decode(&bytes, Some(6)).unwrap();
     assert_eq!(vector.ranges().collect::<Vec<_>>(), [0..6]);
     assert_eq!(vector, of(&[0, 1, 2, 3, 4, 5]));
+    // written again they are, for another implementation refuses them apart
+    assert!(RoaringTreemap::deserialize_from(&bytes[4..]).is_err());
+    let encoded = vector.encode().unwrap();
+    let one = "d1d33964 0100000000000000 00000000 3b300000 01 0000 0500 0100 0000 0500";
+    assert_eq!(encoded, hex(one));
+    let theirs = RoaringTreemap::deserialize_from(&encoded[4..]).unwrap();
+    assert!(theirs.iter().eq(0..6));
 }
 
 #[test]
