@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 from concurrency import mixed, plans, verdict
 
@@ -27,6 +26,8 @@ PATIENCE = 120
 
 def jars(spark: Any, root: Path) -> str:
     """Those of the session, and one with the log store that is safe beside other processes."""
+    import pyspark
+
     theirs = spark.sparkContext.getConf().get("spark.jars").split(",")
     theirs = [jar.removeprefix("file://") for jar in theirs]
     java = Path(spark._jvm.System.getProperty("java.home"), "bin", "javac")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 from pathlib import Path
@@ -65,3 +66,22 @@ def test_files_are_not_too_long() -> None:
         and (lines := len((ROOT / name).read_text(encoding="utf-8").splitlines())) > 500
     }
     assert not long, "split them by concern"
+
+
+def test_tests_are_collected_without_spark() -> None:
+    collected = [
+        name for name in tracked() if re.search(r"^tests/(?:.*/)?(?:test_\w+|conftest)\.py$", name)
+    ]
+    assert any(name.startswith("tests/spark/") for name in collected)
+    found = []
+    for name in collected:
+        for statement in ast.parse((ROOT / name).read_text(encoding="utf-8")).body:
+            match statement:
+                case ast.Import(names=names):
+                    packages = {alias.name.partition(".")[0] for alias in names}
+                case ast.ImportFrom(module=str(module), level=0):
+                    packages = {module.partition(".")[0]}
+                case _:
+                    continue
+            found += [f"{name}: {package}" for package in packages & {"pyspark", "delta"}]
+    assert not found, "the plain tests run without: import inside of the test"
