@@ -6,6 +6,7 @@ pub mod checkpoint;
 pub mod commit;
 pub mod deletion_vector;
 pub mod file_actions;
+pub(crate) mod flat_column;
 pub mod gather;
 pub mod json;
 pub mod judged;

@@ -1,9 +1,9 @@
 //! A table on a local file system, by the system's own calls: no async, no runtime.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind as IoKind, Read, Write};
+use std::io::{self, ErrorKind as IoKind, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -228,12 +228,18 @@ impl Storage for LocalStorage {
             let length = range.end - range.start;
             let length = usize::try_from(length).map_err(|_| too_large(path, length))?;
             let mut bytes = room_for(length, path)?;
-            bytes.resize(length, 0);
-            file.read_exact_at(&mut bytes, range.start)
-                .map_err(|cause| match cause.kind() {
-                    IoKind::UnexpectedEof => beyond_the_end(path, range, size),
-                    _ => failed("read", path, cause).at_offset(range.start),
-                })?;
+            // not filled with zeros first
+            (&file)
+                .seek(SeekFrom::Start(range.start))
+                .and_then(|_| {
+                    (&file)
+                        .take(range.end - range.start)
+                        .read_to_end(&mut bytes)
+                })
+                .map_err(|cause| failed("read", path, cause).at_offset(range.start))?;
+            if bytes.len() < length {
+                return Err(beyond_the_end(path, range, size));
+            }
             progress::read(bytes.len());
             results.push(bytes.into());
         }

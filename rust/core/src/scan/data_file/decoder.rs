@@ -4,13 +4,11 @@ use std::ops::Range;
 
 use arrow_array::ArrayRef;
 use arrow_schema::ArrowError;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection, RowSelectionPolicy,
-};
+use parquet::arrow::arrow_reader::{RowSelection, RowSelectionPolicy};
 
+use super::decoded_columns::DecodedColumns;
 use super::open::{OpenFile, Unit};
-use crate::codec::parquet_file::{Chunks, PageRules, check_pages, chunk_ranges};
+use crate::codec::parquet_file::{PageRules, check_pages, chunk_ranges};
 use crate::codec::squeeze::Runs;
 use crate::error::{Error, Result};
 use crate::storage::Storage;
@@ -26,8 +24,8 @@ const SQUEEZED: usize = 4;
 
 /// Decodes one unit, batch by batch.
 pub(super) struct Decoder {
-    reader: ParquetRecordBatchReader,
-    /// Where the reader gives all rows, and some are to be left out.
+    columns: DecodedColumns,
+    /// Where all rows are decoded, and some are to be left out.
     gaps: Option<Gaps>,
 }
 
@@ -60,29 +58,18 @@ impl Decoder {
         let selection = (left != of).then(|| RowSelection::from_consecutive_ranges(ranges(), of));
         let wanted = chunk_ranges(metadata, unit.row_group, &file.leaves, selection.as_ref());
         let fetched = storage.read_ranges(&file.path, &wanted.ranges)?;
-        check_pages(metadata, unit.row_group, &wanted, &fetched, &PAGES)?;
-        let chunks = Chunks::new(&wanted.ranges, fetched, file.length);
-        let parquet = metadata.file_metadata().schema_descr();
-        let mask = ProjectionMask::leaves(parquet, file.leaves.iter().copied());
-        let mut builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, file.arrow.clone())
-                .with_projection(mask)
-                .with_batch_size(file.batch_rows)
-                .with_row_selection_policy(wanted.policy)
-                .with_row_groups(vec![unit.row_group]);
+        let pages = check_pages(metadata, unit.row_group, &wanted, &fetched, &PAGES)?;
         let few = of.saturating_sub(left) <= of / SQUEEZED;
-        let mut gaps = None;
-        match selection {
-            Some(_) if few && wanted.policy == RowSelectionPolicy::Mask => {
-                gaps = Some(Gaps::new(ranges().collect(), left, of));
-            }
-            Some(selection) => builder = builder.with_row_selection(selection),
-            None => {}
-        }
-        let reader = builder.build().map_err(|cause| {
-            Error::corrupt("data.pages", "the data file does not decode").because(cause)
-        })?;
-        Ok(Self { reader, gaps })
+        let squeezed = few && wanted.policy == RowSelectionPolicy::Mask;
+        let gaps =
+            (selection.is_some() && squeezed).then(|| Gaps::new(ranges().collect(), left, of));
+        let selection = selection
+            .filter(|_| !squeezed)
+            .map(|rows| (rows, wanted.policy));
+        let columns = DecodedColumns::new(file, unit, &wanted, fetched, pages, selection).map_err(
+            |cause| Error::corrupt("data.pages", "the data file does not decode").because(cause),
+        )?;
+        Ok(Self { columns, gaps })
     }
 
     /// The next rows: how many, and their columns.
@@ -91,10 +78,9 @@ impl Decoder {
             if self.gaps.as_ref().is_some_and(|gaps| gaps.left == 0) {
                 return Ok(None);
             }
-            let Some(batch) = self.reader.next().transpose()? else {
+            let Some((rows, columns)) = self.columns.advance()? else {
                 return Ok(None);
             };
-            let (_, columns, rows) = batch.into_parts();
             let Some(gaps) = &mut self.gaps else {
                 return Ok(Some((rows, columns)));
             };

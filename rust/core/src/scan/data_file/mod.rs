@@ -15,6 +15,7 @@ use crate::codec::deletion_vector::DeletionVector;
 
 mod cast;
 mod columns;
+mod decoded_columns;
 mod decoder;
 mod file_schema;
 mod footer;

@@ -84,6 +84,7 @@ fuzzed! {
     checksums: CHECKSUMS;
     commits: COMMITS;
     compacted_files: COMPACTED_FILES;
+    data_files: DATA_FILES;
     files_of_deletion_vectors: VECTOR_FILES;
     filters: FILTERS;
     hints: HINTS;

@@ -11,6 +11,7 @@
 use deltareplay_core::error::Error;
 
 mod checkpoints;
+mod data_files;
 mod deletion_vectors;
 mod filters;
 mod logs;
@@ -18,6 +19,7 @@ mod tables;
 mod texts;
 
 pub use checkpoints::CHECKPOINTS;
+pub use data_files::DATA_FILES;
 pub use deletion_vectors::{BASE85, BITMAPS, VECTOR_FILES};
 pub use filters::FILTERS;
 pub use logs::{CHECKSUMS, COMMITS, HINTS, PATHS};
@@ -37,13 +39,14 @@ pub struct Target {
 }
 
 /// Every target.
-pub const ALL: [Target; 14] = [
+pub const ALL: [Target; 15] = [
     BASE85,
     BITMAPS,
     CHECKPOINTS,
     CHECKSUMS,
     COMMITS,
     COMPACTED_FILES,
+    DATA_FILES,
     FILTERS,
     HINTS,
     PARTITION_VALUES,
