@@ -27,6 +27,9 @@ pub(super) trait Kind {
         values: &mut Self::Values,
     ) -> Option<usize>;
 
+    /// Prepares a dictionary, which has all its entries.
+    fn complete(_dictionary: &mut Self::Values) {}
+
     /// Adds entries of a dictionary; `None` where it lacks one, or the array cannot hold them.
     fn look_up(dictionary: &Self::Values, indices: &[u32], values: &mut Self::Values)
     -> Option<()>;
@@ -85,6 +88,7 @@ impl<K: Kind> Decoder<K> {
                     let mut dictionary = self.kind.values(count.min(bytes.len()));
                     let end = self.kind.append(bytes, 0, count, &mut dictionary);
                     end.ok_or_else(short)?;
+                    K::complete(&mut dictionary);
                     self.dictionary = dictionary;
                 }
                 Some(Content::Data(rows, encoding)) => {

@@ -63,6 +63,11 @@ impl Kind for Strings {
         values.holds(first, self.text).then_some(at)
     }
 
+    /// The last entries can be copied like the others.
+    fn complete(dictionary: &mut Values) {
+        dictionary.bytes.extend([0; COPIED]);
+    }
+
     fn look_up(dictionary: &Values, indices: &[u32], values: &mut Values) -> Option<()> {
         for index in indices {
             let (bytes, length) = dictionary.value(*index)?;
