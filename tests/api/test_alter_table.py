@@ -154,6 +154,12 @@ def test_parts_of_columns_are_widened(tmp_path: Path) -> None:
         refused("alter.column", lambda path=path: table.widen_column(path, pa.int64()))
 
 
+def test_a_column_that_is_misspelt_is_offered(tmp_path: Path) -> None:
+    table = made(tmp_path, pa.schema([("identity", pa.int32()), ("value", pa.int32())]))
+    error = refused("alter.column", lambda: table.set_comment("x", "valeu"))
+    assert "did you mean value" in str(error)
+
+
 def test_widening_needs_the_property_and_spares_constraints(tmp_path: Path) -> None:
     table = made(tmp_path, pa.schema([("a", pa.int32())]))
     error = refused("alter.type_widening", lambda: table.widen_column("a", pa.int64()))

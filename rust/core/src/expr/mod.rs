@@ -23,6 +23,7 @@ mod predicate;
 mod print;
 mod tuples;
 
+pub(crate) use bind::closest_columns;
 pub(crate) use evaluate::nested;
 
 pub use bounds::{Bounds, ColumnBounds};

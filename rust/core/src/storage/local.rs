@@ -12,6 +12,7 @@ use bytes::Bytes;
 
 use super::confined::{Confinement, is_same, leads_out};
 use super::{FileMeta, Storage, interrupt, ordered::ordered, pool, progress, refuse_climbing};
+use crate::codec::prefault::prefault;
 use crate::error::{Error, Result};
 
 mod directories;
@@ -228,6 +229,7 @@ impl Storage for LocalStorage {
             let length = range.end - range.start;
             let length = usize::try_from(length).map_err(|_| too_large(path, length))?;
             let mut bytes = room_for(length, path)?;
+            prefault(&mut bytes);
             // not filled with zeros first
             (&file)
                 .seek(SeekFrom::Start(range.start))

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::expr::closest_columns;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::json::clipped;
 use crate::spec::property_rules::checked_properties;
@@ -213,7 +214,8 @@ fn position(schema: &StructType, name: &str) -> Result<usize> {
     let found = schema.field(name).map(|field| field.name.clone());
     let at = |found: String| schema.fields().iter().position(|field| field.name == found);
     found.and_then(at).ok_or_else(|| {
-        let message = format!("the table has no column {}", clipped(name));
+        let offer = closest_columns(name, schema);
+        let message = format!("the table has no column {}: {offer}", clipped(name));
         Error::invalid("alter.column", message)
     })
 }

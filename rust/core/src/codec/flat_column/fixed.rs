@@ -6,6 +6,7 @@ use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType as ArrowType};
 
 use super::decoder::Kind;
+use crate::codec::prefault::prefault;
 
 /// Adds the values that the bytes hold.
 pub(super) type Append<T> = fn(&[u8], &mut Vec<T>);
@@ -32,7 +33,9 @@ impl<T: ArrowNativeType> Kind for Fixed<T> {
     type Values = Vec<T>;
 
     fn values(&self, count: usize) -> Vec<T> {
-        Vec::with_capacity(count)
+        let mut values = Vec::with_capacity(count);
+        prefault(&mut values);
+        values
     }
 
     fn append(

@@ -11,6 +11,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 
 use super::hybrid::bits;
 use crate::codec::parquet_file::{Page, PageHeader};
+use crate::codec::prefault::prefault;
 
 /// Pages, one of which is open.
 pub(super) struct Pages {
@@ -201,7 +202,9 @@ impl Pages {
             .and_then(|length| length.checked_sub(before))
             .ok_or_else(short)?;
         if self.room.len() < length {
-            self.room = vec![0; length];
+            self.room = Vec::with_capacity(length);
+            prefault(&mut self.room);
+            self.room.resize(length, 0);
         }
         let from = self.chunk.get(bytes).unwrap_or_default();
         let to = self.room.get_mut(..length).unwrap_or_default();

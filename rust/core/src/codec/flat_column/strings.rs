@@ -8,6 +8,7 @@ use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
 
 use super::decoder::Kind;
+use crate::codec::prefault::prefault;
 
 /// Bytes that an array can hold.
 const MOST: usize = i32::MAX as usize;
@@ -35,6 +36,7 @@ impl Kind for Strings {
 
     fn values(&self, count: usize) -> Values {
         let mut ends = Vec::with_capacity(count + 1);
+        prefault(&mut ends);
         ends.push(0);
         Values {
             bytes: Vec::new(),
@@ -122,9 +124,10 @@ impl Values {
         }
         let wanted = self.bytes.len() as u64 * rows as u64 / values as u64;
         // some may be longer
-        let wanted = (wanted + wanted / 8).min(MOST as u64) as usize + COPIED;
+        let wanted = (wanted + wanted / 32).min(MOST as u64) as usize + COPIED;
         self.bytes
             .reserve_exact(wanted.saturating_sub(self.bytes.len()));
+        prefault(&mut self.bytes);
     }
 
     /// Adds the first so many bytes; the caller sees whether they are too many.

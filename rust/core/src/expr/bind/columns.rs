@@ -66,15 +66,19 @@ impl<'a> Columns<'a> {
     }
 
     fn unknown(&self, path: &Path) -> Error {
-        let names = closest(&path.to_string(), self.schema);
-        let offer = if names.is_empty() {
-            "the table has no columns".to_owned()
-        } else {
-            format!("did you mean {}?", names.join(", "))
-        };
+        let offer = closest_columns(&path.to_string(), self.schema);
         let message = format!("the filter has an unknown column {path}: {offer}");
         Error::invalid("filter.column", message)
     }
+}
+
+/// For the end of a message about a column that is not there: the names that come closest.
+pub(crate) fn closest_columns(wanted: &str, schema: &StructType) -> String {
+    let names = closest(wanted, schema);
+    if names.is_empty() {
+        return "the table has no columns".to_owned();
+    }
+    format!("did you mean {}?", names.join(", "))
 }
 
 /// Up to three names that differ least from the one wanted.

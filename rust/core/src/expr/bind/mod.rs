@@ -16,6 +16,8 @@ use crate::expr::normal::Form;
 use crate::expr::predicate::{Expr, Op, Operand, Path, Predicate};
 use crate::spec::schema::StructType;
 use columns::Columns;
+
+pub(crate) use columns::closest_columns;
 use values::{Family, Place, Value};
 
 impl Predicate {
