@@ -13,7 +13,7 @@ pub mod judged;
 pub mod last_checkpoint;
 pub mod parquet_file;
 pub mod partition_values;
-pub(crate) mod prefault;
+pub(crate) mod room;
 pub(crate) mod squeeze;
 pub mod statistics;
 pub mod variant;

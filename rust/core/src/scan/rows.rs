@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 
+use crate::codec::room::keep_room;
 use crate::error::{Error, Result};
 use crate::storage::{interrupt, pool};
 
@@ -131,6 +132,7 @@ impl<W: Work> Shared<W> {
     }
 
     fn run(&self) {
+        keep_room();
         while let Some((place, task)) = self.take() {
             let worked = catch_unwind(AssertUnwindSafe(|| match task {
                 Task::Open => self.opened(place),

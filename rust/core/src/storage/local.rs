@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use super::confined::{Confinement, is_same, leads_out};
 use super::{FileMeta, Storage, interrupt, ordered::ordered, pool, progress, refuse_climbing};
-use crate::codec::prefault::prefault;
+use crate::codec::room::Room;
 use crate::error::{Error, Result};
 
 mod directories;
@@ -228,22 +228,19 @@ impl Storage for LocalStorage {
             interrupt::check()?;
             let length = range.end - range.start;
             let length = usize::try_from(length).map_err(|_| too_large(path, length))?;
-            let mut bytes = room_for(length, path)?;
-            prefault(&mut bytes);
+            let room = Room::empty(length);
+            let mut room = room.ok_or_else(|| too_large(path, range.end - range.start))?;
+            let bytes = room.bytes_mut();
             // not filled with zeros first
             (&file)
                 .seek(SeekFrom::Start(range.start))
-                .and_then(|_| {
-                    (&file)
-                        .take(range.end - range.start)
-                        .read_to_end(&mut bytes)
-                })
+                .and_then(|_| (&file).take(range.end - range.start).read_to_end(bytes))
                 .map_err(|cause| failed("read", path, cause).at_offset(range.start))?;
             if bytes.len() < length {
                 return Err(beyond_the_end(path, range, size));
             }
             progress::read(bytes.len());
-            results.push(bytes.into());
+            results.push(Bytes::from_owner(room));
         }
         Ok(results)
     }

@@ -6,7 +6,7 @@ use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType as ArrowType};
 
 use super::decoder::Kind;
-use crate::codec::prefault::prefault;
+use crate::codec::room::prefault;
 
 /// Adds the values that the bytes hold.
 pub(super) type Append<T> = fn(&[u8], &mut Vec<T>);

@@ -11,7 +11,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 
 use super::hybrid::bits;
 use crate::codec::parquet_file::{Page, PageHeader};
-use crate::codec::prefault::prefault;
+use crate::codec::room::Room;
 
 /// Pages, one of which is open.
 pub(super) struct Pages {
@@ -21,7 +21,7 @@ pub(super) struct Pages {
     codec: Codec,
     nullable: bool,
     /// What was decompressed last.
-    room: Vec<u8>,
+    room: Room,
     /// Where the values of the open page begin, and whether they lie in the room or in the chunk.
     values: Place,
 }
@@ -112,7 +112,7 @@ impl Pages {
             pages: pages.into_iter(),
             codec,
             nullable: column.column_descr().max_def_level() > 0,
-            room: Vec::new(),
+            room: Room::default(),
             values: Place::Chunk(0..0),
         }))
     }
@@ -121,7 +121,7 @@ impl Pages {
     pub(super) fn values(&self) -> &[u8] {
         let values = match &self.values {
             Place::Chunk(range) => self.chunk.get(range.clone()),
-            Place::Room(range) => self.room.get(range.clone()),
+            Place::Room(range) => self.room.as_ref().get(range.clone()),
         };
         values.unwrap_or_default()
     }
@@ -201,13 +201,12 @@ impl Pages {
         let length = length
             .and_then(|length| length.checked_sub(before))
             .ok_or_else(short)?;
-        if self.room.len() < length {
-            self.room = Vec::with_capacity(length);
-            prefault(&mut self.room);
-            self.room.resize(length, 0);
+        if self.room.as_ref().len() < length {
+            drop(std::mem::take(&mut self.room));
+            self.room = Room::filled(length);
         }
         let from = self.chunk.get(bytes).unwrap_or_default();
-        let to = self.room.get_mut(..length).unwrap_or_default();
+        let to = self.room.bytes_mut().get_mut(..length).unwrap_or_default();
         let unfolded = match &mut self.codec {
             Codec::Stored => None,
             Codec::Snappy(snappy) => snappy.decompress(from, to).ok(),

@@ -8,7 +8,7 @@ use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
 
 use super::decoder::Kind;
-use crate::codec::prefault::prefault;
+use crate::codec::room::prefault;
 
 /// Bytes that an array can hold.
 const MOST: usize = i32::MAX as usize;

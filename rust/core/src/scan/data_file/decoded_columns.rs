@@ -11,6 +11,7 @@ use parquet::arrow::arrow_reader::{
 use super::open::{OpenFile, Unit};
 use crate::codec::flat_column::FlatColumn;
 use crate::codec::parquet_file::{Chunks, Page, Selected};
+use crate::codec::squeeze::Runs;
 
 /// Decodes the columns of one unit, batch by batch.
 pub(super) struct DecodedColumns {
@@ -82,8 +83,11 @@ impl DecodedColumns {
         })
     }
 
-    /// The next rows: how many, and their columns.
-    pub(super) fn advance(&mut self) -> Result<Option<(usize, Vec<ArrayRef>)>, ArrowError> {
+    /// The next rows: how many, and their columns; `kept` says what stays of so many, if not all do.
+    pub(super) fn advance(
+        &mut self,
+        mut kept: impl FnMut(usize) -> Result<Option<Runs>, ArrowError>,
+    ) -> Result<Option<(usize, Vec<ArrayRef>)>, ArrowError> {
         let (rows, mut others) = match &mut self.others {
             None => (self.left.min(self.batch_rows), Vec::new().into_iter()),
             Some(reader) => match reader.next().transpose()? {
@@ -98,21 +102,25 @@ impl DecodedColumns {
         if rows == 0 {
             return Ok(None);
         }
+        let runs = kept(rows)?;
         let mut columns = Vec::with_capacity(self.order.len());
         for flat in &mut self.order {
             let column = match flat {
                 Some(flat) => Some(flat.read(rows)?),
                 None => others.next(),
             };
-            columns.push(
-                column
-                    .filter(|column| column.len() == rows)
-                    .ok_or_else(|| {
-                        let message = "a column has fewer rows than its row group";
-                        ArrowError::ParquetError(message.to_owned())
-                    })?,
-            );
+            let column = column
+                .filter(|column| column.len() == rows)
+                .ok_or_else(|| {
+                    let message = "a column has fewer rows than its row group";
+                    ArrowError::ParquetError(message.to_owned())
+                })?;
+            columns.push(match &runs {
+                None => column,
+                // while it is in the processor's caches
+                Some(runs) => runs.squeeze(column)?,
+            });
         }
-        Ok(Some((rows, columns)))
+        Ok(Some((runs.map_or(rows, |runs| runs.rows()), columns)))
     }
 }

@@ -78,16 +78,11 @@ impl Decoder {
             if self.gaps.as_ref().is_some_and(|gaps| gaps.left == 0) {
                 return Ok(None);
             }
-            let Some((rows, columns)) = self.columns.advance()? else {
-                return Ok(None);
-            };
-            let Some(gaps) = &mut self.gaps else {
-                return Ok(Some((rows, columns)));
-            };
-            let runs = gaps.take(rows)?;
-            if runs.rows() > 0 {
-                let columns = columns.into_iter().map(|column| runs.squeeze(column));
-                return Ok(Some((runs.rows(), columns.collect::<Result<_, _>>()?)));
+            let gaps = &mut self.gaps;
+            let kept = |rows| gaps.as_mut().map(|gaps| gaps.take(rows)).transpose();
+            match self.columns.advance(kept)? {
+                Some((0, _)) => {}
+                other => return Ok(other),
             }
         }
     }
