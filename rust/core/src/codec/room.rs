@@ -27,11 +27,8 @@ pub(crate) struct Room(Vec<u8>);
 impl Room {
     /// So many bytes: zeros, or what was there before.
     pub(crate) fn filled(length: usize) -> Self {
-        let mut bytes = kept(length).unwrap_or_else(|| {
-            let mut fresh = Vec::with_capacity(length);
-            prefault(&mut fresh);
-            fresh
-        });
+        // who claims more than there is gets memory that is never touched
+        let mut bytes = kept(length).unwrap_or_else(|| vec![0; length]);
         bytes.resize(length, 0);
         Self(bytes)
     }

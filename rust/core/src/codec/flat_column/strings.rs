@@ -19,6 +19,9 @@ const COPIED: usize = 16;
 /// Values that tell how long all are.
 const SAMPLED: usize = 64;
 
+/// Room for values that may turn out to be shorter.
+const MOST_AHEAD: usize = 4 << 20;
+
 /// Text, or bytes.
 pub(super) struct Strings {
     pub(super) text: bool,
@@ -59,7 +62,8 @@ impl Kind for Strings {
             values.push(rest, length)?;
             at += 4 + length;
             if number == SAMPLED {
-                values.reserve();
+                let left = bytes.len().saturating_sub(at);
+                values.reserve(count - number, left);
             }
         }
         values.holds(first, self.text).then_some(at)
@@ -75,7 +79,8 @@ impl Kind for Strings {
             let (bytes, length) = dictionary.value(*index)?;
             values.push(bytes, length)?;
         }
-        values.reserve();
+        let rows = values.ends.capacity() - values.ends.len();
+        values.reserve(rows, MOST_AHEAD);
         (values.bytes.len() <= MOST).then_some(())
     }
 
@@ -116,18 +121,16 @@ impl Kind for Strings {
 }
 
 impl Values {
-    /// Makes room for the rest, if it is as long as what is here; once.
-    fn reserve(&mut self) {
-        let (values, rows) = (self.ends.len(), self.ends.capacity());
-        if values > 4 * SAMPLED || self.bytes.len() > MOST {
-            return;
-        }
-        let wanted = self.bytes.len() as u64 * rows as u64 / values as u64;
+    /// Makes room for so many more values, if they are as long as those that are here: for no more than
+    /// so many bytes.
+    fn reserve(&mut self, count: usize, most: usize) {
+        let wanted = self.bytes.len() as u64 * count as u64 / self.ends.len() as u64;
         // some may be longer
-        let wanted = (wanted + wanted / 32).min(MOST as u64) as usize + COPIED;
-        self.bytes
-            .reserve_exact(wanted.saturating_sub(self.bytes.len()));
-        prefault(&mut self.bytes);
+        let wanted = (wanted + wanted / 32).min(most as u64) as usize + COPIED;
+        if self.bytes.capacity() - self.bytes.len() < wanted {
+            self.bytes.reserve(wanted);
+            prefault(&mut self.bytes);
+        }
     }
 
     /// Adds the first so many bytes; the caller sees whether they are too many.
