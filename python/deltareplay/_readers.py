@@ -8,11 +8,19 @@ from typing import Any, cast
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay.exceptions import UnsupportedFeatureError
 
 
 def to_schema(native: _native.ArrowSchema) -> pa.Schema:
     """A native schema as pyarrow's own."""
-    return pa.schema(cast("Any", native))  # by its capsule, which the stubs do not know
+    try:
+        return pa.schema(cast("Any", native))  # by its capsule, which the stubs do not know
+    except pa.ArrowInvalid as error:
+        message = (
+            f"pyarrow does not take the schema ({error}): the snapshot's `schema_json` has it "
+            "as text, and scans of other columns work"
+        )
+        raise UnsupportedFeatureError(message, code="schema.pyarrow") from error
 
 
 def to_table(native: _native.ArrowTable) -> pa.Table:

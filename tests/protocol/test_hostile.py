@@ -87,6 +87,10 @@ def test_deep_but_sane_schemas_are_read(log: logs.LogBuilder, depth: int) -> Non
     assert paths(opened(log)) == ["f"]
     if depth < 60:  # pyarrow takes no schema deeper than 64 levels
         assert opened(log).schema.names == [f"c{depth - 1}"]
+    else:
+        with pytest.raises(dr.UnsupportedFeatureError, match="schema_json") as error:
+            _ = opened(log).schema
+        assert error.value.code == "schema.pyarrow"
 
 
 # -- places outside of the table
