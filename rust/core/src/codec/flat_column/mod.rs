@@ -56,8 +56,7 @@ impl FlatColumn {
         let flat = described.path().parts().len() == 1
             && described.max_rep_level() == 0
             && described.max_def_level() <= 1;
-        let booleans = described.physical_type() == PhysicalType::BOOLEAN;
-        if !flat || !pages.iter().all(|page| is_known(page, booleans)) {
+        if !flat || !pages.iter().all(|page| is_known(page, described)) {
             return Ok(None);
         }
         let pages = Pages::new(chunk, pages, column)?;
@@ -75,8 +74,9 @@ impl FlatColumn {
 }
 
 /// Whether the page of a flat column is written in a way that is known here.
-fn is_known(page: &Page, booleans: bool) -> bool {
-    match Encoding::of(&page.header) {
+fn is_known(page: &Page, column: &ColumnDescriptor) -> bool {
+    let booleans = column.physical_type() == PhysicalType::BOOLEAN;
+    match Encoding::of(&page.header, column.max_def_level() > 0) {
         _ if page.header.kind == PageHeader::DICTIONARY => {
             matches!(page.header.encoding, Some(0 | 2))
         }

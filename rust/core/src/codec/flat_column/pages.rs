@@ -54,10 +54,10 @@ pub(super) enum Encoding {
 }
 
 impl Encoding {
-    /// That of a page of data; `None` where it is another, or its levels are.
-    pub(super) fn of(header: &PageHeader) -> Option<Self> {
+    /// That of a page of data; `None` where it is another, or its levels are, if it has any.
+    pub(super) fn of(header: &PageHeader, nullable: bool) -> Option<Self> {
         const RLE: Option<i64> = Some(3);
-        if header.kind == PageHeader::DATA && header.level_encoding != RLE {
+        if nullable && header.kind == PageHeader::DATA && header.level_encoding != RLE {
             return None;
         }
         match header.encoding? {
@@ -169,7 +169,7 @@ impl Pages {
     }
 
     fn data(&self, rows: Rows, header: &PageHeader) -> Result<Option<Content>, ArrowError> {
-        let encoding = Encoding::of(header).ok_or_else(short)?;
+        let encoding = Encoding::of(header, self.nullable).ok_or_else(short)?;
         Ok(Some(Content::Data(rows, encoding)))
     }
 

@@ -262,6 +262,24 @@ fn decimals_keep_their_sign_at_every_width() {
 }
 
 #[test]
+fn levels_count_where_there_are_some() {
+    let header = |kind, level_encoding| PageHeader {
+        kind,
+        encoding: Some(0),
+        level_encoding,
+        ..PageHeader::default()
+    };
+    // parquet-mr names the old packing of levels where it writes none
+    let old = header(PageHeader::DATA, Some(4));
+    assert_eq!(Encoding::of(&old, false), Some(Encoding::Plain));
+    assert_eq!(Encoding::of(&old, true), None);
+    let runs = header(PageHeader::DATA, Some(3));
+    assert_eq!(Encoding::of(&runs, true), Some(Encoding::Plain));
+    let second = header(PageHeader::DATA_V2, None);
+    assert_eq!(Encoding::of(&second, true), Some(Encoding::Plain));
+}
+
+#[test]
 fn what_is_not_flat_is_left_to_the_library() {
     let list =
         arrow_array::ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>([
