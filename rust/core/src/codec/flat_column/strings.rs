@@ -62,8 +62,7 @@ impl Kind for Strings {
             values.push(rest, length)?;
             at += 4 + length;
             if number == SAMPLED {
-                let left = bytes.len().saturating_sub(at);
-                values.reserve(count - number, left);
+                values.reserve(bytes.len().saturating_sub(at).max(MOST_AHEAD));
             }
         }
         values.holds(first, self.text).then_some(at)
@@ -79,8 +78,7 @@ impl Kind for Strings {
             let (bytes, length) = dictionary.value(*index)?;
             values.push(bytes, length)?;
         }
-        let rows = values.ends.capacity() - values.ends.len();
-        values.reserve(rows, MOST_AHEAD);
+        values.reserve(MOST_AHEAD);
         (values.bytes.len() <= MOST).then_some(())
     }
 
@@ -121,16 +119,18 @@ impl Kind for Strings {
 }
 
 impl Values {
-    /// Makes room for so many more values, if they are as long as those that are here: for no more than
-    /// so many bytes.
-    fn reserve(&mut self, count: usize, most: usize) {
-        let wanted = self.bytes.len() as u64 * count as u64 / self.ends.len() as u64;
+    /// Makes room for the rest, if it is as long as what is here: once, and for no more than so many bytes.
+    fn reserve(&mut self, most: usize) {
+        let (values, rows) = (self.ends.len(), self.ends.capacity());
+        if values > 4 * SAMPLED + 1 {
+            return;
+        }
+        let rest = rows.saturating_sub(values) as u64;
+        let wanted = self.bytes.len() as u64 * rest / values as u64;
         // some may be longer
         let wanted = (wanted + wanted / 32).min(most as u64) as usize + COPIED;
-        if self.bytes.capacity() - self.bytes.len() < wanted {
-            self.bytes.reserve(wanted);
-            prefault(&mut self.bytes);
-        }
+        self.bytes.reserve_exact(wanted);
+        prefault(&mut self.bytes);
     }
 
     /// Adds the first so many bytes; the caller sees whether they are too many.
