@@ -56,57 +56,61 @@ class TableAltering:
         """
         return _committed(self._native.unset_properties(list(keys), if_exists))
 
-    def add_columns(self, columns: pa.Schema) -> int:
+    def add_columns(self, columns: pa.Schema, *, parent: str | Sequence[str] = ()) -> int:
         """Add columns behind the others; rows that are there have null in them.
 
         Args:
             columns: Names and types; all must be nullable.
+            parent: A struct whose fields they become, rather than columns of their own: a path as
+                ``widen_column`` takes it.
 
         Returns:
             The new version.
 
         Raises:
-            InvalidArgumentError: A column may not be null, or has a type that tables do not have.
-            CorruptTableError: There is a column of that name.
+            InvalidArgumentError: A column may not be null, has a type that tables do not have, or the
+                name of one that is there; the parent is no struct.
 
         >>> import pyarrow as pa
-        >>> table.add_columns(pa.schema([("note", pa.string())]))
+        >>> table.add_columns(pa.schema([("place", pa.struct([("city", pa.string())]))]))
         3
+        >>> table.add_columns(pa.schema([("street", pa.string())]), parent="place")
+        4
         """
-        return _committed(self._native.add_columns(schema_string(columns)))
+        return _committed(self._native.add_columns(_path(parent), schema_string(columns)))
 
-    def rename_column(self, name: str, new_name: str) -> int:
-        """Give a column another name; no file is touched.
+    def rename_column(self, name: str | Sequence[str], new_name: str) -> int:
+        """Give a column, or a part of one, another name; no file is touched.
 
         Args:
-            name: The column.
-            new_name: Its new name.
+            name: The column; or a path to a part of one, as ``widen_column`` takes it.
+            new_name: Its new name, without the path.
 
         Returns:
             The new version.
 
         Raises:
-            InvalidArgumentError: There is no such column, the table does not map columns, or a
-                constraint speaks of the column.
+            InvalidArgumentError: There is no such column, or another of the new name; the table
+                does not map columns, or a constraint speaks of the column.
 
         >>> version = table.set_properties({"delta.columnMapping.mode": "name"})
         >>> table.rename_column("id", "number")
         4
         """
-        return _committed(self._native.rename_column(name, new_name))
+        return _committed(self._native.rename_column(_path(name), new_name))
 
-    def drop_column(self, name: str) -> int:
-        """Take a column away; no file is touched.
+    def drop_column(self, name: str | Sequence[str]) -> int:
+        """Take a column, or a part of one, away; no file is touched.
 
         Args:
-            name: The column.
+            name: The column; or a path to a part of one, as ``widen_column`` takes it.
 
         Returns:
             The new version.
 
         Raises:
-            InvalidArgumentError: As ``rename_column``; or the table is partitioned by it, or it is
-                the last one.
+            InvalidArgumentError: As ``rename_column``; or the table is partitioned or clustered by
+                it, or it is the last one, of the table or of its struct.
 
         >>> import pyarrow as pa
         >>> version = table.set_properties({"delta.columnMapping.mode": "name"})
@@ -114,14 +118,15 @@ class TableAltering:
         >>> table.drop_column("note")
         5
         """
-        return _committed(self._native.drop_column(name))
+        return _committed(self._native.drop_column(_path(name)))
 
-    def set_comment(self, comment: str | None, column: str | None = None) -> int:
+    def set_comment(self, comment: str | None, column: str | Sequence[str] | None = None) -> int:
         """Say something of the table, or of one of its columns.
 
         Args:
             comment: The text; None takes it away.
-            column: The column; None means the table's description.
+            column: The column, or a path to a part of one, as ``widen_column`` takes it; None means
+                the table's description.
 
         Returns:
             The new version.
@@ -132,7 +137,9 @@ class TableAltering:
         >>> table.set_comment("one row an event")
         3
         """
-        return _committed(self._native.set_comment(comment, column))
+        return _committed(
+            self._native.set_comment(comment, None if column is None else _path(column))
+        )
 
     def add_feature(self, name: str) -> int:
         """Add a table feature, and those that it leans on.
@@ -157,7 +164,8 @@ class TableAltering:
 
         Args:
             name: The column; a sequence of names leads into structs by the names of their fields,
-                into arrays by ``element``, into maps by ``key`` and ``value``.
+                into arrays by ``element``, into maps by ``key`` and ``value``. So do the dots of
+                one name, unless there is a column of just that name.
             data_type: The new type; the table needs ``delta.enableTypeWidening``.
 
         Returns:
@@ -173,9 +181,8 @@ class TableAltering:
         >>> table.widen_column("amount", pa.int64())
         5
         """
-        path = [name] if isinstance(name, str) else list(name)
         wanted = _native.schema_string(pa.schema([("type", data_type)]))
-        return _committed(self._native.widen_column(path, wanted))
+        return _committed(self._native.widen_column(_path(name), wanted))
 
     def add_constraint(self, name: str, expression: str) -> int:
         """Add a CHECK constraint, after a look at all rows that are there.
@@ -276,6 +283,10 @@ class TableAltering:
         4
         """
         return _committed(self._native.drop_feature(name, truncate_history))
+
+
+def _path(name: str | Sequence[str]) -> list[str]:
+    return [name] if isinstance(name, str) else list(name)
 
 
 def _committed(version: int | None) -> int:

@@ -190,6 +190,8 @@ REFUSED = {
     "a column too many": (pa.table({"id": [1], "x": [1]}), "rows.column"),
     "a type that does not fit": (pa.table({"id": [[1]]}), "rows.type"),
     "text for a number": (pa.table({"id": ["1"]}), "rows.type"),
+    "a column twice": (pa.table([pa.array([1]), pa.array([2])], ["id", "ID"]), "rows.column"),
+    "a part twice": (pa.table({"id": [1], "st": [{"x": 1, "X": 2}]}), "rows.column"),
     "a part too many": (pa.table({"id": [1], "st": [{"x": 1, "z": 2}]}), "rows.column"),
     "plain text for a number": ([{"id": "one"}], "rows.type"),
     "a plain number too large": ({"id": [2**70]}, "rows.type"),
@@ -483,10 +485,8 @@ def test_bounds_follow_the_properties(tmp_path: Path) -> None:
 
 def test_a_batch_is_appended_once(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
-    data = pa.table({"id": [1]})
-    assert table.append(data, txn=("app", 1)).version == 1
-    assert table.append(data, txn=("app", 1)).version is None
-    assert table.append(data, txn=("app", 2)).version == 2
+    versions = [table.append([{"id": 1}], txn=("app", number)).version for number in (1, 1, 2)]
+    assert versions == [1, None, 2]
     assert table.snapshot().num_files == len(list((tmp_path / "t").rglob("*.parquet"))) == 2
 
 

@@ -90,6 +90,10 @@ REFUSED: dict[str, tuple[Create, str]] = {
         lambda at: dr.create_table(at, pa.schema([("a", pa.uint64())])),
         "schema.arrow_type",
     ),
+    "a column twice": (
+        lambda at: dr.create_table(at, pa.schema([("a", pa.int64()), ("A", pa.int32())])),
+        "schema.duplicate_column",
+    ),
     "an unknown property": (
         lambda at: dr.create_table(at, SCHEMA, properties={"delta.foo": "1"}),
         "properties.unknown",

@@ -188,3 +188,34 @@ def test_altered_tables(spark: Any, tmp_path: Path) -> None:
     spark.sql(f"ALTER TABLE delta.`{path}` DROP CONSTRAINT positive")
     assert table.drop_feature("checkConstraints") > 0
     assert spark.sql(f"SELECT count(*) AS n FROM delta.`{path}`").first().n == 4
+
+
+def test_parts_of_columns_altered_here_and_there(spark: Any, tmp_path: Path) -> None:
+    """The same changes by delta-spark and here: the same rows, the same columns with statistics."""
+    part = pa.struct([("a", pa.int32()), ("b", pa.string())])
+    schema = pa.schema([("id", pa.int64()), ("s", part), ("items", pa.list_(part))])
+    mapped = {"delta.columnMapping.mode": "name", "delta.dataSkippingStatsColumns": "id,s.a,s.b"}
+    row = {"id": 1, "s": {"a": 2, "b": "two"}, "items": [{"a": 3, "b": "three"}]}
+    ours, theirs = (dr.create_table(tmp_path / name, schema, properties=mapped) for name in "ot")
+    for table in (ours, theirs):
+        table.append(pa.Table.from_pylist([row], schema))
+    ours.rename_column("s.a", "z")
+    ours.rename_column(["items", "element", "a"], "n")
+    ours.drop_column("s.b")
+    ours.add_columns(pa.schema([("c", pa.float64())]), parent="s")
+    for change in (
+        "RENAME COLUMN s.a TO z",
+        "RENAME COLUMN items.element.a TO n",
+        "DROP COLUMN s.b",
+        "ADD COLUMNS (s.c DOUBLE)",
+    ):
+        spark.sql(f"ALTER TABLE delta.`{tmp_path / 't'}` {change}")
+
+    frames = [spark.read.format("delta").load(str(tmp_path / name)) for name in "ot"]
+    assert frames[0].schema.simpleString() == frames[1].schema.simpleString()
+    assert frames[0].collect() == frames[1].collect()
+    assert ours.snapshot().scan().to_arrow().equals(theirs.snapshot().scan().to_arrow())
+    chosen = "delta.dataSkippingStatsColumns"
+    assert ours.snapshot().properties[chosen] == theirs.snapshot().properties[chosen] == "id,s.z"
+    spark.sql(f"INSERT INTO delta.`{tmp_path / 'o'}` VALUES (2, struct(5, 0.5), array())")
+    assert ours.snapshot().min_max("s.z") == (2, 5)

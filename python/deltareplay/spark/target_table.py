@@ -31,7 +31,7 @@ def widen(table: Table, schema: StructType) -> None:
     known = {one["name"].lower() for one in json.loads(table.snapshot().schema_json)["fields"]}
     more = [_nullable(one) for one in _fields(schema) if one["name"].lower() not in known]
     if more:
-        table._native.add_columns(struct(more))
+        table._native.add_columns([], struct(more))
 
 
 def check(snapshot: Snapshot, partition_by: Sequence[str] | None) -> None:

@@ -219,32 +219,45 @@ impl Table {
         self.alter(py, Alteration::UnsetProperties(keys, if_exists))
     }
 
-    /// Adds columns; gives the version.
-    fn add_columns(&self, py: Python<'_>, schema_string: &str) -> PyResult<Option<u64>> {
+    /// Adds columns, or fields of the struct that `parent` leads to; gives the version.
+    fn add_columns(
+        &self,
+        py: Python<'_>,
+        parent: &Bound<'_, PyAny>,
+        schema_string: &str,
+    ) -> PyResult<Option<u64>> {
+        let parent = convert::texts("parent", Some(parent))?.unwrap_or_default();
         let columns = detached(py, || StructType::parse(schema_string))?;
-        self.alter(py, Alteration::AddColumns(columns))
+        self.alter(py, Alteration::AddColumns(parent, columns))
     }
 
-    /// Gives a column another name; gives the version.
-    fn rename_column(&self, py: Python<'_>, name: String, new: String) -> PyResult<Option<u64>> {
-        self.alter(py, Alteration::RenameColumn(name, new))
+    /// Gives a column, or a part of one, another name; gives the version.
+    fn rename_column(
+        &self,
+        py: Python<'_>,
+        path: &Bound<'_, PyAny>,
+        new: String,
+    ) -> PyResult<Option<u64>> {
+        let path = convert::texts("name", Some(path))?.unwrap_or_default();
+        self.alter(py, Alteration::RenameColumn(path, new))
     }
 
-    /// Takes a column away; gives the version.
-    fn drop_column(&self, py: Python<'_>, name: String) -> PyResult<Option<u64>> {
-        self.alter(py, Alteration::DropColumn(name))
+    /// Takes a column, or a part of one, away; gives the version.
+    fn drop_column(&self, py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+        let path = convert::texts("name", Some(path))?.unwrap_or_default();
+        self.alter(py, Alteration::DropColumn(path))
     }
 
-    /// Says something of a column, or of the table; gives the version.
-    #[pyo3(signature = (comment, column=None))]
+    /// Says something of a column, or of a part of one, or of the table; gives the version.
+    #[pyo3(signature = (comment, path=None))]
     fn set_comment(
         &self,
         py: Python<'_>,
         comment: Option<String>,
-        column: Option<String>,
+        path: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<u64>> {
-        let change = match column {
-            Some(column) => Alteration::SetComment(column, comment),
+        let change = match convert::texts("column", path)? {
+            Some(path) => Alteration::SetComment(path, comment),
             None => Alteration::SetDescription(comment),
         };
         self.alter(py, change)

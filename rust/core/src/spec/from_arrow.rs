@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::spec::schema::{
     ArrayType, DataType, MAX_TYPE_DEPTH, MapType, PrimitiveType, StructField, StructType,
+    named_twice, twice,
 };
 
 /// Metadata of Arrow fields that the table keeps.
@@ -25,13 +26,16 @@ impl StructType {
     /// # Errors
     ///
     /// Invalid argument: `schema.arrow_type` for a type that tables do not have, and for nesting beyond
-    /// [`MAX_TYPE_DEPTH`]. Corrupt: `schema.duplicate_column`.
+    /// [`MAX_TYPE_DEPTH`]; `schema.duplicate_column`.
     pub fn from_arrow(schema: &Schema) -> Result<Self> {
         fields(schema.fields(), 0)
     }
 }
 
 fn fields(arrow: &Fields, depth: usize) -> Result<StructType> {
+    if let Some(name) = named_twice(arrow.iter().map(|field| field.name().as_str())) {
+        return Err(Error::invalid("schema.duplicate_column", twice(name)));
+    }
     StructType::new(
         arrow
             .iter()

@@ -5,6 +5,7 @@
 
 pub mod actions;
 pub mod arrow;
+pub mod column_path;
 pub mod deletion_vector;
 pub mod feature_rules;
 pub mod features;

@@ -12,10 +12,14 @@ use crate::scan::ScanOptions;
 use crate::scan::data_file::Extras;
 use crate::snapshot::Snapshot;
 use crate::spec::actions::Metadata;
+use crate::spec::column_path::column_path_text;
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, StructType};
 use crate::transaction::alter;
-use crate::transaction::alter::clustering::{CLUSTERING, clustering};
+use crate::transaction::alter::clustering::{CLUSTERING, clustering, refuse_if_clustered_by};
+use crate::transaction::alter::columns::{
+    add_columns, drop_column, path_of, rename_column, set_comment,
+};
 use crate::transaction::alter::constraints::{add_constraint, constraint_names, drop_constraint};
 use crate::transaction::alter::widening::widen_column;
 use crate::transaction::rows::shown;
@@ -28,14 +32,14 @@ pub enum Alteration {
     SetProperties(BTreeMap<String, String>),
     /// Takes these properties away; true: also where one is not set.
     UnsetProperties(Vec<String>, bool),
-    /// Adds columns behind the others.
-    AddColumns(StructType),
-    /// Gives a column another name.
-    RenameColumn(String, String),
-    /// Takes a column away.
-    DropColumn(String),
-    /// Says something of a column, or nothing any more.
-    SetComment(String, Option<String>),
+    /// Adds columns behind the others, or behind the fields of the struct that a path leads to.
+    AddColumns(Vec<String>, StructType),
+    /// Gives a column, or a part of one, another name.
+    RenameColumn(Vec<String>, String),
+    /// Takes a column, or a part of one, away.
+    DropColumn(Vec<String>),
+    /// Says something of a column, or of a part of one, or nothing any more.
+    SetComment(Vec<String>, Option<String>),
     /// Says something of the table, or nothing any more.
     SetDescription(Option<String>),
     /// Gives a column, or a part of one, a wider type.
@@ -85,29 +89,51 @@ impl Table {
                 ],
                 alter::unset_properties(old, &keys, if_exists)?,
             ),
-            Alteration::AddColumns(columns) => (
-                "ADD COLUMNS",
-                vec![("columns", json!(columns.to_json()))],
-                alter::add_columns(old, &columns)?,
-            ),
-            Alteration::RenameColumn(name, new_name) => (
-                "RENAME COLUMN",
-                vec![
-                    ("oldColumnPath", json!(name)),
-                    ("newColumnPath", json!(new_name)),
-                ],
-                alter::rename_column(old, &name, &new_name)?,
-            ),
-            Alteration::DropColumn(name) => (
-                "DROP COLUMNS",
-                vec![("columns", text(json!([name])))],
-                alter::drop_column(old, &name)?,
-            ),
-            Alteration::SetComment(name, comment) => (
-                "CHANGE COLUMN",
-                vec![("column", json!(name))],
-                alter::set_comment(old, &name, comment.as_deref())?,
-            ),
+            Alteration::AddColumns(parent, columns) => {
+                let parent = path_of(old, parent)?;
+                let parameters = match parent.as_slice() {
+                    [] => Vec::new(),
+                    parent => vec![("parent", json!(column_path_text(parent)))],
+                };
+                (
+                    "ADD COLUMNS",
+                    [vec![("columns", json!(columns.to_json()))], parameters].concat(),
+                    add_columns(old, &parent, &columns)?,
+                )
+            }
+            Alteration::RenameColumn(path, new_name) => {
+                let path = path_of(old, path)?;
+                let parent = path.split_last().map_or(&[][..], |(_, parent)| parent);
+                let new_path = [parent, std::slice::from_ref(&new_name)].concat();
+                (
+                    "RENAME COLUMN",
+                    vec![
+                        ("oldColumnPath", json!(column_path_text(&path))),
+                        ("newColumnPath", json!(column_path_text(&new_path))),
+                    ],
+                    rename_column(old, &path, &new_name)?,
+                )
+            }
+            Alteration::DropColumn(path) => {
+                let path = path_of(old, path)?;
+                let new = drop_column(old, &path)?;
+                if let Some(configuration) = self.clustering_of(&snapshot)? {
+                    refuse_if_clustered_by(old, &configuration, &path)?;
+                }
+                (
+                    "DROP COLUMNS",
+                    vec![("columns", text(json!([column_path_text(&path)])))],
+                    new,
+                )
+            }
+            Alteration::SetComment(path, comment) => {
+                let path = path_of(old, path)?;
+                (
+                    "CHANGE COLUMN",
+                    vec![("column", json!(column_path_text(&path)))],
+                    set_comment(old, &path, comment.as_deref())?,
+                )
+            }
             Alteration::SetDescription(description) => (
                 "SET TABLE COMMENT",
                 Vec::new(),
@@ -116,11 +142,14 @@ impl Table {
                     ..old.clone()
                 },
             ),
-            Alteration::WidenColumn(path, to) => (
-                "CHANGE COLUMN",
-                vec![("column", json!(path.join(".")))],
-                widen_column(old, &path, &to)?,
-            ),
+            Alteration::WidenColumn(path, to) => {
+                let path = path_of(old, path)?;
+                (
+                    "CHANGE COLUMN",
+                    vec![("column", json!(column_path_text(&path)))],
+                    widen_column(old, &path, &to)?,
+                )
+            }
             Alteration::AddConstraint(name, expression) => {
                 // rows that others add meanwhile were not looked at
                 options.isolation = Some(IsolationLevel::Serializable);
@@ -172,6 +201,12 @@ impl Table {
             transaction.set_system_domain(CLUSTERING, Some(configuration));
         }
         self.commit(transaction).map(|committed| committed.commit)
+    }
+
+    fn clustering_of(&self, snapshot: &Snapshot) -> Result<Option<String>> {
+        let mut domains = snapshot.domain_metadata(&self.source)?.into_iter();
+        let clustering = domains.find(|one| one.domain == CLUSTERING);
+        Ok(clustering.map(|one| one.configuration))
     }
 
     /// Rows that are there must keep a new constraint.

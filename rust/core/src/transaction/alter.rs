@@ -1,14 +1,10 @@
-//! New metadata from old: properties set and unset, columns added, renamed, dropped, commented; columns
-//! mapped to names in files.
+//! New metadata from old: properties set and unset; columns mapped to names in files.
 //!
 //! Protocol: "Column Mapping", "Row Tracking", "Table Properties".
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use crate::error::{Error, Result};
-use crate::expr::closest_columns;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::json::clipped;
 use crate::spec::property_rules::checked_properties;
@@ -17,6 +13,7 @@ use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType}
 use super::random::new_id;
 
 pub mod clustering;
+pub mod columns;
 pub mod constraints;
 pub mod leaving;
 pub mod widening;
@@ -104,24 +101,6 @@ fn check_mode(old: &Metadata, new: &Metadata) -> Result<()> {
     Err(Error::invalid("alter.column_mapping", message))
 }
 
-/// The old metadata with a column behind the others. Rows that are there have null in it.
-///
-/// # Errors
-///
-/// Invalid argument: `alter.column` when it may not be null; Corrupt: `schema.duplicate_column`.
-pub fn add_columns(old: &Metadata, columns: &StructType) -> Result<Metadata> {
-    let schema = StructType::parse(&old.schema_string)?;
-    if let Some(field) = columns.fields().iter().find(|field| !field.nullable) {
-        let message = format!(
-            "the column {} must be nullable: the rows that are there have no value for it",
-            clipped(&field.name)
-        );
-        return Err(Error::invalid("alter.column", message));
-    }
-    let fields = schema.fields().iter().chain(columns.fields()).cloned();
-    with_schema(old, &StructType::new(fields.collect())?)
-}
-
 /// The old metadata with another schema, which has all of its columns and parts of columns, and more.
 ///
 /// # Errors
@@ -133,136 +112,6 @@ pub fn with_schema(old: &Metadata, schema: &StructType) -> Result<Metadata> {
         ..old.clone()
     };
     mapped(new, true)
-}
-
-/// The old metadata with a column under another name; no file is touched.
-///
-/// # Errors
-///
-/// Invalid argument: `alter.column` for a column that is not there, or is spoken of by a constraint or a
-/// generated column; `alter.column_mapping` where columns are not mapped. Corrupt:
-/// `schema.duplicate_column`.
-pub fn rename_column(old: &Metadata, name: &str, new_name: &str) -> Result<Metadata> {
-    let (schema, at) = mapped_column(old, name)?;
-    let mut fields = schema.fields().to_vec();
-    let mut was = String::new();
-    if let Some(field) = fields.get_mut(at) {
-        was = std::mem::replace(&mut field.name, new_name.to_owned());
-    }
-    let mut new = old.clone();
-    new.schema_string = StructType::new(fields)?.to_json();
-    for column in new
-        .partition_columns
-        .iter_mut()
-        .filter(|column| **column == was)
-    {
-        *column = new_name.to_owned();
-    }
-    Ok(new)
-}
-
-/// The old metadata without a column; no file is touched.
-///
-/// # Errors
-///
-/// As [`rename_column`]; `alter.column` for a partition column and for the last one.
-pub fn drop_column(old: &Metadata, name: &str) -> Result<Metadata> {
-    let (schema, at) = mapped_column(old, name)?;
-    let refused = |why: &str| {
-        let message = format!("the column {} cannot be dropped: {why}", clipped(name));
-        Err(Error::invalid("alter.column", message))
-    };
-    let mut fields = schema.fields().to_vec();
-    let gone = fields.remove(at);
-    if old.partition_columns.contains(&gone.name) {
-        return refused("the table is partitioned by it");
-    }
-    if fields
-        .iter()
-        .all(|field| old.partition_columns.contains(&field.name))
-    {
-        return refused("no column would be left in the files");
-    }
-    Ok(Metadata {
-        schema_string: StructType::new(fields)?.to_json(),
-        ..old.clone()
-    })
-}
-
-/// The old metadata with a comment on a column, or without one.
-///
-/// # Errors
-///
-/// Invalid argument: `alter.column` for a column that is not there.
-pub fn set_comment(old: &Metadata, name: &str, comment: Option<&str>) -> Result<Metadata> {
-    let schema = StructType::parse(&old.schema_string)?;
-    let at = position(&schema, name)?;
-    let mut fields = schema.fields().to_vec();
-    if let Some(field) = fields.get_mut(at) {
-        match comment {
-            Some(comment) => field.metadata.insert("comment".to_owned(), comment.into()),
-            None => field.metadata.remove("comment"),
-        };
-    }
-    Ok(Metadata {
-        schema_string: StructType::new(fields)?.to_json(),
-        ..old.clone()
-    })
-}
-
-fn position(schema: &StructType, name: &str) -> Result<usize> {
-    let found = schema.field(name).map(|field| field.name.clone());
-    let at = |found: String| schema.fields().iter().position(|field| field.name == found);
-    found.and_then(at).ok_or_else(|| {
-        let offer = closest_columns(name, schema);
-        let message = format!("the table has no column {}: {offer}", clipped(name));
-        Error::invalid("alter.column", message)
-    })
-}
-
-/// A column that may get another name, or go.
-fn mapped_column(old: &Metadata, name: &str) -> Result<(StructType, usize)> {
-    let schema = StructType::parse(&old.schema_string)?;
-    let at = position(&schema, name)?;
-    if mode(old) == "none" {
-        let message = format!(
-            "columns of this table are known by their names in the files: set {MODE} to name first"
-        );
-        return Err(Error::invalid("alter.column_mapping", message));
-    }
-    refuse_if_spoken_of(old, &schema, name)?;
-    Ok((schema, at))
-}
-
-/// A column that a constraint or a generated column speaks of stays as it is.
-fn refuse_if_spoken_of(old: &Metadata, schema: &StructType, name: &str) -> Result<()> {
-    let constraints = old.configuration.iter().filter_map(|(key, text)| {
-        key.to_ascii_lowercase()
-            .starts_with("delta.constraints.")
-            .then_some(text.as_str())
-    });
-    let generated = schema.fields().iter().filter_map(|field| {
-        field
-            .metadata
-            .get("delta.generationExpression")
-            .and_then(Value::as_str)
-    });
-    let lowered = name.to_lowercase();
-    let speaks = |text: &str| {
-        let word = |letter: char| letter.is_alphanumeric() || letter == '_';
-        text.to_lowercase()
-            .split(|letter| !word(letter))
-            .any(|found| found == lowered)
-    };
-    if let Some(text) = constraints.chain(generated).find(|text| speaks(text)) {
-        let message = format!(
-            "the column {} is spoken of by {}",
-            clipped(name),
-            clipped(text)
-        );
-        return Err(Error::invalid("alter.column", message));
-    }
-    Ok(())
 }
 
 /// Gives ids and names in files to columns that lack them, where the table maps columns. `fresh`: the

@@ -125,6 +125,20 @@ pub struct MapType {
     pub value_contains_null: bool,
 }
 
+/// The first name that is there already, upper and lower case ignored.
+pub(crate) fn named_twice<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let mut seen = std::collections::HashSet::with_capacity(names.size_hint().0);
+    names.find(|name| !seen.insert(name.to_lowercase()))
+}
+
+/// What is said of such a name.
+pub(crate) fn twice(name: &str) -> String {
+    format!(
+        "two columns are named {} at one level (upper and lower case ignored)",
+        clipped(name)
+    )
+}
+
 impl StructType {
     /// A struct of these fields.
     ///
@@ -132,17 +146,10 @@ impl StructType {
     ///
     /// Corrupt: `schema.duplicate_column` when two names differ in upper and lower case at most.
     pub fn new(fields: Vec<StructField>) -> Result<Self> {
-        let mut seen = std::collections::HashSet::with_capacity(fields.len());
-        for field in &fields {
-            if !seen.insert(field.name.to_lowercase()) {
-                let message = format!(
-                    "the schema has two columns named {} at one level (upper and lower case ignored)",
-                    clipped(&field.name)
-                );
-                return Err(Error::corrupt("schema.duplicate_column", message));
-            }
+        match named_twice(fields.iter().map(|field| field.name.as_str())) {
+            Some(name) => Err(Error::corrupt("schema.duplicate_column", twice(name))),
+            None => Ok(Self { fields }),
         }
-        Ok(Self { fields })
     }
 
     /// The fields in order.

@@ -2,13 +2,16 @@
 //!
 //! Protocol: "Clustered Table".
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{DataType, StructField, StructType, position};
+use super::columns::{no_way_into, position};
 use crate::error::{Error, Result};
 use crate::spec::actions::Metadata;
+use crate::spec::column_path::{
+    column_path_text, leads_into, named_path, parse_column_paths, physical_path,
+};
 use crate::spec::json::clipped;
-use crate::spec::schema::PrimitiveType;
+use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
 /// The domain.
 pub const CLUSTERING: &str = "delta.clustering";
@@ -41,20 +44,21 @@ pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
     let counted = leaves(&schema);
     let mut found: Vec<Vec<String>> = Vec::with_capacity(columns.len());
     for column in columns {
-        let (physical, logical, data_type) = leaf(&schema, column)?;
+        let (path, data_type) = leaf(&schema, column)?;
         if !has_order(data_type) {
             return refused(format!(
                 "the table cannot be clustered by {}: its type has no minimum and maximum",
                 clipped(column)
             ));
         }
-        if !has_statistics(metadata, &counted, &logical) {
+        if !has_statistics(metadata, &counted, &path) {
             return refused(format!(
                 "the table keeps no statistics on {}: name it in delta.dataSkippingStatsColumns, or raise \
                  delta.dataSkippingNumIndexedCols",
                 clipped(column)
             ));
         }
+        let physical = physical_path(&schema, &path);
         if found.contains(&physical) {
             return refused(format!("the column {} is named twice", clipped(column)));
         }
@@ -63,36 +67,52 @@ pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
     Ok(json!({"clusteringColumns": found}).to_string())
 }
 
-/// The names of a column's parts in files and in the schema, and its type.
-fn leaf<'a>(schema: &'a StructType, column: &str) -> Result<(Vec<String>, String, &'a DataType)> {
-    let (mut physical, mut logical) = (Vec::new(), Vec::new());
-    let mut open = schema;
-    // a name may hold dots itself
-    let mut rest = column;
-    loop {
-        let (name, after) = match rest.split_once('.') {
-            Some((name, after)) if open.field(rest).is_none() => (name, Some(after)),
-            _ => (rest, None),
-        };
-        let at = position(open, name)?;
-        let Some(field) = open.fields().get(at) else {
-            return Err(Error::invalid("alter.column", "no column is named"));
-        };
-        physical.push(name_in_files(field).to_owned());
-        logical.push(field.name.clone());
-        match (after, &field.data_type) {
-            (None, data_type) => return Ok((physical, logical.join("."), data_type)),
-            (Some(after), DataType::Struct(parts)) => (open, rest) = (parts, after),
-            (Some(after), _) => {
-                let message = format!("{} has no part {}", clipped(name), clipped(after));
-                return Err(Error::invalid("alter.column", message));
-            }
-        }
+/// Refuses to let a column go by which the table is clustered.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.clustering`.
+pub fn refuse_if_clustered_by(
+    metadata: &Metadata,
+    configuration: &str,
+    path: &[String],
+) -> Result<()> {
+    let schema = StructType::parse(&metadata.schema_string)?;
+    let gone = physical_path(&schema, path);
+    let columns: Vec<Vec<String>> = serde_json::from_str::<Value>(configuration)
+        .ok()
+        .and_then(|value| serde_json::from_value(value.get("clusteringColumns")?.clone()).ok())
+        .unwrap_or_default();
+    if columns.iter().any(|column| column.starts_with(&gone)) {
+        let column = column_path_text(path);
+        let message = format!(
+            "the column {} cannot be dropped: the table is clustered by it; name others with cluster_by first",
+            clipped(&column)
+        );
+        return Err(Error::invalid("alter.clustering", message));
     }
+    Ok(())
 }
 
-fn name_in_files(field: &StructField) -> &str {
-    field.physical_name().unwrap_or(&field.name)
+/// The path of a column, as the schema spells it, and its type.
+fn leaf<'a>(schema: &'a StructType, column: &str) -> Result<(Vec<String>, &'a DataType)> {
+    let mut spelled: Vec<String> = Vec::new();
+    let mut found: Option<&DataType> = None;
+    for name in named_path(schema, column) {
+        let fields = match found {
+            None => schema,
+            Some(DataType::Struct(parts)) => parts,
+            Some(_) => return Err(no_way_into(&name)),
+        };
+        if let Some(field) = fields.fields().get(position(fields, &name)?) {
+            spelled.push(field.name.clone());
+            found = Some(&field.data_type);
+        }
+    }
+    match found {
+        Some(data_type) => Ok((spelled, data_type)),
+        None => Err(Error::invalid("alter.column", "no column is named")),
+    }
 }
 
 fn has_order(data_type: &DataType) -> bool {
@@ -115,33 +135,32 @@ fn has_order(data_type: &DataType) -> bool {
     )
 }
 
-/// Dotted names of the columns without parts, in order.
-fn leaves(schema: &StructType) -> Vec<String> {
+/// Paths of the columns without parts, in order.
+fn leaves(schema: &StructType) -> Vec<Vec<String>> {
     let mut found = Vec::new();
-    let mut open: Vec<(String, &StructField)> = Vec::new();
+    let mut open: Vec<(Vec<String>, &StructField)> = Vec::new();
+    let path_of =
+        |above: &[String], field: &StructField| [above, std::slice::from_ref(&field.name)].concat();
     for field in schema.fields().iter().rev() {
-        open.push((field.name.clone(), field));
+        open.push((path_of(&[], field), field));
     }
-    while let Some((name, field)) = open.pop() {
+    while let Some((path, field)) = open.pop() {
         match &field.data_type {
             DataType::Struct(parts) => {
                 for part in parts.fields().iter().rev() {
-                    open.push((format!("{name}.{}", part.name), part));
+                    open.push((path_of(&path, part), part));
                 }
             }
-            _ => found.push(name),
+            _ => found.push(path),
         }
     }
     found
 }
 
-fn has_statistics(metadata: &Metadata, leaves: &[String], column: &str) -> bool {
-    if let Some(names) = metadata.property("delta.dataSkippingStatsColumns") {
-        return names.split(',').any(|name| {
-            let name = name.trim().replace('`', "").to_lowercase();
-            let column = column.to_lowercase();
-            column == name || column.starts_with(&format!("{name}."))
-        });
+fn has_statistics(metadata: &Metadata, leaves: &[Vec<String>], column: &[String]) -> bool {
+    if let Some(text) = metadata.property("delta.dataSkippingStatsColumns") {
+        let chosen = parse_column_paths(text);
+        return chosen.iter().any(|root| leads_into(column, root));
     }
     let first = metadata
         .property("delta.dataSkippingNumIndexedCols")

@@ -4,11 +4,10 @@
 
 use serde_json::{Value, json};
 
-use super::{DataType, StructField, StructType, position, refuse_if_spoken_of};
+use super::columns::{no_way_into, position, refuse_if_spoken_of};
 use crate::error::{Error, Result};
 use crate::spec::actions::Metadata;
-use crate::spec::json::clipped;
-use crate::spec::schema::PrimitiveType;
+use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
 const PROPERTY: &str = "delta.enableTypeWidening";
 const CHANGES: &str = "delta.typeChanges";
@@ -33,7 +32,7 @@ pub fn widen_column(old: &Metadata, path: &[String], to: &DataType) -> Result<Me
         return Err(Error::invalid("alter.column", "no column is named"));
     };
     let at = position(&schema, first)?;
-    refuse_if_spoken_of(old, &schema, first)?;
+    refuse_if_spoken_of(old, &schema, path)?;
     let mut fields = schema.fields().to_vec();
     if let Some(field) = fields.get_mut(at) {
         widen_field(field, rest, to)?;
@@ -85,10 +84,7 @@ fn widen_type(
         (DataType::Array(array), "element") => ("element", &mut array.element_type),
         (DataType::Map(map), "key") => ("key", &mut map.key_type),
         (DataType::Map(map), "value") => ("value", &mut map.value_type),
-        (_, name) => {
-            let message = format!("there is nothing named {} in this column", clipped(name));
-            return Err(Error::invalid("alter.column", message));
-        }
+        (_, name) => return Err(no_way_into(name)),
     };
     within.push(step);
     widen_type(inner, rest, to, within)

@@ -16,7 +16,7 @@ use super::layout::misfit;
 use crate::error::{Error, Result};
 use crate::expr::formula::cast_value;
 use crate::spec::json::clipped;
-use crate::spec::schema::{DataType, PrimitiveType, StructType};
+use crate::spec::schema::{DataType, PrimitiveType, StructType, named_twice, twice};
 
 /// Refuses what can never be stored so; `name` is the column, or the part of one, for the message.
 ///
@@ -91,7 +91,16 @@ pub(super) fn check(given: &ArrowType, wanted: &DataType, name: &str) -> Result<
     }
 }
 
+/// Two columns of one name: which of them would be stored?
+pub(super) fn refuse_twins(given: &Fields) -> Result<()> {
+    match named_twice(given.iter().map(|field| field.name().as_str())) {
+        Some(name) => Err(Error::invalid("rows.column", twice(name))),
+        None => Ok(()),
+    }
+}
+
 fn check_parts(given: &Fields, wanted: &StructType, name: &str) -> Result<()> {
+    refuse_twins(given)?;
     for field in given {
         let below = format!("{name}.{}", field.name());
         match wanted.field(field.name()) {

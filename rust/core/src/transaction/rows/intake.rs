@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{Field, Fields, Schema, SchemaRef};
 
-use super::coerce::{check, coerce, missing, place, unknown};
+use super::coerce::{check, coerce, missing, place, refuse_twins, unknown};
 use super::derive::{
     Identity, check_explicit, check_generated, computed, default, generated, is_identity,
 };
@@ -52,7 +52,7 @@ impl Intake {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `rows.column` for a column that the table does not have, `rows.missing` for one
+    /// Invalid argument: `rows.column` for a column that the table does not have or that is there twice, `rows.missing` for one
     /// that may not be left out, `rows.type`, `rows.identity`. Unsupported: `rows.expression`, with the
     /// rule that cannot be evaluated here.
     pub fn new(metadata: &Metadata, protocol: &Protocol, given: &Schema) -> Result<Self> {
@@ -87,6 +87,7 @@ impl Intake {
         let schema = StructType::parse(&metadata.schema_string)?;
         let rules = Rules::new(metadata, protocol, &schema)?;
         let all = nullable(&schema);
+        refuse_twins(given.fields())?;
         if let Some(extra) = given
             .fields()
             .iter()

@@ -25,6 +25,7 @@ use super::truncate::{lower_bound, upper_bound};
 use crate::codec::statistics::render_stats;
 use crate::error::Result;
 use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::column_path::parse_column_paths;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, PrimitiveType, StructField};
 
@@ -66,7 +67,7 @@ enum Chosen {
 impl Chosen {
     fn of(metadata: &Metadata) -> Self {
         if let Some(text) = metadata.property("delta.dataSkippingStatsColumns") {
-            return Self::Named(column_paths(text));
+            return Self::Named(parse_column_paths(&text.to_lowercase()));
         }
         let text = metadata.property("delta.dataSkippingNumIndexedCols");
         let number: i64 = text.and_then(|text| text.trim().parse().ok()).unwrap_or(32);
@@ -83,26 +84,6 @@ impl Chosen {
             Self::Named(paths) => paths.iter().any(|named| path.starts_with(named)),
         }
     }
-}
-
-/// Names with commas between them; parts of a name have dots between them, and may stand in backticks.
-fn column_paths(text: &str) -> Vec<Vec<String>> {
-    let (mut paths, mut path, mut name) = (Vec::new(), Vec::new(), String::new());
-    let mut quoted = false;
-    for letter in text.chars() {
-        match letter {
-            '`' => quoted = !quoted,
-            '.' if !quoted => path.push(std::mem::take(&mut name).trim().to_lowercase()),
-            ',' if !quoted => {
-                path.push(std::mem::take(&mut name).trim().to_lowercase());
-                paths.push(std::mem::take(&mut path));
-            }
-            other => name.push(other),
-        }
-    }
-    path.push(name.trim().to_lowercase());
-    paths.push(path);
-    paths
 }
 
 impl StatisticsPlan {
@@ -423,19 +404,4 @@ fn named(name: &str, values: ArrayRef) -> (FieldRef, ArrayRef) {
 fn one_row(columns: Named) -> Result<StructArray> {
     let (fields, columns): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
     StructArray::try_new(Fields::from(fields), columns, None).map_err(misfit)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_chosen_columns() {
-        let expected = vec![
-            vec!["a".to_owned()],
-            vec!["b".to_owned(), "c.d".to_owned()],
-            vec!["e,f".to_owned()],
-        ];
-        assert_eq!(column_paths("A, b.`c.d` ,`e,f`"), expected);
-    }
 }

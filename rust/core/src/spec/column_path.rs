@@ -1,0 +1,106 @@
+//! Columns and parts of columns as text: names with dots between them, in backticks where they hold
+//! other signs.
+
+use super::schema::{DataType, StructType};
+
+/// The paths of a list with commas between them.
+pub fn parse_column_paths(text: &str) -> Vec<Vec<String>> {
+    let (mut paths, mut path, mut name) = (Vec::new(), Vec::new(), String::new());
+    let mut quoted = false;
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '`' if quoted && letters.next_if_eq(&'`').is_some() => name.push('`'),
+            '`' => quoted = !quoted,
+            '.' if !quoted => path.push(std::mem::take(&mut name).trim().to_owned()),
+            ',' if !quoted => {
+                path.push(std::mem::take(&mut name).trim().to_owned());
+                paths.push(std::mem::take(&mut path));
+            }
+            other => name.push(other),
+        }
+    }
+    path.push(name.trim().to_owned());
+    paths.push(path);
+    paths
+}
+
+/// A path as text that [`parse_column_paths`] reads.
+pub fn column_path_text(path: &[String]) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let quoted = |name: &String| match name.chars().all(plain) {
+        true => name.clone(),
+        false => format!("`{}`", name.replace('`', "``")),
+    };
+    path.iter().map(quoted).collect::<Vec<_>>().join(".")
+}
+
+/// The path that a name means: a column of just that name, else what its dots lead to.
+pub fn named_path(schema: &StructType, name: &str) -> Vec<String> {
+    if schema.field(name).is_some() {
+        return vec![name.to_owned()];
+    }
+    match parse_column_paths(name).as_slice() {
+        [path] => path.clone(),
+        _ => vec![name.to_owned()],
+    }
+}
+
+/// Whether a path is another, or leads into it; upper and lower case do not matter.
+pub fn leads_into(path: &[String], root: &[String]) -> bool {
+    let same = |(one, other): (&String, &String)| one.to_lowercase() == other.to_lowercase();
+    path.len() >= root.len() && path.iter().zip(root).all(same)
+}
+
+/// The names in files of a path through structs; what is not there keeps its name.
+pub fn physical_path(schema: &StructType, path: &[String]) -> Vec<String> {
+    let mut open = Some(schema);
+    let mut found = Vec::with_capacity(path.len());
+    for name in path {
+        let field = open.and_then(|fields| fields.field(name));
+        let physical = field.map(|field| field.physical_name().unwrap_or(&field.name));
+        found.push(physical.unwrap_or(name).to_owned());
+        open = match field.map(|field| &field.data_type) {
+            Some(DataType::Struct(parts)) => Some(parts),
+            _ => None,
+        };
+    }
+    found
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+mod tests {
+    use super::*;
+
+    fn path(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn backticks_hold_dots_and_commas() {
+        let expected = vec![path(&["A"]), path(&["b", "c.d"]), path(&["e,`f"])];
+        assert_eq!(parse_column_paths("A, b.`c.d` ,`e,``f`"), expected);
+        let text: Vec<_> = expected.iter().map(|path| column_path_text(path)).collect();
+        assert_eq!(text.join(","), "A,b.`c.d`,`e,``f`");
+        assert_eq!(parse_column_paths(&text.join(",")), expected);
+    }
+
+    #[test]
+    fn a_name_is_a_column_before_it_is_a_path() {
+        let field = |name: &str, kind: &str| {
+            format!(r#"{{"name":"{name}","type":{kind},"nullable":true,"metadata":{{}}}}"#)
+        };
+        let of =
+            |fields: &[String]| format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","));
+        let inner = of(&[field("b", "\"long\"")]);
+        let schema = of(&[field("a.b", "\"long\""), field("a", &inner)]);
+        let schema = StructType::parse(&schema).unwrap();
+        assert_eq!(named_path(&schema, "A.b"), path(&["A.b"]));
+        assert_eq!(named_path(&schema, "a.B"), path(&["a.B"]));
+        assert_eq!(named_path(&schema, "`a`.b"), path(&["a", "b"]));
+        assert_eq!(named_path(&schema, "a.c"), path(&["a", "c"]));
+        assert!(leads_into(&path(&["A", "b"]), &path(&["a"])));
+        assert!(!leads_into(&path(&["a"]), &path(&["a", "b"])));
+    }
+}

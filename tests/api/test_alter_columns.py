@@ -1,0 +1,152 @@
+"""Columns, and parts of columns, that are added, renamed, dropped and commented."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+
+PART = pa.struct([("a", pa.int32()), ("b", pa.string())])
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("s", PART),
+        ("items", pa.list_(PART)),
+        ("m", pa.map_(pa.string(), PART)),
+        ("x.y", pa.int32()),
+    ]
+)
+ROW = {
+    "id": 1,
+    "s": {"a": 2, "b": "two"},
+    "items": [{"a": 3, "b": "three"}],
+    "m": [("k", {"a": 4, "b": "four"})],
+    "x.y": 5,
+}
+
+
+def made(root: Path, **properties: str) -> dr.Table:
+    properties = {"delta.columnMapping.mode": "name", **properties}
+    table = dr.create_table(root / "t", SCHEMA, properties=properties)
+    table.append(pa.Table.from_pylist([ROW], SCHEMA))
+    return table
+
+
+def only_row(table: dr.Table) -> Any:
+    [row] = table.snapshot().scan().to_arrow().to_pylist()
+    return row
+
+
+def refused(code: str, call: Any) -> str:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        call()
+    assert caught.value.code == code
+    return str(caught.value)
+
+
+def test_parts_of_columns_get_other_names(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.rename_column("s.A", "z")
+    table.rename_column(["items", "element", "b"], "text")
+    table.rename_column("m.value.a", "n")
+    table.rename_column("x.y", "xy")
+    table.rename_column("id", "ID")
+    assert only_row(table) == {
+        "ID": 1,
+        "s": {"z": 2, "b": "two"},
+        "items": [{"a": 3, "text": "three"}],
+        "m": [("k", {"n": 4, "b": "four"})],
+        "xy": 5,
+    }
+    [info] = [one for one in table.history(limit=5).to_pylist() if one["version"] == 2]
+    assert info["operation"] == "RENAME COLUMN"
+    assert dict(info["operationParameters"]) == {"oldColumnPath": "s.A", "newColumnPath": "s.z"}
+    assert table.snapshot().scan(filter="s.z = 2").count() == 1
+
+
+def test_parts_of_columns_go_and_come(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.drop_column(["items", "element", "a"])
+    table.drop_column("s.b")
+    table.add_columns(pa.schema([("b", pa.int64())]), parent="s")
+    table.add_columns(pa.schema([("c", pa.bool_())]), parent=["m", "value"])
+    assert only_row(table) == {
+        "id": 1,
+        "s": {"a": 2, "b": None},  # a new column, whatever files hold under its name
+        "items": [{"b": "three"}],
+        "m": [("k", {"a": 4, "b": "four", "c": None})],
+        "x.y": 5,
+    }
+    table.append([{"id": 2, "s": {"a": 9, "b": 10}}])
+    assert table.snapshot().scan(filter="s.b = 10").to_arrow()["id"].to_pylist() == [2]
+
+
+def test_parts_of_columns_have_comments(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.set_comment("a number", "s.a")
+    table.set_comment("a text", ["items", "element", "b"])
+    fields = json.loads(table.snapshot().schema_json)["fields"]
+    assert fields[1]["type"]["fields"][0]["metadata"]["comment"] == "a number"
+    element = fields[2]["type"]["elementType"]
+    assert element["fields"][1]["metadata"]["comment"] == "a text"
+    table.set_comment(None, "s.a")
+    assert (
+        "comment"
+        not in json.loads(table.snapshot().schema_json)["fields"][1]["type"]["fields"][0][
+            "metadata"
+        ]
+    )
+
+
+def test_what_cannot_be_done(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    assert "did you mean a" in refused("alter.column", lambda: table.rename_column("s.aa", "z"))
+    for path in ("s.a.c", ["items", "a"], ["m", "values", "a"], ["id", "x"], [], "items.element"):
+        refused("alter.column", lambda path=path: table.drop_column(path))
+    refused("alter.column", lambda: table.rename_column("s.a", "B"))
+    refused("alter.column", lambda: table.rename_column("id", "S"))
+    refused("alter.column", lambda: table.rename_column("id", ""))
+    refused("alter.column", lambda: table.add_columns(pa.schema([("ID", pa.int32())])))
+    refused("alter.column", lambda: table.add_columns(pa.schema([("A", pa.int32())]), parent="s"))
+    refused("alter.column", lambda: table.add_columns(pa.schema([("q", pa.int32())]), parent="id"))
+    table.drop_column("s.a")
+    assert "struct" in refused("alter.column", lambda: table.drop_column("s.b"))
+    table.add_constraint("texts", "s.b <> ''")
+    refused("alter.column", lambda: table.rename_column("s.b", "z"))
+    refused("alter.column", lambda: table.drop_column("s"))
+    table.rename_column("m.value.b", "z")  # another b
+    assert table.snapshot().version == 4
+
+
+def test_columns_of_clusters_and_statistics(tmp_path: Path) -> None:
+    table = made(tmp_path, **{"delta.dataSkippingStatsColumns": "id, S.a,s.b,`x.y`"})
+    table.cluster_by(["s.a"])
+    for name in ("s.a", "s"):
+        assert "cluster_by" in refused(
+            "alter.clustering", lambda name=name: table.drop_column(name)
+        )
+    before = table.snapshot().domain_metadata
+    table.rename_column("s.a", "a.1")
+    table.rename_column("s", "t")
+    chosen = "delta.dataSkippingStatsColumns"
+    assert table.snapshot().properties[chosen] == "id,t.`a.1`,t.b,`x.y`"
+    assert table.snapshot().domain_metadata == before  # by the names in files
+    table.append([{"id": 7, "t": {"a.1": 70, "b": "x"}, "x.y": 700}])
+    assert table.snapshot().min_max("t.`a.1`") == (2, 70)
+    table.cluster_by([])
+    table.drop_column("t")
+    table.drop_column("x.y")
+    assert table.snapshot().properties[chosen] == "id"
+
+
+def test_columns_without_mapping(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", pa.schema([("s", PART)]))
+    table.append([{"s": {"a": 1, "b": "x"}}])
+    refused("alter.column_mapping", lambda: table.rename_column("s.a", "z"))
+    table.add_columns(pa.schema([("c", pa.int32())]), parent=["s"])
+    assert only_row(table) == {"s": {"a": 1, "b": "x", "c": None}}
