@@ -68,8 +68,8 @@ class TableAltering:
             The new version.
 
         Raises:
-            InvalidArgumentError: A column may not be null, has a type that tables do not have, or the
-                name of one that is there; the parent is no struct.
+            InvalidArgumentError: A column may not be null, has a type that tables do not have, or
+                the name of one that is there; the parent is no struct.
 
         >>> import pyarrow as pa
         >>> table.add_columns(pa.schema([("place", pa.struct([("city", pa.string())]))]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from deltareplay import _native
@@ -14,7 +14,7 @@ from deltareplay.restored import Restored
 from deltareplay.vacuumed import Vacuumed
 from deltareplay.verification import Verification
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -78,7 +78,8 @@ class TableServices:
 
         Live files stay, and those that were removed inside the period, with their deletion vectors;
         so does every file that is younger than the period. Names that begin with ``_`` or ``.`` are
-        hidden and stay, but for ``_change_data`` and directories of partitions. Directories stay.
+        hidden and stay, but for ``_change_data`` and directories of partitions. On a local disk
+        directories that are left empty go too, once they are as old.
 
         Args:
             retention: The period; ``delta.deletedFileRetentionDuration`` (a week) unless given.
@@ -101,6 +102,8 @@ class TableServices:
         >>> table.vacuum().size_in_bytes
         0
         """
+        if not isinstance(retention, timedelta | None):
+            raise TypeError(f"retention takes a timedelta, not {type(retention).__name__}")
         milliseconds = None if retention is None else retention // _MILLISECOND
         report = json.loads(_native.vacuum(self._native, milliseconds, lite, dry_run, force, log))
         return Vacuumed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex
@@ -9,6 +10,7 @@ from typing import Any, SupportsIndex
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay.exceptions import InvalidArgumentError
 
 
 class DeletionVector:
@@ -86,7 +88,11 @@ class DeletionVector:
             array = rows
         else:
             numbers: Any = rows  # NumPy's arrays among them
-            array = pa.array(numbers)
+            try:
+                array = pa.array(numbers)
+            except OverflowError as error:
+                message = "a row is out of range: rows count from 0, and the format holds 64 bits"
+                raise InvalidArgumentError(message, code="dv.row_range") from error
         if not pa.types.is_uint64(array.type) and (
             pa.types.is_integer(array.type) or pa.types.is_null(array.type)
         ):
@@ -311,7 +317,7 @@ class DeletionVector:
         return self._vector.cardinality()
 
     def __contains__(self, row: SupportsIndex) -> bool:
-        number = row.__index__()
+        number = operator.index(row)
         return 0 <= number < 1 << 63 and self._vector.contains(number)
 
     def __reduce__(self) -> tuple[Any, ...]:

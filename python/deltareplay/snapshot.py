@@ -443,6 +443,8 @@ class Snapshot:
         >>> table.snapshot(version=1).diff(table.snapshot(version=2)).files["change"].to_pylist()
         ['removed', 'added']
         """
+        if not isinstance(other, Snapshot):
+            raise TypeError(f"other takes a Snapshot, not {type(other).__name__}")
         if other._table != self._table:
             raise InvalidArgumentError(
                 f"{other!r} is of another table than {self!r}: two versions of one can be compared",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ def history(root: Path, **options: Any) -> logs.LogBuilder:
 
 def kept_from(log: logs.LogBuilder, checkpoints: list[int], retention: int = 30) -> int:
     """By the protocol's words: the newest checkpoint at or before the newest expired commit."""
-    midnight = datetime.fromtimestamp((NOW - retention * DAY) / 1000, UTC)
+    midnight = datetime.fromtimestamp((NOW - retention * DAY) / 1000, timezone.utc)
     cutoff = midnight.replace(hour=0, minute=0, second=0, microsecond=0).timestamp() * 1000
     expired = [v for v, days in enumerate(AGES) if NOW - days * DAY <= cutoff]
     return max(v for v in checkpoints if v <= max(expired))
@@ -81,7 +81,7 @@ def test_what_the_retention_needs_stays(kind: str, tmp_path: Path) -> None:
     assert names(log.table) == before
     assert plan.earliest_version == first
     assert plan.cutoff.time() == datetime.min.time()
-    assert plan.cutoff.tzinfo == UTC
+    assert plan.cutoff.tzinfo == timezone.utc
 
     done = table.cleanup_log(dry_run=False)
     assert done.files == plan.files
@@ -210,7 +210,7 @@ def test_the_retention_is_a_property(tmp_path: Path) -> None:
         log.checkpoint(version)
     plan = dr.Table(log.uri).cleanup_log()
     assert plan.earliest_version == kept_from(log, checkpoints, 10) == 9
-    age_of_cutoff = datetime.now(UTC) - plan.cutoff
+    age_of_cutoff = datetime.now(timezone.utc) - plan.cutoff
     assert timedelta(days=10) <= age_of_cutoff < timedelta(days=11)
 
 

@@ -119,6 +119,41 @@ def test_an_invalid_argument_is_a_value_error(table: dr.Table) -> None:
         table.snapshot(version=-1)
 
 
+OUT_OF_RANGE: dict[str, Callable[[dr.Table, int], object]] = {
+    "look_ahead": lambda table, number: table.snapshot().scan(look_ahead=number),
+    "target_size": lambda table, number: table.snapshot().scan().splits(target_size=number - 1),
+    "limit": lambda table, number: table.history(limit=number),
+    "actions": lambda table, number: table.actions(number),
+    "changes": lambda table, number: table.changes(0, number),
+    "max_files_per_batch": lambda table, number: table.follow(max_files_per_batch=number),
+    "offset": lambda _, number: dr.DeletionVector.decode(b"\1", offset=number),
+    "cardinality": lambda _, number: dr.DeletionVector.decode(b"", cardinality=number),
+    "rows": lambda _, number: dr.DeletionVector.from_rows([number]),
+    "mask": lambda _, number: dr.DeletionVector.from_rows([1]).mask(number),
+}
+
+
+@pytest.mark.parametrize("number", [-1, 2**70])
+@pytest.mark.parametrize("call", OUT_OF_RANGE.values(), ids=OUT_OF_RANGE.keys())
+def test_numbers_out_of_range(
+    call: Callable[[dr.Table, int], object], number: int, table: dr.Table
+) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        call(table, number)
+    assert caught.value.code in {"argument.range", "dv.row_range"}
+
+
+def test_things_of_other_types(table: dr.Table) -> None:
+    with pytest.raises(TypeError, match="Snapshot, not int"):
+        table.snapshot().diff(1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="timedelta, not int"):
+        table.vacuum(7)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        _ = "1" in dr.DeletionVector.from_rows([1])  # type: ignore[operator]
+    with pytest.raises(dr.InvalidArgumentError, match="64 bits"):
+        table.append([], txn=("a", 2**70))
+
+
 def test_after_an_error_the_table_is_as_good_as_before(events: logs.LogBuilder) -> None:
     table = dr.Table(events.uri)
     snapshot = table.snapshot()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +109,7 @@ def test_by_a_timestamp(tmp_path: Path) -> None:
     assert table.restore(timestamp=moment).restored_version == 1
     assert ids(table) == [1]
     with pytest.raises(dr.VersionNotFoundError):
-        table.restore(timestamp=datetime(1999, 1, 1, tzinfo=UTC))
+        table.restore(timestamp=datetime(1999, 1, 1, tzinfo=timezone.utc))
 
 
 @pytest.mark.parametrize("arguments", [{}, {"version": 1, "timestamp": "2026-01-01"}], ids=str)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pyarrow as pa
@@ -89,7 +89,7 @@ def refused(table: dr.Table, feature: str) -> dr.InvalidArgumentError:
 def moment(error: dr.InvalidArgumentError) -> datetime:
     """When to call again, by the message."""
     [text] = re.findall(r"again from (\S+)Z on", str(error))
-    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+    return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
 
 
 def traces(table: dr.Table, feature: str) -> list[int]:
@@ -119,7 +119,7 @@ def test_the_history_goes_then_the_feature(feature: str, tmp_path: Path) -> None
     error = refused(table, feature)
     assert feature in names(table), "it stays until nothing needs it"
     assert "24 hours" in str(error)
-    ripe = moment(error) - datetime.now(UTC)
+    ripe = moment(error) - datetime.now(timezone.utc)
     assert timedelta(hours=24) < ripe + timedelta(seconds=5) < timedelta(hours=24, minutes=2)
     [dirty, barrier] = [error.version, max(commits(table))]
     assert dirty == max(traces(table, feature) + ([before] if feature == "v2Checkpoint" else []))

@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
 use crate::batches::ArrowBatch;
+use crate::convert::unsigned;
 use crate::exceptions::invalid;
 use crate::gate::detached;
 
@@ -32,9 +33,15 @@ impl DeletionVector {
     fn decode(
         py: Python<'_>,
         data: &[u8],
-        offset: Option<u64>,
-        cardinality: Option<u64>,
+        offset: Option<i128>,
+        cardinality: Option<i128>,
     ) -> PyResult<Self> {
+        let number =
+            |name, value: Option<i128>| value.map(|value| unsigned(py, name, value)).transpose();
+        let (offset, cardinality) = (
+            number("offset", offset)?,
+            number("cardinality", cardinality)?,
+        );
         let is_file = offset.is_some() || data.first() == Some(&1);
         detached(py, || {
             if !is_file {

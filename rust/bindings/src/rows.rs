@@ -27,7 +27,7 @@ pub(crate) type Outcome = (Option<u64>, BTreeMap<String, String>, Option<String>
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
     schema_mode: Option<String>,
-    txn: Option<(String, i64)>,
+    txn: Option<(String, i128)>,
     user_metadata: Option<String>,
     target_file_size: Option<i128>,
     durable: bool,
@@ -54,10 +54,18 @@ impl Options {
                     return Err(Error::invalid("rows.schema_mode", message));
                 }
             },
-            txn: self.txn,
+            txn: self.txn.map(version_of_application).transpose()?,
             user_metadata: self.user_metadata,
         })
     }
+}
+
+fn version_of_application((application, version): (String, i128)) -> Result<(String, i64)> {
+    let Ok(version) = i64::try_from(version) else {
+        let message = format!("txn has the version {version}: pass one of 64 bits");
+        return Err(Error::invalid("argument.range", message));
+    };
+    Ok((application, version))
 }
 
 fn write_options(target_file_size: Option<i128>) -> Result<WriteOptions> {

@@ -209,7 +209,7 @@ impl Snapshot {
         with_file_path: bool,
         with_row_index: bool,
         skip_errors: bool,
-        look_ahead: Option<usize>,
+        look_ahead: Option<i128>,
     ) -> PyResult<Scan> {
         let extras = Extras {
             file_path: with_file_path,
@@ -217,6 +217,10 @@ impl Snapshot {
             row_id: with_row_id,
             change_type: false,
         };
+        let look_ahead = look_ahead
+            .map(|bytes| convert::unsigned(py, "look_ahead", bytes))
+            .transpose()?
+            .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let options = ScanOptions {
             columns: convert::texts("columns", columns)?,
             filter: filter::predicate(py, filter)?,
