@@ -204,7 +204,8 @@ class RowWriting:
         Args:
             where: Which rows, as SQL text or as tuples; None means all.
             set: Columns and their values. A text is an SQL expression over the columns of the row,
-                such as ``"v + 1"`` or ``"'a text'"``; anything else is a value.
+                such as ``"v + 1"`` or ``"'a text'"``; anything else is a value. ``"s.a"`` is a
+                field of the struct ``s``; its other fields stay, and a null struct becomes one.
             txn: As in ``append``.
             user_metadata: As in ``append``.
             target_file_size: As in ``append``, for files that are written anew.

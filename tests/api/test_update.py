@@ -228,3 +228,14 @@ def test_identities_come_to_an_end(tmp_path: Path) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="no values left") as caught:
         table.append([{"s": "a"}] * 3)
     assert caught.value.code == "rows.identity"
+
+
+def test_moments_are_shown(tmp_path: Path) -> None:
+    moment = pa.timestamp("us", "UTC")
+    schema = pa.schema([("at", moment), ("s", pa.struct([("all", pa.list_(moment))]))])
+    table = dr.create_table(tmp_path / "t", schema)
+    table.add_constraint("late", "at > TIMESTAMP '2026-01-01 00:00:00Z'")
+    noon = datetime.datetime(2025, 1, 2, 12, tzinfo=datetime.timezone.utc)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.append(pa.Table.from_pylist([{"at": noon, "s": {"all": [noon]}}], schema))
+    assert "{at: 2025-01-02T12:00:00Z, s: {all: [2025-01-02T12:00:00Z]}}" in str(caught.value)

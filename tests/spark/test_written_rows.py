@@ -175,3 +175,27 @@ def test_one_after_the_other(spark: Any, tmp_path: Path, name: str) -> None:
         assert {one.id: one.r for one in ids.collect()} == {
             one["id"]: one["_row_id"] for one in rows
         }
+
+
+def test_parts_of_columns_are_set_as_by_delta_spark(spark: Any, tmp_path: Path) -> None:
+    """A null struct becomes one, too."""
+    inner = pa.struct([("x", pa.int32()), ("y", pa.string())])
+    schema = pa.schema([("id", pa.int64()), ("s", pa.struct([("a", pa.int64()), ("in", inner)]))])
+    rows = [
+        {"id": 1, "s": {"a": 1, "in": {"x": 1, "y": "one"}}},
+        {"id": 2, "s": {"a": 2, "in": None}},
+        {"id": 3, "s": None},
+    ]
+    ours, theirs = (dr.create_table(tmp_path / name, schema) for name in "ot")
+    for table in (ours, theirs):
+        table.append(pa.Table.from_pylist(rows, schema))
+    ours.update(None, {"s.a": "id * 10", "s.in.y": "'new'"})
+    ours.merge([{"id": 3, "n": 7}], "id").when_matched_update({"s.in.x": "source.n"}).execute()
+    path = tmp_path / "t"
+    spark.sql(f"UPDATE delta.`{path}` SET s.a = id * 10, s.in.y = 'new'")
+    spark.sql(
+        f"MERGE INTO delta.`{path}` t USING (SELECT 3 AS id, 7 AS n) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET t.s.in.x = s.n"
+    )
+    found = [table.snapshot().scan().to_arrow().sort_by("id") for table in (ours, theirs)]
+    assert found[0].equals(found[1])

@@ -285,7 +285,7 @@ fn as_list(values: &ArrayRef, name: &str) -> Result<ArrayRef> {
     }
 }
 
-fn null_inside(name: &str) -> Error {
+pub(super) fn null_inside(name: &str) -> Error {
     let message = format!(
         "the column {} has a null inside where the table does not take one",
         clipped(name)

@@ -21,6 +21,7 @@ mod partitions;
 mod paths;
 mod rewrite;
 mod rules;
+mod show;
 mod statistics;
 mod truncate;
 mod update;
@@ -37,7 +38,7 @@ pub use layout::{Layout, Purpose};
 pub use merge::{Clause, Merge, MergeDefinition, Then, When};
 pub use partitions::{covering_predicate, normal_values};
 pub use rewrite::Rewrite;
-pub(crate) use rules::shown;
+pub(crate) use show::shown;
 pub use update::{Assignments, Updated};
 pub use writer::{RowWriter, WriteOptions, WrittenFiles};
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
-use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use serde_json::Value;
 
 use super::intake::nullable;
+use super::show::shown;
 use crate::error::{Error, Result};
 use crate::expr::{BoundFormula, BoundPredicate, Formula, Predicate};
 use crate::spec::actions::{Metadata, Protocol};
@@ -20,10 +20,6 @@ use crate::spec::schema::{DataType, StructField, StructType};
 const INVARIANTS: &str = "delta.invariants";
 const LENGTH: &str = "__CHAR_VARCHAR_TYPE_STRING";
 const CONSTRAINTS: &str = "delta.constraints.";
-
-/// Of a row that is shown: columns, and letters of each value.
-const SHOWN_COLUMNS: usize = 12;
-const SHOWN_LETTERS: usize = 40;
 
 /// The rules of one table.
 #[derive(Debug, Default)]
@@ -285,33 +281,6 @@ pub(super) fn offending(
         shown(rows, row)
     );
     Error::invalid(code, message)
-}
-
-/// A row in words.
-pub(crate) fn shown(rows: &RecordBatch, row: usize) -> String {
-    let schema = rows.schema_ref();
-    let options = FormatOptions::default().with_null("null");
-    let pair = |(field, values): (&arrow_schema::FieldRef, &ArrayRef)| {
-        let text = ArrayFormatter::try_new(values, &options)
-            .map(|formatter| formatter.value(row).to_string())
-            .unwrap_or_else(|_| "?".to_owned());
-        let short: String = text.chars().take(SHOWN_LETTERS).collect();
-        let dots = if short.len() < text.len() { "..." } else { "" };
-        format!("{}: {short}{dots}", field.name())
-    };
-    let pairs: Vec<String> = schema
-        .fields()
-        .iter()
-        .zip(rows.columns())
-        .take(SHOWN_COLUMNS)
-        .map(pair)
-        .collect();
-    let more = if rows.num_columns() > SHOWN_COLUMNS {
-        ", ..."
-    } else {
-        ""
-    };
-    format!("{{{}{more}}}", pairs.join(", "))
 }
 
 /// `char(n)` and `varchar(n)`.

@@ -2,28 +2,41 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array};
-use arrow_schema::{Fields, SchemaRef};
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, RecordBatch, StructArray, UInt32Array, make_array,
+};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{ArrowError, Fields, SchemaRef};
 
-use super::coerce::{check, coerce, unknown};
+use super::coerce::{check, coerce, null_inside};
 use super::fate::{Fate, Judge};
 use super::intake::Intake;
 use super::layout::misfit;
 use crate::error::{Error, Result};
-use crate::expr::{BoundFormula, Formula};
+use crate::expr::{BoundFormula, Formula, closest_columns};
 use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::column_path::{column_path_text, named_path};
 use crate::spec::json::clipped;
-use crate::spec::schema::{StructField, StructType};
+use crate::spec::schema::{DataType, StructField, StructType};
 
-/// Columns, and the expressions that give them their values.
+/// Columns, or fields of structs, and the expressions that give them their values.
 pub type Assignments = [(String, String)];
+
+/// One of them: the places that lead to the field, and its name with those above it.
+#[derive(Debug)]
+struct Assignment {
+    places: Vec<usize>,
+    name: String,
+    data_type: DataType,
+    formula: BoundFormula,
+}
 
 /// Gives some columns of rows other values.
 #[derive(Debug)]
 pub(super) struct Setter {
     schema: StructType,
-    /// By place of the column.
-    values: Vec<(usize, StructField, BoundFormula)>,
+    values: Vec<Assignment>,
     intake: Intake,
     /// What the intake takes: the table's columns without those that are made anew.
     taken: SchemaRef,
@@ -38,26 +51,32 @@ impl Setter {
         scope: &Fields,
     ) -> Result<Self> {
         let schema = StructType::parse(&metadata.schema_string)?;
-        let mut values: Vec<(usize, StructField, BoundFormula)> = Vec::with_capacity(set.len());
+        let mut values: Vec<Assignment> = Vec::with_capacity(set.len());
+        let mut names: Vec<String> = Vec::with_capacity(set.len());
         for (name, text) in set {
-            let field = schema.field(name).ok_or_else(|| unknown(name))?;
-            let at = schema
-                .fields()
-                .iter()
-                .position(|one| one.name == field.name);
-            let at = at.ok_or_else(|| unknown(name))?;
-            if values.iter().any(|(before, ..)| *before == at) {
+            let (places, fields) = found(&schema, name)?;
+            let (Some(first), Some(field)) = (fields.first(), fields.last()) else {
+                continue;
+            };
+            let within = |one: &Assignment| {
+                one.places.starts_with(&places) || places.starts_with(&one.places)
+            };
+            if values.iter().any(within) {
                 let message = format!("the column {} is set twice", clipped(name));
                 return Err(Error::invalid("rows.column", message));
             }
+            let path: Vec<String> = fields.iter().map(|one| one.name.clone()).collect();
+            let name = column_path_text(&path);
             let formula = Formula::parse(text)?.bind(scope)?;
-            check(formula.data_type(), &field.data_type, &field.name)?;
-            values.push((at, field.clone(), formula));
+            check(formula.data_type(), &field.data_type, &name)?;
+            names.push(first.name.clone());
+            values.push(Assignment {
+                places,
+                name,
+                data_type: field.data_type.clone(),
+                formula,
+            });
         }
-        let names: Vec<String> = values
-            .iter()
-            .map(|(_, field, _)| field.name.clone())
-            .collect();
         let (intake, taken) = Intake::of_changed(metadata, protocol, &names)?;
         Ok(Self {
             schema,
@@ -70,10 +89,12 @@ impl Setter {
     /// The rows with their new values; `scope` has what expressions see of the same rows.
     pub(super) fn set(&mut self, rows: &RecordBatch, scope: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = rows.columns().to_vec();
-        for (at, field, formula) in &self.values {
-            let value = coerce(&formula.evaluate(scope)?, &field.data_type, &field.name)?;
-            if let Some(column) = columns.get_mut(*at) {
-                *column = value;
+        for one in &self.values {
+            let value = coerce(&one.formula.evaluate(scope)?, &one.data_type, &one.name)?;
+            if let Some((at, within)) = one.places.split_first()
+                && let Some(column) = columns.get_mut(*at)
+            {
+                *column = with_part(column, within, value, &one.name)?;
             }
         }
         let kept: Vec<ArrayRef> = self
@@ -87,6 +108,62 @@ impl Setter {
         let kept = RecordBatch::try_new(Arc::clone(&self.taken), kept).map_err(misfit)?;
         self.intake.take(&kept)
     }
+}
+
+/// The places that lead to a column, or to a field of a struct, and the fields on the way.
+fn found<'a>(schema: &'a StructType, name: &str) -> Result<(Vec<usize>, Vec<&'a StructField>)> {
+    let refused = |message: String| Err(Error::invalid("rows.column", message));
+    let (mut places, mut way): (Vec<usize>, Vec<&StructField>) = (Vec::new(), Vec::new());
+    for step in named_path(schema, name) {
+        let fields = match way.last().map(|field| &field.data_type) {
+            None => schema,
+            Some(DataType::Struct(fields)) => fields,
+            Some(_) => {
+                return refused(format!(
+                    "{} cannot be set: only structs have parts that can",
+                    clipped(name)
+                ));
+            }
+        };
+        let at = fields.field(&step).and_then(|field| {
+            let mut all = fields.fields().iter();
+            all.position(|one| one.name == field.name)
+        });
+        let Some((at, field)) = at.and_then(|at| Some((at, fields.fields().get(at)?))) else {
+            let offer = closest_columns(name, schema);
+            return refused(format!(
+                "the table has no column {}: {offer}",
+                clipped(name)
+            ));
+        };
+        places.push(at);
+        way.push(field);
+    }
+    Ok((places, way))
+}
+
+/// The values of a column with others in the part that places lead to. As in the reference, a struct that
+/// is null becomes one whose other fields are null.
+fn with_part(values: &ArrayRef, places: &[usize], part: ArrayRef, name: &str) -> Result<ArrayRef> {
+    let Some((at, within)) = places.split_first() else {
+        return Ok(part);
+    };
+    let Some(whole) = values.as_struct_opt() else {
+        return Err(misfit(ArrowError::CastError(format!(
+            "{name} is no struct"
+        ))));
+    };
+    let mut columns = Vec::with_capacity(whole.num_columns());
+    for column in whole.columns() {
+        let nulls = NullBuffer::union(column.nulls(), whole.nulls());
+        let masked = column.to_data().into_builder().nulls(nulls).build();
+        columns.push(make_array(masked.map_err(misfit)?));
+    }
+    if let Some(column) = columns.get_mut(*at) {
+        *column = with_part(column, within, part, name)?;
+    }
+    let made = StructArray::try_new(whole.fields().clone(), columns, None);
+    Ok(Arc::new(made.map_err(|_| null_inside(name))?))
 }
 
 /// All rows that are read get other values.

@@ -24,7 +24,7 @@ use super::coerce::coerce;
 use super::fate::{Fate, Judge};
 use super::intake::{Intake, nullable};
 use super::layout::misfit;
-use super::rules::shown;
+use super::show::shown;
 use super::update::Setter;
 use crate::error::{Error, Result};
 use crate::expr::formula::{Equality, cast_value, common_type, equalities};

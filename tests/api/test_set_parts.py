@@ -1,0 +1,100 @@
+"""Assignments to fields of structs, by ``update`` and by ``merge``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+
+INNER = pa.struct([("x", pa.int32()), ("y", pa.string())])
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("s", pa.struct([("a", pa.int64()), ("B", pa.string()), ("in", INNER)])),
+        ("items", pa.list_(INNER)),
+        ("a.b", pa.int32()),
+    ]
+)
+ROWS: list[dict[str, Any]] = [
+    {"id": 1, "s": {"a": 1, "B": "one", "in": {"x": 1, "y": "x1"}}, "items": [], "a.b": 1},
+    {"id": 2, "s": {"a": 2, "B": None, "in": None}, "items": None, "a.b": 2},
+    {"id": 3, "s": None, "items": [{"x": 1, "y": "z"}], "a.b": 3},
+]
+
+
+def made(root: Path, **properties: str) -> dr.Table:
+    table = dr.create_table(root / "t", SCHEMA, properties=properties)
+    table.append(pa.Table.from_pylist(ROWS, SCHEMA))
+    return table
+
+
+def structs(table: dr.Table) -> list[Any]:
+    rows = table.snapshot().scan().to_arrow().sort_by("id")
+    return rows["s"].to_pylist()
+
+
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_the_other_fields_stay(vectors: str, tmp_path: Path) -> None:
+    properties = {"delta.enableDeletionVectors": vectors, "delta.enableChangeDataFeed": "true"}
+    table = made(tmp_path, **properties)
+    done = table.update(
+        None, {"s.A": "coalesce(s.a, 0) + id", "s.in.y": "'new'", "`a.b`": "`a.b` * 10"}
+    )
+    assert done.metrics["numUpdatedRows"] == 3
+    assert structs(table) == [
+        {"a": 2, "B": "one", "in": {"x": 1, "y": "new"}},
+        {"a": 4, "B": None, "in": {"x": None, "y": "new"}},
+        {"a": 3, "B": None, "in": {"x": None, "y": "new"}},
+    ]
+    assert sorted(table.snapshot().scan().to_arrow()["a.b"].to_pylist()) == [10, 20, 30]
+    told = table.changes(2).to_arrow().to_pylist()
+    assert (
+        sorted(row["_change_type"] for row in told)
+        == ["update_postimage"] * 3 + ["update_preimage"] * 3
+    )
+    assert [row["s"] for row in told if row["_change_type"] == "update_preimage"] == [
+        row["s"] for row in ROWS
+    ]
+
+
+def test_a_merge_sets_parts(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    merge = table.merge([{"id": 1, "text": "uno"}, {"id": 3, "text": "tres"}], "id")
+    merge.when_matched_update({"s.b": "source.text"}).execute()
+    assert [row and row["B"] for row in structs(table)] == ["uno", None, "tres"]
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "a column and its part": ({"s": None, "s.a": 1}, "set twice"),
+    "a part and its part": ({"s.in.x": 1, "s.in": None}, "set twice"),
+    "a part twice": ({"s.a": 1, "S.A": 2}, "set twice"),
+    "a part that is not there": ({"s.aa": 1}, "did you mean s.a"),
+    "a column that is not there": ({"idd": 1}, "did you mean id"),
+    "a part of an array": ({"items.element": 1}, "only structs"),
+    "a type that does not fit": ({"s.a": "id > 1"}, "s.a"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_parts_that_cannot_be_set(what: str, tmp_path: Path) -> None:
+    values, said = REFUSED[what]
+    table = made(tmp_path)
+    with pytest.raises(dr.InvalidArgumentError, match=said):
+        table.update(None, values)
+    assert table.snapshot().version == 1
+
+
+def test_parts_that_may_not_be_null(tmp_path: Path) -> None:
+    part = pa.struct([pa.field("n", pa.int64(), nullable=False), ("m", pa.int64())])
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("s", part)]))
+    table.append([{"id": 1, "s": {"n": 1, "m": 1}}, {"id": 2, "s": None}])
+    table.update("id = 1", {"s.m": 5})
+    for values in ({"s.n": "nullif(1, 1)"}, {"s.m": 7}):  # the second row has no struct, so no n
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            table.update(None, values)
+        assert caught.value.code == "rows.null"
+    assert structs(table) == [{"n": 1, "m": 5}, None]
