@@ -446,10 +446,8 @@ class Snapshot:
         if not isinstance(other, Snapshot):
             raise TypeError(f"other takes a Snapshot, not {type(other).__name__}")
         if other._table != self._table:
-            raise InvalidArgumentError(
-                f"{other!r} is of another table than {self!r}: two versions of one can be compared",
-                code="diff.table",
-            )
+            message = f"{other!r} is of another table than {self!r}: compare two versions of one"
+            raise InvalidArgumentError(message, code="diff.table")
         return SnapshotDiff._made(self._native, other._native)
 
     def update(self) -> Snapshot:
