@@ -239,6 +239,7 @@ class RowWriting:
         *,
         source_alias: str = "source",
         target_alias: str = "target",
+        schema_mode: str | None = None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
         target_file_size: int | None = None,
@@ -257,6 +258,9 @@ class RowWriting:
                 least one column of each side has to be equal: ``"target.id = source.id"``.
             source_alias: How expressions call the source.
             target_alias: How expressions call the table.
+            schema_mode: ``"merge"`` adds columns, and fields of structs, that only the source has:
+                all of them where a clause speaks of all columns, else those that one sets by name.
+                Clauses for all columns then leave alone what the source lacks.
             txn: As in ``append``.
             user_metadata: As in ``append``.
             target_file_size: As in ``append``, for files that are written anew.
@@ -273,7 +277,7 @@ class RowWriting:
         1
         """
         condition = _condition(on, source_alias, target_alias)
-        options = _options(None, txn, user_metadata, target_file_size, durable, timeout)
+        options = _options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
         names = (condition, source_alias, target_alias)
 
         def run(clauses: Sequence[Any]) -> Written:

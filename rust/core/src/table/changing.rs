@@ -8,16 +8,18 @@ use arrow_schema::DataType;
 use serde_json::json;
 
 use super::rows::{
-    Rows, RowsOptions, RowsWritten, changed, file_filter, nothing_done, set_marks, set_txn, texts,
-    write_options,
+    Rows, RowsOptions, RowsWritten, SchemaMode, changed, file_filter, nothing_done, set_marks,
+    set_txn, texts, write_options,
 };
 use super::{At, Table};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
+use crate::spec::schema::StructType;
+use crate::transaction::alter::with_schema;
 use crate::transaction::rows::{
     Assignments, Changer, Clause, Intake, Merge, MergeDefinition, Then, Updated, When,
-    WrittenFiles, each_step,
+    WrittenFiles, each_step, evolved_schema,
 };
 
 impl Table {
@@ -99,16 +101,25 @@ impl Table {
         if set_txn(&mut transaction, &options)? {
             return self.settle(transaction, WrittenFiles::new(self.source()));
         }
+        let schema = rows.schema();
+        let evolves = evolves(options.schema_mode)?;
+        let (old, _) = transaction.effective()?;
+        if evolves
+            && let Some(new) =
+                evolved_schema(&StructType::parse(&old.schema_string)?, definition, &schema)?
+        {
+            let metadata = with_schema(old, &new)?;
+            transaction.set_metadata(metadata)?;
+        }
         let (metadata, protocol) = transaction.effective()?;
         let write = write_options(&options);
         let mut changer = Changer::new(self.source(), &snapshot, metadata, protocol, write, true)?;
-        let schema = rows.schema();
         let mut batches = Vec::new();
         each_step(rows, &mut |step| {
             batches.push(step);
             Ok(())
         })?;
-        let mut merge = Merge::new(metadata, protocol, definition, &schema, &batches)?;
+        let mut merge = Merge::new(metadata, protocol, definition, evolves, &schema, &batches)?;
         drop(batches);
         merge.check_inserts(metadata, protocol)?;
         let range = if merge.needs_pairs() {
@@ -234,4 +245,17 @@ fn extreme(values: &ArrayRef, descending: bool) -> Option<String> {
     let text = cast(&first, &DataType::Utf8).ok()?;
     let text = text.as_string_opt::<i32>()?;
     (text.len() == 1 && text.is_valid(0)).then(|| text.value(0).replace('\'', "''"))
+}
+
+/// Whether columns of the source join the table.
+fn evolves(mode: SchemaMode) -> Result<bool> {
+    match mode {
+        SchemaMode::Fixed => Ok(false),
+        SchemaMode::Merge => Ok(true),
+        SchemaMode::Overwrite => {
+            let message = "schema_mode is \"overwrite\", which is for those who replace all rows: it is \
+                           \"merge\" here, or is left out";
+            Err(Error::invalid("rows.schema_mode", message))
+        }
+    }
 }

@@ -35,7 +35,7 @@ pub use fate::{All, Counts, Fate, Judge};
 pub use footer::FooterStatistics;
 pub use intake::Intake;
 pub use layout::{Layout, Purpose};
-pub use merge::{Clause, Merge, MergeDefinition, Then, When};
+pub use merge::{Clause, Merge, MergeDefinition, Then, When, evolved_schema};
 pub use partitions::{covering_predicate, normal_values};
 pub use rewrite::Rewrite;
 pub(crate) use show::shown;

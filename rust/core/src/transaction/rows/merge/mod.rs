@@ -12,11 +12,14 @@ use arrow_select::take::take_record_batch;
 
 mod choice;
 mod clauses;
+mod evolution;
 mod keys;
 mod scope;
 
 use choice::{BoundClause, BoundThen, apply, chosen};
 pub use clauses::{Clause, MergeDefinition, Then, When};
+use evolution::all_columns;
+pub use evolution::evolved_schema;
 use keys::keys;
 use scope::{Scope, Shown, empty_rows};
 
@@ -58,7 +61,7 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// Takes the source into memory.
+    /// Takes the source into memory. `partly`: clauses for all columns leave alone what the source lacks.
     ///
     /// # Errors
     ///
@@ -68,6 +71,7 @@ impl Merge {
         metadata: &Metadata,
         protocol: &Protocol,
         definition: &MergeDefinition,
+        partly: bool,
         source_schema: &Schema,
         batches: &[RecordBatch],
     ) -> Result<Self> {
@@ -115,7 +119,7 @@ impl Merge {
             source_scope: scope(Shown::Source),
         };
         merge.join(definition)?;
-        merge.clauses(metadata, protocol, definition)?;
+        merge.clauses(metadata, protocol, definition, partly)?;
         Ok(merge)
     }
 
@@ -179,6 +183,7 @@ impl Merge {
         metadata: &Metadata,
         protocol: &Protocol,
         definition: &MergeDefinition,
+        partly: bool,
     ) -> Result<()> {
         if definition.clauses.is_empty() {
             return Err(wrong(
@@ -207,7 +212,10 @@ impl Merge {
                 }
                 (When::Matched | When::NotMatchedBySource, Then::Delete) => BoundThen::Delete,
                 (When::Matched, Then::Update(None)) => {
-                    let all = self.all_columns(metadata)?;
+                    let schema = StructType::parse(&metadata.schema_string)?;
+                    let source = self.source.schema();
+                    let [_, name] = &self.scope.names;
+                    let all = all_columns(&schema, source.fields(), name, partly);
                     BoundThen::Update(Box::new(Setter::new(
                         metadata,
                         protocol,
@@ -243,29 +251,6 @@ impl Merge {
             }]
         );
         Ok(())
-    }
-
-    /// Each column of the table that the source has, or has to have.
-    fn all_columns(&self, metadata: &Metadata) -> Result<Vec<(String, String)>> {
-        let schema = StructType::parse(&metadata.schema_string)?;
-        let [_, source] = &self.scope.names;
-        let fields = self.source.schema();
-        let known = |name: &str| {
-            let mut names = fields.fields().iter();
-            names.any(|field| field.name().eq_ignore_ascii_case(name))
-        };
-        let made =
-            |key: &str| ["delta.generationExpression", "delta.identity.start"].contains(&key);
-        let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
-        Ok(schema
-            .fields()
-            .iter()
-            .filter(|field| known(&field.name) || !field.metadata.keys().any(|key| made(key)))
-            .map(|field| {
-                let value = format!("{}.{}", quoted(source), quoted(&field.name));
-                (field.name.clone(), value)
-            })
-            .collect())
     }
 
     /// How many rows the source has.

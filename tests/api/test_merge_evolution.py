@@ -1,0 +1,77 @@
+"""Merges that bring columns along."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("v", pa.int32()),
+        ("s", pa.struct([("a", pa.int32()), ("b", pa.int32())])),
+    ]
+)
+ROWS = [{"id": 1, "v": 1, "s": {"a": 1, "b": 1}}, {"id": 2, "v": 2, "s": {"a": 2, "b": 2}}]
+SOURCE = pa.table({"id": [2, 3], "s": [{"b": 20, "c": 21}, {"b": 30, "c": 31}], "note": ["x", "y"]})
+
+
+def made(root: Path, **properties: str) -> dr.Table:
+    table = dr.create_table(root / "t", SCHEMA, properties=properties)
+    table.append(pa.Table.from_pylist(ROWS, SCHEMA))
+    return table
+
+
+def rows(table: dr.Table) -> list[dict[str, Any]]:
+    return table.snapshot(strict=True).scan().to_arrow().sort_by("id").to_pylist()
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {},
+        {"delta.enableDeletionVectors": "true", "delta.enableRowTracking": "true"},
+        {"delta.columnMapping.mode": "name", "delta.enableChangeDataFeed": "true"},
+    ],
+    ids=["plain", "vectors", "mapped"],
+)
+def test_all_columns_of_the_source_join(properties: dict[str, str], tmp_path: Path) -> None:
+    table = made(tmp_path, **properties)
+    merge = table.merge(SOURCE, "id", schema_mode="merge")
+    done = merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    assert done.version == 2  # rows and columns in one commit
+    assert table.snapshot().scan().schema.names == ["id", "v", "s", "note"]
+    assert rows(table) == [
+        {"id": 1, "v": 1, "s": {"a": 1, "b": 1, "c": None}, "note": None},
+        {"id": 2, "v": 2, "s": {"a": 2, "b": 20, "c": 21}, "note": "x"},
+        {"id": 3, "v": None, "s": {"a": None, "b": 30, "c": 31}, "note": "y"},
+    ]
+
+
+def test_columns_that_a_clause_names_join(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    source = [{"id": 2, "note": "x", "other": 1}]
+    merge = table.merge(source, "id", schema_mode="merge")
+    merge.when_matched_update({"NOTE": "upper(source.note)"}).execute()
+    assert table.snapshot().scan().schema.names == ["id", "v", "s", "note"]
+    assert [row["note"] for row in rows(table)] == [None, "X"]
+
+
+def test_nothing_joins_unless_asked(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    for clause in ("when_matched_update_all", "when_not_matched_insert_all"):
+        with pytest.raises(dr.InvalidArgumentError):
+            getattr(table.merge(SOURCE, "id"), clause)().execute()
+    with pytest.raises(dr.InvalidArgumentError, match="did you mean"):
+        table.merge(SOURCE, "id").when_matched_update({"note": "source.note"}).execute()
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.merge(SOURCE, "id", schema_mode="overwrite").when_matched_delete().execute()
+    assert caught.value.code == "rows.schema_mode"
+    table.merge(SOURCE, "id", schema_mode="merge").when_matched_delete().execute()
+    assert table.snapshot().scan().schema == SCHEMA
+    assert [row["id"] for row in rows(table)] == [1]
