@@ -216,8 +216,8 @@ def test_merges_evolve_as_in_delta_spark(spark: Any, tmp_path: Path) -> None:
     merge.when_matched_update_all().when_not_matched_insert_all().execute()
     spark.createDataFrame(source).createOrReplaceTempView("given")
     spark.sql(
-        f"MERGE WITH SCHEMA EVOLUTION INTO delta.`{tmp_path / 't'}` t USING given ON t.id = given.id "
-        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        f"MERGE WITH SCHEMA EVOLUTION INTO delta.`{tmp_path / 't'}` t USING given "
+        "ON t.id = given.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
     )
     found = [table.snapshot().scan().to_arrow().sort_by("id") for table in (ours, theirs)]
     assert found[0].schema == found[1].schema
