@@ -239,7 +239,7 @@ class RowWriting:
         *,
         source_alias: str = "source",
         target_alias: str = "target",
-        schema_mode: str | None = None,
+        schema_mode: Literal["merge"] | None = None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
         target_file_size: int | None = None,
@@ -259,8 +259,8 @@ class RowWriting:
             source_alias: How expressions call the source.
             target_alias: How expressions call the table.
             schema_mode: ``"merge"`` adds columns, and fields of structs, that only the source has:
-                all of them where a clause speaks of all columns, else those that one sets by name.
-                Clauses for all columns then leave alone what the source lacks.
+                all of them where a clause speaks of all columns, else those that one sets. Clauses
+                for all columns then leave alone what the source lacks.
             txn: As in ``append``.
             user_metadata: As in ``append``.
             target_file_size: As in ``append``, for files that are written anew.

@@ -62,6 +62,43 @@ def test_columns_that_a_clause_names_join(tmp_path: Path) -> None:
     assert [row["note"] for row in rows(table)] == [None, "X"]
 
 
+def test_parts_that_a_clause_names_join(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    merge = table.merge(SOURCE, "id", schema_mode="merge")
+    merge.when_matched_update({"s.C": "source.s.c", "`note`": "'n'"}).execute()
+    assert rows(table) == [
+        {"id": 1, "v": 1, "s": {"a": 1, "b": 1, "c": None}, "note": None},
+        {"id": 2, "v": 2, "s": {"a": 2, "b": 2, "c": 21}, "note": "n"},
+    ]
+
+
+def test_a_whole_struct_joins_with_its_parts(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    merge = table.merge(SOURCE, "id", schema_mode="merge")
+    merge.when_matched_update({"s": "source.s"}).execute()
+    assert [row["s"] for row in rows(table)] == [
+        {"a": 1, "b": 1, "c": None},
+        {"a": None, "b": 20, "c": 21},
+    ]
+    assert table.snapshot().scan().schema.names == SCHEMA.names
+
+
+def test_columns_join_even_where_no_row_does(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    source = pa.table({"id": [77], "GRÖßE": [1]})
+    merge = table.merge(source, "id", schema_mode="merge").when_matched_update({"größe": "7"})
+    assert merge.execute().version == 2
+    assert table.snapshot().scan().schema.names == [*SCHEMA.names, "GRÖßE"]
+    assert rows(table) == [{**row, "GRÖßE": None} for row in ROWS]
+
+
+def test_rows_that_the_source_lacks_bring_nothing(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    merge = table.merge(SOURCE, "id", schema_mode="merge")
+    with pytest.raises(dr.InvalidArgumentError, match="no column .note"):
+        merge.when_not_matched_by_source_update({"note": "'x'"}).execute()
+
+
 def test_nothing_joins_unless_asked(tmp_path: Path) -> None:
     table = made(tmp_path)
     for clause in ("when_matched_update_all", "when_not_matched_insert_all"):
@@ -70,7 +107,7 @@ def test_nothing_joins_unless_asked(tmp_path: Path) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="did you mean"):
         table.merge(SOURCE, "id").when_matched_update({"note": "source.note"}).execute()
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        table.merge(SOURCE, "id", schema_mode="overwrite").when_matched_delete().execute()
+        table.merge(SOURCE, "id", schema_mode="overwrite").when_matched_delete().execute()  # type: ignore[arg-type]
     assert caught.value.code == "rows.schema_mode"
     table.merge(SOURCE, "id", schema_mode="merge").when_matched_delete().execute()
     assert table.snapshot().scan().schema == SCHEMA

@@ -201,24 +201,46 @@ def test_parts_of_columns_are_set_as_by_delta_spark(spark: Any, tmp_path: Path) 
     assert found[0].equals(found[1])
 
 
-def test_merges_evolve_as_in_delta_spark(spark: Any, tmp_path: Path) -> None:
-    part = pa.struct([("a", pa.int32()), ("b", pa.int32())])
-    schema = pa.schema([("id", pa.int64()), ("v", pa.int32()), ("s", part)])
-    rows = [{"id": number, "v": number, "s": {"a": number, "b": number}} for number in (1, 2)]
+PARTS: dict[str, list[str]] = {"some": ["b", "c"], "all and more": ["a", "b", "c"]}
+
+
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS.keys())
+def test_merges_evolve_as_in_delta_spark(spark: Any, tmp_path: Path, parts: list[str]) -> None:
+    struct = pa.struct([("a", pa.int32()), ("b", pa.int32())])
+    schema = pa.schema([("id", pa.int64()), ("v", pa.int32()), ("s", struct)])
+    rows: list[dict[str, Any]] = [
+        {"id": number, "v": number, "s": {"a": number, "b": number}} for number in range(3)
+    ]
+    rows += [{"id": 3, "v": 3, "s": None}, {"id": 4, "v": 4, "s": None}]
     ours, theirs = (dr.create_table(tmp_path / name, schema) for name in "ot")
     for table in (ours, theirs):
         table.append(pa.Table.from_pylist(rows, schema))
-    more = pa.struct([("b", pa.int32()), ("c", pa.int32())])
+    more = pa.struct([(name, pa.int32()) for name in parts])
     kinds = pa.schema([("id", pa.int64()), ("s", more), ("note", pa.string())])
-    given = [{"id": one, "s": {"b": one * 10, "c": 7}, "note": "n"} for one in (2, 3)]
+    given = [{"id": one, "s": dict.fromkeys(parts, one * 10), "note": "n"} for one in (2, 3, 9)]
+    given += [{"id": one, "s": None, "note": None} for one in (1, 4, 8)]
     source = pa.Table.from_pylist(given, kinds)
-    merge = ours.merge(source, "id", schema_mode="merge")
-    merge.when_matched_update_all().when_not_matched_insert_all().execute()
     spark.createDataFrame(source).createOrReplaceTempView("given")
-    spark.sql(
-        f"MERGE WITH SCHEMA EVOLUTION INTO delta.`{tmp_path / 't'}` t USING given "
-        "ON t.id = given.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+
+    def both(merge: Any, sql: str) -> None:
+        merge.execute()
+        spark.sql(
+            f"MERGE WITH SCHEMA EVOLUTION INTO delta.`{tmp_path / 't'}` t USING given "
+            f"ON t.id = given.id {sql}"
+        )
+        found = [table.snapshot().scan().to_arrow().sort_by("id") for table in (ours, theirs)]
+        assert found[0].schema == found[1].schema
+        assert found[0].to_pylist() == found[1].to_pylist()
+        assert ours.snapshot().version == theirs.snapshot().version
+
+    def merge() -> Any:
+        return ours.merge(source, "id", schema_mode="merge")
+
+    both(
+        merge().when_matched_update({"note": "source.note"}, "source.id > 100"),
+        "WHEN MATCHED AND given.id > 100 THEN UPDATE SET note = given.note",
     )
-    found = [table.snapshot().scan().to_arrow().sort_by("id") for table in (ours, theirs)]
-    assert found[0].schema == found[1].schema
-    assert found[0].to_pylist() == found[1].to_pylist()
+    both(
+        merge().when_matched_update_all().when_not_matched_insert_all(),
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+    )

@@ -104,12 +104,14 @@ impl Table {
         let schema = rows.schema();
         let evolves = evolves(options.schema_mode)?;
         let (old, _) = transaction.effective()?;
+        let mut evolved = false;
         if evolves
             && let Some(new) =
                 evolved_schema(&StructType::parse(&old.schema_string)?, definition, &schema)?
         {
             let metadata = with_schema(old, &new)?;
             transaction.set_metadata(metadata)?;
+            evolved = true;
         }
         let (metadata, protocol) = transaction.effective()?;
         let write = write_options(&options);
@@ -155,7 +157,7 @@ impl Table {
             changer.write(&taken, None, None)?;
             set_marks(&mut transaction, &intake)?;
         }
-        if changer.nothing() && inserted == 0 && options.txn.is_none() {
+        if changer.nothing() && inserted == 0 && options.txn.is_none() && !evolved {
             return Ok(nothing_done([
                 "numTargetRowsInserted",
                 "numTargetRowsUpdated",

@@ -36,7 +36,7 @@ pub fn replaced_schema(table: &StructType, given: &Schema) -> Result<StructType>
     StructType::new(fields.collect())
 }
 
-fn merged(table: &StructType, given: &StructType) -> Result<StructType> {
+pub(super) fn merged(table: &StructType, given: &StructType) -> Result<StructType> {
     let mut fields = Vec::with_capacity(table.fields().len());
     for field in table.fields() {
         let mut field = field.clone();

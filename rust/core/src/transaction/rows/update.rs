@@ -7,9 +7,9 @@ use arrow_array::{
     Array, ArrayRef, BooleanArray, RecordBatch, StructArray, UInt32Array, make_array,
 };
 use arrow_buffer::NullBuffer;
-use arrow_schema::{ArrowError, Fields, SchemaRef};
+use arrow_schema::{ArrowError, DataType as ArrowType, Fields, SchemaRef};
 
-use super::coerce::{check, coerce, null_inside};
+use super::coerce::{check, coerce, null_inside, place};
 use super::fate::{Fate, Judge};
 use super::intake::Intake;
 use super::layout::misfit;
@@ -37,18 +37,20 @@ struct Assignment {
 pub(super) struct Setter {
     schema: StructType,
     values: Vec<Assignment>,
+    partly: bool,
     intake: Intake,
     /// What the intake takes: the table's columns without those that are made anew.
     taken: SchemaRef,
 }
 
 impl Setter {
-    /// `scope`: the columns that expressions see.
+    /// `scope`: the columns that expressions see; `partly`: fields that a value for a struct lacks stay.
     pub(super) fn new(
         metadata: &Metadata,
         protocol: &Protocol,
         set: &Assignments,
         scope: &Fields,
+        partly: bool,
     ) -> Result<Self> {
         let schema = StructType::parse(&metadata.schema_string)?;
         let mut values: Vec<Assignment> = Vec::with_capacity(set.len());
@@ -68,7 +70,10 @@ impl Setter {
             let path: Vec<String> = fields.iter().map(|one| one.name.clone()).collect();
             let name = column_path_text(&path);
             let formula = Formula::parse(text)?.bind(scope)?;
-            check(formula.data_type(), &field.data_type, &name)?;
+            match partly {
+                true => check_partly(formula.data_type(), &field.data_type, &name)?,
+                false => check(formula.data_type(), &field.data_type, &name)?,
+            }
             names.push(first.name.clone());
             values.push(Assignment {
                 places,
@@ -81,6 +86,7 @@ impl Setter {
         Ok(Self {
             schema,
             values,
+            partly,
             intake,
             taken,
         })
@@ -90,11 +96,16 @@ impl Setter {
     pub(super) fn set(&mut self, rows: &RecordBatch, scope: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = rows.columns().to_vec();
         for one in &self.values {
-            let value = coerce(&one.formula.evaluate(scope)?, &one.data_type, &one.name)?;
+            let value = one.formula.evaluate(scope)?;
             if let Some((at, within)) = one.places.split_first()
                 && let Some(column) = columns.get_mut(*at)
             {
-                *column = with_part(column, within, value, &one.name)?;
+                *column = if self.partly {
+                    overlaid(column, &value, &one.data_type, &one.name)?
+                } else {
+                    let value = coerce(&value, &one.data_type, &one.name)?;
+                    with_part(column, within, value, &one.name)?
+                };
             }
         }
         let kept: Vec<ArrayRef> = self
@@ -153,16 +164,76 @@ fn with_part(values: &ArrayRef, places: &[usize], part: ArrayRef, name: &str) ->
             "{name} is no struct"
         ))));
     };
-    let mut columns = Vec::with_capacity(whole.num_columns());
-    for column in whole.columns() {
-        let nulls = NullBuffer::union(column.nulls(), whole.nulls());
-        let masked = column.to_data().into_builder().nulls(nulls).build();
-        columns.push(make_array(masked.map_err(misfit)?));
-    }
+    let mut columns = masked(whole)?;
     if let Some(column) = columns.get_mut(*at) {
         *column = with_part(column, within, part, name)?;
     }
     let made = StructArray::try_new(whole.fields().clone(), columns, None);
+    Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+}
+
+/// The fields of a struct, null where it is.
+fn masked(whole: &StructArray) -> Result<Vec<ArrayRef>> {
+    let masked = |column: &ArrayRef| {
+        let nulls = NullBuffer::union(column.nulls(), whole.nulls());
+        let made = column.to_data().into_builder().nulls(nulls).build();
+        made.map(make_array).map_err(misfit)
+    };
+    whole.columns().iter().map(masked).collect()
+}
+
+/// Whether a struct has all fields of another, those of its structs too.
+fn covers(given: &Fields, wanted: &StructType) -> bool {
+    wanted.fields().iter().all(|part| {
+        let given = place(given, &part.name).and_then(|at| given.get(at));
+        match (given.map(|field| field.data_type()), &part.data_type) {
+            (None, _) => false,
+            (Some(ArrowType::Struct(given)), DataType::Struct(wanted)) => covers(given, wanted),
+            _ => true,
+        }
+    })
+}
+
+/// As [`check`], of the fields that a value has.
+fn check_partly(given: &ArrowType, wanted: &DataType, name: &str) -> Result<()> {
+    let (ArrowType::Struct(given_parts), DataType::Struct(parts)) = (given, wanted) else {
+        return check(given, wanted, name);
+    };
+    if covers(given_parts, parts) {
+        return check(given, wanted, name);
+    }
+    for part in parts.fields() {
+        let field = place(given_parts, &part.name).and_then(|at| given_parts.get(at));
+        if let Some(field) = field {
+            let below = format!("{name}.{}", part.name);
+            check_partly(field.data_type(), &part.data_type, &below)?;
+        }
+    }
+    Ok(())
+}
+
+/// Other values for a column; fields that they lack keep theirs, and then a struct is null where both are,
+/// as with the reference.
+fn overlaid(old: &ArrayRef, new: &ArrayRef, wanted: &DataType, name: &str) -> Result<ArrayRef> {
+    let (DataType::Struct(parts), Some(before), Some(given)) =
+        (wanted, old.as_struct_opt(), new.as_struct_opt())
+    else {
+        return coerce(new, wanted, name);
+    };
+    if covers(given.fields(), parts) {
+        return coerce(new, wanted, name);
+    }
+    let (mut columns, others) = (masked(before)?, masked(given)?);
+    for (column, part) in columns.iter_mut().zip(parts.fields()) {
+        let other = place(given.fields(), &part.name).and_then(|at| others.get(at));
+        if let Some(other) = other {
+            let below = format!("{name}.{}", part.name);
+            *column = overlaid(column, other, &part.data_type, &below)?;
+        }
+    }
+    let valid = |row: usize| before.is_valid(row) || given.is_valid(row);
+    let nulls: NullBuffer = (0..before.len()).map(valid).collect::<Vec<_>>().into();
+    let made = StructArray::try_new(before.fields().clone(), columns, Some(nulls));
     Ok(Arc::new(made.map_err(|_| null_inside(name))?))
 }
 
@@ -183,7 +254,7 @@ impl Updated {
         let schema = StructType::parse(&metadata.schema_string)?;
         let scope = super::intake::nullable(&schema);
         Ok(Self {
-            setter: Setter::new(metadata, protocol, set, scope.fields())?,
+            setter: Setter::new(metadata, protocol, set, scope.fields(), false)?,
             width: schema.fields().len(),
         })
     }

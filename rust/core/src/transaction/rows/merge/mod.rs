@@ -216,12 +216,8 @@ impl Merge {
                     let source = self.source.schema();
                     let [_, name] = &self.scope.names;
                     let all = all_columns(&schema, source.fields(), name, partly);
-                    BoundThen::Update(Box::new(Setter::new(
-                        metadata,
-                        protocol,
-                        &all,
-                        &scope.fields,
-                    )?))
+                    let setter = Setter::new(metadata, protocol, &all, &scope.fields, partly)?;
+                    BoundThen::Update(Box::new(setter))
                 }
                 (When::Matched | When::NotMatchedBySource, Then::Update(Some(set))) => {
                     BoundThen::Update(Box::new(Setter::new(
@@ -229,6 +225,7 @@ impl Merge {
                         protocol,
                         set,
                         &scope.fields,
+                        false,
                     )?))
                 }
                 _ => {
