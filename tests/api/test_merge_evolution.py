@@ -95,7 +95,7 @@ def test_columns_join_even_where_no_row_does(tmp_path: Path) -> None:
 def test_rows_that_the_source_lacks_bring_nothing(tmp_path: Path) -> None:
     table = made(tmp_path)
     merge = table.merge(SOURCE, "id", schema_mode="merge")
-    with pytest.raises(dr.InvalidArgumentError, match="no column .note"):
+    with pytest.raises(dr.InvalidArgumentError, match=r"no column .note"):
         merge.when_not_matched_by_source_update({"note": "'x'"}).execute()
 
 
