@@ -20,8 +20,9 @@ use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_n
 use arrow_schema::{DataType, Field, Fields, Schema};
 use sqlparser::ast::Expr;
 use sqlparser::dialect::SparkSqlDialect;
+use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::Token;
+use sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::error::{Error, Result};
 
@@ -32,6 +33,8 @@ pub(crate) use operators::common as common_type;
 /// Bytes of the longest formula, and how deep it may nest.
 const MAX_TEXT: usize = 64 << 10;
 const MAX_DEPTH: usize = 50;
+/// Operators of a formula: in `a + b + c` each is one level deeper than the next, without any parentheses.
+const MAX_OPERATORS: usize = 500;
 
 /// An expression as it was written, its columns not yet found.
 #[derive(Clone)]
@@ -61,10 +64,16 @@ impl Formula {
             let message = format!("this is no expression of SQL: {text}");
             Error::invalid("formula.syntax", message).because(cause)
         };
-        let parser = Parser::new(&SparkSqlDialect).with_recursion_limit(MAX_DEPTH);
-        let mut parser = parser
-            .try_with_sql(text)
+        let tokens = Tokenizer::new(&SparkSqlDialect, text)
+            .tokenize_with_location()
             .map_err(|cause| wrong(cause.to_string()))?;
+        if tokens.iter().filter(|one| deepens(&one.token)).count() > MAX_OPERATORS {
+            let message = format!("a formula may have {MAX_OPERATORS} operators");
+            return Err(Error::invalid("formula.syntax", message));
+        }
+        let mut parser = Parser::new(&SparkSqlDialect)
+            .with_recursion_limit(MAX_DEPTH)
+            .with_tokens_with_locations(tokens);
         let root = parser
             .parse_expr()
             .map_err(|cause| wrong(cause.to_string()))?;
@@ -161,6 +170,24 @@ impl BoundFormula {
             .as_boolean_opt()
             .cloned()
             .ok_or_else(|| mistyped(&format!("{} is no condition", self.text())))
+    }
+}
+
+/// Whether what stands before a token may become a part of something larger.
+fn deepens(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => !matches!(
+            word.keyword,
+            Keyword::NoKeyword
+                | Keyword::WHEN
+                | Keyword::THEN
+                | Keyword::NULL
+                | Keyword::TRUE
+                | Keyword::FALSE
+        ),
+        Token::Whitespace(_) | Token::Comma | Token::LParen | Token::RParen => false,
+        Token::Number(..) | Token::SingleQuotedString(_) | Token::DoubleQuotedString(_) => false,
+        _ => true,
     }
 }
 

@@ -95,3 +95,41 @@ fn what_cannot_be_is_refused() {
     let deep = format!("{}1{}", "(".repeat(200), ")".repeat(200));
     assert_eq!(Formula::parse(&deep).unwrap_err().code(), "formula.syntax");
 }
+
+/// What is joined by operators nests as deep as it has operators, without a parenthesis that anybody would count.
+#[test]
+fn formulas_have_no_more_operators_than_the_stack_bears() {
+    for (operator, times) in [
+        (" + i", 490),
+        (" + 0 IS NULL", 150),
+        ("::int", 240),
+        (" AND i = 1", 240),
+    ] {
+        let start = if operator.contains("AND") {
+            "i = 1"
+        } else {
+            "i"
+        };
+        let text = format!("{start}{}", operator.repeat(times));
+        let formula = Formula::parse(&text).unwrap();
+        drop(formula.clone().bind(rows().schema_ref().fields()));
+        let text = format!("{start}{}", operator.repeat(501));
+        let refused = Formula::parse(&text).unwrap_err();
+        assert_eq!(refused.code(), "formula.syntax", "{operator}");
+        assert!(refused.to_string().contains("500 operators"), "{refused}");
+    }
+    for (open, close) in [
+        ("(", ")"),
+        ("upper(", ")"),
+        ("CASE WHEN i = 1 THEN ", " END"),
+        ("- ", ""),
+        ("NOT ", ""),
+    ] {
+        for times in [1, 40, 400] {
+            let text = format!("{}i{}", open.repeat(times), close.repeat(times));
+            if let Ok(formula) = Formula::parse(&text) {
+                drop(formula.bind(rows().schema_ref().fields()));
+            }
+        }
+    }
+}
