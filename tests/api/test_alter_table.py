@@ -69,6 +69,17 @@ def test_rows_that_break_a_constraint_are_shown(
     assert table.snapshot().version == 2
 
 
+def test_a_constraint_computes(tmp_path: Path) -> None:
+    table = made(tmp_path, pa.schema([("price", pa.float64()), ("quantity", pa.int64())]))
+    table.append({"price": [2.5, None], "quantity": [2, 7]})
+    refused("alter.constraint_broken", lambda: table.add_constraint("c", "price * quantity < 5"))
+    table.add_constraint("c", "price * quantity < 100 OR price IS NULL")
+    error = refused("rows.constraint", lambda: table.append({"price": [50.0], "quantity": [2]}))
+    assert "price: 50" in str(error)
+    table.append({"price": [49.5, None], "quantity": [2, 1_000]})
+    assert table.snapshot().num_rows == 4
+
+
 def test_a_constraint_that_cannot_be_evaluated(tmp_path: Path) -> None:
     table = made(tmp_path, pa.schema([("id", pa.int64())]))
     for expression in ("id >", "nobody = 1"):

@@ -72,6 +72,14 @@ def test_rows_that_satisfy_the_filter_go(mode: str, partitions: list[str], tmp_p
     assert table.snapshot().num_rows == len(left) - 1
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_what_a_filter_computes_is_deleted(mode: str, tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", MODES[mode], ["p"])
+    done = table.delete("id % 4 = 1 AND id * 2 > 8")
+    assert done.metrics["numDeletedRows"] == 4
+    assert ids(table) == [one for one in range(20) if one % 4 != 1 or one * 2 <= 8]
+
+
 def row_ids(table: dr.Table) -> dict[int, tuple[int, int]]:
     rows = pa.table(table.snapshot().scan(with_row_id=True)).to_pylist()
     return {row["id"]: (row["_row_id"], row["_row_commit_version"]) for row in rows}

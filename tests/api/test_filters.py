@@ -72,6 +72,10 @@ FILTERS: list[tuple[Any, set[int], int]] = [
     ("at > TIMESTAMP '2026-01-01 12:01:37.5+00:00'", {98, 99}, 1),
     ("NOT (id <> 3)", {3}, 1),
     ("name <=> NULL AND id > 90", {91, 98}, 1),
+    ("id % 10 = 3 AND day >= '2026-01-08'", {73, 83, 93}, 3),
+    ("id * 2 + 1 > 193 AND NOT upper(name) = 'N099'", {97}, 10),
+    ("length(name) = 4 AND id BETWEEN 6 AND 8", {6, 8}, 1),
+    ("day(day) = id", {1}, 10),
     ([("id", "=", 42)], {42}, 1),
     ([("id", ">", 10), ("id", "<=", 12)], {11, 12}, 1),
     ([[("id", "=", 1)], [("day", "=", datetime.date(2026, 1, 10)), ("id", ">", 98)]], {1, 99}, 2),
@@ -161,6 +165,15 @@ def test_columns_of_the_filter_need_not_be_given(sales: logs.LogBuilder) -> None
     assert found.to_pylist() == [{"name": "n041"}]
 
 
+def test_what_cannot_be_computed_is_an_error(sales: logs.LogBuilder) -> None:
+    snapshot = dr.Table(sales.uri).snapshot()
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        snapshot.scan(filter="10 / (id - 50) > 1").to_arrow()
+    assert caught.value.code == "formula.value"
+    kept = snapshot.scan(filter="id <> 50 AND 10 / (id - 50) > 1").to_arrow()
+    assert ids(kept) == [*range(51, 60)]
+
+
 @pytest.mark.parametrize(
     ("filter", "code", "said"),
     [
@@ -169,6 +182,10 @@ def test_columns_of_the_filter_need_not_be_given(sales: logs.LogBuilder) -> None
         ("idd = 1", "filter.column", "id"),
         ("id = 'x'", "filter.literal", "x"),
         ("id = (SELECT 1)", None, ""),
+        ("mine(id) = 1", "formula.unsupported", "mine"),
+        ("idd % 2 = 1", "formula.column", "id"),
+        ("id + 1", "formula.type", "id + 1"),
+        ("id > year(now())", "filter.unsupported", "year"),
         ([("id", "~", 1)], "filter.operator", "~"),
         ([], "filter.empty", ""),
     ],

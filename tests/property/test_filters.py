@@ -111,6 +111,52 @@ def comparisons(draw: st.DrawFn) -> Condition:
     return Condition(sql, lies)
 
 
+def remainder(value: int, by: int) -> int:
+    """As in Java and SQL: of the sign of the value."""
+    return value % by if value >= 0 else -(-value % by)
+
+
+@st.composite
+def computed(draw: st.DrawFn) -> Condition:
+    """What is computed of a row's values before it is compared."""
+    name = draw(st.sampled_from([*OPERATORS]))
+    compare, bound = OPERATORS[name], draw(st.integers(-4, 8))
+    made: dict[str, tuple[str, Callable[[Any], Any]]] = {
+        "id % 3": ("id", lambda value: remainder(value, 3)),
+        "-(id + 1) * 2": ("id", lambda value: -(value + 1) * 2),
+        "abs(id)": ("id", abs),
+        "inner.x % 7": ("inner.x", lambda value: remainder(value, 7)),
+        "length(Text)": ("Text", len),
+        "length(concat(text, 'é'))": ("Text", lambda value: len(value) + 1),
+        "month(day) - 4": ("day", lambda value: value.month - 4),
+        "CASE WHEN id > 0 THEN id END": ("id", lambda value: value if value > 0 else None),
+    }
+    text = draw(st.sampled_from([*made, "divided", "coalesced"]))
+    if text == "divided":
+        sql = f"id <> 0 AND 100 % id {name} {bound}"
+
+        def divides(row: Row) -> Truth:
+            value = row.get("id")
+            if not value:
+                return value if value is None else False
+            return compare(remainder(100, abs(value)), bound)
+
+        return Condition(sql, divides)
+    if text == "coalesced":
+        sql = f"coalesce(id, {bound}) {name} {bound}"
+        return Condition(
+            sql, lambda row: compare(bound if row.get("id") is None else row["id"], bound)
+        )
+    column, compute = made[text]
+
+    def holds(row: Row) -> Truth:
+        value = value_of(row, column)
+        value = None if value is None else compute(value)
+        return None if value is None else compare(value, bound)
+
+    return Condition(f"{text} {name} {bound}", holds)
+
+
 def joined(parts: tuple[Condition, Condition, str]) -> Condition:
     one, other, word = parts
     sql = f"({one.sql}) {word} ({other.sql})"
@@ -126,7 +172,7 @@ def opposite(condition: Condition) -> Condition:
 
 
 CONDITIONS = st.recursive(
-    comparisons(),
+    comparisons() | computed(),
     lambda inner: (
         st.tuples(inner, inner, st.sampled_from(["AND", "OR"])).map(joined) | inner.map(opposite)
     ),

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use arrow_arith::boolean::{and_kleene, is_null, not, or_kleene};
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, Datum, RecordBatch};
+use arrow_array::{Array, ArrayRef, BooleanArray, Datum, RecordBatch, RecordBatchOptions};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_cast::cast;
 use arrow_ord::cmp;
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_select::filter::filter;
 
 use crate::error::{Error, Result};
 use crate::expr::node::{BoundColumn, BoundPredicate, Node, Order};
@@ -68,6 +70,7 @@ pub(super) fn failed(cause: ArrowError) -> Error {
     .because(cause)
 }
 
+#[derive(Clone, Copy)]
 enum Source<'a> {
     Batch(&'a RecordBatch),
     Value(&'a ArrayRef),
@@ -135,6 +138,7 @@ impl Rows<'_> {
                 });
                 Ok(BooleanArray::new(found, values.nulls().cloned()))
             }
+            Node::Computed { formula, columns } => formula.answers(&self.batch(columns)?),
             Node::ColumnIsNull(column) => {
                 let nulls = self.values(column)?.logical_nulls();
                 let missing = match nulls {
@@ -167,9 +171,64 @@ impl Rows<'_> {
         };
         let mut answer = self.evaluate(first)?;
         for part in rest {
-            answer = join(&answer, &self.evaluate(part)?).map_err(failed)?;
+            let next = if part.computes() {
+                self.where_open(&answer, !of_none, part)?
+            } else {
+                self.evaluate(part)?
+            };
+            answer = join(&answer, &next).map_err(failed)?;
         }
         Ok(answer)
+    }
+
+    /// The answers on the rows that are not decided yet, for only they may be such that the part can be
+    /// computed: `b <> 0 AND a / b > 1`. Null on the others.
+    fn where_open(
+        &mut self,
+        before: &BooleanArray,
+        decided: bool,
+        part: &Node,
+    ) -> Result<BooleanArray> {
+        let open: BooleanArray = before
+            .iter()
+            .map(|answer| Some(answer != Some(decided)))
+            .collect();
+        if open.true_count() == self.rows {
+            return self.evaluate(part);
+        }
+        let mut used = Vec::new();
+        part.visit(&mut |column| used.push(Arc::new(column.clone())));
+        let mut columns = Vec::with_capacity(used.len());
+        for column in used {
+            let values = filter(&self.values(&column)?, &open).map_err(failed)?;
+            columns.push((column, None, values));
+        }
+        let mut some = Rows {
+            rows: open.true_count(),
+            source: self.source,
+            columns,
+        };
+        let answers = some.evaluate(part)?;
+        let mut answers = answers.iter();
+        let spread = open.values().iter().map(|open| match open {
+            true => answers.next().flatten(),
+            false => None,
+        });
+        Ok(spread.collect())
+    }
+
+    /// These columns, as formulas take them: by their own names, in the schema's types.
+    fn batch(&mut self, columns: &[Arc<BoundColumn>]) -> Result<RecordBatch> {
+        let mut fields = Vec::with_capacity(columns.len());
+        let mut values = Vec::with_capacity(columns.len());
+        for column in columns {
+            let kind = &column.data_type;
+            values.push(cast(&self.values(column)?, kind).map_err(failed)?);
+            fields.push(Field::new(column.path.join("."), kind.clone(), true));
+        }
+        let schema = Arc::new(Schema::new(fields));
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
+        RecordBatch::try_new_with_options(schema, values, &options).map_err(failed)
     }
 
     fn formed(&mut self, column: &Arc<BoundColumn>, form: Form) -> Result<ArrayRef> {

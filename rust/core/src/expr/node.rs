@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Scalar};
 use arrow_schema::DataType;
 
+use crate::expr::formula::BoundFormula;
 use crate::expr::in_list::InList;
 use crate::expr::like::Matcher;
 use crate::expr::normal::Form;
@@ -58,6 +59,11 @@ pub(super) enum Node {
     Like {
         column: Arc<BoundColumn>,
         matcher: Arc<Matcher>,
+    },
+    /// A formula, and the columns of its names.
+    Computed {
+        formula: Arc<BoundFormula>,
+        columns: Vec<Arc<BoundColumn>>,
     },
     ColumnIsNull(Arc<BoundColumn>),
     IsNull(Box<Node>),
@@ -132,8 +138,18 @@ impl Node {
         Self::Not(Box::new(self))
     }
 
+    /// Whether there is a formula in it: what cannot be computed is an error, which no other condition has.
+    pub(super) fn computes(&self) -> bool {
+        match self {
+            Self::Computed { .. } => true,
+            Self::IsNull(inner) | Self::IsTrue(inner) | Self::Not(inner) => inner.computes(),
+            Self::And(parts) | Self::Or(parts) => parts.iter().any(Self::computes),
+            _ => false,
+        }
+    }
+
     /// Calls `found` for each use of a column.
-    fn visit(&self, found: &mut dyn FnMut(&BoundColumn)) {
+    pub(super) fn visit(&self, found: &mut dyn FnMut(&BoundColumn)) {
         match self {
             Self::Constant(_) => {}
             Self::Column(column)
@@ -145,6 +161,11 @@ impl Node {
             Self::CompareColumns { left, right, .. } => {
                 found(left);
                 found(right);
+            }
+            Self::Computed { columns, .. } => {
+                for column in columns {
+                    found(column);
+                }
             }
             Self::IsNull(inner) | Self::IsTrue(inner) | Self::Not(inner) => inner.visit(found),
             Self::And(parts) | Self::Or(parts) => {

@@ -162,6 +162,11 @@ impl Units<'_> {
                     is_null: self.all_or_none(false),
                 }
             }
+            Node::Computed { .. } => Possible {
+                is_true: self.all_or_none(true),
+                is_false: self.all_or_none(true),
+                is_null: self.all_or_none(true),
+            },
             Node::IsNull(inner) => {
                 let inner = self.possible(inner)?;
                 Possible {

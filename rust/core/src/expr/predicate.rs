@@ -1,6 +1,10 @@
 //! A predicate as it was written: names and values without types.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
+use crate::expr::formula::Formula;
 use crate::expr::literal::Literal;
 use crate::expr::parse;
 use crate::expr::print::text_length;
@@ -9,6 +13,9 @@ use crate::expr::print::text_length;
 pub(super) const MAX_TEXT: usize = 4 << 20;
 /// Levels of parentheses and `NOT` inside each other.
 pub(super) const MAX_DEPTH: usize = 100;
+
+/// Formulas that a predicate's text may have: each looks through the text for its place.
+pub(super) const MAX_FORMULAS: usize = 200;
 
 /// A condition on rows, not yet bound to a schema.
 ///
@@ -39,6 +46,16 @@ pub(super) enum Expr {
         pattern: String,
         escape: char,
     },
+    /// What the grammar of conditions cannot say: arithmetic, functions.
+    Computed(Arc<Computed>),
+}
+
+/// A formula that is a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Computed {
+    pub(super) formula: Formula,
+    /// The words of its text in small letters, the names of its columns among them.
+    pub(super) words: BTreeSet<String>,
 }
 
 /// One side of a comparison.
@@ -125,7 +142,9 @@ impl Predicate {
     /// `''` for the quote itself and no other escape. Comparisons (`=`, `==`, `<>`, `!=`, `<`, `<=`,
     /// `>`, `>=`, `<=>`), `AND`, `OR`, `NOT`, `IS [NOT] NULL`, `TRUE`, `FALSE` and `DISTINCT FROM`,
     /// `IN`, `BETWEEN`, `LIKE` with `ESCAPE`, `isnull`, `isnotnull`, `isnan`, `startswith`, literals
-    /// with a type (`DATE '2026-01-31'`, `X'00ff'`, `1.5D`) and `CAST` of a literal.
+    /// with a type (`DATE '2026-01-31'`, `X'00ff'`, `1.5D`) and `CAST` of a literal. Conditions with
+    /// arithmetic, functions and casts of columns are formulas: they are evaluated for each row, and
+    /// leave out no file.
     ///
     /// # Errors
     ///

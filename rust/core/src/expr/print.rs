@@ -68,7 +68,8 @@ enum Level {
 
 fn level(expr: &Expr) -> Level {
     match expr {
-        Expr::Or(_) => Level::Or,
+        // what is inside may be joined by anything
+        Expr::Or(_) | Expr::Computed(_) => Level::Or,
         Expr::And(_) => Level::And,
         Expr::Not(inner) => match inner.as_ref() {
             Expr::IsNull(_) | Expr::Is(..) | Expr::In(..) | Expr::Like { .. } => Level::Condition,
@@ -94,6 +95,7 @@ fn print(expr: &Expr, at_least: Level, f: &mut Formatter<'_>) -> fmt::Result {
             print(inner, Level::Not, f)
         }
         Expr::Value(operand) => write!(f, "{operand}"),
+        Expr::Computed(computed) => f.write_str(computed.formula.text()),
         other => condition(other, "", f),
     }
 }

@@ -6,15 +6,19 @@
 mod columns;
 mod values;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use arrow_schema::Field;
+
 use crate::error::{Error, Result};
+use crate::expr::formula::Formula;
 use crate::expr::like::Matcher;
 use crate::expr::literal::Literal;
 use crate::expr::node::{BoundColumn, BoundPredicate, Node, Order};
 use crate::expr::normal::Form;
 use crate::expr::predicate::{Expr, Op, Operand, Path, Predicate};
-use crate::spec::schema::StructType;
+use crate::spec::schema::{StructField, StructType};
 use columns::Columns;
 
 pub(crate) use columns::closest_columns;
@@ -34,10 +38,12 @@ impl Predicate {
     ///
     /// Invalid: `filter.column` for an unknown column, with the closest names; `filter.literal` for
     /// a literal that cannot become a value of the column's type; `filter.type` for types that do
-    /// not compare, or are no condition.
+    /// not compare, or are no condition; `formula.column`, `formula.type`, `formula.unsupported` for what
+    /// is computed.
     pub fn bind(&self, schema: &StructType) -> Result<BoundPredicate> {
         let mut binder = Binder {
             columns: Columns::new(schema),
+            schema,
         };
         let root = binder.node(&self.root)?;
         Ok(BoundPredicate::new(self.clone(), root))
@@ -46,6 +52,7 @@ impl Predicate {
 
 struct Binder<'a> {
     columns: Columns<'a>,
+    schema: &'a StructType,
 }
 
 /// A column and what its values are.
@@ -65,10 +72,14 @@ impl Binder<'_> {
                 Expr::Value(Operand::Literal(literal)) => {
                     Node::Constant(Some(*literal == Literal::Null))
                 }
+                Expr::Computed(computed) => {
+                    self.computed(&computed.formula.is_null(), &computed.words)?
+                }
                 inner => Node::IsNull(Box::new(self.node(inner)?)),
             },
             Expr::Is(inner, true) => Node::IsTrue(Box::new(self.node(inner)?)),
             Expr::Is(inner, false) => Node::IsTrue(Box::new(self.node(inner)?.negated())),
+            Expr::Computed(computed) => self.computed(&computed.formula, &computed.words)?,
             Expr::Compare(left, op, right) => self.comparison(left, *op, right)?,
             Expr::In(path, list) => self.membership(path, list)?,
             Expr::Like {
@@ -90,6 +101,22 @@ impl Binder<'_> {
                     matcher: Arc::new(matcher),
                 }
             }
+        })
+    }
+
+    fn computed(&mut self, formula: &Formula, words: &BTreeSet<String>) -> Result<Node> {
+        let named = |field: &&StructField| words.contains(&field.name.to_lowercase());
+        let mut columns = Vec::new();
+        for field in self.schema.fields().iter().filter(named) {
+            columns.push(self.columns.find(&Path(vec![field.name.clone()]))?.0);
+        }
+        let fields = columns
+            .iter()
+            .map(|column| Field::new(column.path.join("."), column.data_type.clone(), true));
+        let formula = formula.bind_condition(&fields.collect())?;
+        Ok(Node::Computed {
+            formula: Arc::new(formula),
+            columns,
         })
     }
 

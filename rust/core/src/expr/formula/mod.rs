@@ -43,6 +43,15 @@ pub struct Formula {
     root: Expr,
 }
 
+/// Formulas of the same text are the same.
+impl PartialEq for Formula {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Formula {}
+
 impl fmt::Debug for Formula {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Formula({})", self.text)
@@ -83,6 +92,19 @@ impl Formula {
                 root,
             }),
             other => Err(wrong(format!("{other} stands behind the expression"))),
+        }
+    }
+
+    /// The text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether this one has no value.
+    pub(crate) fn is_null(&self) -> Self {
+        Self {
+            text: format!("({}) IS NULL", self.text),
+            root: Expr::IsNull(Box::new(Expr::Nested(Box::new(self.root.clone())))),
         }
     }
 

@@ -1,18 +1,23 @@
 //! Spark's grammar of conditions, by recursive descent to a bounded depth.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use sqlparser::tokenizer::Token;
 
 use super::tokens::{Place, Tokens, is_word};
 use crate::error::{Error, Result};
+use crate::expr::formula::Formula;
 use crate::expr::like::{DEFAULT_ESCAPE, Matcher, escaped};
 use crate::expr::literal::Literal;
-use crate::expr::predicate::{Expr, MAX_DEPTH, Op, Operand, Path};
+use crate::expr::predicate::{Computed, Expr, MAX_DEPTH, MAX_FORMULAS, Op, Operand, Path};
 use crate::spec::json::clipped;
 
 /// Reads one text.
 pub(super) struct Parser<'a> {
     pub(super) tokens: Tokens<'a>,
     depth: usize,
+    formulas: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -20,6 +25,7 @@ impl<'a> Parser<'a> {
         Ok(Self {
             tokens: Tokens::new(text)?,
             depth: 0,
+            formulas: 0,
         })
     }
 
@@ -71,8 +77,82 @@ impl<'a> Parser<'a> {
         read
     }
 
-    /// A value alone, compared, or with one of the words that follow values.
+    /// A condition of the grammar; what it cannot say as a formula.
     fn predicate(&mut self) -> Result<Expr> {
+        let from = self.tokens.at();
+        match self.plain() {
+            Err(refused) if refused.code() == "filter.unsupported" => {
+                self.tokens.back_to(from);
+                self.computed()
+                    .map(|computed| Expr::Computed(Arc::new(computed)))
+                    .ok_or(refused)
+            }
+            read => read,
+        }
+    }
+
+    /// A formula up to the next `AND`, `OR` or parenthesis that is not its own.
+    fn computed(&mut self) -> Option<Computed> {
+        // a filter travels as text, and is read again where there is another time
+        const REFUSED: [&str; 7] = [
+            "SELECT",
+            "EXISTS",
+            "INTERVAL",
+            "NOW",
+            "CURDATE",
+            "CURRENT_DATE",
+            "CURRENT_TIMESTAMP",
+        ];
+        self.formulas += 1;
+        if self.formulas > MAX_FORMULAS {
+            return None;
+        }
+        let from = self.tokens.at();
+        // what is open: a parenthesis, or a CASE
+        let (mut open, mut between) = (Vec::new(), 0_usize);
+        let mut words = BTreeSet::new();
+        loop {
+            let token = self.tokens.peek();
+            let word = |wanted: &str| is_word(token, wanted);
+            let inside = !open.is_empty();
+            if *token == Token::LParen || word("CASE") {
+                open.push(word("CASE"));
+            } else if *token == Token::RParen || word("END") {
+                match open.pop() {
+                    None => break,
+                    Some(case) if case == word("END") => {}
+                    Some(_) => return None,
+                }
+            } else if *token == Token::EOF {
+                break;
+            } else if !inside && word("BETWEEN") {
+                between += 1;
+            } else if !inside && word("AND") && between > 0 {
+                between -= 1;
+            } else if !inside && (word("AND") || word("OR") || *token == Token::Comma) {
+                break;
+            } else if REFUSED.into_iter().any(word) || matches!(token, Token::DoubleQuotedString(_))
+            {
+                return None;
+            } else if let Token::Word(name) = token {
+                words.insert(name.value.to_lowercase());
+            }
+            self.tokens.advance();
+        }
+        if !open.is_empty() {
+            return None;
+        }
+        let text = self.tokens.text_of(from, self.tokens.at())?;
+        // other dialects of SQL escape by it
+        if text.contains('\\') {
+            return None;
+        }
+        let formula = Formula::parse(text).ok()?;
+        Some(Computed { formula, words })
+    }
+
+    /// A value alone, compared, or with one of the words that follow values.
+    fn plain(&mut self) -> Result<Expr> {
         let place = self.tokens.place();
         let mut left = self.value()?;
         if let Some(op) = self.comparison() {

@@ -88,12 +88,9 @@ impl<'a> Tokens<'a> {
 
     /// Takes the next token.
     pub(super) fn next(&mut self) -> Token {
-        let token = self.tokens.get_mut(self.at);
+        let token = self.peek().clone();
         self.at += 1;
-        // Nothing goes back behind a token that was taken.
-        token.map_or(Token::EOF, |token| {
-            std::mem::replace(&mut token.token, Token::EOF)
-        })
+        token
     }
 
     /// Takes this token if it comes next.
@@ -133,6 +130,24 @@ impl<'a> Tokens<'a> {
             let span = token.span;
             span.end.column.saturating_sub(span.start.column)
         })
+    }
+
+    /// How many tokens came before.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Goes back to where [`Tokens::at`] was this.
+    pub(super) fn back_to(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    /// The text from one token to before another.
+    pub(super) fn text_of(&self, from: usize, to: usize) -> Option<&'a str> {
+        let first = self.tokens.get(from)?.span.start;
+        let last = self.tokens.get(to.checked_sub(1)?)?.span.end;
+        self.text
+            .get(offset(self.text, first)..offset(self.text, last))
     }
 
     pub(super) fn syntax(&self, place: Place, what: &str) -> Error {
@@ -181,6 +196,16 @@ fn syntax(text: &str, location: Location, what: &str) -> Error {
         marked(text, location)
     );
     Error::invalid("filter.syntax", message)
+}
+
+/// The byte at which a place is.
+fn offset(text: &str, place: Location) -> usize {
+    let number = |value: u64| usize::try_from(value.saturating_sub(1)).unwrap_or(usize::MAX);
+    let lines = text.split_inclusive('\n');
+    let above: usize = lines.take(number(place.line)).map(str::len).sum();
+    let line = text.get(above..).unwrap_or_default();
+    let letters = line.chars().take(number(place.column));
+    above + letters.map(char::len_utf8).sum::<usize>()
 }
 
 fn end_of(text: &str) -> Location {

@@ -88,28 +88,16 @@ fn what_does_not_parse() {
 #[test]
 fn what_is_not_supported_is_named() {
     for (text, named) in [
-        ("a + 1 > 2", "arithmetic (`+`)"),
-        ("2 < a * 3", "arithmetic (`*`)"),
-        ("a || 'x' = 'y'", "arithmetic (`||`)"),
-        ("- a > 2", "`-`|-"),
-        ("upper(s) = 'X'", "upper"),
         ("a IN (SELECT b FROM t)", "subqueries|SELECT"),
         ("(SELECT 1) = 1", "subqueries"),
         ("EXISTS (SELECT 1)", "EXISTS"),
-        ("CASE WHEN a THEN b END", "CASE"),
-        ("s RLIKE 'x'", "RLIKE"),
-        ("s NOT ILIKE 'x'", "ILIKE"),
-        ("a::int = 1", "::"),
-        ("l[0] = 1", "elements"),
-        ("CAST(a AS INT) = 1", "CAST"),
+        ("a + 1 IN (SELECT b FROM t)", "arithmetic (`+`)"),
         ("CAST(1 AS INTERVAL) = a", "INTERVAL"),
         ("t > INTERVAL '1' DAY", "intervals"),
-        ("(a > 1) = (b > 2)", "comparison of a condition"),
-        ("(a > 1) IN (TRUE)", "IN on anything but a column"),
-        ("s LIKE t", "LIKE with anything but a text"),
-        ("startswith(s, t)", "startswith with"),
-        ("a = 0x10", "0x"),
-        ("a = b'10'", "B'"),
+        ("s || '\\' = 'x'", "arithmetic (`||`)"),
+        ("a + > 2", "arithmetic (`+`)"),
+        ("NOT CASE", "CASE"),
+        ("(CASE)", "CASE"),
     ] {
         let (code, message) = refused(text);
         assert_eq!(code, "filter.unsupported", "{text}: {message}");

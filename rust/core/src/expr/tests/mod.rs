@@ -1,5 +1,6 @@
 //! Tests of the whole room. Expected values are Spark's.
 
+mod computed;
 mod errors;
 mod generate;
 mod model;

@@ -62,6 +62,7 @@ pub(super) fn evaluate(expr: &Expr, row: &Row) -> Option<bool> {
             Expr::Value(operand) => side(operand, row) == Value::Null,
             inner => evaluate(inner, row).is_none(),
         }),
+        Expr::Computed(computed) => panic!("{computed:?} is not generated"),
         Expr::Is(inner, wanted) => Some(evaluate(inner, row) == Some(*wanted)),
         Expr::Compare(left, op, right) => compare(&side(left, row), *op, &side(right, row)),
         Expr::In(path, list) => {
