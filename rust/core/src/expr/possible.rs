@@ -4,6 +4,8 @@
 //! where it may be false, those where it may be unknown. Each set may be too large, never too small,
 //! and so every operator, `NOT` too, has an exact rule.
 
+mod settled;
+
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, Datum, Int64Array, Scalar};
@@ -162,11 +164,7 @@ impl Units<'_> {
                     is_null: self.all_or_none(false),
                 }
             }
-            Node::Computed { .. } => Possible {
-                is_true: self.all_or_none(true),
-                is_false: self.all_or_none(true),
-                is_null: self.all_or_none(true),
-            },
+            Node::Computed { formula, columns } => self.computed(formula, columns)?,
             Node::IsNull(inner) => {
                 let inner = self.possible(inner)?;
                 Possible {

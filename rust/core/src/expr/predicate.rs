@@ -144,7 +144,7 @@ impl Predicate {
     /// `IN`, `BETWEEN`, `LIKE` with `ESCAPE`, `isnull`, `isnotnull`, `isnan`, `startswith`, literals
     /// with a type (`DATE '2026-01-31'`, `X'00ff'`, `1.5D`) and `CAST` of a literal. Conditions with
     /// arithmetic, functions and casts of columns are formulas: they are evaluated for each row, and
-    /// leave out no file.
+    /// leave out only files whose rows all have the same values.
     ///
     /// # Errors
     ///

@@ -33,6 +33,48 @@ fn counts(values: &[Option<i64>]) -> Option<Int64Array> {
 }
 
 #[test]
+fn formulas() {
+    // only 4, only 5, all null, 4 or null, 4 to 5, unknown below
+    let column = Bounds {
+        min: Some(Arc::new(Int64Array::from(vec![
+            Some(4),
+            Some(5),
+            None,
+            Some(4),
+            Some(4),
+            None,
+        ]))),
+        max: Some(Arc::new(Int64Array::from(vec![
+            Some(4),
+            Some(5),
+            None,
+            Some(4),
+            Some(5),
+            Some(4),
+        ]))),
+        null_count: counts(&[Some(0), Some(0), Some(7), Some(3), Some(0), Some(0)]),
+        num_rows: counts(&[Some(7); 6]),
+        covers_nan: false,
+    };
+    let bounds = Known(6, [("v", column)].into());
+    for (text, expected) in [
+        ("v % 2 = 0", "k--kkk"),
+        ("NOT v % 2 = 0", "-k-kkk"),
+        ("(v + 1) IS NULL", "--kkkk"),
+        ("coalesce(v, 5) + 0 = 5", "-kkkkk"),
+        ("v % 2 = 0 AND w > 1", "k--kkk"),
+        ("v + w > 1", "kkkkkk"),
+        ("1 / (v - 5) > 0", "kkkkkk"),
+    ] {
+        assert_eq!(
+            kept(text, &[("v", "long"), ("w", "long")], &bounds),
+            expected,
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn numbers() {
     // 0..9, 10..19, only 5, unknown above, unknown below, all null, some nulls, crossed
     let column = Bounds {
