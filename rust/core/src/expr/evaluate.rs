@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use arrow_arith::boolean::{and_kleene, is_null, not, or_kleene};
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, Datum, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, BooleanArray, Datum, RecordBatch};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
-use arrow_cast::cast;
 use arrow_ord::cmp;
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_schema::{ArrowError, DataType};
 use arrow_select::filter::filter;
 
 use crate::error::{Error, Result};
+use crate::expr::formula;
 use crate::expr::node::{BoundColumn, BoundPredicate, Node, Order};
 use crate::expr::normal::{Form, as_bytes};
 
@@ -138,7 +138,11 @@ impl Rows<'_> {
                 });
                 Ok(BooleanArray::new(found, values.nulls().cloned()))
             }
-            Node::Computed { formula, columns } => formula.answers(&self.batch(columns)?),
+            Node::Computed(computed) => {
+                let values = computed.columns.iter().map(|column| self.values(column));
+                let values = values.collect::<Result<_>>()?;
+                computed.answers(values, self.rows)
+            }
             Node::ColumnIsNull(column) => {
                 let nulls = self.values(column)?.logical_nulls();
                 let missing = match nulls {
@@ -208,27 +212,7 @@ impl Rows<'_> {
             source: self.source,
             columns,
         };
-        let answers = some.evaluate(part)?;
-        let mut answers = answers.iter();
-        let spread = open.values().iter().map(|open| match open {
-            true => answers.next().flatten(),
-            false => None,
-        });
-        Ok(spread.collect())
-    }
-
-    /// These columns, as formulas take them: by their own names, in the schema's types.
-    fn batch(&mut self, columns: &[Arc<BoundColumn>]) -> Result<RecordBatch> {
-        let mut fields = Vec::with_capacity(columns.len());
-        let mut values = Vec::with_capacity(columns.len());
-        for column in columns {
-            let kind = &column.data_type;
-            values.push(cast(&self.values(column)?, kind).map_err(failed)?);
-            fields.push(Field::new(column.path.join("."), kind.clone(), true));
-        }
-        let schema = Arc::new(Schema::new(fields));
-        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
-        RecordBatch::try_new_with_options(schema, values, &options).map_err(failed)
+        spread(&some.evaluate(part)?, &open)
     }
 
     fn formed(&mut self, column: &Arc<BoundColumn>, form: Form) -> Result<ArrayRef> {
@@ -263,6 +247,12 @@ impl Rows<'_> {
             .find(same)
             .map(|(_, _, values)| Arc::clone(values))
     }
+}
+
+/// The answers for the rows that the mask is true of, at their places among all rows: null on the others.
+pub(super) fn spread(answers: &BooleanArray, mask: &BooleanArray) -> Result<BooleanArray> {
+    let spread = formula::spread(answers, mask)?;
+    Ok(spread.as_boolean().clone())
 }
 
 /// The values of a column that may be inside of structs.

@@ -10,6 +10,7 @@
 
 mod bind;
 mod bounds;
+mod computed;
 mod evaluate;
 pub mod formula;
 mod in_list;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Scalar};
 use arrow_schema::DataType;
 
-use crate::expr::formula::BoundFormula;
+use crate::expr::computed::BoundComputed;
 use crate::expr::in_list::InList;
 use crate::expr::like::Matcher;
 use crate::expr::normal::Form;
@@ -60,11 +60,7 @@ pub(super) enum Node {
         column: Arc<BoundColumn>,
         matcher: Arc<Matcher>,
     },
-    /// A formula, and the columns of its names.
-    Computed {
-        formula: Arc<BoundFormula>,
-        columns: Vec<Arc<BoundColumn>>,
-    },
+    Computed(Arc<BoundComputed>),
     ColumnIsNull(Arc<BoundColumn>),
     IsNull(Box<Node>),
     IsTrue(Box<Node>),
@@ -141,7 +137,7 @@ impl Node {
     /// Whether there is a formula in it: what cannot be computed is an error, which no other condition has.
     pub(super) fn computes(&self) -> bool {
         match self {
-            Self::Computed { .. } => true,
+            Self::Computed(_) => true,
             Self::IsNull(inner) | Self::IsTrue(inner) | Self::Not(inner) => inner.computes(),
             Self::And(parts) | Self::Or(parts) => parts.iter().any(Self::computes),
             _ => false,
@@ -162,8 +158,8 @@ impl Node {
                 found(left);
                 found(right);
             }
-            Self::Computed { columns, .. } => {
-                for column in columns {
+            Self::Computed(computed) => {
+                for column in &computed.columns {
                     found(column);
                 }
             }

@@ -164,7 +164,7 @@ impl Units<'_> {
                     is_null: self.all_or_none(false),
                 }
             }
-            Node::Computed { formula, columns } => self.computed(formula, columns)?,
+            Node::Computed(computed) => self.computed(computed)?,
             Node::IsNull(inner) => {
                 let inner = self.possible(inner)?;
                 Possible {

@@ -9,9 +9,8 @@ mod values;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow_schema::Field;
-
 use crate::error::{Error, Result};
+use crate::expr::computed::BoundComputed;
 use crate::expr::formula::Formula;
 use crate::expr::like::Matcher;
 use crate::expr::literal::Literal;
@@ -110,14 +109,9 @@ impl Binder<'_> {
         for field in self.schema.fields().iter().filter(named) {
             columns.push(self.columns.find(&Path(vec![field.name.clone()]))?.0);
         }
-        let fields = columns
-            .iter()
-            .map(|column| Field::new(column.path.join("."), column.data_type.clone(), true));
-        let formula = formula.bind_condition(&fields.collect())?;
-        Ok(Node::Computed {
-            formula: Arc::new(formula),
-            columns,
-        })
+        Ok(Node::Computed(Arc::new(BoundComputed::new(
+            formula, columns,
+        )?)))
     }
 
     fn nodes(&mut self, parts: &[Expr]) -> Result<Vec<Node>> {

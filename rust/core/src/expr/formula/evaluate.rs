@@ -214,14 +214,7 @@ impl<'a> Rows<'a> {
             return self.value(expr);
         }
         let rows = filter_record_batch(self.batch, mask).map_err(failed)?;
-        let some = Rows::new(&rows, self.now).value(expr)?;
-        let mut next = 0;
-        let places = mask.iter().map(|one| {
-            let place = (one == Some(true)).then_some(next);
-            next += u32::from(place.is_some());
-            place
-        });
-        take(&some, &places.collect::<UInt32Array>(), None).map_err(failed)
+        spread(&Rows::new(&rows, self.now).value(expr)?, mask)
     }
 
     fn nulls(&self, inner: &Expr, negated: bool) -> Result<ArrayRef> {
@@ -306,6 +299,17 @@ impl<'a> Rows<'a> {
         let (yes, no) = (self.value_on(&holds, yes)?, self.value_on(&fails, no)?);
         chosen_of(&holds, &yes, &no)
     }
+}
+
+/// The values of the rows that the mask is true of, at their places among all rows: null on the others.
+pub(crate) fn spread(values: &dyn Array, mask: &BooleanArray) -> Result<ArrayRef> {
+    let mut next = 0;
+    let places = mask.iter().map(|one| {
+        let place = (one == Some(true)).then_some(next);
+        next += u32::from(place.is_some());
+        place
+    });
+    take(values, &places.collect::<UInt32Array>(), None).map_err(failed)
 }
 
 /// The first where the answer is true, the other where it is not.

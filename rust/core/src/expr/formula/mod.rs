@@ -28,6 +28,7 @@ use crate::error::{Error, Result};
 
 pub(crate) use cast::cast_value;
 pub(crate) use equalities::{Equality, equalities};
+pub(crate) use evaluate::spread;
 pub(crate) use operators::common as common_type;
 
 /// Bytes of the longest formula, and how deep it may nest.

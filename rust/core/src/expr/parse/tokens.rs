@@ -166,7 +166,7 @@ impl<'a> Tokens<'a> {
     /// The error for something that SQL has and filters have not.
     pub(super) fn unsupported(&self, place: Place, what: &str) -> Error {
         let message = format!(
-            "filters do not support {what}: compare columns with values{}",
+            "filters do not support {what} here{}",
             marked(self.text, place.0)
         );
         Error::invalid("filter.unsupported", message)
@@ -198,13 +198,17 @@ fn syntax(text: &str, location: Location, what: &str) -> Error {
     Error::invalid("filter.syntax", message)
 }
 
+/// Lines and columns count from 1.
+fn index(number: u64) -> usize {
+    usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX)
+}
+
 /// The byte at which a place is.
 fn offset(text: &str, place: Location) -> usize {
-    let number = |value: u64| usize::try_from(value.saturating_sub(1)).unwrap_or(usize::MAX);
     let lines = text.split_inclusive('\n');
-    let above: usize = lines.take(number(place.line)).map(str::len).sum();
+    let above: usize = lines.take(index(place.line)).map(str::len).sum();
     let line = text.get(above..).unwrap_or_default();
-    let letters = line.chars().take(number(place.column));
+    let letters = line.chars().take(index(place.column));
     above + letters.map(char::len_utf8).sum::<usize>()
 }
 
@@ -218,11 +222,10 @@ fn end_of(text: &str) -> Location {
 fn marked(text: &str, location: Location) -> String {
     const BEFORE: usize = 60;
     const SHOWN: usize = 100;
-    let number = |value: u64| usize::try_from(value.saturating_sub(1)).unwrap_or(usize::MAX);
-    let Some(line) = text.split('\n').nth(number(location.line)) else {
+    let Some(line) = text.split('\n').nth(index(location.line)) else {
         return String::new();
     };
-    let column = number(location.column);
+    let column = index(location.column);
     let from = column.saturating_sub(BEFORE);
     // One letter for each, so that the caret stays below its place.
     let plain = |letter: char| if letter.is_control() { ' ' } else { letter };

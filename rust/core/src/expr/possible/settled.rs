@@ -3,29 +3,25 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
-use arrow_buffer::BooleanBuffer;
-use arrow_cast::cast;
+use arrow_array::{ArrayRef, BooleanArray};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_ord::cmp;
-use arrow_schema::{ArrowError, Field, Schema};
+use arrow_schema::ArrowError;
 use arrow_select::filter::filter;
 use arrow_select::nullif::nullif;
 
 use super::{Possible, Units};
 use crate::error::Result;
-use crate::expr::formula::BoundFormula;
+use crate::expr::computed::BoundComputed;
+use crate::expr::evaluate::{failed, spread};
 use crate::expr::node::BoundColumn;
 
 impl Units<'_> {
     /// The answers that a formula may give: all of them where its values are not known, or cannot be computed.
-    pub(super) fn computed(
-        &mut self,
-        formula: &BoundFormula,
-        columns: &[Arc<BoundColumn>],
-    ) -> Result<Possible> {
+    pub(super) fn computed(&mut self, computed: &BoundComputed) -> Result<Possible> {
         let mut settled = self.all_or_none(true);
-        let mut values = Vec::with_capacity(columns.len());
-        for column in columns {
+        let mut values = Vec::with_capacity(computed.columns.len());
+        for column in &computed.columns {
             let Some((known, of_column)) = self.settled(column)? else {
                 return Ok(self.anything());
             };
@@ -33,28 +29,18 @@ impl Units<'_> {
             values.push(of_column);
         }
         let settled = BooleanArray::new(settled, None);
-        let answers = batch(columns, &values, &settled)
-            .ok()
-            .and_then(|batch| formula.answers(&batch).ok());
-        let Some(answers) = answers else {
+        let values = values.iter().map(|values| filter(values, &settled));
+        let values = values.collect::<Result<_, _>>().map_err(failed)?;
+        let Ok(answers) = computed.answers(values, settled.true_count()) else {
             return Ok(self.anything());
         };
-        let mut answers = answers.iter();
-        let answers: Vec<Option<Option<bool>>> = settled
-            .values()
-            .iter()
-            .map(|settled| settled.then(|| answers.next().flatten()))
-            .collect();
-        let may_be = |wanted: Option<bool>| {
-            let each = answers
-                .iter()
-                .map(|one| one.is_none_or(|one| one == wanted));
-            each.collect::<BooleanBuffer>()
-        };
+        let (answers, known) = spread(&answers, &settled)?.into_parts();
+        let known = known.map_or_else(|| self.all_or_none(true), NullBuffer::into_inner);
+        let open = !settled.values();
         Ok(Possible {
-            is_true: may_be(Some(true)),
-            is_false: may_be(Some(false)),
-            is_null: may_be(None),
+            is_true: &open | &(&known & &answers),
+            is_false: &open | &(&known & &!&answers),
+            is_null: &open | &!&known,
         })
     }
 
@@ -79,24 +65,9 @@ impl Units<'_> {
             let (one, nulls) = cmp::eq(min, max)?.into_parts();
             let one = nulls.map_or_else(|| one.clone(), |nulls| &one & nulls.inner());
             let missing = BooleanArray::new(!&some, None);
-            let value = nullif(&cast(min, &column.data_type)?, &missing)?;
+            let value = nullif(min, &missing)?;
             Ok((&(&one & &!&none) | missing.values(), value))
         };
         Ok(of_column().ok())
     }
-}
-
-/// The values of these units.
-fn batch(
-    columns: &[Arc<BoundColumn>],
-    values: &[ArrayRef],
-    units: &BooleanArray,
-) -> Result<RecordBatch, ArrowError> {
-    let fields = columns
-        .iter()
-        .map(|column| Field::new(column.path.join("."), column.data_type.clone(), true));
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let values = values.iter().map(|values| filter(values, units));
-    let options = RecordBatchOptions::new().with_row_count(Some(units.true_count()));
-    RecordBatch::try_new_with_options(schema, values.collect::<Result<_, _>>()?, &options)
 }

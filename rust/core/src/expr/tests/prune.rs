@@ -32,26 +32,16 @@ fn counts(values: &[Option<i64>]) -> Option<Int64Array> {
     Some(Int64Array::from(values.to_vec()))
 }
 
+fn longs(values: &[Option<i64>]) -> Option<ArrayRef> {
+    counts(values).map(|values| Arc::new(values) as ArrayRef)
+}
+
 #[test]
 fn formulas() {
     // only 4, only 5, all null, 4 or null, 4 to 5, unknown below
     let column = Bounds {
-        min: Some(Arc::new(Int64Array::from(vec![
-            Some(4),
-            Some(5),
-            None,
-            Some(4),
-            Some(4),
-            None,
-        ]))),
-        max: Some(Arc::new(Int64Array::from(vec![
-            Some(4),
-            Some(5),
-            None,
-            Some(4),
-            Some(5),
-            Some(4),
-        ]))),
+        min: longs(&[Some(4), Some(5), None, Some(4), Some(4), None]),
+        max: longs(&[Some(4), Some(5), None, Some(4), Some(5), Some(4)]),
         null_count: counts(&[Some(0), Some(0), Some(7), Some(3), Some(0), Some(0)]),
         num_rows: counts(&[Some(7); 6]),
         covers_nan: false,
@@ -78,7 +68,7 @@ fn formulas() {
 fn numbers() {
     // 0..9, 10..19, only 5, unknown above, unknown below, all null, some nulls, crossed
     let column = Bounds {
-        min: Some(Arc::new(Int64Array::from(vec![
+        min: longs(&[
             Some(0),
             Some(10),
             Some(5),
@@ -87,8 +77,8 @@ fn numbers() {
             None,
             Some(0),
             Some(9),
-        ]))),
-        max: Some(Arc::new(Int64Array::from(vec![
+        ]),
+        max: longs(&[
             Some(9),
             Some(19),
             Some(5),
@@ -97,7 +87,7 @@ fn numbers() {
             None,
             Some(9),
             Some(0),
-        ]))),
+        ]),
         null_count: counts(&[
             Some(0),
             Some(0),
