@@ -1,16 +1,15 @@
-"""Checkpoints that lie, hints, checksums and compacted files."""
+"""Checkpoints that lie."""
 
 # ruff: noqa: E501  one case a line
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hostile.bench import BOTH, GOOD, MORE, Refused, case, data, fifo, place
+from hostile.bench import BOTH, MORE, Refused, case, data, place
 from support import logs
 from support.logs import LogBuilder
 
@@ -254,17 +253,55 @@ for _name, _path, _change in (
     )
 
 
-# writers differ in which of add and path they declare required: either may be the one that is null
+# a row with an action is a row with the action, also if it lacks what the action is about
+LOST = {**REFUSED, "verify": ("checkpoint.rows",)}
 content(
     "paths that are null",
     lambda log: retyped(log, "path", lambda a: pa.array([None] * len(a), pa.string())),
-    {"snapshot": 0, "rows": ()},
+    LOST,
 )
-# what can be read as its type is
+for _lost in (
+    {"add": {**logs.add("x")["add"], "path": None}},
+    {"remove": {**logs.remove("x")["remove"], "path": None}},
+    {"txn": {"appId": None, "version": 1}},
+    {"domainMetadata": {"domain": None, "configuration": "", "removed": False}},
+):
+    [_kind] = _lost
+    for _groups in (1, 1 << 20):
+        content(
+            f"{_kind} without its key among others, {_groups} rows a group",
+            lambda log, lost=_lost: [*log.state().actions(), lost],
+            # only tombstones ask for removed files
+            {**LOST, "rows": BOTH} if _kind == "remove" else LOST,
+            row_group_size=_groups,
+        )
 content(
-    "sizes that are texts",
-    lambda log: retyped(log, "size", lambda a: a.cast(pa.string())),
+    "add without a column path",
+    lambda log: logs.checkpoint_table(
+        log.state().actions(), logs.checkpoint_schema(drop=["add.path"])
+    ),
+    {**REFUSED, "verify": ("checkpoint.columns",)},
+)
+for _path, _type in (
+    ("size", pa.string()),
+    ("dataChange", pa.int32()),
+    ("modificationTime", pa.timestamp("ms")),
+    ("clusteringProvider", pa.binary()),
+):
+    content(
+        f"{_path} of type {_type}",
+        lambda log, p=_path, t=_type: retyped(log, p, lambda a: pa.array([None] * len(a), t)),
+        {**REFUSED, "verify": ("checkpoint.columns",)},
+    )
+content(
+    "sizes of 32 bits",  # the same numbers
+    lambda log: retyped(log, "size", lambda a: a.cast(pa.int32())),
     {"snapshot": 2, "rows": BOTH},
+)
+content(
+    "sizes beyond 64 bits",
+    lambda log: retyped(log, "size", lambda a: pa.array([2**63] * len(a), pa.uint64())),
+    {**REFUSED, "verify": ("checkpoint.columns",)},
 )
 content(
     "sizes that are null",
@@ -274,7 +311,7 @@ content(
 content(
     "statistics that are numbers",
     lambda log: retyped(log, "stats", lambda a: pa.array([1] * len(a))),
-    {"snapshot": 2, "rows": BOTH, "verify": ("stats.json",), "found": "more.parquet"},
+    {**REFUSED, "verify": ("checkpoint.columns",)},
 )
 
 
@@ -322,166 +359,3 @@ bomb(
     "path",
     {"snapshot": Refused(CHECKPOINT), "verify": ("checkpoint.columns",), "found": CHECKPOINT},
 )
-
-# -- hints: whatever they say, the table is what it is
-
-HINTS: dict[str, bytes] = {
-    "empty": b"",
-    "zero bytes": bytes(100),
-    "no JSON": b"{",
-    "an array": b"[]",
-    "null": b"null",
-    "deep": b"[" * 100_000,
-    "a negative version": b'{"version":-1,"size":1}',
-    "a version beyond 64 bits": b'{"version":99999999999999999999,"size":1}',
-    "version 2^63 - 1": b'{"version":9223372036854775807,"size":1}',
-    "version 2^64 - 1": b'{"version":18446744073709551615,"size":1}',
-    "a version that is a text": b'{"version":"2","size":1}',
-    "a version that is 1e400": b'{"version":1e400,"size":1}',
-    "no version": b'{"size":1}',
-    "an older version": b'{"version":0,"size":1}',
-    "a newer version": b'{"version":7,"size":1}',
-    "another checksum": b'{"version":2,"size":8,"checksum":"00000000000000000000000000000000"}',
-    "ten megabytes": b'{"version":2,"size":1,"x":"' + b"x" * 10_000_000 + b'"}',
-    "a version twice": b'{"version":2,"size":1,"version":0}',
-}
-
-
-def hint(name: str, text: bytes) -> None:
-    sound = name == "ten megabytes"
-    code = "hint.stale" if name == "an older version" else "hint.corrupt"
-    newer = ("a newer version", "version 2^63 - 1", "version 2^64 - 1")
-    code = "hint.wrong" if name in newer else code
-
-    @case(
-        "hint",
-        name,
-        snapshot=2,
-        rows=BOTH,
-        verify=() if sound else (code,),
-        found="_last_checkpoint",
-    )
-    def _(log: LogBuilder) -> None:
-        ready(log, cleaned=False)
-        logs.write_file(log.table, "_last_checkpoint", text)
-
-
-for _name, _text in HINTS.items():
-    hint(_name, _text)
-
-
-def odd_hint(name: str, make: Callable[[Path], Any]) -> None:
-    @case("hint", name, snapshot=2, rows=BOTH, verify=("hint.corrupt",), found="_last_checkpoint")
-    def _(log: LogBuilder) -> None:
-        ready(log, cleaned=False)
-        path = place(log, "_last_checkpoint")
-        path.unlink()
-        make(path)
-
-
-odd_hint("a directory", lambda path: path.mkdir())
-odd_hint("a pipe", fifo)
-odd_hint("a link to /dev/zero", lambda path: path.symlink_to("/dev/zero"))
-
-# -- checksums: the log is believed; what is contradicted is told
-
-LIES: dict[str, Any] = {
-    "numFiles": 7,
-    "tableSizeBytes": 7,
-    "setTransactions": [{"appId": "x", "version": 1}],
-    "domainMetadata": [{"domain": "x", "configuration": "", "removed": False}],
-    "numDeletedRecordsOpt": 7,
-    "numDeletionVectorsOpt": 7,
-    "allFiles": [{"path": "x"}],
-}
-
-
-def lie(field: str, value: Any) -> None:
-    # counts and lists are answered from a checksum where it is the only one to say so, and held
-    # against the log when that is replayed
-    @case(
-        "checksum",
-        f"another {field}",
-        snapshot=1,
-        rows=GOOD,
-        verify=("checksum.mismatch",),
-        found=".crc",
-    )
-    def _(log: LogBuilder) -> None:
-        log.checksum(1, **{field: value})
-
-
-for _field, _value in LIES.items():
-    lie(_field, _value)
-
-UNREADABLE = {
-    "empty": b"",
-    "no JSON": b"{",
-    "an array": b"[]",
-    "deep": b'{"x":' + b"[" * 100_000,
-    "a negative count": b'{"numFiles":-1}',
-    "a count beyond 64 bits": b'{"numFiles":99999999999999999999}',
-    "a count that is a text": b'{"numFiles":"1"}',
-    "no UTF-8": b'{"x":"\xff"}',
-    "lists of other lengths": b'{"fileSizeHistogram":{"sortedBinBoundaries":[0],"fileCounts":[],"totalBytes":[]}}',
-    "boundaries that fall": b'{"fileSizeHistogram":{"sortedBinBoundaries":[0,2,1],"fileCounts":[0,0,0],"totalBytes":[0,0,0]}}',
-}
-
-
-def unreadable(name: str, text: bytes) -> None:
-    @case("checksum", name, snapshot=1, rows=GOOD, verify=("checksum.unreadable",), found=".crc")
-    def _(log: LogBuilder) -> None:
-        logs.write_file(log.table, logs.checksum_name(1), text)
-
-
-for _name, _text in UNREADABLE.items():
-    unreadable(_name, _text)
-
-# -- compacted files
-
-COMPACTED = logs.compacted_name(1, 2)
-
-
-def compacted(name: str, text: bytes, code: str) -> None:
-    @case("compacted", name, snapshot=2, rows=BOTH, verify=(code,), found=COMPACTED)
-    def _(log: LogBuilder) -> None:
-        log.commit(data(log, "more.parquet"))
-        logs.write_file(log.table, COMPACTED, text)
-
-
-for _name, _text, _code in (
-    ("no byte", b"", "log.empty_file"),
-    ("zero bytes", bytes(100), "commit."),
-    ("no JSON", b"{", "commit."),
-    ("deep", b"[" * 100_000, "commit."),
-    ("cut", b'{"add":{"path":"x"', "commit."),
-):
-    compacted(_name, _text, _code)
-
-
-@case(
-    "compacted",
-    "lacks a file",
-    snapshot=1,
-    rows=GOOD,  # it stands for its commits
-    verify=("compacted.mismatch",),
-    found=COMPACTED,
-)
-def _lacks(log: LogBuilder) -> None:
-    log.commit(data(log, "more.parquet"))
-    logs.write_compacted(log.table, 1, 2, [data(log, "good.parquet")])
-
-
-@case("compacted", "ends before it begins", snapshot=2, rows=BOTH)
-def _backwards(log: LogBuilder) -> None:
-    log.commit(data(log, "more.parquet"))
-    logs.write_compacted(log.table, 2, 1, [logs.add("x")])
-
-
-@case("compacted", "ends beyond the log", snapshot=2, rows=BOTH)
-def _beyond(log: LogBuilder) -> None:
-    log.commit(data(log, "more.parquet"))
-    logs.write_compacted(log.table, 1, 99, [logs.add("x")])
-
-
-_ = json

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from faults import pool
 from hostile import (
+    beside,
     checkpoints,
     data_files,
     json_lines,
@@ -38,7 +39,7 @@ NOT_LISTED = {
 #: What is wrong with a line, not with what the lines add up to.
 UNREADABLE = {"commit.json", "commit.torn", "commit.line_too_long"}
 #: Where the cases are registered.
-MODULES = (checkpoints, data_files, json_lines, listings, metadata, pages, paths, vectors_)
+MODULES = (beside, checkpoints, data_files, json_lines, listings, metadata, pages, paths, vectors_)
 
 
 def request(case: Case, table: Path) -> str:

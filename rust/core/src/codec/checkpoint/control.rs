@@ -9,19 +9,24 @@ use std::ops::Range;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
+use arrow_buffer::NullBuffer;
 
 use super::units::{Unit, all_null};
-use super::{CheckpointFile, Fetch};
+use super::{CheckpointFile, Fetch, REQUIRED, first_without, without_field};
 use crate::error::{Error, Result};
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
 
-/// Each control action and the leaf that is not null exactly where it stands.
-const MARKERS: [[&str; 2]; 5] = [
+/// The leaves by which the rows of the control actions are found: one that is required, and for those that
+/// would not be missed another, so that a row is found that lacks the first.
+const MARKERS: [[&str; 2]; 8] = [
     ["protocol", "minReaderVersion"],
     ["metaData", "id"],
     ["txn", "appId"],
+    ["txn", "version"],
     ["domainMetadata", "domain"],
+    ["domainMetadata", "removed"],
     ["sidecar", "path"],
+    ["sidecar", "sizeInBytes"],
 ];
 
 /// The control actions of a checkpoint.
@@ -71,8 +76,8 @@ impl CheckpointFile {
                 let mut decoded = 0;
                 for batch in self.reader(&unit, leaves.clone(), None, fetch)? {
                     let batch = batch?;
+                    control.take(&batch, (row_group, unit.rows.start + decoded))?;
                     decoded += batch.num_rows();
-                    control.take(&batch)?;
                 }
                 if decoded != unit.rows() {
                     let message = format!(
@@ -125,8 +130,12 @@ fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 }
 
 impl Control {
-    fn take(&mut self, batch: &RecordBatch) -> Result<()> {
-        for [root, marker] in MARKERS {
+    /// `place`: the row group, and the number in it of the batch's first row.
+    fn take(&mut self, batch: &RecordBatch, (row_group, first): (usize, usize)) -> Result<()> {
+        for [root, marker] in REQUIRED {
+            let Some((_, field)) = batch.schema_ref().fields().find(root) else {
+                continue;
+            };
             let Some(rows) = batch
                 .column_by_name(root)
                 .and_then(|column| column.as_struct_opt())
@@ -136,6 +145,10 @@ impl Control {
             let Some(marked) = rows.column_by_name(marker) else {
                 continue;
             };
+            let present = NullBuffer::union(rows.nulls(), marked.nulls());
+            if let Some(row) = first_without(rows, present.as_ref(), !field.is_nullable()) {
+                return Err(without_field(root, marker, row_group, Some(first + row)));
+            }
             for row in (0..rows.len()).filter(|row| rows.is_valid(*row) && marked.is_valid(*row)) {
                 let row = Row { rows, row };
                 match root {
@@ -151,11 +164,12 @@ impl Control {
                         configuration: row.text("configuration")?.unwrap_or_default(),
                         removed: row.flag("removed")?,
                     }),
-                    _ => self.sidecars.push(Sidecar {
+                    "sidecar" => self.sidecars.push(Sidecar {
                         path: row.text("path")?.unwrap_or_default(),
                         size_in_bytes: row.long("sizeInBytes")?.unwrap_or_default(),
                         modification_time: row.long("modificationTime")?.unwrap_or_default(),
                     }),
+                    _ => {} // files: this batch has none of their columns
                 }
             }
         }

@@ -8,6 +8,8 @@
 
 use std::sync::Arc;
 
+use arrow_array::{Array, StructArray};
+use arrow_buffer::NullBuffer;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
@@ -30,7 +32,7 @@ pub use judged::JudgedReader;
 pub use rows::{FileRows, UnitReader};
 pub use units::Unit;
 
-use types::reading_schema;
+use types::{check_types, reading_schema};
 
 /// Rows of a checkpoint are at least some bits long.
 const RULES: FooterRules = FooterRules {
@@ -56,6 +58,17 @@ const ACTIONS: [&str; 8] = [
     "checkpointMetadata",
 ];
 const FILE_ACTIONS: [&str; 2] = ["add", "remove"];
+
+/// The field of each action that a row with the action must have.
+const REQUIRED: [[&str; 2]; 7] = [
+    ["add", "path"],
+    ["remove", "path"],
+    ["protocol", "minReaderVersion"],
+    ["metaData", "id"],
+    ["txn", "appId"],
+    ["domainMetadata", "domain"],
+    ["sidecar", "path"],
+];
 
 /// Which file action of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +111,7 @@ impl CheckpointFile {
         let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options())
             .map_err(parquet_error)?;
+        check_types(plain.schema())?;
         let leaves = metadata.file_metadata().schema_descr();
         let schema = Arc::new(reading_schema(plain.schema(), leaves));
         let arrow = ArrowReaderMetadata::try_new(metadata, options().with_schema(schema))
@@ -116,12 +130,26 @@ impl CheckpointFile {
             [root, field] => FILE_ACTIONS.contains(&root.as_str()) && field == vector,
             _ => false,
         });
-        let Some(leaf) = odd.first() else {
-            return Ok(());
+        if let Some(leaf) = odd.first() {
+            let name = self.metadata().file_metadata().schema_descr();
+            let message = format!("{} is not a struct", name.column(*leaf).path());
+            return Err(Error::corrupt("checkpoint.columns", message));
+        }
+        let of = |root: &str| {
+            !self
+                .leaves(|parts| parts.first().is_some_and(|first| first == root))
+                .is_empty()
         };
-        let name = self.metadata().file_metadata().schema_descr();
-        let message = format!("{} is not a struct", name.column(*leaf).path());
-        Err(Error::corrupt("checkpoint.columns", message))
+        match REQUIRED
+            .iter()
+            .find(|[root, field]| of(root) && self.leaf(&[root, field]).is_none())
+        {
+            Some([root, field]) => {
+                let message = format!("{root} has no column {field}");
+                Err(Error::corrupt("checkpoint.columns", message))
+            }
+            None => Ok(()),
+        }
     }
 
     fn metadata(&self) -> &ParquetMetaData {
@@ -146,6 +174,29 @@ impl CheckpointFile {
 
 fn parquet_error(cause: ParquetError) -> Error {
     Error::corrupt("checkpoint.parquet", "the Parquet file does not decode").because(cause)
+}
+
+/// An action that is there without the field that says what it is about. `row` counts within the row
+/// group; it is not known where only some rows were decoded.
+fn without_field(root: &str, field: &str, row_group: usize, row: Option<usize>) -> Error {
+    let row = row.map_or_else(|| "a row".to_owned(), |row| format!("row {row}"));
+    let message = format!(
+        "{row} of row group {row_group} holds {root} without {root}.{field}: restore the checkpoint from a \
+         backup, or delete it if the commits before it are still in the log"
+    );
+    Error::corrupt("checkpoint.rows", message)
+}
+
+/// The first row that has the action and not its required field; `present` are the rows that have both.
+/// Where the file declares the action itself required, the field alone tells which rows have it.
+fn first_without(
+    rows: &StructArray,
+    present: Option<&NullBuffer>,
+    required: bool,
+) -> Option<usize> {
+    let present =
+        present.filter(|present| !required && present.null_count() > rows.null_count())?;
+    (0..rows.len()).find(|row| rows.is_valid(*row) && present.is_null(*row))
 }
 
 fn arrow_error(cause: arrow_schema::ArrowError) -> Error {

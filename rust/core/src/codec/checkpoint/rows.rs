@@ -8,13 +8,17 @@ use arrow_array::{
     new_null_array,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Fields};
 use arrow_select::nullif::nullif;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::units::all_null;
-use super::{CheckpointFile, Fetch, FileAction, PAGES, RULES, Unit, arrow_error, parquet_error};
+use super::{
+    CheckpointFile, Fetch, FileAction, PAGES, RULES, Unit, arrow_error, first_without,
+    parquet_error, without_field,
+};
 use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField, schema_of};
 use crate::codec::gather::{Keep, gather, nulls};
 use crate::codec::parquet_file::{Chunks, check_pages, chunk_ranges, guarded};
@@ -45,6 +49,8 @@ impl CheckpointFile {
         Ok(UnitReader {
             reader: self.reader(unit, leaves, judged, fetch)?,
             action,
+            row_group: unit.row_group,
+            end: judged.is_none().then_some(unit.rows.end),
             missing: judged.map_or(unit.rows(), BooleanBuffer::count_set_bits),
         })
     }
@@ -129,6 +135,9 @@ impl Iterator for Decoder {
 pub struct UnitReader {
     reader: Decoder,
     action: FileAction,
+    row_group: usize,
+    /// The row of the row group that follows the unit; `None` where only some of its rows are decoded.
+    end: Option<usize>,
     missing: usize,
 }
 
@@ -152,8 +161,9 @@ impl Iterator for UnitReader {
                 "the pages hold more rows than the footer says",
             )));
         };
+        let first = self.end.map(|end| end.saturating_sub(self.missing));
         self.missing = left;
-        Some(FileRows::new(&batch, self.action))
+        Some(FileRows::new(&batch, self.action, (self.row_group, first)))
     }
 }
 
@@ -165,7 +175,12 @@ pub struct FileRows {
 }
 
 impl FileRows {
-    fn new(batch: &RecordBatch, action: FileAction) -> Result<Self> {
+    /// `place`: the row group, and the number in it of the first row, where that is known.
+    fn new(
+        batch: &RecordBatch,
+        action: FileAction,
+        (row_group, first): (usize, Option<usize>),
+    ) -> Result<Self> {
         let wrong = || {
             Error::corrupt(
                 "checkpoint.columns",
@@ -181,7 +196,17 @@ impl FileRows {
             .and_then(|path| path.as_string_view_opt())
             .ok_or_else(wrong)?;
         // writers differ in which of the two they declare required: either may be the one that is null
-        let path = match NullBuffer::union(rows.nulls(), path.nulls()) {
+        let present = NullBuffer::union(rows.nulls(), path.nulls());
+        let schema = batch.schema_ref();
+        let required = schema
+            .fields()
+            .find(action.name())
+            .is_some_and(|(_, root)| !root.is_nullable());
+        if let Some(row) = first_without(rows, present.as_ref(), required) {
+            let row = first.map(|first| first + row);
+            return Err(without_field(action.name(), "path", row_group, row));
+        }
+        let path = match present {
             Some(present) if present.null_count() > path.null_count() => {
                 let absent = BooleanArray::new(!present.inner(), None);
                 let path = nullif(path, &absent).map_err(arrow_error)?;
@@ -280,9 +305,18 @@ impl FileRows {
         match column {
             None => Ok(nulls(&wanted, rows)),
             Some(column) if *column.data_type() == wanted => Ok(column),
-            Some(column) => arrow_cast::cast(&column, &wanted).map_err(arrow_error),
+            Some(column) => exactly(&column, &wanted),
         }
     }
+}
+
+/// The same values in another type. What has no room there is an error, not a null.
+fn exactly(column: &dyn Array, wanted: &DataType) -> Result<ArrayRef> {
+    let options = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    cast_with_options(column, wanted, &options).map_err(arrow_error)
 }
 
 /// Paths mostly differ from each other, so they are about as long as what they point to; one file that
@@ -311,7 +345,7 @@ fn normal_vector(vector: &StructArray) -> Result<StructArray> {
         };
         match vector.column_by_name(field.name()) {
             Some(column) if *column.data_type() == target => Ok(Arc::clone(column)),
-            Some(column) => arrow_cast::cast(column, &target).map_err(arrow_error),
+            Some(column) => exactly(column, &target),
             None => Ok(new_null_array(&target, rows)),
         }
     });

@@ -6,7 +6,73 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
 use parquet::basic::Type;
 use parquet::schema::types::SchemaDescriptor;
 
+use super::FileAction;
+use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
 use crate::codec::gather::viewed;
+use crate::error::{Error, Result};
+
+/// Every field of a file action has the protocol's type, or whole numbers of another width.
+///
+/// # Errors
+///
+/// Corrupt: `checkpoint.columns` with the field and both types.
+pub(super) fn check_types(plain: &Schema) -> Result<()> {
+    for (action, fields) in [
+        (FileAction::Add, ADD_FIELDS),
+        (FileAction::Remove, REMOVE_FIELDS),
+    ] {
+        let Some((_, root)) = plain.fields().find(action.name()) else {
+            continue;
+        };
+        let DataType::Struct(children) = root.data_type() else {
+            continue; // `check_shape` refuses it
+        };
+        for field in fields {
+            let Some((_, child)) = children.find(field.name()) else {
+                continue;
+            };
+            let name = format!("{}.{}", action.name(), field.name());
+            check_type(&name, child.data_type(), &field.data_type())?;
+        }
+    }
+    Ok(())
+}
+
+/// Recurses along the protocol's type.
+fn check_type(name: &str, found: &DataType, wanted: &DataType) -> Result<()> {
+    let fits = match (found, wanted) {
+        // a column without a value has no type in some writers' files
+        (DataType::Null, _) => true,
+        (DataType::Struct(found), DataType::Struct(wanted)) => {
+            for field in wanted {
+                if let Some((_, child)) = found.find(field.name()) {
+                    let name = format!("{name}.{}", field.name());
+                    check_type(&name, child.data_type(), field.data_type())?;
+                }
+            }
+            true
+        }
+        // their fields have other names with each writer
+        (DataType::Map(found, _), DataType::Map(wanted, _)) => {
+            let (DataType::Struct(found), DataType::Struct(wanted)) =
+                (found.data_type(), wanted.data_type())
+            else {
+                return Ok(());
+            };
+            for (child, field) in found.iter().zip(wanted) {
+                let name = format!("{name}.{}", child.name());
+                check_type(&name, child.data_type(), field.data_type())?;
+            }
+            true
+        }
+        (found, wanted) => found == wanted || (found.is_integer() && wanted.is_integer()),
+    };
+    if fits {
+        return Ok(());
+    }
+    let message = format!("{name} is {found} where the protocol has {wanted}");
+    Err(Error::corrupt("checkpoint.columns", message))
+}
 
 /// The schema to decode in: text as views, but for typed structs, which are handed on as they are; and
 /// 96-bit timestamps as microseconds, since in nanoseconds a date of another age would overflow.

@@ -49,10 +49,13 @@ impl CheckpointFile {
         let Some(path) = self.leaf(&[action.name(), "path"]) else {
             return Vec::new();
         };
+        let fields = self.leaves(|parts| matches!(parts, [root, _] if root == action.name()));
         let mut units = Vec::new();
         for (row_group, group) in self.metadata().row_groups().iter().enumerate() {
             let of = usize::try_from(group.num_rows()).unwrap_or_default();
-            if of == 0 || all_null(group, path) {
+            // rows that say anything of a file and lack its path are met when they are decoded
+            let said = |leaf: &usize| nulls_of(group, *leaf).is_some_and(|nulls| nulls < of as u64);
+            if of == 0 || (all_null(group, path) && !fields.iter().any(said)) {
                 continue;
             }
             let mut start = 0;
@@ -141,10 +144,10 @@ impl CheckpointFile {
 
 /// Whether the statistics say that the leaf is null in every row of the group.
 pub(super) fn all_null(group: &RowGroupMetaData, leaf: usize) -> bool {
-    let statistics = group
-        .columns()
-        .get(leaf)
-        .and_then(|column| column.statistics());
-    let nulls = statistics.and_then(|statistics| statistics.null_count_opt());
-    nulls.is_some_and(|nulls| i64::try_from(nulls) == Ok(group.num_rows()))
+    nulls_of(group, leaf).is_some_and(|nulls| i64::try_from(nulls) == Ok(group.num_rows()))
+}
+
+fn nulls_of(group: &RowGroupMetaData, leaf: usize) -> Option<u64> {
+    let statistics = group.columns().get(leaf)?.statistics()?;
+    statistics.null_count_opt()
 }

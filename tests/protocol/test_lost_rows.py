@@ -1,0 +1,132 @@
+"""Checkpoints that lose a file or a type: refused with the place, in every kind of checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from support import logs
+
+import deltareplay as dr
+
+KINDS = ("classic", "multipart", "v2-json", "v2-parquet", "v2-classic", "v2-inline-parquet")
+Change = Callable[[pa.StructArray], pa.StructArray]
+
+
+def with_field(
+    rows: pa.StructArray, name: str, change: Callable[[pa.Array], pa.Array]
+) -> pa.StructArray:
+    names = [field.name for field in rows.type]
+    fields = [change(rows.field(one)) if one == name else rows.field(one) for one in names]
+    return pa.StructArray.from_arrays(fields, names, mask=rows.is_null())
+
+
+def last_path_null(rows: pa.StructArray) -> pa.StructArray:
+    paths = rows.field("path").to_pylist()
+    last = max(row for row, path in enumerate(paths) if path is not None)
+    paths[last] = None
+    return with_field(rows, "path", lambda _: pa.array(paths, pa.string()))
+
+
+def sizes_as_texts(rows: pa.StructArray) -> pa.StructArray:
+    return with_field(rows, "size", lambda sizes: pc.cast(sizes, pa.string()))
+
+
+def rewrite(log: logs.LogBuilder, column: str, change: Change) -> Path:
+    """Changes a column in the last Parquet file of the checkpoint that has values in it."""
+    found = None
+    for path in sorted((log.table / "_delta_log").rglob("*.parquet")):
+        table = pq.read_table(path)
+        if column in table.column_names and table[column].null_count < len(table):
+            found = path
+    assert found is not None
+    table = pq.read_table(found)
+    place = table.schema.get_field_index(column)
+    rows = table.column(place).combine_chunks()
+    pq.write_table(table.set_column(place, column, change(rows)), found)
+    return found
+
+
+def history(path: Path, kind: str) -> logs.LogBuilder:
+    log = logs.LogBuilder(path)
+    v2 = ["v2Checkpoint"]
+    protocol = logs.protocol(3, 7, reader_features=v2, writer_features=v2)
+    log.create(logs.schema(id="long"), protocol=protocol)
+    log.commit(*(logs.add(f"{number}.parquet", size=number) for number in range(6)))
+    log.commit(logs.remove("0.parquet"))
+    log.checkpoint(kind=kind)
+    return log
+
+
+def refused(log: logs.LogBuilder, file: Path, *, code: str, words: tuple[str, ...]) -> None:
+    """Refused where nothing else says what the checkpoint lost; ``verify`` finds it in any case."""
+    name = file.relative_to(log.table).as_posix()
+    found = [one for one in dr.Table(log.uri).verify().findings if one.code == code]
+    assert [one.path for one in found] == [name]
+    # the commits are there: they are read instead
+    assert dr.Table(log.uri).snapshot().files().num_rows == 5
+    log.delete_commits(2)
+    with pytest.raises(dr.CorruptTableError) as caught:
+        dr.Table(log.uri).snapshot().files(["path"])
+    assert (caught.value.code, caught.value.path) == (code, name)
+    assert all(word in str(caught.value) for word in words), caught.value
+    with pytest.raises(dr.CorruptTableError):
+        list(dr.Table(log.uri).snapshot().file_batches(columns=["path"]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_add_without_a_path(tmp_path: Path, kind: str) -> None:
+    log = history(tmp_path, kind)
+    file = rewrite(log, "add", last_path_null)
+    words = ("row group 0", "add without add.path")
+    refused(log, file, code="checkpoint.rows", words=words)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_size_that_is_text(tmp_path: Path, kind: str) -> None:
+    log = history(tmp_path, kind)
+    file = rewrite(log, "add", sizes_as_texts)
+    words = ("add.size is Utf8 where the protocol has Int64",)
+    refused(log, file, code="checkpoint.columns", words=words)
+
+
+@pytest.mark.parametrize("kind", ["v2-parquet", "v2-classic"])
+def test_a_sidecar_without_a_path(tmp_path: Path, kind: str) -> None:
+    log = history(tmp_path, kind)
+    file = rewrite(log, "sidecar", last_path_null)
+    refused(log, file, code="checkpoint.rows", words=("sidecar without sidecar.path",))
+
+
+def test_the_row_is_named(tmp_path: Path) -> None:
+    log = history(tmp_path, "classic")
+    file = rewrite(log, "add", last_path_null)
+    adds = pq.read_table(file)["add"].combine_chunks()
+    paths = pc.struct_field(adds, "path")
+    [row] = [n for n in range(len(adds)) if adds[n].is_valid and not paths[n].is_valid]
+    refused(log, file, code="checkpoint.rows", words=(f"row {row} of row group 0",))
+
+
+@pytest.mark.parametrize("kind", ["v2-json", "v2-inline-json"])
+def test_a_manifest_of_json(tmp_path: Path, kind: str) -> None:
+    log = history(tmp_path, kind)
+    name = logs.v2_name(2)
+    file = tmp_path / "_delta_log" / name
+    what = "add" if "inline" in kind else "sidecar"
+    lost = {"add": {"path": None, "size": 1}, "sidecar": {"path": None, "sizeInBytes": 1}}[what]
+    file.write_bytes(file.read_bytes() + logs.json_lines([{what: lost}]))
+    refused(log, file, code="commit.json", words=(name, "has no path"))
+
+
+@pytest.mark.parametrize("what", ["add", "remove", "cdc"])
+def test_a_commit(tmp_path: Path, what: str) -> None:
+    log = history(tmp_path, "classic")
+    log.commit({what: {"path": None, "size": 1, "dataChange": True}})
+    with pytest.raises(dr.CorruptTableError, match="the file action has no path") as caught:
+        table = dr.Table(log.uri)
+        table.snapshot().files()
+        table.changes(3).to_arrow()
+    assert (caught.value.code, caught.value.line) == ("commit.json", 1)
