@@ -77,13 +77,9 @@ class TableWriting(RowWriting, TableAltering):
         native = self._native.transaction(
             read._native, operation, isolation_level, durable, timeout
         )
-        description = {
-            "parameters": dict(parameters or {}),
-            "metrics": {key: str(value) for key, value in (metrics or {}).items()},
-            "user_metadata": user_metadata,
-            "tags": dict(tags or {}),
-            "engine_info": engine_info,
-        }
+        description = Transaction._description_of(
+            parameters, metrics, user_metadata, tags, engine_info
+        )
         begun = Transaction._begun(read, native, description)
         if txn is not None:
             begun.set_transaction(*txn)

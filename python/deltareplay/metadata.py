@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import dataclass, field
 
@@ -40,3 +41,33 @@ class Metadata:
     created_time: int | None = None
     format_provider: str = "parquet"
     format_options: dict[str, str] = field(default_factory=dict)
+
+    def _json(self) -> str:
+        """The body of the ``metaData`` action."""
+        body = {
+            "id": self.id,
+            "name": self.name,
+            "description": self.description,
+            "format": {"provider": self.format_provider, "options": self.format_options},
+            "schemaString": self.schema_string,
+            "partitionColumns": list(self.partition_columns),
+            "createdTime": self.created_time,
+            "configuration": dict(self.configuration),
+        }
+        return json.dumps({key: value for key, value in body.items() if value is not None})
+
+    @classmethod
+    def _of_json(cls, text: str) -> Metadata:
+        """Of the body of a ``metaData`` action."""
+        body = json.loads(text)
+        return cls(
+            id=body["id"],
+            name=body.get("name"),
+            description=body.get("description"),
+            schema_string=body["schemaString"],
+            partition_columns=body["partitionColumns"],
+            configuration=body["configuration"],
+            created_time=body.get("createdTime"),
+            format_provider=body["format"]["provider"],
+            format_options=body["format"].get("options", {}),
+        )

@@ -54,16 +54,34 @@ class Transaction:
 
     @classmethod
     def _begun(
-        cls, snapshot: Snapshot, native: NativeTransaction, description: dict[str, Any]
+        cls, snapshot: Snapshot | None, native: NativeTransaction, description: dict[str, Any]
     ) -> Transaction:
         self = cls.__new__(cls)
-        self.snapshot = snapshot
+        if snapshot is not None:  # one that creates the table reads nothing
+            self.snapshot = snapshot
         self.version = None
         self.attempts = 0
         self._native = native
         self._done = False
         self._description = description
         return self
+
+    @staticmethod
+    def _description_of(
+        parameters: Mapping[str, Any] | None = None,
+        metrics: Mapping[str, Any] | None = None,
+        user_metadata: str | None = None,
+        tags: Mapping[str, str] | None = None,
+        engine_info: str | None = None,
+    ) -> dict[str, Any]:
+        """What the commit says of itself."""
+        return {
+            "parameters": dict(parameters or {}),
+            "metrics": {key: str(value) for key, value in (metrics or {}).items()},
+            "user_metadata": user_metadata,
+            "tags": dict(tags or {}),
+            "engine_info": engine_info,
+        }
 
     @property
     def id(self) -> str:
@@ -238,17 +256,7 @@ class Transaction:
         >>> metadata = table.snapshot().metadata
         >>> table.transaction(operation="SET TBLPROPERTIES").set_metadata(metadata)
         """
-        body = {
-            "id": metadata.id,
-            "name": metadata.name,
-            "description": metadata.description,
-            "format": {"provider": metadata.format_provider, "options": metadata.format_options},
-            "schemaString": metadata.schema_string,
-            "partitionColumns": list(metadata.partition_columns),
-            "createdTime": metadata.created_time,
-            "configuration": dict(metadata.configuration),
-        }
-        self._native.set_metadata(_json_one(body))
+        self._native.set_metadata(metadata._json())
 
     def set_protocol(self, protocol: Protocol) -> None:
         """Stage a new protocol.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import subprocess
-import zipfile
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -14,10 +12,10 @@ from typing import Any
 
 import pytest
 from concurrency import mixed, plans, verdict
+from spark import java_classes
 
 pytestmark = pytest.mark.spark
 
-SOURCE = Path(__file__).parent / "java" / "LinkLogStore.java"
 WRITERS = int(os.environ.get("DELTAREPLAY_WRITERS", "4"))
 COMMITS = int(os.environ.get("DELTAREPLAY_COMMITS", "10"))
 #: Seconds for delta-spark to start, and for each of its commits beside ours.
@@ -26,25 +24,10 @@ PATIENCE = 120
 
 def jars(spark: Any, root: Path) -> str:
     """Those of the session, and one with the log store that is safe beside other processes."""
-    import pyspark
-
     theirs = spark.sparkContext.getConf().get("spark.jars").split(",")
-    theirs = [jar.removeprefix("file://") for jar in theirs]
-    java = Path(spark._jvm.System.getProperty("java.home"), "bin", "javac")
-    if not java.exists():
-        pytest.skip("needs a JDK, to compile a log store")
-    path = os.pathsep.join([*theirs, f"{Path(pyspark.__file__).parent}/jars/*"])
-    done = subprocess.run(
-        [str(java), "-proc:none", "-cp", path, "-d", str(root), str(SOURCE)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    own = root / "log-store.jar"
-    with zipfile.ZipFile(own, "w") as archive:
-        archive.write(root / "deltareplay/LinkLogStore.class", "deltareplay/LinkLogStore.class")
-    return ",".join([*theirs, str(own)])
+    theirs = [one.removeprefix("file://") for one in theirs]
+    home = spark._jvm.System.getProperty("java.home")
+    return ",".join([*theirs, java_classes.jar("LinkLogStore", root, home, theirs)])
 
 
 class DeltaSpark:

@@ -21,6 +21,7 @@ import deltareplay as dr
 from deltareplay import spark as dr_spark
 from deltareplay.spark import sink_options
 from deltareplay.spark.sink import Sink, Written
+from deltareplay.spark.target_table import TargetTable
 
 pytestmark = pytest.mark.spark
 
@@ -245,7 +246,7 @@ def test_a_query_without_a_name_is_refused(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", pa.schema({"id": pa.int64()}))
     options = sink_options.parse({"path": str(tmp_path / "t")}, False)
     version = table.snapshot().version
-    sink = Sink(table, version, options, False, ())
+    sink = Sink(TargetTable.of(table.snapshot()), options, False)
     with pytest.raises(dr.InvalidArgumentError) as caught:
         sink.commit([Written("[]", 0, 0, version, None)], 3)
     assert caught.value.code == "sink.query"

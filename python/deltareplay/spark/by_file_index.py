@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from deltareplay.spark.files import Files
-from deltareplay.spark.schema import Json, struct
+from deltareplay.spark.schema import READ_OPTIONS, Json, struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,7 +40,7 @@ def frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame:
         parse(struct(fields)),
         jvm.scala.Option.empty(),
         sources.parquet.ParquetFileFormat(),
-        jvm.PythonUtils.toScalaMap({}),
+        jvm.PythonUtils.toScalaMap(READ_OPTIONS),
         spark._jsparkSession,
     )
     return DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)

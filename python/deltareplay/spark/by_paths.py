@@ -17,7 +17,7 @@ from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.files import Files
 from deltareplay.spark.frames import from_arrow
 from deltareplay.spark.names import ROW_NUMBER, quoted
-from deltareplay.spark.schema import Json, field
+from deltareplay.spark.schema import READ_OPTIONS, Json, field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,7 +51,7 @@ def frame(spark: SparkSession, files: Files, fields: list[Json], numbered: bool)
         return spark.createDataFrame([], struct_type([*fields, *empty]))
     listed: list[Any] = files.paths.to_pylist()
     paths = [re.sub(r"([\[\]{}*?\\])", r"\\\1", path) for path in listed]
-    scan = spark.read.schema(schema).parquet(*paths)
+    scan = spark.read.options(**READ_OPTIONS).schema(schema).parquet(*paths)
     columns = [sf.col(quoted(one["name"])) for one in fields]
     if numbered:
         columns.append(of_file(scan, "row_index").alias(ROW_NUMBER))

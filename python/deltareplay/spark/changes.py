@@ -128,8 +128,6 @@ def changes(
     frames: list[DataFrame] = []
     if native and kind == "full-delta" and filter is None and session.is_classic(spark):
         splits, whole = _apart(of, found, split_size)
-        if at_end.properties.get("delta.columnMapping.mode", "none").lower() == "id":
-            session.find_columns_by_id(spark)
         frames = whole_files.frame(spark, of, whole, shown, root)
     elif steps:
         splits = [ChangeSplit._made(of, split) for split in steps.splits(split_size)]

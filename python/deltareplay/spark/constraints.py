@@ -13,7 +13,7 @@ from deltareplay.spark.schema import Json, spark_type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from deltareplay.snapshot import Snapshot
+    from deltareplay.spark.target_table import TargetTable
 
 #: How the message of a broken constraint begins, whatever Spark wraps it in.
 MARK = "deltareplay cannot write this row: "
@@ -23,8 +23,7 @@ _END = " /deltareplay"
 
 def checked(
     rows: DataFrame,
-    snapshot: Snapshot,
-    fields: list[Json],
+    target: TargetTable,
     computed: Sequence[str],
     replace_where: str | None,
 ) -> DataFrame:
@@ -32,14 +31,14 @@ def checked(
 
     Args:
         rows: With the table's columns.
-        snapshot: The table's version.
-        fields: Its columns, as JSON.
+        target: The table.
         computed: Generated columns that need no check.
         replace_where: A condition of the write.
     """
     from pyspark.sql import functions as sf
 
-    for what, holds in _conditions(snapshot, fields, computed, replace_where):
+    fields = target.written_fields
+    for what, holds in _conditions(target, fields, computed, replace_where):
         shown = sf.struct(
             *[sf.col(names.quoted(one["name"])) for one in fields if _shows(one["type"])]
         )
@@ -60,7 +59,7 @@ def broken(error: BaseException) -> InvalidArgumentError | None:
 
 
 def _conditions(
-    snapshot: Snapshot, fields: list[Json], computed: Sequence[str], replace_where: str | None
+    target: TargetTable, fields: list[Json], computed: Sequence[str], replace_where: str | None
 ) -> Iterator[tuple[str, str]]:
     """Each with how it is called."""
     for one in fields:
@@ -79,7 +78,7 @@ def _conditions(
             name = names.quoted(one["name"])
             holds = f"{name} IS NULL OR char_length({name}) <= {int(limit[8:-1])}"
             yield f"{one['name']} is longer than {limit}", holds
-    for key, rule in sorted(snapshot.metadata.configuration.items()):
+    for key, rule in sorted(target.properties.items()):
         if key.startswith("delta.constraints."):
             yield f"it breaks the CHECK constraint {key[18:]} ({rule})", rule
     if replace_where is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
+from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark import session
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ Reader = Literal[
     "give_rows",
     "judge_rows",
     "note_rows",
+    "nothing",
     "read_changes",
     "read_pieces",
     "read_statistics",
@@ -55,18 +57,46 @@ def over(rows: DataFrame, reader: Reader, sent: bytes, schema: Any) -> DataFrame
     return rows.mapInArrow(task(reader, held, None if classic else sent), schema)
 
 
+#: The sessions whose executors have the package, as far as one task could tell.
+_checked: set[str] = set()
+
+_LACKING = "deltareplay cannot be imported where Spark runs its tasks: "
+
+
+def check(spark: SparkSession) -> None:
+    """Runs one task that imports the package, so that its lack shows before any work is done.
+
+    Raises:
+        UnsupportedFeatureError: The executors do not have it.
+    """
+    classic = session.is_classic(spark)
+    which = str(spark.sparkContext.applicationId if classic else spark.session_id)
+    if which in _checked:
+        return
+    try:
+        rows(spark, "nothing", b"", 1, "nothing boolean").collect()
+    except Exception as error:
+        text = str(error)
+        if _LACKING not in text:
+            raise
+        message = text[text.index(_LACKING) :].splitlines()[0]
+        raise UnsupportedFeatureError(message, code="spark.executors") from error
+    _checked.add(which)
+
+
 def task(
     reader: Reader, held: Any, sent: bytes | None
 ) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
     """What a task does. It is pickled by value, so that it can say what the executor lacks."""
+    lacking = _LACKING  # the executor cannot look it up in this module
 
     def read(numbers: _Batches) -> Iterator[pa.RecordBatch]:
         try:
             from deltareplay.spark import task
         except ImportError as cause:
             raise RuntimeError(
-                "deltareplay cannot be imported where Spark runs its tasks: install the same "
-                f"release on every executor, or send the environment as an archive; {cause}"
+                f"{lacking}install the same release on every executor, or send the environment as "
+                f"an archive; {cause}"
             ) from cause
         payload = held.value if sent is None else sent
         yield from getattr(task, reader)(payload, numbers)

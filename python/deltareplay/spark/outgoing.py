@@ -14,7 +14,7 @@ from deltareplay.spark.target_table import nullable
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from deltareplay.snapshot import Snapshot
+    from deltareplay.spark.target_table import TargetTable
 
 #: Types that hold every value of a type.
 _WIDER = {
@@ -38,25 +38,23 @@ class Outgoing:
     partitions: tuple[str, ...]
 
     @classmethod
-    def of(cls, df: DataFrame, snapshot: Snapshot, replace_where: str | None) -> Outgoing:
+    def of(cls, df: DataFrame, target: TargetTable, replace_where: str | None) -> Outgoing:
         """Fits rows to a table.
 
         Args:
             df: The rows.
-            snapshot: The table's version.
+            target: The table.
             replace_where: A condition that all rows must satisfy.
 
         Raises:
             InvalidArgumentError: The table has no such column, or of another type; or a column that
                 must not be null is missing.
         """
-        fields = [
-            one for one in json.loads(snapshot.schema_json)["fields"] if one["type"] != "void"
-        ]
+        fields = target.written_fields
         logical, computed = _logical(df, fields)
-        checked = constraints.checked(logical, snapshot, fields, computed, replace_where)
-        mode = snapshot.properties.get("delta.columnMapping.mode", "none").lower()
-        partitions = {one.lower() for one in snapshot.partition_columns}
+        checked = constraints.checked(logical, target, computed, replace_where)
+        mode = target.properties.get("delta.columnMapping.mode", "none").lower()
+        partitions = {one.lower() for one in target.partition_columns}
         columns, texts = [], {}
         for one in fields:
             name = _physical(one, mode)
@@ -68,7 +66,7 @@ class Outgoing:
                 if mode != "none" and not isinstance(one["type"], str):
                     column = column.cast(spark_type(_in_files(one["type"], mode)))
                 columns.append(column.alias(name, metadata=_ids(one, mode)))
-        ordered = tuple(texts[one.lower()] for one in snapshot.partition_columns)
+        ordered = tuple(texts[one.lower()] for one in target.partition_columns)
         if len(ordered) == len(columns):
             raise InvalidArgumentError(
                 "all columns of the table are partition columns: Spark writes no such files",

@@ -68,8 +68,6 @@ def read(
     session.check(spark)
     snapshot = snapshot_of(table, version, timestamp)
     wanted = Wanted(with_row_id, with_file_path, with_row_index)
-    if snapshot.properties.get("delta.columnMapping.mode") == "id":
-        session.find_columns_by_id(spark)
     zone = session.time_zone(spark)
     scan = snapshot.scan(
         columns,

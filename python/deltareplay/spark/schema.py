@@ -17,6 +17,9 @@ Json = dict[str, Any]
 #: What Spark itself understands in the metadata of a field; Delta's own bookkeeping is left out.
 _DELTA = ("delta.", "__DELTA", "EXISTS_DEFAULT")
 
+#: With this, Spark's Parquet reader finds columns by their ids, and those without by their names.
+READ_OPTIONS = {"spark.sql.parquet.fieldId.read.enabled": "true"}
+
 
 @dataclass(frozen=True)
 class Column:
@@ -185,7 +188,7 @@ def spark_type(type_: Any) -> Any:
 
 def _with_metadata(type_: Any) -> Any:
     """The type with metadata everywhere, which PySpark wants."""
-    if isinstance(type_, str):
+    if not isinstance(type_, dict):  # the name of a type, or whether parts may be null
         return type_
     if type_["type"] != "struct":
         return {key: _with_metadata(value) for key, value in type_.items() if key != "metadata"}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from deltareplay.spark.schema import Column
 
@@ -46,11 +47,6 @@ def version(spark: SparkSession) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def find_columns_by_id(spark: SparkSession) -> None:
-    """Sets what Spark needs to find columns by their ids; it changes nothing for those without."""
-    spark.conf.set("spark.sql.parquet.fieldId.read.enabled", "true")
-
-
 def check_types(spark: SparkSession, columns: list[Column]) -> None:
     """Refuses what only Spark 4 reads.
 
@@ -79,6 +75,42 @@ def is_classic(spark: SparkSession) -> bool:
         return getattr(spark, "_jsparkSession", None) is not None and spark._jvm is not None
     except Exception:  # Connect raises its own error for what it lacks
         return False
+
+
+def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
+    """The same rows, computed with some settings that nobody else sees.
+
+    They belong to a copy of the session: what the user's session says stays as it is, and what it
+    says meanwhile changes nothing here.
+
+    Raises:
+        UnsupportedFeatureError: Spark Connect before 4.1 copies no sessions, and this one says
+            something else.
+    """
+    spark = df.sparkSession
+    if is_classic(spark):
+        jvm: Any = spark._jvm
+        copy: Any = spark._jsparkSession.cloneSession()
+        for name, value in settings.items():
+            copy.conf().set(name, value)
+        rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(copy, df._jdf.logicalPlan())
+        return type(df)(rows, spark)
+    other = {name: value for name, value in settings.items() if spark.conf.get(name) != value}
+    if not other:
+        return df
+    if not hasattr(spark, "cloneSession"):
+        wanted = ", ".join(f"{name} = {value}" for name, value in other.items())
+        raise UnsupportedFeatureError(
+            f"this write needs {wanted}, which the session does not say, and Spark Connect "
+            f"{spark.version} cannot copy a session: set it, use Spark 4.1, or write by "
+            "df.write.format('deltareplay')",
+            code="spark.too_old",
+        )
+    connected = spark.cloneSession()
+    for name, value in other.items():
+        connected.conf.set(name, value)
+    plan: Any = df
+    return type(df)(plan._plan, connected)
 
 
 def time_zone(spark: SparkSession) -> str:

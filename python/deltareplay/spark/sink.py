@@ -17,11 +17,12 @@ from deltareplay.exceptions import (
     DeltaReplayError,
     InvalidArgumentError,
 )
-from deltareplay.spark import replaced, sink_options, target_table
-from deltareplay.table import Table
+from deltareplay.spark import replaced, sink_options
+from deltareplay.spark.target_table import TargetTable
 
 if TYPE_CHECKING:
     from deltareplay.snapshot import Snapshot
+    from deltareplay.table import Table
     from deltareplay.transaction import Transaction
 
 
@@ -33,14 +34,14 @@ class Written:
         adds: Bodies of ``add``, a JSON array.
         rows: How many rows.
         size_in_bytes: Of the files.
-        version: The version of the table that they were written for.
+        version: The version of the table that they were written for; None for a new table.
         query: The id of the streaming query, where there is one.
     """
 
     adds: str
     rows: int
     size_in_bytes: int
-    version: int
+    version: int | None
     query: str | None
 
     @property
@@ -54,22 +55,18 @@ class Sink:
     """The target of one write, as plain values: tasks write files for it, the driver commits.
 
     Attributes:
-        table: The table.
-        version: The version that the write begins with.
+        target: The table.
         options: What was asked for.
         overwrite: Whether rows that are there go.
-        facts: What of the table its files follow from.
     """
 
-    table: Table
-    version: int
+    target: TargetTable
     options: sink_options.SinkOptions
     overwrite: bool
-    facts: tuple[Any, ...]
 
     @classmethod
     def open(cls, options: Mapping[str, str], schema: Any, overwrite: bool) -> Sink:
-        """The table that the options name: created where it is not there, widened where asked.
+        """The table that the options name; where it is not there, the commit will create it.
 
         Args:
             options: As Spark has them.
@@ -83,19 +80,18 @@ class Sink:
         asked = sink_options.parse(options, overwrite)
         table = asked.table()
         if not table._native.exists():
-            target_table.create(table, schema, asked.partition_by or (), {})
-        elif asked.merge_schema:
-            target_table.widen(table, schema)
-        snapshot = table.snapshot()
-        target_table.check(snapshot, asked.partition_by)
-        metadata = snapshot.metadata
-        facts = (
-            metadata.schema_string,
-            list(metadata.partition_columns),
-            dict(metadata.configuration),
-            snapshot.protocol._facts(),
-        )
-        return cls(table, snapshot.version, asked, overwrite, facts)
+            target = TargetTable.new(table, schema, asked.partition_by or (), {})
+        else:
+            target = TargetTable.of(table.snapshot())
+        if asked.merge_schema:
+            target = target.with_columns(schema)
+        target.check(asked.partition_by)
+        return cls(target, asked, overwrite)
+
+    @property
+    def table(self) -> Table:
+        """The table."""
+        return self.target.table
 
     def stage(self, batches: Iterable[pa.RecordBatch], query: str | None) -> Written:
         """Writes the rows of one task; runs on an executor.
@@ -107,11 +103,11 @@ class Sink:
         coming = iter(batches)
         first = next(coming, None)
         if first is None:
-            return Written("[]", 0, 0, self.version, query)
+            return Written("[]", 0, 0, self.target.version, query)
         rows = pa.RecordBatchReader.from_batches(first.schema, itertools.chain([first], coming))
         condition = self.options.replace_where
-        staged = _native.stage_rows(self.table._native, rows, self.facts, condition)
-        return Written(*staged, self.version, query)
+        staged = _native.stage_rows(self.table._native, rows, self.target.facts, condition)
+        return Written(*staged, self.target.version, query)
 
     def commit(self, written: Sequence[Written], batch: int | None) -> None:
         """Commits what all tasks have written, once; where it cannot be, the files are taken away.
@@ -134,15 +130,14 @@ class Sink:
             self.discard(written)
 
     def _committed(self, written: Sequence[Written], batch: int | None) -> int | None:
-        if not written and not self.overwrite:
+        snapshot = self.target.snapshot()
+        if not written and not self.overwrite and snapshot is not None:
             return None
-        begun = min((one.version for one in written), default=self.version)
-        snapshot = self.table.snapshot(begun)
-        transaction = self.table.transaction(
+        transaction = self.target.begin(
+            snapshot,
             "WRITE" if batch is None else "STREAMING UPDATE",
-            parameters=self._parameters(snapshot, written, batch),
-            snapshot=snapshot,
-            user_metadata=self.options.user_metadata,
+            self._parameters(written, batch),
+            self.options.user_metadata,
         )
         txn = self.options.txn
         if batch is not None:
@@ -153,7 +148,7 @@ class Sink:
         adds = f"[{','.join(one.adds[1:-1] for one in written if one.adds != '[]')}]"
         transaction._native.add(adds)
         files = json.loads(adds)
-        if self.overwrite:
+        if self.overwrite and snapshot is not None:
             self._remove(transaction, snapshot, files)
         transaction.set_metrics(
             {
@@ -164,9 +159,7 @@ class Sink:
         )
         return transaction.commit()
 
-    def _parameters(
-        self, snapshot: Snapshot, written: Sequence[Written], batch: int | None
-    ) -> dict[str, Any]:
+    def _parameters(self, written: Sequence[Written], batch: int | None) -> dict[str, Any]:
         if batch is not None:
             return {
                 "outputMode": "Complete" if self.overwrite else "Append",
@@ -175,7 +168,7 @@ class Sink:
             }
         found: dict[str, Any] = {
             "mode": "Overwrite" if self.overwrite else "Append",
-            "partitionBy": list(snapshot.partition_columns),
+            "partitionBy": list(self.target.partition_columns),
         }
         if self.options.replace_where is not None:
             found["predicate"] = self.options.replace_where

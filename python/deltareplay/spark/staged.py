@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import pickle
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import pyarrow as pa
 
-from deltareplay.exceptions import DeltaReplayWarning
+from deltareplay.exceptions import DeltaReplayWarning, StorageError
 from deltareplay.spark import constraints, on_executors, session
 from deltareplay.spark.files import hadoop_root
 from deltareplay.spark.outgoing import Outgoing
@@ -21,42 +19,40 @@ from deltareplay.spark.task import SAFE
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from deltareplay.snapshot import Snapshot
-    from deltareplay.table import Table
+    from deltareplay.spark.target_table import TargetTable
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
-#: What Delta's files are, whatever the session says.
+#: What only a session can say of the files that Spark writes.
 _SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.writeLegacyFormat": "false",
     "spark.sql.parquet.fieldId.write.enabled": "true",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    "spark.sql.variant.writeShredding.enabled": "false",
-    "spark.sql.sources.partitionOverwriteMode": "static",
 }
+
+#: The same for Spark 4.1 and later.
+_SHREDDING = {"spark.sql.variant.writeShredding.enabled": "false"}
 
 
 class Staged:
     """A directory of new data files in a table."""
 
     def __init__(
-        self, spark: SparkSession, table: Table, snapshot: Snapshot, name: str, root: str | None
+        self, spark: SparkSession, target: TargetTable, name: str, root: str | None
     ) -> None:
         """Names the directory; nothing is written yet.
 
         Args:
             spark: The session.
-            table: The table.
-            snapshot: Its version.
+            target: The table.
             name: Of the directory; no other write has it.
             root: The table's place as Hadoop writes it, where that is not its URI.
         """
         self._spark = spark
-        self._table = table
-        self._snapshot = snapshot
+        self._target = target
         self._name = name
-        self._place = f"{(root or hadoop_root(table.uri)).rstrip('/')}/{name}"
+        self._place = f"{(root or hadoop_root(target.table.uri)).rstrip('/')}/{name}"
 
     def write(self, outgoing: Outgoing) -> pa.Table:
         """Writes the rows, and gives the columns of ``add`` for each file that has any.
@@ -64,19 +60,41 @@ class Staged:
         Raises:
             InvalidArgumentError: A row breaks a constraint.
         """
-        codec = self._snapshot.properties.get("delta.parquet.compression.codec", "snappy")
-        writer = outgoing.rows.write.format("parquet").mode("append")
-        writer = writer.option("compression", codec.lower())
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as sf
+
+        codec = self._target.properties.get("delta.parquet.compression.codec", "snappy")
+        settings = _SETTINGS | (_SHREDDING if session.version(self._spark) >= (4, 1) else {})
+        written = Observation()
+        rows = session.in_own_session(outgoing.rows, settings)
+        rows = rows.observe(written, sf.count(sf.lit(1)).alias("rows"))
+        writer = rows.write.format("parquet").mode("append").option("compression", codec.lower())
         writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
         try:
-            with _set(self._spark, _SETTINGS):
-                writer.partitionBy(*outgoing.partitions).save(self._place)
+            writer.partitionBy(*outgoing.partitions).save(self._place)
         except Exception as error:
             broken = constraints.broken(error)
             if broken is None:
                 raise
             raise broken from error
-        return self._files(len(outgoing.partitions))
+        files = self._files(len(outgoing.partitions))
+        self._check_rows(files, written.get["rows"])
+        return files
+
+    def _check_rows(self, files: pa.Table, written: int) -> None:
+        """Refuses files of attempts that Spark did not commit; some committers leave them there.
+
+        An attempt that moved its files and was then lost is repeated. Where the second has other
+        rows, as those of a source that is not deterministic, files of the first may stay.
+        """
+        found = self.metrics(files)["numOutputRows"]
+        if found != written:
+            raise StorageError(
+                f"Spark's tasks committed {written} rows, and the files in {self._name} have "
+                f"{found}: an attempt that was repeated has left some there, or lost some. "
+                "Nothing was committed; write again",
+                code="write.uncommitted_files",
+            )
 
     def _files(self, partitions: int) -> pa.Table:
         from pyspark.sql import functions as sf
@@ -90,14 +108,7 @@ class Staged:
         return pa.Table.from_pylist([row for row in rows if row is not None], _ADD)
 
     def _payload(self) -> bytes:
-        metadata = self._snapshot.metadata
-        facts = (
-            metadata.schema_string,
-            list(metadata.partition_columns),
-            dict(metadata.configuration),
-            self._snapshot.protocol._facts(),
-        )
-        return pickle.dumps((self._table, self._name, facts))
+        return pickle.dumps((self._target.table, self._name, self._target.facts))
 
     def _add(self, row: dict[str, Any], partitions: int) -> dict[str, Any] | None:
         if json.loads(row["stats"])["numRecords"] == 0:
@@ -152,19 +163,3 @@ _ADD = pa.schema(
         ("stats", pa.string()),
     ]
 )
-
-
-@contextmanager
-def _set(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
-    """Settings of the session for a while."""
-    before = {name: spark.conf.get(name, None) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)

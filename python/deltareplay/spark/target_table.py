@@ -1,13 +1,18 @@
-"""The table that rows are written to: created, widened, and whether it takes them."""
+"""``TargetTable``: what rows are written to. A new table appears with its first rows."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from deltareplay import _native
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.metadata import Metadata
+from deltareplay.protocol import Protocol
 from deltareplay.spark.schema import Json, field, struct
+from deltareplay.transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -16,60 +21,162 @@ if TYPE_CHECKING:
     from deltareplay.table import Table
 
 
-def create(
-    table: Table, schema: StructType, partition_by: Sequence[str], properties: Mapping[str, str]
-) -> None:
-    """Creates the table with the columns of some rows; all may be null, as Delta has it."""
-    names = {one.lower(): one for one in schema.fieldNames()}
-    partitions = [names.get(one.lower(), one) for one in partition_by]
-    fields = [_nullable(one) for one in _fields(schema)]
-    table._native.create(struct(fields), partitions, dict(properties), None, None, True)
+@dataclass(frozen=True)
+class TargetTable:
+    """A table as it will be once the rows are committed; plain values, so that it pickles.
 
-
-def widen(table: Table, schema: StructType) -> None:
-    """Adds the columns that the table lacks."""
-    known = {one["name"].lower() for one in json.loads(table.snapshot().schema_json)["fields"]}
-    more = [_nullable(one) for one in _fields(schema) if one["name"].lower() not in known]
-    if more:
-        table._native.add_columns([], struct(more))
-
-
-def check(snapshot: Snapshot, partition_by: Sequence[str] | None) -> None:
-    """Refuses what cannot be kept while rows are written by Spark.
-
-    Raises:
-        InvalidArgumentError: The table is partitioned by other columns.
-        UnsupportedFeatureError: A feature that would need more than this.
+    Attributes:
+        table: Where it lies.
+        version: The version that the write begins with; None for a table that the write creates.
+        metadata: Of the version that is written.
+        protocol: Of the version that is written.
+        adds_columns: Whether the write adds columns.
     """
-    own = list(snapshot.partition_columns)
-    asked = own if partition_by is None else list(partition_by)
-    if [one.lower() for one in asked] != [one.lower() for one in own]:
-        raise InvalidArgumentError(
-            f"the table is partitioned by {own}, and not by {asked}: leave partition_by out, or "
-            "write another table",
-            code="write.partitions",
+
+    table: Table
+    version: int | None
+    metadata: Metadata
+    protocol: Protocol
+    adds_columns: bool = False
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> TargetTable:
+        """A version of a table as it is."""
+        return cls(snapshot._table, snapshot.version, snapshot.metadata, snapshot.protocol)
+
+    @classmethod
+    def new(
+        cls,
+        table: Table,
+        schema: StructType,
+        partition_by: Sequence[str],
+        properties: Mapping[str, str],
+    ) -> TargetTable:
+        """A table that is not there yet, with the columns of some rows.
+
+        All columns may be null, as with Delta's own writer.
+
+        Raises:
+            InvalidArgumentError: A column or a property that no table can have.
+            UnsupportedFeatureError: A property calls for a feature that cannot be written.
+        """
+        names = {one.lower(): one for one in schema.fieldNames()}
+        partitions = [names.get(one.lower(), one) for one in partition_by]
+        fields = [_nullable(one) for one in _fields(schema)]
+        metadata, facts = _native.new_table(struct(fields), partitions, dict(properties))
+        return cls(table, None, Metadata._of_json(metadata), Protocol(*facts))
+
+    def with_columns(self, schema: StructType) -> TargetTable:
+        """The table with those columns of some rows that it lacks."""
+        known = {one["name"].lower() for one in self.fields}
+        more = [_nullable(one) for one in _fields(schema) if one["name"].lower() not in known]
+        if not more:
+            return self
+        metadata = Metadata._of_json(_native.with_columns(self.metadata._json(), struct(more)))
+        protocol = self.protocol.upgrade_for(metadata)
+        return replace(self, metadata=metadata, protocol=protocol, adds_columns=True)
+
+    @property
+    def fields(self) -> list[Json]:
+        """The columns, as the JSON of Spark's fields."""
+        found: list[Json] = json.loads(self.metadata.schema_string)["fields"]
+        return found
+
+    @property
+    def written_fields(self) -> list[Json]:
+        """The columns that have values at all."""
+        return [one for one in self.fields if one["type"] != "void"]
+
+    @property
+    def partition_columns(self) -> list[str]:
+        """Logical names of the partition columns."""
+        return self.metadata.partition_columns
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table properties."""
+        return self.metadata.configuration
+
+    @property
+    def facts(self) -> tuple[Any, ...]:
+        """What data files follow from, as ``_native.stage_rows`` takes it."""
+        metadata = self.metadata
+        return (
+            metadata.schema_string,
+            list(metadata.partition_columns),
+            dict(metadata.configuration),
+            self.protocol._facts(),
         )
-    features = set(snapshot.protocol.writer_features or ())
-    named = sorted(one for one in features if one.startswith(("iceberg", "materialize")))
-    if named:
-        raise UnsupportedFeatureError(
-            f"the table has {', '.join(named)}, which wants more in its files than Spark writes: "
-            "write it by Delta's own writer",
-            code="write.feature",
-        )
-    for one in json.loads(snapshot.schema_json)["fields"]:
-        metadata = one.get("metadata") or {}
-        what = None
-        if any(key.startswith("delta.identity.") for key in metadata):
-            what = "is an identity column (identityColumns)"
-        elif "char(" in metadata.get("__CHAR_VARCHAR_TYPE_STRING", "").replace("varchar(", ""):
-            what = "is of type CHAR, which is padded"
-        if what:
+
+    def check(self, partition_by: Sequence[str] | None) -> None:
+        """Refuses what cannot be kept while rows are written by Spark.
+
+        Raises:
+            InvalidArgumentError: The table is partitioned by other columns.
+            UnsupportedFeatureError: A feature that would need more than this.
+        """
+        own = list(self.partition_columns)
+        asked = own if partition_by is None else list(partition_by)
+        if [one.lower() for one in asked] != [one.lower() for one in own]:
+            raise InvalidArgumentError(
+                f"the table is partitioned by {own}, and not by {asked}: leave partition_by out, "
+                "or write another table",
+                code="write.partitions",
+            )
+        features = set(self.protocol.writer_features or ())
+        named = sorted(one for one in features if one.startswith(("iceberg", "materialize")))
+        if named:
             raise UnsupportedFeatureError(
-                f"the column {one['name']} {what}: Spark's own writer knows nothing of that; write "
-                "this table by Delta's",
+                f"the table has {', '.join(named)}, which wants more in its files than Spark "
+                "writes: write it by Delta's own writer",
                 code="write.feature",
             )
+        for one in self.fields:
+            metadata = one.get("metadata") or {}
+            what = None
+            if any(key.startswith("delta.identity.") for key in metadata):
+                what = "is an identity column (identityColumns)"
+            elif "char(" in metadata.get("__CHAR_VARCHAR_TYPE_STRING", "").replace("varchar(", ""):
+                what = "is of type CHAR, which is padded"
+            if what:
+                raise UnsupportedFeatureError(
+                    f"the column {one['name']} {what}: Spark's own writer knows nothing of that; "
+                    "write this table by Delta's",
+                    code="write.feature",
+                )
+
+    def snapshot(self) -> Snapshot | None:
+        """The version that the write begins with."""
+        return None if self.version is None else self.table.snapshot(self.version)
+
+    def begin(
+        self,
+        snapshot: Snapshot | None,
+        operation: str,
+        parameters: Mapping[str, Any],
+        user_metadata: str | None,
+    ) -> Transaction:
+        """A transaction that creates the table, or adds columns, where that is wanted.
+
+        Args:
+            snapshot: The version that the write begins with; None for a new table.
+            operation: As in ``Table.transaction``.
+            parameters: As in ``Table.transaction``.
+            user_metadata: As in ``Table.transaction``.
+        """
+        if snapshot is None:
+            native = self.table._native.transaction(None, operation)
+            described = Transaction._description_of(parameters, user_metadata=user_metadata)
+            transaction = Transaction._begun(None, native, described)
+        else:
+            transaction = self.table.transaction(
+                operation, parameters=parameters, user_metadata=user_metadata, snapshot=snapshot
+            )
+        if snapshot is None or self.adds_columns:
+            transaction.set_metadata(self.metadata)
+        if snapshot is None:
+            transaction.set_protocol(self.protocol)
+        return transaction
 
 
 def _fields(schema: StructType) -> list[Json]:

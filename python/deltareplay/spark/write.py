@@ -13,10 +13,11 @@ from deltareplay.exceptions import (
     UnsupportedFeatureError,
 )
 from deltareplay.snapshot import Snapshot
-from deltareplay.spark import replaced, session, target_table
+from deltareplay.spark import on_executors, replaced, session
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.source import TableLike, table_of
 from deltareplay.spark.staged import Staged
+from deltareplay.spark.target_table import TargetTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,8 +52,8 @@ def write(
         df: The rows. Columns are found by name, whatever the case; they have the table's types, or
             narrower ones. Columns that are not there are null.
         table: A ``Table``, a ``Snapshot``, or where the table lies. One that is not there is
-            created first, in a version without rows. Other writers who commit behind a ``Snapshot``
-            that is given are judged as if they had come meanwhile.
+            created, by the same commit as its first rows. Other writers who commit after a
+            ``Snapshot`` that is given are judged as if they had come meanwhile.
         mode: ``append``, or ``overwrite``: the rows that are there go.
         partition_by: The columns that a new table is partitioned by; of one that is there, its own.
         replace_where: With ``overwrite``, SQL of Spark's on partition columns: only these
@@ -61,7 +62,7 @@ def write(
             written to.
         txn: Application and version of an idempotent write: where the table has this version of the
             application, or a later one, nothing is written.
-        merge_schema: Adds columns that the table lacks, in a version of their own.
+        merge_schema: Adds columns that the table lacks, by the same commit.
         properties: Table properties of a new table.
         user_metadata: Any text for the commit.
         root: As in ``read``.
@@ -71,14 +72,16 @@ def write(
 
     Raises:
         InvalidArgumentError: Rows do not fit the table (``write.columns``), or break a constraint
-            (``write.constraint``; the message has the first such row that a task met).
-        UnsupportedFeatureError: The table has a feature that cannot be written, and nothing was; or
-            Spark is older than 4.0.
+            (``write.constraint``; the message has the first such row that a task met); the
+            DataFrame is a stream (``write.stream``).
+        UnsupportedFeatureError: The table has a feature that cannot be written; Spark is older than
+            4.0; or the executors lack deltareplay (``spark.executors``). Nothing was written.
         CommitConflictError: Another writer was in the way; nothing was committed.
-        StorageError: The storage failed.
+        StorageError: The storage failed; or files are there that no committed task of Spark's
+            wrote (``write.uncommitted_files``). Nothing was committed.
 
     >>> write(df, "demo/new", partition_by=["day"], txn=("nightly", 20260101))  # doctest: +SKIP
-    1
+    0
     """
     spark = df.sparkSession
     session.check(spark)
@@ -86,25 +89,35 @@ def write(
         raise UnsupportedFeatureError(
             f"this is Spark {spark.version}: writing takes 4.0", code="spark.too_old"
         )
+    if df.isStreaming:
+        raise InvalidArgumentError(
+            "the DataFrame is a stream: write each of its batches, by df.writeStream.foreachBatch, "
+            "or the stream by df.writeStream.format('deltareplay')",
+            code="write.stream",
+        )
     _check(mode, replace_where, partition_overwrite)
     of = table_of(table)
     if not of._native.exists():
-        target_table.create(of, df.schema, partition_by or (), properties or {})
-    elif merge_schema:
-        target_table.widen(of, df.schema)
-    snapshot = table if isinstance(table, Snapshot) and not merge_schema else of.snapshot()
-    target_table.check(snapshot, partition_by)
-    parameters = {"mode": mode.capitalize(), "partitionBy": list(snapshot.partition_columns)}
+        snapshot = None
+        target = TargetTable.new(of, df.schema, partition_by or (), properties or {})
+    else:
+        snapshot = table if isinstance(table, Snapshot) else of.snapshot()
+        target = TargetTable.of(snapshot)
+    if merge_schema:
+        target = target.with_columns(df.schema)
+    target.check(partition_by)
+    parameters = {"mode": mode.capitalize(), "partitionBy": list(target.partition_columns)}
     if replace_where is not None:
         parameters["predicate"] = replace_where
-    transaction = of.transaction(
-        "WRITE", parameters=parameters, snapshot=snapshot, user_metadata=user_metadata
-    )
+    transaction = target.begin(snapshot, "WRITE", parameters, user_metadata)
     if txn is not None and transaction.set_transaction(*txn):
         return transaction.commit()
-    gone = replaced.files(spark, snapshot, replace_where) if mode == "overwrite" else None
-    outgoing = Outgoing.of(df, snapshot, replace_where)
-    staged = Staged(spark, of, snapshot, uuid.uuid4().hex, root)
+    gone = None
+    if mode == "overwrite" and snapshot is not None:
+        gone = replaced.files(spark, snapshot, replace_where)
+    outgoing = Outgoing.of(df, target, replace_where)
+    on_executors.check(spark)
+    staged = Staged(spark, target, uuid.uuid4().hex, root)
     try:
         written = staged.write(outgoing)
         transaction.add_files(written)

@@ -8,6 +8,7 @@ mod batches;
 mod changes;
 mod checkpoint_plan;
 mod convert;
+mod definition;
 mod deletion_vector;
 mod exceptions;
 mod filter;
@@ -38,6 +39,8 @@ mod _native {
     use super::changes::{ChangeShuffle, ChangeSplit, Changes};
     #[pymodule_export]
     use super::checkpoint_plan::CheckpointPlan;
+    #[pymodule_export]
+    use super::definition::{new_table, with_columns};
     #[pymodule_export]
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
     #[pymodule_export]

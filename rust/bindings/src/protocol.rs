@@ -23,7 +23,7 @@ pub(crate) fn protocol(versions: Versions) -> Protocol {
     }
 }
 
-fn versions(protocol: Protocol) -> Versions {
+pub(crate) fn versions(protocol: Protocol) -> Versions {
     (
         protocol.min_reader_version,
         protocol.min_writer_version,

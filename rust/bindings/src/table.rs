@@ -432,7 +432,7 @@ impl Table {
     fn transaction(
         &self,
         py: Python<'_>,
-        snapshot: &Snapshot,
+        snapshot: Option<&Snapshot>,
         operation: String,
         isolation_level: Option<&str>,
         durable: bool,
@@ -450,7 +450,8 @@ impl Table {
                 operation,
                 ..CommitDescription::default()
             };
-            self.0.transaction(snapshot.state(), description, options)
+            self.0
+                .transaction(snapshot.map(Snapshot::state), description, options)
         })?;
         Ok(Transaction::new(self.0.clone(), made))
     }

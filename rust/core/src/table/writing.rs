@@ -15,6 +15,7 @@ use crate::derived::compaction::{WrittenCompaction, compact_log};
 use crate::error::{Error, Result};
 use crate::maintenance::cleanup::cleanup_expired;
 use crate::snapshot::Snapshot;
+use crate::spec::actions::Metadata;
 use crate::spec::schema::StructType;
 use crate::transaction::alter::new_metadata;
 use crate::transaction::random::now;
@@ -47,6 +48,24 @@ pub struct TableDefinition {
     pub description: Option<String>,
 }
 
+impl TableDefinition {
+    /// The metadata of such a table.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: the definition.
+    pub fn metadata(self) -> Result<Metadata> {
+        let mut metadata = new_metadata(
+            &self.schema,
+            self.partition_columns,
+            &self.properties,
+            now(),
+        )?;
+        (metadata.name, metadata.description) = (self.name, self.description);
+        Ok(metadata)
+    }
+}
+
 impl Table {
     /// Creates the table: version 0.
     ///
@@ -59,9 +78,7 @@ impl Table {
             let message = "there is a table already: open it, or choose another place";
             return Err(Error::invalid("table.exists", message).at_path(self.uri()));
         }
-        let mut metadata =
-            new_metadata(&new.schema, new.partition_columns, &new.properties, now())?;
-        (metadata.name, metadata.description) = (new.name, new.description);
+        let metadata = new.metadata()?;
         let text = |value: Value| value.to_string();
         let parameters = [
             ("isManaged", json!("false")),
@@ -218,18 +235,22 @@ impl Table {
         write_checksum(&self.source, snapshot, None)
     }
 
-    /// A transaction that reads a snapshot of this table.
+    /// A transaction that reads a snapshot of this table; without one it creates the table, and metadata
+    /// and protocol are staged in it.
     ///
     /// # Errors
     ///
     /// Unsupported: a feature that this build cannot write.
     pub fn transaction(
         &self,
-        snapshot: &Snapshot,
+        snapshot: Option<&Snapshot>,
         description: CommitDescription,
         options: TransactionOptions,
     ) -> Result<Transaction> {
-        Transaction::begin(&self.source, snapshot, description, options)
+        match snapshot {
+            Some(snapshot) => Transaction::begin(&self.source, snapshot, description, options),
+            None => Ok(Transaction::unborn(&self.source, description, options)),
+        }
     }
 }
 

@@ -162,15 +162,20 @@ impl Transaction {
         description: CommitDescription,
         options: TransactionOptions,
     ) -> Result<Self> {
-        let protocol = Protocol::for_new_table(&metadata)?;
-        protocol.check_writable()?;
-        let mut created = Self::of(source, None, description, options);
-        created.metadata = Some(alter::with_row_tracking_columns(
-            without_consumed(metadata),
-            &protocol,
-        ));
+        let (metadata, protocol) = first_actions(metadata)?;
+        let mut created = Self::unborn(source, description, options);
+        created.metadata = Some(metadata);
         created.protocol = Some(protocol);
         Ok(created)
+    }
+
+    /// A transaction that creates the table by the metadata and the protocol that are staged in it.
+    pub fn unborn(
+        source: &Source,
+        description: CommitDescription,
+        options: TransactionOptions,
+    ) -> Self {
+        Self::of(source, None, description, options)
     }
 
     fn of(
@@ -484,6 +489,18 @@ impl Transaction {
     fn is_blind_append(&self) -> bool {
         self.reads.nothing() && self.removes.is_empty() && self.cdcs.is_empty()
     }
+}
+
+/// What the log of a new table begins with: its metadata, and the protocol that follows from them.
+///
+/// # Errors
+///
+/// As [`Protocol::for_new_table`]; Unsupported: `protocol.writer_features`.
+pub fn first_actions(metadata: Metadata) -> Result<(Metadata, Protocol)> {
+    let protocol = Protocol::for_new_table(&metadata)?;
+    protocol.check_writable()?;
+    let metadata = alter::with_row_tracking_columns(without_consumed(metadata), &protocol);
+    Ok((metadata, protocol))
 }
 
 /// Properties that say which protocol a table is to have never reach the log.

@@ -1,0 +1,48 @@
+//! What a table is to be, as bodies of actions: nothing is written here.
+
+use std::collections::BTreeMap;
+
+use deltareplay_core::codec::action_json::metadata_from_json;
+use deltareplay_core::spec::schema::StructType;
+use deltareplay_core::table::TableDefinition;
+use deltareplay_core::transaction::actions::metadata_json;
+use deltareplay_core::transaction::alter::columns::add_columns;
+use deltareplay_core::transaction::first_actions;
+use pyo3::prelude::*;
+
+use crate::gate::detached;
+use crate::protocol::{Versions, versions};
+
+/// The body of `metaData` as JSON, and the protocol, that a new table begins with.
+#[pyfunction]
+pub(crate) fn new_table(
+    py: Python<'_>,
+    schema_string: &str,
+    partition_columns: Vec<String>,
+    properties: BTreeMap<String, String>,
+) -> PyResult<(String, Versions)> {
+    detached(py, || {
+        let definition = TableDefinition {
+            schema: StructType::parse(schema_string)?,
+            partition_columns,
+            properties,
+            ..TableDefinition::default()
+        };
+        let (metadata, protocol) = first_actions(definition.metadata()?)?;
+        Ok((metadata_json(&metadata).to_string(), versions(protocol)))
+    })
+}
+
+/// The body of a `metaData` with columns behind the others.
+#[pyfunction]
+pub(crate) fn with_columns(
+    py: Python<'_>,
+    metadata: &str,
+    schema_string: &str,
+) -> PyResult<String> {
+    detached(py, || {
+        let columns = StructType::parse(schema_string)?;
+        let new = add_columns(&metadata_from_json(metadata)?, &[], &columns)?;
+        Ok(metadata_json(&new).to_string())
+    })
+}

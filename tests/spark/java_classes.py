@@ -1,0 +1,42 @@
+"""Classes of Java that Spark's processes get from the tests."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).parent / "java"
+
+
+def jar(name: str, root: Path, java_home: str, jars: Sequence[str] = ()) -> str:
+    """Compiles ``deltareplay.<name>``; skips the test where there is no compiler.
+
+    Args:
+        name: Of the class.
+        root: Where the jar goes.
+        java_home: Where Java lies.
+        jars: What the class needs beside Spark's own.
+    """
+    import pyspark
+
+    javac = Path(java_home, "bin", "javac")
+    if not javac.exists():
+        pytest.skip(f"needs a JDK, to compile {name}")
+    path = os.pathsep.join([*jars, f"{Path(pyspark.__file__).parent}/jars/*"])
+    source = str(SOURCES / f"{name}.java")
+    done = subprocess.run(
+        [str(javac), "-proc:none", "-cp", path, "-d", str(root), source],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    made = root / f"{name}.jar"
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.write(root / f"deltareplay/{name}.class", f"deltareplay/{name}.class")
+    return str(made)
