@@ -159,7 +159,7 @@ mod tests {
             for (path, code) in [
                 ("dangling", "storage.not_found"),
                 ("missing", "storage.not_found"),
-                ("loop", "storage.io"),
+                ("loop", "storage.name"),
                 ("p=1", "storage.not_a_file"),
             ] {
                 assert_eq!(confined.read(path).unwrap_err().code(), code, "{path}");

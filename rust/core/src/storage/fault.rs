@@ -20,6 +20,8 @@ pub enum Fault {
     NotFound,
     /// The caller is refused: `storage.permission`.
     Permission,
+    /// The file system takes no writes: `storage.read_only`.
+    ReadOnly,
     /// Only the first so many bytes are there. A listing still shows the whole size, as a stale one
     /// does.
     Truncated(usize),
@@ -216,6 +218,9 @@ fn refuse(fault: &Fault, path: &str) -> Result<()> {
         }
         Fault::Permission => {
             Error::storage("storage.permission", "not allowed to read this file").at_path(path)
+        }
+        Fault::ReadOnly => {
+            Error::storage("storage.read_only", "this file system can only be read").at_path(path)
         }
         _ => return Ok(()),
     })

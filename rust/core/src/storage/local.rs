@@ -443,6 +443,10 @@ pub(super) fn beyond_the_end(path: &str, range: &Range<u64>, size: u64) -> Error
 
 pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
     let error = match cause.kind() {
+        IoKind::NotADirectory if verb == "write" => Error::storage(
+            "storage.name",
+            "there is a file where a directory of this one's should be: write elsewhere",
+        ),
         IoKind::NotFound | IoKind::NotADirectory => {
             return Error::storage("storage.not_found", "there is no such file").at_path(path);
         }
@@ -454,6 +458,23 @@ pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
         IoKind::StorageFull | IoKind::QuotaExceeded | IoKind::FileTooLarge => Error::storage(
             "storage.full",
             "there is no room for this file: free some, then try again",
+        ),
+        IoKind::ReadOnlyFilesystem => Error::storage(
+            "storage.read_only",
+            "this file system can only be read: mount it for writing, or write elsewhere",
+        ),
+        // links in a circle have no stable kind yet
+        kind if kind == IoKind::InvalidFilename || cause.raw_os_error() == Some(libc::ELOOP) => {
+            Error::storage(
+                "storage.name",
+                format!(
+                    "cannot {verb} a file of this name: it is too long, or links lead in a circle"
+                ),
+            )
+        }
+        IoKind::Unsupported | IoKind::CrossesDevices | IoKind::TooManyLinks => Error::storage(
+            "storage.unsupported",
+            format!("this file system cannot {verb} files so: commits need hard links"),
         ),
         _ => Error::storage("storage.io", format!("cannot {verb} this file")),
     };

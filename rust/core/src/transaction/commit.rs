@@ -366,8 +366,11 @@ fn is_refusal(error: &Error) -> bool {
     let certain = [
         "storage.permission",
         "storage.full",
+        "storage.name",
         "storage.not_a_file",
         "storage.not_found",
+        "storage.read_only",
+        "storage.unsupported",
     ];
     error.kind() != ErrorKind::Storage || certain.contains(&error.code())
 }

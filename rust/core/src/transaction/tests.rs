@@ -129,16 +129,17 @@ fn a_storage_that_never_answers_leaves_it_unknown() {
 
 #[test]
 fn a_refusal_is_no_riddle() {
-    let place = place();
-    place.faults.fail(
-        Some(Operation::PutIfAbsent),
-        "01.json",
-        1,
-        Fault::Permission,
-    );
-    let error = begin(&place, LONG).commit().unwrap_err();
-    assert_eq!(error.code(), "storage.permission");
-    assert_eq!(versions(&place), 1);
+    for (fault, code) in [
+        (Fault::Permission, "storage.permission"),
+        (Fault::ReadOnly, "storage.read_only"),
+    ] {
+        let place = place();
+        let put = Some(Operation::PutIfAbsent);
+        place.faults.fail(put, "01.json", 1, fault);
+        let error = begin(&place, LONG).commit().unwrap_err();
+        assert_eq!(error.code(), code);
+        assert_eq!(versions(&place), 1);
+    }
 }
 
 #[test]

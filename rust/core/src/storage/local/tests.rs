@@ -322,3 +322,37 @@ fn of_many_writers_one_wins() {
         );
     }
 }
+
+#[test]
+fn what_no_second_try_would_change_has_a_code_of_its_own() {
+    for (errno, code) in [
+        (libc::EROFS, "storage.read_only"),
+        (libc::EACCES, "storage.permission"),
+        (libc::EPERM, "storage.permission"),
+        (libc::ENOSPC, "storage.full"),
+        (libc::EDQUOT, "storage.full"),
+        (libc::EFBIG, "storage.full"),
+        (libc::ENAMETOOLONG, "storage.name"),
+        (libc::ELOOP, "storage.name"),
+        (libc::ENOTDIR, "storage.name"),
+        (libc::EISDIR, "storage.not_a_file"),
+        (libc::ENOENT, "storage.not_found"),
+        (libc::EXDEV, "storage.unsupported"),
+        (libc::EMLINK, "storage.unsupported"),
+        (libc::EOPNOTSUPP, "storage.unsupported"),
+        (libc::ENOSYS, "storage.unsupported"),
+        // these may pass
+        (libc::EIO, "storage.io"),
+        (libc::EMFILE, "storage.io"),
+        (libc::ESTALE, "storage.io"),
+    ] {
+        let error = failed("write", "file", std::io::Error::from_raw_os_error(errno));
+        assert_eq!(
+            (error.code(), error.path()),
+            (code, Some("file")),
+            "{errno}"
+        );
+    }
+    let error = failed("read", "file", IoKind::NotADirectory.into());
+    assert_eq!(error.code(), "storage.not_found");
+}

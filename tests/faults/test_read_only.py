@@ -1,0 +1,64 @@
+"""Writes to places that take none: an error at once that says so, and no doubt about the commit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+
+ROWS = pa.table({"id": [1, 2, 3]})
+#: Far less than the minute for which a commit that was not answered is tried again.
+AT_ONCE_S = 10
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount")
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("this machine lets nobody mount")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def refused(write: Callable[[], object], code: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(dr.StorageError) as caught:
+        write()
+    assert not isinstance(caught.value, dr.CommitStateUnknownError)
+    assert caught.value.code == code
+    assert time.monotonic() - started < AT_ONCE_S
+
+
+def test_a_file_system_that_can_only_be_read(disk: Path) -> None:
+    table = dr.create_table(disk / "t", ROWS.schema)
+    table.append(ROWS)
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    for write in (
+        lambda: dr.create_table(disk / "new", ROWS.schema),
+        lambda: table.append(ROWS),
+        lambda: table.delete("id = 1"),
+        lambda: table.delete(),
+        lambda: table.set_properties({"delta.appendOnly": "true"}),
+        lambda: table.checkpoint(),
+    ):
+        refused(write, "storage.read_only")
+    assert dr.Table(disk / "t").snapshot().scan().to_arrow().num_rows == 3
+
+
+def test_names_that_no_file_system_takes(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("x" * 300, "file/t", "loop/t"):
+        refused(lambda name=name: dr.create_table(tmp_path / name, ROWS.schema), "storage.name")
