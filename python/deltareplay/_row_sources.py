@@ -77,7 +77,7 @@ def _of_pandas(frame: Any) -> ArrowStream:
     named = any(name is not None for name in frame.index.names)
     try:
         table: pa.Table = pa.Table.from_pandas(frame, preserve_index=named)
-    except (pa.ArrowException, OverflowError) as error:
+    except (pa.ArrowException, OverflowError, UnicodeError) as error:
         message = f"the frame does not fit into Arrow columns: {error}"
         raise InvalidArgumentError(message, code="rows.type") from error
     return table
@@ -140,7 +140,7 @@ def _column(schema: pa.Schema, name: str, values: Any) -> pa.Array[Any]:
     [type_] = [one.type for one in schema if one.name.lower() == name.lower()] or [None]
     try:
         column: pa.Array[Any] = pa.array(values, type_)
-    except (pa.ArrowException, OverflowError) as error:
+    except (pa.ArrowException, OverflowError, UnicodeError) as error:
         message = f"the column {name!r} is {type_ or 'unknown'} in the table: {error}"
         raise InvalidArgumentError(message, code="rows.type") from error
     return column

@@ -25,6 +25,7 @@ mod show;
 mod statistics;
 mod truncate;
 mod update;
+mod valid;
 mod values;
 mod writer;
 
@@ -44,6 +45,8 @@ pub use writer::{RowWriter, WriteOptions, WrittenFiles};
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 
+use valid::check_valid;
+
 use crate::error::{Error, Result};
 use crate::storage::interrupt;
 
@@ -54,17 +57,21 @@ const STEP: usize = 64 << 10;
 ///
 /// # Errors
 ///
-/// Invalid argument: `rows.source` where the stream breaks; what `take` says.
+/// Invalid argument: `rows.source` where the stream breaks, `rows.text` and `rows.arrow` where it is no valid
+/// Arrow; what `take` says.
 pub fn each_step(
     rows: Box<dyn RecordBatchReader + Send>,
     take: &mut dyn FnMut(RecordBatch) -> Result<()>,
 ) -> Result<()> {
+    let mut before = 0;
     for batch in rows {
         interrupt::check()?;
         let batch = batch.map_err(|cause| {
             let message = "the rows could not be read to their end: nothing was written";
             Error::invalid("rows.source", message).because(cause)
         })?;
+        check_valid(&batch, before)?;
+        before += batch.num_rows() as u64;
         let mut from = 0;
         while from < batch.num_rows() {
             let step = batch.slice(from, STEP.min(batch.num_rows() - from));

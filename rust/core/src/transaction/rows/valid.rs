@@ -1,0 +1,174 @@
+//! Arrow that breaks its own rules: refused before anything is done with it.
+//!
+//! Whoever hands Arrow over is believed by everything that reads it: that text is UTF-8, that offsets
+//! ascend, that a dictionary has what its keys name. What is not so would be undefined behaviour later,
+//! or a file that no reader takes.
+//!
+//! Source: Arrow columnar format, "Variable-size Binary Layout", "Dictionary-encoded Layout".
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
+use arrow_cast::cast;
+use arrow_data::ArrayData;
+use arrow_schema::{ArrowError, DataType};
+
+use crate::error::{Error, Result};
+
+/// Checks all values of a batch; `before` rows came earlier.
+///
+/// # Errors
+///
+/// Invalid argument: `rows.text` with the column and the first row whose text is not UTF-8; `rows.arrow` with
+/// the column for what else is no valid Arrow.
+pub(super) fn check_valid(rows: &RecordBatch, before: u64) -> Result<()> {
+    for (field, column) in rows.schema_ref().fields().iter().zip(rows.columns()) {
+        let broken = |cause: ArrowError| {
+            let message = format!(
+                "the column {:?} is no valid Arrow: nothing was written",
+                field.name()
+            );
+            Error::invalid("rows.arrow", message).because(cause)
+        };
+        if is_utf8(&column.to_data()).map_err(broken)? {
+            continue;
+        }
+        let found = first_bad_text(column, field.name(), &|_| true).map_err(broken)?;
+        if let Some((name, row)) = found {
+            let row = row.map_or_else(
+                || "in its dictionary".to_owned(),
+                |row| {
+                    format!(
+                        "row {} of the data is the first of those",
+                        before.saturating_add(row as u64)
+                    )
+                },
+            );
+            let message = format!(
+                "the column {name:?} holds text that is not UTF-8: {row}; nothing was written"
+            );
+            return Err(Error::invalid("rows.text", message));
+        }
+    }
+    Ok(())
+}
+
+/// Whether all text in it is UTF-8, that of nulls too; an error where anything else is wrong. Recurses along
+/// the type, of which there are arrays already.
+fn is_utf8(data: &ArrayData) -> std::result::Result<bool, ArrowError> {
+    let mut valid = true;
+    match bytes_type(data.data_type()) {
+        None => data.validate_values()?,
+        Some(_) if data.validate_values().is_ok() => {}
+        Some(_) => {
+            as_bytes(data)?;
+            valid = false;
+        }
+    }
+    for child in data.child_data() {
+        valid &= is_utf8(child)?;
+    }
+    Ok(valid)
+}
+
+fn bytes_type(text: &DataType) -> Option<DataType> {
+    match text {
+        DataType::Utf8 => Some(DataType::Binary),
+        DataType::LargeUtf8 => Some(DataType::LargeBinary),
+        DataType::Utf8View => Some(DataType::BinaryView),
+        _ => None,
+    }
+}
+
+/// Text as the bytes that it is; an error where they do not lie in its buffers.
+fn as_bytes(data: &ArrayData) -> std::result::Result<ArrayRef, ArrowError> {
+    let data_type = bytes_type(data.data_type()).unwrap_or_else(|| data.data_type().clone());
+    let bytes = data.clone().into_builder().data_type(data_type).build()?;
+    cast(&make_array(bytes), &DataType::LargeBinary)
+}
+
+/// The column or the part of it, and the row, of the first text that is not UTF-8. Nulls may hold
+/// anything, and so may what lies below a null: `present` says of which rows that is not so.
+fn first_bad_text(
+    array: &dyn Array,
+    name: &str,
+    present: &dyn Fn(usize) -> bool,
+) -> std::result::Result<Option<(String, Option<usize>)>, ArrowError> {
+    let there = |row: usize| present(row) && array.is_valid(row);
+    let below = |child: &dyn Array, part: &str, ranges: &[(usize, usize)]| {
+        let mut owners = vec![None; child.len()];
+        for (row, (start, end)) in ranges.iter().enumerate().filter(|(row, _)| there(*row)) {
+            owners
+                .get_mut(*start..*end)
+                .unwrap_or_default()
+                .fill(Some(row));
+        }
+        let owner = |item: usize| owners.get(item).copied().flatten();
+        let found = first_bad_text(child, &format!("{name}.{part}"), &|item| {
+            owner(item).is_some()
+        })?;
+        Ok(found.map(|(name, item)| (name, item.and_then(owner))))
+    };
+    match array.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+            let bytes = as_bytes(&array.to_data())?;
+            let bytes = bytes.as_binary::<i64>();
+            let bad = |row: &usize| there(*row) && std::str::from_utf8(bytes.value(*row)).is_err();
+            Ok((0..array.len())
+                .find(bad)
+                .map(|row| (name.to_owned(), Some(row))))
+        }
+        DataType::Struct(fields) => {
+            for (field, child) in fields.iter().zip(array.as_struct().columns()) {
+                let name = format!("{name}.{}", field.name());
+                if let Some(found) = first_bad_text(child, &name, &there)? {
+                    return Ok(Some(found));
+                }
+            }
+            Ok(None)
+        }
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            below(list.values(), "element", &ranges(list.value_offsets()))
+        }
+        DataType::LargeList(_) => {
+            let list = array.as_list::<i64>();
+            below(list.values(), "element", &ranges(list.value_offsets()))
+        }
+        DataType::FixedSizeList(_, size) => {
+            let list = array.as_fixed_size_list();
+            let size = usize::try_from(*size).unwrap_or_default();
+            let ranges: Vec<_> = (0..list.len())
+                .map(|row| (row * size, (row + 1) * size))
+                .collect();
+            below(list.values(), "element", &ranges)
+        }
+        DataType::Map(..) => {
+            let map = array.as_map();
+            let ranges = ranges(map.value_offsets());
+            match below(map.keys(), "key", &ranges)? {
+                None => below(map.values(), "value", &ranges),
+                found => Ok(found),
+            }
+        }
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            let found = first_bad_text(dictionary.values(), name, &|_| true)?;
+            let Some((name, Some(value))) = found else {
+                return Ok(found);
+            };
+            let keys = cast(dictionary.keys(), &DataType::Int64)?;
+            let keys = keys.as_primitive::<Int64Type>();
+            let names = |row: &usize| there(*row) && usize::try_from(keys.value(*row)) == Ok(value);
+            Ok(Some((name, (0..array.len()).find(names))))
+        }
+        _ if array.to_data().child_data().is_empty() => Ok(None),
+        _ => Ok(Some((name.to_owned(), None))),
+    }
+}
+
+fn ranges<T: Copy + TryInto<usize>>(offsets: &[T]) -> Vec<(usize, usize)> {
+    let at = |offset: T| offset.try_into().unwrap_or_default();
+    let pairs = offsets.iter().zip(offsets.iter().skip(1));
+    pairs.map(|(start, end)| (at(*start), at(*end))).collect()
+}
