@@ -36,7 +36,6 @@ EXCEPTIONS: dict[str, str] = {
     "stats.text": "guards text that the Parquet decoder has checked",
     "stats.too_large": "takes 2 GiB of statistics in one batch",
     "storage.exchanged": "takes a file that is exchanged within microseconds; its check has a test",
-    "storage.read_only": "what a new kind of store says until it learns to write",
     "variant.size": "takes 2 GiB of variants in one batch",
     "storage.threads": "takes a process that may start no thread; root always may",
 }

@@ -12,7 +12,9 @@ use arrow_select::concat::concat_batches;
 
 use super::RowColumns;
 use super::key::{FileActionKey, KeySet, low};
+use crate::codec::file_actions::FileField;
 use crate::error::{Error, Result};
+use crate::storage::pool::ordered;
 
 /// A chunk with more pieces than this is written anew.
 const MOST_PIECES: usize = 24;
@@ -103,6 +105,34 @@ impl ActiveFiles {
             self.chunks.push(Chunk::new(rows, keys));
         }
         Ok(())
+    }
+
+    /// The same files with these columns; `None` where something is missing that they are made from.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowColumns::of`].
+    pub fn with_columns(&self, columns: &RowColumns) -> Result<Option<Self>> {
+        let here = |field: &FileField| self.columns.fields.contains(field);
+        if !columns.decoded().iter().all(here) {
+            return Ok(None);
+        }
+        let (before, wanted) = (self.columns.clone(), columns.clone());
+        let work = move |chunk: Chunk| {
+            // nothing is said of files that are gone
+            let chunk = if chunk.num_rows() < chunk.rows.num_rows() {
+                Chunk::join(&[chunk], &before)?
+            } else {
+                chunk
+            };
+            let rows = wanted.of(&chunk.rows)?;
+            Ok(Chunk { rows, ..chunk })
+        };
+        let chunks = ordered(self.chunks.clone(), self.chunks.len(), work);
+        Ok(Some(Self {
+            columns: columns.clone(),
+            chunks: chunks.collect::<Result<_>>()?,
+        }))
     }
 
     /// The rows, chunk by chunk, without a copy.

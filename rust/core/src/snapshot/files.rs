@@ -119,9 +119,14 @@ impl Snapshot {
             Some(kept) => kept.columns().merged(columns),
             None => columns.clone(),
         };
-        let files = Arc::new(self.recovering(source, |segment| {
-            self.replay_files(source, segment, &columns)
-        })?);
+        let made = before.map(|kept| kept.with_columns(&columns)).transpose();
+        let files = match made.map_err(|error| self.located(error))?.flatten() {
+            Some(files) => files,
+            None => self.recovering(source, |segment| {
+                self.replay_files(source, segment, &columns)
+            })?,
+        };
+        let files = Arc::new(files);
         *lock(&self.0.files) = Some(Arc::clone(&files));
         Ok(files)
     }

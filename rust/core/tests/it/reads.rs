@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use deltareplay_core::replay::Source;
+use deltareplay_core::expr::Predicate;
+use deltareplay_core::replay::{FileFilter, Source};
+use deltareplay_core::scan::file_bounds::FilePredicate;
 use deltareplay_core::snapshot::columns::FileColumns;
 use deltareplay_core::snapshot::load::load;
 use deltareplay_core::storage::counting::{CountingStorage, Operation};
@@ -58,6 +60,58 @@ fn files_are_replayed_once() {
     assert_eq!(snapshot.num_files(&source).unwrap(), 2);
 
     assert_eq!(counting.calls(), []);
+}
+
+#[test]
+fn what_is_kept_answers_a_filter() {
+    let log = Log::new();
+    let schema = r#"{\"type\":\"struct\",\"fields\":[{\"name\":\"id\",\"type\":\"long\",\"nullable\":true,\"metadata\":{}}]}"#;
+    log.commit(0, &[
+        r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#.to_owned(),
+        format!(r#"{{"metaData":{{"id":"t","format":{{"provider":"parquet"}},"schemaString":"{schema}","partitionColumns":[],"configuration":{{}}}}}}"#),
+    ]);
+    for version in 1..100 {
+        let stats = format!(
+            r#"{{\"numRecords\":1,\"minValues\":{{\"id\":{version}}},\"maxValues\":{{\"id\":{version}}}}}"#
+        );
+        let add = add(&format!("f{version}"));
+        let add = add.strip_suffix("}}").unwrap();
+        log.commit(version, &[format!(r#"{add},"stats":"{stats}"}}}}"#)]);
+    }
+    let (source, counting) = counted(&log);
+    let snapshot = load(&source, None, false).unwrap();
+    let rows = |columns: &FileColumns, filter: Option<&str>| -> usize {
+        let filter = filter.map(|text| -> Arc<dyn FileFilter> {
+            let filter = Predicate::parse_sql(text)
+                .unwrap()
+                .bind(snapshot.schema())
+                .unwrap();
+            Arc::new(FilePredicate::of(filter, &snapshot).unwrap())
+        });
+        let files = snapshot.files(&source, columns, filter.as_ref()).unwrap();
+        files.batches.iter().map(|batch| batch.num_rows()).sum()
+    };
+    assert_eq!(rows(&FileColumns::all(), None), 99);
+    counting.take();
+
+    // the first one parses the statistics, the second one has them
+    for _ in 0..2 {
+        assert_eq!(rows(&FileColumns::all(), Some("id > 5 AND id <= 25")), 20);
+        assert_eq!(counting.calls(), []);
+    }
+    log.commit(100, &[remove("f7")]);
+    let newer = snapshot.advance(&source).unwrap();
+    counting.take();
+    let filter = Predicate::parse_sql("id BETWEEN 7 AND 8")
+        .unwrap()
+        .bind(newer.schema())
+        .unwrap();
+    let filter: Arc<dyn FileFilter> = Arc::new(FilePredicate::of(filter, &newer).unwrap());
+    let files = newer
+        .files(&source, &FileColumns::all(), Some(&filter))
+        .unwrap();
+    let found: usize = files.batches.iter().map(|batch| batch.num_rows()).sum();
+    assert_eq!((found, counting.calls()), (1, vec![]));
 }
 
 #[test]
