@@ -254,8 +254,9 @@ class RowWriting:
         Args:
             source: As ``append`` takes it.
             on: Which rows belong together: the name of a column that both sides have, or several;
-                names in the table by their names in the source; or an SQL condition, in which at
-                least one column of each side has to be equal: ``"target.id = source.id"``.
+                names in the table by their names in the source; or any SQL condition, such as
+                ``"target.id = source.id"``. Equalities between the sides, by ``=`` or ``<=>``, make
+                it fast; without one, every row is compared with every other.
             source_alias: How expressions call the source.
             target_alias: How expressions call the table.
             schema_mode: ``"merge"`` adds columns, and fields of structs, that only the source has:

@@ -15,8 +15,9 @@ class Merge:
     """What a merge does with pairs of rows, and with those alone; ``Table.merge`` makes one.
 
     Each method adds a clause and gives the merge back. Of the clauses of one kind the first counts
-    whose condition is true; only the last may be without one. Expressions are SQL: they call the
-    columns ``source.name`` and ``target.name``, or by their bare name where only one side has it.
+    whose condition is true; only the last may be without one. Clauses for all columns leave out
+    those that only the source has. Expressions are SQL: they call the columns ``source.name`` and
+    ``target.name``, or by their bare name where only one side has it.
     Values that are no text are taken as they are.
 
     >>> import datetime
@@ -153,7 +154,9 @@ class Merge:
 
         Raises:
             InvalidArgumentError: Several rows of the source match one of the table (both are
-                shown); a clause or an expression that does not fit; a row that breaks a rule.
+                shown), whatever the conditions of the clauses, unless the merge only inserts, or
+                deletes every match; a clause or an expression that does not fit; a row that breaks
+                a rule.
             CommitConflictError: Another writer changed the files that were read.
 
         >>> empty.merge([{"id": 7}], "id").when_matched_delete().execute().version is None

@@ -151,10 +151,14 @@ def test_several_rows_for_one(mode: str, tmp_path: Path) -> None:
         table.merge(source, "id").when_matched_update({"v": "source.v"}).execute()
     assert caught.value.code == "rows.ambiguous"
     assert sorted((tmp_path / "t").rglob("*")) == before
-    # one of the rows is meant
-    table.merge(source, "id").when_matched_update({"v": "source.v"}, "source.v >= 2").execute()
+    # conditions of clauses choose none of them
+    with pytest.raises(dr.InvalidArgumentError, match="say it in `on`"):
+        table.merge(source, "id").when_matched_update({"v": "source.v"}, "source.v >= 2").execute()
+    on = "target.id = source.id AND source.v >= 2"
+    table.merge(source, on).when_matched_update({"v": "source.v"}).execute()
     assert values(table) == {**{one: one for one in range(10)}, 4: 2, 5: 3}
     # it does not matter which
+    assert table.merge(source, "id").when_not_matched_insert_all().execute().version is None
     table.merge(source, "id").when_matched_delete().execute()
     assert set(values(table)) == set(range(10)) - {4, 5}
 
@@ -198,15 +202,30 @@ def test_clauses_that_cannot_be(what: str, add: Any, code: str, tmp_path: Path) 
     assert table.snapshot().version == 2
 
 
-def test_a_join_needs_keys(tmp_path: Path) -> None:
+def test_every_pair_is_looked_at_in_small_steps(tmp_path: Path) -> None:
+    """Without an equality; far more pairs than are held at once."""
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("v", pa.int64())]))
+    table.append(pa.table({"id": range(2000), "v": range(2000)}))
+    source = pa.table({"low": range(0, 4000, 10), "high": range(1, 4001, 10)})
+    merge = table.merge(source, "target.id >= low AND target.id < high")
+    merge = merge.when_matched_update({"v": "-target.v"}).when_not_matched_insert({"id": "low"})
+    done = merge.execute()
+    assert (done.metrics["numTargetRowsUpdated"], done.metrics["numTargetRowsInserted"]) == (
+        200,
+        200,
+    )
+    found = pa.table(table.snapshot()).to_pylist()
+    assert sorted(row["id"] for row in found) == [*range(2000), *range(2000, 4000, 10)]
+    by_id = {row["id"]: row["v"] for row in found}
+    assert all(by_id[one] == (one if one % 10 else -one) for one in range(2000))
+
+
+def test_what_cannot_join(tmp_path: Path) -> None:
     table = filled(tmp_path / "t", {}, [])
-    for on in ("target.id > source.id", "target.id = 3", "1 = 1"):
-        with pytest.raises(dr.InvalidArgumentError, match="equal") as caught:
+    for on, code in (("nothing", "formula.column"), ("target.id + 1", "formula.type")):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
             table.merge(SOURCE, on).when_matched_delete().execute()
-        assert caught.value.code == "rows.merge"
-    with pytest.raises(dr.InvalidArgumentError) as caught:
-        table.merge(SOURCE, "nothing").when_matched_delete().execute()
-    assert caught.value.code == "formula.column"
+        assert caught.value.code == code
 
 
 def test_a_merge_cannot_be_made_by_hand() -> None:

@@ -1,8 +1,21 @@
 //! What a join condition says of the columns of its two sides.
 
-use sqlparser::ast::{BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments};
+use std::collections::BTreeSet;
+
+use sqlparser::ast::{
+    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+};
+use sqlparser::dialect::SparkSqlDialect;
+use sqlparser::tokenizer::{Token, Tokenizer};
 
 use super::Formula;
+
+/// One side of a join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Target,
+    Source,
+}
 
 /// Two values that have to be equal.
 #[derive(Clone, Debug)]
@@ -13,33 +26,49 @@ pub(crate) struct Equality {
     pub(crate) source: Formula,
     /// The column, where the value of the one side is a plain one.
     pub(crate) column: Option<String>,
+    /// A null equals a null.
+    pub(crate) null_safe: bool,
 }
 
-/// The equalities between the sides, which columns name, and what else there is.
-pub(crate) fn equalities(
-    on: &Formula,
-    target: &str,
-    source: &str,
-) -> (Vec<Equality>, Option<Formula>) {
+/// Whose columns a name leads to, where it is known, and whether it is that of the side itself.
+type SideOf<'a> = &'a dyn Fn(&str) -> Option<(Side, bool)>;
+
+/// The equalities between the sides, and what else there is.
+pub(crate) fn equalities(on: &Formula, side_of: SideOf<'_>) -> (Vec<Equality>, Option<Formula>) {
     let mut parts = Vec::new();
     split(&on.root, &mut parts);
     let (mut pairs, mut rest): (Vec<Equality>, Option<Expr>) = (Vec::new(), None);
     for part in parts {
-        match equality(part, target, source) {
+        match equality(part, side_of) {
             Some(pair) => pairs.push(pair),
             None => {
                 rest = Some(match rest {
-                    None => part.clone(),
+                    None => Expr::Nested(Box::new(part.clone())),
                     Some(before) => Expr::BinaryOp {
                         left: Box::new(before),
                         op: BinaryOperator::And,
-                        right: Box::new(part.clone()),
+                        right: Box::new(Expr::Nested(Box::new(part.clone()))),
                     },
                 });
             }
         }
     }
     (pairs, rest.map(|rest| formula(&rest)))
+}
+
+impl Formula {
+    /// The words of the text in small letters, the names of its columns among them.
+    pub(crate) fn words(&self) -> BTreeSet<String> {
+        let tokens = Tokenizer::new(&SparkSqlDialect, &self.text).tokenize();
+        let words = tokens
+            .into_iter()
+            .flatten()
+            .filter_map(|token| match token {
+                Token::Word(word) => Some(word.value.to_lowercase()),
+                _ => None,
+            });
+        words.collect()
+    }
 }
 
 fn formula(root: &Expr) -> Formula {
@@ -64,58 +93,68 @@ fn split<'a>(expr: &'a Expr, parts: &mut Vec<&'a Expr>) {
     }
 }
 
-fn equality(part: &Expr, target: &str, source: &str) -> Option<Equality> {
-    let Expr::BinaryOp {
-        left,
-        op: BinaryOperator::Eq,
-        right,
-    } = part
-    else {
-        return None;
+fn equality(part: &Expr, side_of: SideOf<'_>) -> Option<Equality> {
+    let (left, right, null_safe) = match part {
+        Expr::BinaryOp {
+            left,
+            op: op @ (BinaryOperator::Eq | BinaryOperator::Spaceship),
+            right,
+        } => (left, right, *op == BinaryOperator::Spaceship),
+        Expr::IsNotDistinctFrom(left, right) => (left, right, true),
+        _ => return None,
     };
-    let is_of = |expr: &Expr, side: &str| {
+    let is_of = |expr: &Expr, side: Side| {
         let mut sides = Vec::new();
-        let known = sides_of(expr, &mut sides);
-        known && !sides.is_empty() && sides.iter().all(|one| one.eq_ignore_ascii_case(side))
+        let known = sides_of(expr, side_of, &mut sides);
+        known && !sides.is_empty() && sides.iter().all(|one| *one == side)
     };
-    let (ours, theirs) = if is_of(left, target) && is_of(right, source) {
+    let (ours, theirs) = if is_of(left, Side::Target) && is_of(right, Side::Source) {
         (left, right)
-    } else if is_of(right, target) && is_of(left, source) {
+    } else if is_of(right, Side::Target) && is_of(left, Side::Source) {
         (right, left)
     } else {
         return None;
     };
-    let column = match ours.as_ref() {
-        Expr::CompoundIdentifier(names) if names.len() == 2 => {
-            names.last().map(|name| name.value.clone())
-        }
+    let names = names_of(ours);
+    let side = names.first().and_then(|first| side_of(&first.value));
+    let column = match (side, names) {
+        (Some((_, false)), [name]) | (Some((_, true)), [_, name]) => Some(name.value.clone()),
         _ => None,
     };
     Some(Equality {
         target: formula(ours),
         source: formula(theirs),
         column,
+        null_safe,
     })
 }
 
-/// The sides whose columns an expression names; false where that is not known.
-fn sides_of(expr: &Expr, sides: &mut Vec<String>) -> bool {
+/// The names of a column, where the expression is one.
+fn names_of(expr: &Expr) -> &[Ident] {
     match expr {
-        Expr::CompoundIdentifier(names) => match names.first() {
-            Some(side) => {
-                sides.push(side.value.clone());
-                true
-            }
-            None => false,
-        },
+        Expr::Identifier(name) => std::slice::from_ref(name),
+        Expr::CompoundIdentifier(names) => names,
+        _ => &[],
+    }
+}
+
+/// The sides whose columns an expression names; false where that is not known.
+fn sides_of(expr: &Expr, side_of: SideOf<'_>, sides: &mut Vec<Side>) -> bool {
+    let mut all = |parts: &[&Expr]| parts.iter().all(|part| sides_of(part, side_of, sides));
+    match expr {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {
+            let first = names_of(expr).first();
+            let side = first.and_then(|first| side_of(&first.value));
+            sides.extend(side.map(|(side, _)| side));
+            side.is_some()
+        }
         Expr::Value(_) | Expr::TypedString(_) => true,
-        Expr::Nested(inner) => sides_of(inner, sides),
-        Expr::Cast { expr, .. } => sides_of(expr, sides),
-        Expr::UnaryOp { expr, .. } => sides_of(expr, sides),
-        Expr::BinaryOp { left, right, .. } => sides_of(left, sides) && sides_of(right, sides),
+        Expr::Nested(inner) => all(&[inner]),
+        Expr::Cast { expr, .. } | Expr::UnaryOp { expr, .. } => all(&[expr]),
+        Expr::BinaryOp { left, right, .. } => all(&[left, right]),
         Expr::Function(function) => match &function.args {
             FunctionArguments::List(list) => list.args.iter().all(|argument| match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(one)) => sides_of(one, sides),
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(one)) => all(&[one]),
                 _ => false,
             }),
             _ => false,

@@ -27,7 +27,7 @@ use sqlparser::tokenizer::{Token, Tokenizer};
 use crate::error::{Error, Result};
 
 pub(crate) use cast::cast_value;
-pub(crate) use equalities::{Equality, equalities};
+pub(crate) use equalities::{Equality, Side, equalities};
 pub(crate) use evaluate::spread;
 pub(crate) use operators::common as common_type;
 

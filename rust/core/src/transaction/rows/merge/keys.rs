@@ -11,16 +11,26 @@ use arrow_schema::DataType;
 use super::wrong;
 use crate::error::Result;
 
-/// The bytes of the keys of each row; `None` where one of them is null, and equals nothing.
-pub(super) fn keys(columns: &[ArrayRef], rows: usize) -> Result<Vec<Option<Vec<u8>>>> {
+/// The values of one key, and whether its nulls equal nulls.
+pub(super) type KeyColumn = (ArrayRef, bool);
+
+/// The bytes of the keys of each row; `None` where one of them is a null that equals nothing.
+pub(super) fn keys(columns: &[KeyColumn], rows: usize) -> Result<Vec<Option<Vec<u8>>>> {
     let mut keys: Vec<Option<Vec<u8>>> = vec![Some(Vec::new()); rows];
-    for column in columns {
+    for (column, null_safe) in columns {
         let nulls = column.logical_nulls();
         for (row, key) in keys.iter_mut().enumerate() {
-            if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            let null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+            if null && !null_safe {
                 *key = None;
             }
-            if let Some(key) = key {
+            let Some(key) = key else {
+                continue;
+            };
+            if *null_safe {
+                key.push(u8::from(null));
+            }
+            if !null {
                 put(key, column, row)?;
             }
         }

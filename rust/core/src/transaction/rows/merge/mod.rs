@@ -1,18 +1,17 @@
-//! Rows merged with those of a source: a hash join, and what its clauses say of each pair.
+//! Rows merged with those of a source: a join, and what clauses say of each pair.
 //!
-//! The source is held in memory, with its keys in a hash table; the files of the table are read once, batch
-//! by batch. Clauses are tried in their order, and the first whose condition is true decides.
-use std::collections::HashMap;
+//! The source is held in memory; the files of the table are read once, batch by batch. Clauses are tried in their order, and the first whose condition is true decides.
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow_schema::{DataType, Field, Fields, Schema};
+use arrow_schema::{Field, Schema};
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 
 mod choice;
 mod clauses;
 mod evolution;
+mod join;
 mod keys;
 mod scope;
 
@@ -20,18 +19,17 @@ use choice::{BoundClause, BoundThen, apply, chosen};
 pub use clauses::{Clause, MergeDefinition, Then, When};
 use evolution::all_columns;
 pub use evolution::evolved_schema;
-use keys::keys;
+use join::Join;
 use scope::{Scope, Shown, empty_rows};
 
-use super::coerce::coerce;
+use super::coerce::{coerce, place};
 use super::fate::{Fate, Judge};
 use super::intake::{Intake, nullable};
 use super::layout::misfit;
 use super::show::shown;
 use super::update::Setter;
 use crate::error::{Error, Result};
-use crate::expr::formula::{Equality, cast_value, common_type, equalities};
-use crate::expr::{BoundFormula, Formula};
+use crate::expr::Formula;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::schema::StructType;
 
@@ -39,11 +37,7 @@ use crate::spec::schema::StructType;
 #[derive(Debug)]
 pub struct Merge {
     source: RecordBatch,
-    /// The rows of the source with a key, by it.
-    keys: HashMap<Vec<u8>, Vec<u32>>,
-    target_keys: Vec<(BoundFormula, DataType)>,
-    /// What else `on` says.
-    rest: Option<BoundFormula>,
+    join: Join,
     scope: Scope,
     /// Of clauses that speak of rows of one side.
     target_scope: Scope,
@@ -53,11 +47,7 @@ pub struct Merge {
     inserts: Vec<Clause>,
     /// Rows of the source that belong to one of the table.
     used: Vec<bool>,
-    /// A row may be told to go by many.
-    only_deletes: bool,
     width: usize,
-    /// The source's key of each plain column of the table.
-    plain_keys: Vec<(String, ArrayRef)>,
 }
 
 impl Merge {
@@ -65,8 +55,8 @@ impl Merge {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `rows.merge` for clauses that do not fit, or an `on` without an equality; those of
-    /// formulas. Unsupported: `rows.expression`.
+    /// Invalid argument: `rows.merge` for clauses that do not fit; those of formulas. Unsupported:
+    /// `rows.expression`.
     pub fn new(
         metadata: &Metadata,
         protocol: &Protocol,
@@ -102,80 +92,21 @@ impl Merge {
             let target = (target_name.as_str(), own.fields());
             Scope::new(target, (source_name, source_schema.fields()), shown)
         };
+        let both = scope(Shown::Both);
         let mut merge = Self {
             used: vec![false; source.num_rows()],
-            keys: HashMap::new(),
-            target_keys: Vec::new(),
-            rest: None,
+            join: Join::new(&definition.on, &both, &source)?,
             matched: Vec::new(),
             alone: Vec::new(),
             inserts: Vec::new(),
-            only_deletes: false,
             width: schema.fields().len(),
-            plain_keys: Vec::new(),
             source,
-            scope: scope(Shown::Both),
+            scope: both,
             target_scope: scope(Shown::Target),
             source_scope: scope(Shown::Source),
         };
-        merge.join(definition)?;
         merge.clauses(metadata, protocol, definition, partly)?;
         Ok(merge)
-    }
-
-    /// Finds the equalities of `on`, and puts the source's keys into the hash table.
-    fn join(&mut self, definition: &MergeDefinition) -> Result<()> {
-        let on = Formula::parse(&definition.on)?;
-        on.bind_condition(&self.scope.fields)?;
-        let [target_name, source_name] = self.scope.names.clone();
-        let (pairs, rest) = equalities(&on, &target_name, &source_name);
-        if pairs.is_empty() {
-            let message = format!(
-                "`on` has to say which columns are equal, such as {target_name}.id = {source_name}.id: {}",
-                definition.on
-            );
-            return Err(wrong(&message));
-        }
-        let empty = RecordBatch::new_empty(Arc::new(Schema::new(self.target_fields())));
-        let sources = self
-            .scope
-            .of(&empty_rows(&empty, self.source.num_rows())?, &self.source)?;
-        let mut columns = Vec::with_capacity(pairs.len());
-        for Equality {
-            target,
-            source,
-            column,
-        } in pairs
-        {
-            let (target, source) = (
-                target.bind(&self.scope.fields)?,
-                source.bind(&self.scope.fields)?,
-            );
-            let both = common_type(target.data_type(), source.data_type())
-                .ok_or_else(|| wrong("the columns that `on` compares have no type in common"))?;
-            let values = cast_value(&source.evaluate(&sources)?, &both)?;
-            if let Some(name) = column {
-                self.plain_keys.push((name, Arc::clone(&values)));
-            }
-            columns.push(values);
-            self.target_keys.push((target, both));
-        }
-        for (row, key) in (0_u32..).zip(keys(&columns, self.source.num_rows())?) {
-            if let Some(key) = key {
-                self.keys.entry(key).or_default().push(row);
-            }
-        }
-        self.rest = rest
-            .map(|rest| rest.bind_condition(&self.scope.fields))
-            .transpose()?;
-        Ok(())
-    }
-
-    fn target_fields(&self) -> Fields {
-        match self.scope.fields.first().map(|field| field.data_type()) {
-            Some(DataType::Struct(parts)) => parts.clone(),
-            _ => Fields::empty(),
-        }
     }
 
     fn clauses(
@@ -240,13 +171,6 @@ impl Merge {
                 _ => self.alone.push(bound),
             }
         }
-        self.only_deletes = matches!(
-            self.matched.as_slice(),
-            [BoundClause {
-                condition: None,
-                then: BoundThen::Delete
-            }]
-        );
         Ok(())
     }
 
@@ -262,7 +186,7 @@ impl Merge {
 
     /// The keys of the source for plain columns of the table, in the type in which they are compared.
     pub fn plain_keys(&self) -> &[(String, ArrayRef)] {
-        &self.plain_keys
+        &self.join.plain_keys
     }
 
     /// The rows to insert, as the source has them or as a clause makes them, batch by batch: each with the
@@ -276,9 +200,18 @@ impl Merge {
             .zip(&self.used)
             .filter_map(|(row, used)| (!used).then_some(row))
             .collect();
-        let mut rows = take_record_batch(&self.source, &UInt32Array::from(left)).map_err(misfit)?;
+        self.inserts_of(take_record_batch(&self.source, &UInt32Array::from(left)).map_err(misfit)?)
+    }
+
+    /// What is inserted of these rows of the source.
+    fn inserts_of(&self, mut rows: RecordBatch) -> Result<Vec<RecordBatch>> {
         let mut made = Vec::new();
-        let target = RecordBatch::new_empty(Arc::new(Schema::new(self.target_fields())));
+        let own = self.scope.side_fields(0);
+        let known = self.source.schema();
+        let known = known.fields().iter().enumerate();
+        let known = known.filter(|(_, field)| place(&own, field.name()).is_some());
+        let known: Vec<usize> = known.map(|(at, _)| at).collect();
+        let target = RecordBatch::new_empty(Arc::new(Schema::new(own)));
         for clause in &self.inserts {
             let fields = &self.source_scope.fields;
             let nothing = empty_rows(&target, rows.num_rows())?;
@@ -313,7 +246,9 @@ impl Merge {
                     let schema = Arc::new(Schema::new(fields));
                     RecordBatch::try_new_with_options(schema, columns, &options).map_err(misfit)?
                 }
-                _ => take_record_batch(&rows, &yes).map_err(misfit)?,
+                // columns that the table does not have are left out
+                _ => take_record_batch(&rows.project(&known).map_err(misfit)?, &yes)
+                    .map_err(misfit)?,
             });
             rows = take_record_batch(&rows, &UInt32Array::from(no)).map_err(misfit)?;
         }
@@ -326,63 +261,51 @@ impl Merge {
     ///
     /// As [`Intake::new`].
     pub fn check_inserts(&self, metadata: &Metadata, protocol: &Protocol) -> Result<()> {
-        let none = Self {
-            used: Vec::new(),
-            keys: HashMap::new(),
-            source: self.source.slice(0, 0),
-            target_keys: Vec::new(),
-            rest: None,
-            scope: self.scope.clone(),
-            target_scope: self.target_scope.clone(),
-            source_scope: self.source_scope.clone(),
-            matched: Vec::new(),
-            alone: Vec::new(),
-            inserts: self.inserts.clone(),
-            only_deletes: false,
-            width: self.width,
-            plain_keys: Vec::new(),
-        };
-        for rows in none.inserts()? {
+        for rows in self.inserts_of(self.source.slice(0, 0))? {
             Intake::new(metadata, protocol, rows.schema_ref())?;
         }
         Ok(())
     }
 
-    /// Pairs of rows that belong together: places in the batch, places in the source.
+    /// Rows of the table that several of the source match need no choice between these: nothing becomes of
+    /// them, or they are deleted in any case. As in the reference, conditions of clauses choose none.
+    fn takes_several(&self) -> bool {
+        match self.matched.as_slice() {
+            [] => self.alone.is_empty(),
+            [only] => only.condition.is_none() && matches!(only.then, BoundThen::Delete),
+            _ => false,
+        }
+    }
+
+    /// Pairs of rows that belong together, at most one for a row of the table: places in the batch, places
+    /// in the source.
     fn pairs(&mut self, rows: &RecordBatch) -> Result<(Vec<u32>, Vec<u32>)> {
-        let nothing = empty_rows(&self.source.slice(0, 0), rows.num_rows())?;
-        let scope = self.scope.of(rows, &nothing)?;
-        let columns = self
-            .target_keys
-            .iter()
-            .map(|(formula, both)| cast_value(&formula.evaluate(&scope)?, both))
-            .collect::<Result<Vec<_>>>()?;
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for (row, key) in (0_u32..).zip(keys(&columns, rows.num_rows())?) {
-            let found = key.and_then(|key| self.keys.get(&key));
-            for other in found.into_iter().flatten() {
-                ours.push(row);
-                theirs.push(*other);
-            }
-        }
-        if let Some(rest) = &self.rest
-            && !ours.is_empty()
-        {
-            let scope = self.joined(rows, &ours, &theirs)?;
-            let answers = rest.answers(&scope)?;
-            let keep = |all: Vec<u32>| {
-                let both = all.into_iter().zip(answers.iter());
-                both.filter_map(|(row, answer)| (answer == Some(true)).then_some(row))
-                    .collect::<Vec<u32>>()
-            };
-            (ours, theirs) = (keep(ours), keep(theirs));
-        }
-        for row in &theirs {
-            if let Some(used) = self.used.get_mut(*row as usize) {
-                *used = true;
-            }
-        }
-        Ok((ours, theirs))
+        let mut first: Vec<Option<u32>> = vec![None; rows.num_rows()];
+        let takes_several = self.takes_several();
+        let mut used = std::mem::take(&mut self.used);
+        let (scope, source) = (&self.scope, &self.source);
+        self.join
+            .each_pair(scope, rows, source, &mut |row, other| {
+                if let Some(used) = used.get_mut(other as usize) {
+                    *used = true;
+                }
+                let Some(slot) = first.get_mut(row as usize) else {
+                    return Ok(());
+                };
+                match *slot {
+                    Some(before) if !takes_several => {
+                        Err(self.ambiguous(rows, row as usize, before, other))
+                    }
+                    Some(_) => Ok(()),
+                    None => {
+                        *slot = Some(other);
+                        Ok(())
+                    }
+                }
+            })?;
+        self.used = used;
+        let pairs = (0_u32..).zip(first);
+        Ok(pairs.filter_map(|(row, other)| Some((row, other?))).unzip())
     }
 
     fn joined(&self, rows: &RecordBatch, ours: &[u32], theirs: &[u32]) -> Result<RecordBatch> {
@@ -395,7 +318,8 @@ impl Merge {
     fn ambiguous(&self, rows: &RecordBatch, row: usize, first: u32, second: u32) -> Error {
         let message = format!(
             "several rows of the source match the row {} of the table, such as {} and {}: which of them counts \
-             is not known; make the source's keys unique; nothing was written",
+             is not known, whatever conditions clauses have; make the source's keys unique, or say it in `on`; \
+             nothing was written",
             shown(rows, row),
             shown(&self.source, first as usize),
             shown(&self.source, second as usize)
@@ -414,17 +338,6 @@ impl Judge for Merge {
         if !self.matched.is_empty() && !ours.is_empty() {
             let scope = self.joined(&rows, &ours, &theirs)?;
             let chosen = chosen(&self.matched, &scope)?;
-            let mut before: Vec<Option<u32>> = vec![None; rows.num_rows()];
-            for ((row, other), clause) in ours.iter().zip(&theirs).zip(&chosen) {
-                if clause.is_none() || self.only_deletes {
-                    continue;
-                }
-                if let Some(slot) = before.get_mut(*row as usize)
-                    && let Some(first) = slot.replace(*other)
-                {
-                    return Err(self.ambiguous(&rows, *row as usize, first, *other));
-                }
-            }
             apply(
                 &mut self.matched,
                 &chosen,

@@ -1,5 +1,6 @@
 //! What the expressions of a merge see.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StructArray, new_null_array};
@@ -7,6 +8,8 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 
 use super::misfit;
 use crate::error::Result;
+use crate::expr::formula::Side;
+use crate::transaction::rows::coerce::place;
 
 /// Whose columns go by their bare names.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +60,54 @@ impl Scope {
             fields: Fields::from(all),
             bare,
         }
+    }
+
+    /// The columns of the table, 0, or of the source, 1.
+    pub(super) fn side_fields(&self, side: usize) -> Fields {
+        match self.fields.get(side).map(|field| field.data_type()) {
+            Some(DataType::Struct(parts)) => parts.clone(),
+            _ => Fields::empty(),
+        }
+    }
+
+    /// Whose columns a name leads to, and whether it is that of the side itself.
+    pub(super) fn side_of(&self, name: &str) -> Option<(Side, bool)> {
+        let at = place(&self.fields, name)?;
+        let (side, whole) = match at.checked_sub(self.names.len()) {
+            None => (at, true),
+            Some(bare) => (self.bare.get(bare)?.0, false),
+        };
+        Some((
+            if side == 0 {
+                Side::Target
+            } else {
+                Side::Source
+            },
+            whole,
+        ))
+    }
+
+    /// What expressions see that name no columns but these, and the places of these on both sides.
+    pub(super) fn narrowed(&self, words: &BTreeSet<String>) -> (Self, [Vec<usize>; 2]) {
+        let [target, source] = [0, 1].map(|side| self.side_fields(side));
+        let kept = |fields: &Fields| -> Vec<usize> {
+            let named =
+                |(_, field): &(usize, &FieldRef)| words.contains(&field.name().to_lowercase());
+            let all = fields.iter().enumerate();
+            all.filter(named).map(|(at, _)| at).collect()
+        };
+        let (ours, theirs) = (kept(&target), kept(&source));
+        let of = |fields: &Fields, places: &[usize]| -> Fields {
+            let field = |at: &usize| fields.get(*at).cloned();
+            places.iter().filter_map(field).collect()
+        };
+        let [target_name, source_name] = &self.names;
+        let scope = Self::new(
+            (target_name, &of(&target, &ours)),
+            (source_name, &of(&source, &theirs)),
+            Shown::Both,
+        );
+        (scope, [ours, theirs])
     }
 
     pub(super) fn of(&self, target: &RecordBatch, source: &RecordBatch) -> Result<RecordBatch> {
