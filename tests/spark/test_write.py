@@ -288,3 +288,20 @@ def test_files_of_an_interrupted_commit_stay(
         patched.setattr(dr.Transaction, "commit", interrupted)
         dr_spark.write(spark.range(2, 5), path)
     same_rows(spark, path, spark.range(5))
+
+
+@pytest.mark.parametrize("place", ["dbfs:/x", "hdfs://host/t", "foo:bar"])
+def test_a_place_that_no_store_knows_is_refused(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    dr_spark.register(spark)
+    for call in (
+        lambda: dr_spark.write(spark.range(1), place),
+        lambda: dr_spark.read(spark, place),
+        lambda: spark.range(1).write.format("deltareplay").mode("append").save(place),
+        lambda: spark.read.format("deltareplay").load(place).count(),
+    ):
+        with pytest.raises(Exception, match="no store is known"):
+            call()
+    assert list(tmp_path.iterdir()) == []

@@ -105,13 +105,28 @@ def located(table: Table, files: pa.Table, root: str | None) -> Files:
         CorruptTableError: A path leads out of the table, or a local link where roots are named.
         InvalidArgumentError: Spark knows no such storage.
     """
-    base = hadoop_root(table.uri) if root is None else root.rstrip("/")
+    base = root_in_spark(table.uri, root)
     return Files(
         root=base,
         paths=_whole(table, files.column("path"), base),
         sizes=files.column("size"),
         times=files.column("modificationTime"),
     )
+
+
+def root_in_spark(uri: str, root: str | None) -> str:
+    """Where Spark finds a table: its own place, or ``root`` as the caller says it.
+
+    Raises:
+        InvalidArgumentError: Hadoop has no such scheme, or the root begins with ``~``.
+    """
+    if root is None:
+        return hadoop_root(uri)
+    if root.startswith("~"):
+        raise InvalidArgumentError(
+            f"root is {root!r}: Hadoop knows no ~, write the path out", code="spark.root"
+        )
+    return root.rstrip("/")
 
 
 def hadoop_root(uri: str) -> str:

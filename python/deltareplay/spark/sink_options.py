@@ -113,7 +113,7 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
             code="option.write",
         )
     return SinkOptions(
-        path=given["path"],
+        path=Table(given["path"]).uri,  # the executors may be elsewhere
         storage={
             name[len(_STORAGE) :]: value
             for name, value in given.items()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import pickle
-import warnings
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import pyarrow as pa
 
-from deltareplay.exceptions import DeltaReplayWarning, StorageError
+from deltareplay._warnings import warn
+from deltareplay.exceptions import StorageError
 from deltareplay.spark import constraints, on_executors, session
-from deltareplay.spark.files import hadoop_root
+from deltareplay.spark.files import root_in_spark
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.task import SAFE
 
@@ -52,7 +52,7 @@ class Staged:
         self._spark = spark
         self._target = target
         self._name = name
-        self._place = f"{(root or hadoop_root(target.table.uri)).rstrip('/')}/{name}"
+        self._place = f"{root_in_spark(target.table.uri, root)}/{name}"
 
     def write(self, outgoing: Outgoing) -> pa.Table:
         """Writes the rows, and gives the columns of ``add`` for each file that has any.
@@ -143,11 +143,9 @@ class Staged:
             hadoop = self._spark._jsparkSession.sessionState().newHadoopConf()
             path.getFileSystem(hadoop).delete(path, True)
         except Exception as error:
-            warnings.warn(
+            warn(
                 f"nothing was committed, but files are left in {self._name}, which VACUUM removes: "
-                f"{error}",
-                DeltaReplayWarning,
-                stacklevel=3,
+                f"{error}"
             )
 
 

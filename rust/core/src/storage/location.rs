@@ -30,6 +30,9 @@ pub(crate) const URI_PATH: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
+/// Every scheme that names a store.
+const SCHEMES: &str = "file, memory, s3, s3a, az, azure, adl, abfs, abfss, gs, http and https";
+
 /// The kinds of store that a URI can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -63,9 +66,10 @@ pub struct Location {
 impl Location {
     /// Takes a table's URI apart.
     ///
-    /// Without a scheme, `uri` is a local path as the system knows it: nothing is decoded, `~` means
-    /// nothing, and a relative path counts from the working directory of this moment. With a scheme,
-    /// the path is percent-decoded once; a query or credentials in the URI are refused.
+    /// Without a scheme, `uri` is a local path as the system knows it: nothing is decoded, `~` at its
+    /// beginning is the user's home, and a relative path counts from the working directory of this
+    /// moment. With a scheme, the path is percent-decoded once; a query or credentials in the URI are
+    /// refused. A local directory whose name begins like a URI or with `~` is written `./name`.
     ///
     /// # Errors
     ///
@@ -78,10 +82,17 @@ impl Location {
             return Err(form("a path or URI may not contain the character NUL", uri));
         }
         match split_scheme(uri) {
-            Some((scheme, rest)) if rest.starts_with("//") || scheme == "file" => {
+            Some((scheme, rest)) => {
+                if matches!(scheme.as_str(), "memory" | "http" | "https") && !rest.starts_with("//")
+                {
+                    return Err(form(
+                        "two slashes follow the scheme of a URI; a local path is ./path",
+                        uri,
+                    ));
+                }
                 Self::parse_uri(&scheme, rest, uri)
             }
-            _ => Self::local_path(uri),
+            None => Self::local_path(&expanded(uri)?),
         }
     }
 
@@ -128,11 +139,22 @@ impl Location {
             "gs" => StoreKind::Gcs,
             "az" | "azure" | "adl" | "abfs" | "abfss" => StoreKind::Azure,
             _ => {
+                let instead = match scheme {
+                    "wasb" | "wasbs" => {
+                        "for this container write abfss://container@account.dfs.core.windows.net/path"
+                    }
+                    "dbfs" => {
+                        "on Databricks pass the path below /dbfs, or the place on the object store"
+                    }
+                    "hdfs" | "viewfs" | "webhdfs" | "maprfs" => {
+                        "mount the file system, by its NFS gateway or fuse, and pass the local path"
+                    }
+                    _ => "for a local directory of this name write it with ./ in front",
+                };
                 return Err(Error::invalid(
                     "uri.scheme",
                     format!(
-                        "no store is known for `{scheme}://`; known are local paths, file, memory, \
-                         s3, s3a, az, abfs, abfss, gs, http and https"
+                        "no store is known for `{scheme}:`; known are local paths, {SCHEMES}: {instead}"
                     ),
                 ));
             }
@@ -277,6 +299,23 @@ impl Location {
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.root)
+    }
+}
+
+/// A local path with the user's home in the place of `~`.
+fn expanded(path: &str) -> Result<Cow<'_, str>> {
+    let Some(rest) = path.strip_prefix('~') else {
+        return Ok(path.into());
+    };
+    if !(rest.is_empty() || rest.starts_with('/')) {
+        let message =
+            "only your own home, ~, is known: write the path out, or ./~name for a name with ~";
+        return Err(form(message, path));
+    }
+    let home = std::env::home_dir().and_then(|home| home.to_str().map(str::to_owned));
+    match home.filter(|home| home.starts_with('/')) {
+        Some(home) => Ok(format!("{home}{rest}").into()),
+        None => Err(form("there is no home directory: write the path out", path)),
     }
 }
 

@@ -142,15 +142,56 @@ fn a_relative_path_counts_from_here() {
         format!("{here}/some/table")
     );
     assert_eq!(Location::parse(".").unwrap().path(), here);
-    assert_eq!(
-        Location::parse("~/table").unwrap().path(),
-        format!("{here}/~/table")
-    );
-    assert_eq!(
-        Location::parse("odd:name/t").unwrap().path(),
-        format!("{here}/odd:name/t")
-    );
+    for name in [
+        "2026-01-01T10:00/t",
+        "a/odd:name",
+        "./odd:name/t",
+        "./~/table",
+        "a/~",
+    ] {
+        let plain = name.trim_start_matches("./");
+        assert_eq!(
+            Location::parse(name).unwrap().path(),
+            format!("{here}/{plain}")
+        );
+    }
     assert_eq!(Location::parse("/a/../b").unwrap().path(), "/a/../b");
+}
+
+#[test]
+fn a_tilde_is_the_users_home() {
+    let home = std::env::home_dir().unwrap();
+    let home = home.to_str().unwrap();
+    assert_eq!(Location::parse("~").unwrap().path(), home);
+    assert_eq!(Location::parse("~/").unwrap().path(), home);
+    assert_eq!(
+        Location::parse("~/a:b/t").unwrap().path(),
+        format!("{home}/a:b/t")
+    );
+    assert_eq!(Location::parse("file:///~/t").unwrap().path(), "/~/t");
+}
+
+#[test]
+fn an_unknown_scheme_is_no_directory() {
+    for (uri, advice) in [
+        ("dbfs:/ux/t", "/dbfs"),
+        ("wasb://c@a.blob.core.windows.net/t", "abfss://"),
+        ("hdfs://host/table", "NFS"),
+        ("hdfs:///table", "NFS"),
+        ("odd:name/t", "./"),
+        ("C:\\t", "./"),
+        ("oss://bucket/t", "./"),
+    ] {
+        let error = Location::parse(uri).unwrap_err();
+        assert_eq!(error.code(), "uri.scheme", "{uri}");
+        for text in [SCHEMES, advice] {
+            assert!(error.message().contains(text), "{error}");
+        }
+    }
+    for scheme in SCHEMES.split(", ").flat_map(|part| part.split(" and ")) {
+        let known = Location::parse(&format!("{scheme}://localhost/t"));
+        assert!(known.is_ok(), "{scheme} is said to be known");
+    }
 }
 
 #[test]
@@ -207,6 +248,10 @@ fn what_names_no_place_is_refused() {
         ("gs://buck et/a", "uri.form"),
         ("http://", "uri.form"),
         ("hdfs://host/table", "uri.scheme"),
+        ("memory:name", "uri.form"),
+        ("http:host/t", "uri.form"),
+        ("s3:bucket/t", "uri.form"),
+        ("~user/t", "uri.form"),
         ("https://user:hunter2@example.com/t", "uri.form"),
         (
             "https://acct.blob.core.windows.net/c/t?sig=hunter2",
