@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay import _native
+from deltareplay._arguments import checked_methods, names
 from deltareplay._expressions import Expression, assignments
 from deltareplay._filters import Filter
 from deltareplay._row_sources import ArrowStream, Rows, arrow_stream
-from deltareplay.exceptions import DeltaReplayWarning, InvalidArgumentError
+from deltareplay._warnings import warn
+from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.merge import Merge
 from deltareplay.written import Written
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from deltareplay.snapshot import Snapshot
 
 
+@checked_methods
 class RowWriting:
     """What ``Table`` offers to those who write rows."""
 
@@ -297,9 +299,7 @@ def _condition(
     """What `on` means, as SQL."""
     if isinstance(on, str) and not on.replace("_", "a").isalnum():
         return on
-    if isinstance(on, str):
-        on = [on]
-    pairs = on if isinstance(on, Mapping) else {name: name for name in on}
+    pairs = on if isinstance(on, Mapping) else {name: name for name in names("on", on)}
     sides = (
         f"{_quoted(target_alias)}.{_quoted(theirs)} = {_quoted(source_alias)}.{_quoted(name)}"
         for name, theirs in pairs.items()
@@ -333,5 +333,5 @@ def _written(outcome: tuple[int | None, dict[str, str], str | None]) -> Written:
     version, metrics, afterwards = outcome
     if afterwards is not None:
         message = f"version {version} is committed, but what follows it failed: {afterwards}"
-        warnings.warn(message, DeltaReplayWarning, stacklevel=3)
+        warn(message)
     return Written(version, {name: int(value) for name, value in metrics.items()})

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._arguments import checked_methods, names
 from deltareplay._row_sources import schema_string
 
 
+@checked_methods
 class TableAltering:
     """Each method commits one version, and gives its number."""
 
@@ -77,7 +79,7 @@ class TableAltering:
         >>> table.add_columns(pa.schema([("street", pa.string())]), parent="place")
         4
         """
-        return _committed(self._native.add_columns(_path(parent), schema_string(columns)))
+        return _committed(self._native.add_columns(names("parent", parent), schema_string(columns)))
 
     def rename_column(self, name: str | Sequence[str], new_name: str) -> int:
         """Give a column, or a part of one, another name; no file is touched.
@@ -97,7 +99,7 @@ class TableAltering:
         >>> table.rename_column("id", "number")
         4
         """
-        return _committed(self._native.rename_column(_path(name), new_name))
+        return _committed(self._native.rename_column(names("name", name), new_name))
 
     def drop_column(self, name: str | Sequence[str]) -> int:
         """Take a column, or a part of one, away; no file is touched.
@@ -118,7 +120,7 @@ class TableAltering:
         >>> table.drop_column("note")
         5
         """
-        return _committed(self._native.drop_column(_path(name)))
+        return _committed(self._native.drop_column(names("name", name)))
 
     def set_comment(self, comment: str | None, column: str | Sequence[str] | None = None) -> int:
         """Say something of the table, or of one of its columns.
@@ -138,7 +140,7 @@ class TableAltering:
         3
         """
         return _committed(
-            self._native.set_comment(comment, None if column is None else _path(column))
+            self._native.set_comment(comment, None if column is None else names("column", column))
         )
 
     def add_feature(self, name: str) -> int:
@@ -182,7 +184,7 @@ class TableAltering:
         5
         """
         wanted = _native.schema_string(pa.schema([("type", data_type)]))
-        return _committed(self._native.widen_column(_path(name), wanted))
+        return _committed(self._native.widen_column(names("name", name), wanted))
 
     def add_constraint(self, name: str, expression: str) -> int:
         """Add a CHECK constraint, after a look at all rows that are there.
@@ -283,10 +285,6 @@ class TableAltering:
         4
         """
         return _committed(self._native.drop_feature(name, truncate_history))
-
-
-def _path(name: str | Sequence[str]) -> list[str]:
-    return [name] if isinstance(name, str) else list(name)
 
 
 def _committed(version: int | None) -> int:

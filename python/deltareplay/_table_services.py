@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from deltareplay import _native
+from deltareplay._arguments import checked_methods
 from deltareplay.finding import Finding
 from deltareplay.log_advice import LogAdvice
 from deltareplay.log_cleanup import LogCleanup
@@ -23,6 +24,7 @@ def _instant(milliseconds: int) -> datetime:
     return _EPOCH + milliseconds * _MILLISECOND
 
 
+@checked_methods
 class TableServices:
     """What ``Table`` offers to those who look after it."""
 
@@ -102,8 +104,6 @@ class TableServices:
         >>> table.vacuum().size_in_bytes
         0
         """
-        if not isinstance(retention, timedelta | None):
-            raise TypeError(f"retention takes a timedelta, not {type(retention).__name__}")
         milliseconds = None if retention is None else retention // _MILLISECOND
         report = json.loads(_native.vacuum(self._native, milliseconds, lite, dry_run, force, log))
         return Vacuumed(

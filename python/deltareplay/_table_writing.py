@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay import _native
+from deltareplay._arguments import checked_methods
 from deltareplay._row_writing import RowWriting
 from deltareplay._table_altering import TableAltering
+from deltareplay._warnings import warn
 from deltareplay.checkpoint import Checkpoint
 from deltareplay.compacted_log import CompactedLog
-from deltareplay.exceptions import DeltaReplayError, DeltaReplayWarning
+from deltareplay.exceptions import DeltaReplayError
 from deltareplay.transaction import Transaction
 
 if TYPE_CHECKING:
     from deltareplay.snapshot import Snapshot
 
 
+@checked_methods
 class TableWriting(RowWriting, TableAltering):
     """What ``Table`` offers to those who write."""
 
@@ -170,9 +172,7 @@ def clean_behind(table: _native.Table, snapshot: Snapshot) -> None:
     try:
         table.cleanup_expired(snapshot._native)
     except DeltaReplayError as error:
-        warnings.warn(
+        warn(
             f"the checkpoint of version {snapshot.version} is there, but the log behind it is not "
-            f"cleaned up: {error}",
-            DeltaReplayWarning,
-            stacklevel=3,
+            f"cleaned up: {error}"
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from deltareplay._arguments import checked_methods
 from deltareplay._readers import reader, to_schema
 from deltareplay.change_split import ChangeSplit
 from deltareplay.scan import TARGET_SIZE
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from deltareplay.table import Table
 
 
+@checked_methods
 class Changes:
     """What happened to rows, made by ``Table.changes``; the rows are read when they are asked for.
 

@@ -10,9 +10,11 @@ from typing import Any, SupportsIndex
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._arguments import checked_methods
 from deltareplay.exceptions import InvalidArgumentError
 
 
+@checked_methods
 class DeletionVector:
     """A set of rows of one data file, by their positions in the file, counted from 0.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from deltareplay._arguments import checked_methods
 from deltareplay._expressions import Expression, assignments
 from deltareplay.written import Written
 
@@ -11,6 +12,7 @@ from deltareplay.written import Written
 _Clause = tuple[str, str, str | None, Sequence[tuple[str, str]] | None]
 
 
+@checked_methods
 class Merge:
     """What a merge does with pairs of rows, and with those alone; ``Table.merge`` makes one.
 

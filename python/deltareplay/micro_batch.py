@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from deltareplay._arguments import checked_methods
 from deltareplay.scan import TARGET_SIZE
 
 if TYPE_CHECKING:
     from deltareplay.change_split import ChangeSplit
 
 
+@checked_methods
 class MicroBatch:
     """Some rows of a stream, and where the stream stands behind them; ``Follow`` gives it.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from deltareplay import _native
+from deltareplay._arguments import checked_methods
 from deltareplay.metadata import Metadata
 
 
@@ -30,6 +31,7 @@ class Obstacle:
 
 
 @dataclass(frozen=True)
+@checked_methods
 class Protocol:
     """What a table asks of its readers and writers.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._arguments import checked_methods
 from deltareplay._readers import reader
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from deltareplay.replay_tail import ReplayTail
 
 
+@checked_methods
 class ReplayPiece:
     """Files of a checkpoint, bytes of a large one, or a run of commits; a plan is made of them.
 

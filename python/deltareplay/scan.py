@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from deltareplay._arguments import checked_methods
 from deltareplay._readers import reader, to_schema, to_table
 from deltareplay.skipped_file import SkippedFile
 from deltareplay.split import Split
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 TARGET_SIZE = 128 << 20
 
 
+@checked_methods
 class Scan:
     """The rows of a snapshot, made by ``Snapshot.scan``; nothing is read before it is asked for.
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import datetime
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from deltareplay._arguments import checked_methods
 from deltareplay._readers import reader, to_schema, to_table
-from deltareplay.exceptions import CorruptTableError, DeltaReplayWarning, InvalidArgumentError
+from deltareplay._warnings import warn
+from deltareplay.exceptions import CorruptTableError, InvalidArgumentError
 from deltareplay.log_warning import LogWarning
 from deltareplay.metadata import Metadata
 from deltareplay.protocol import Protocol
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
+@checked_methods
 class Snapshot:
     """The state of a table at one version; ``Table.snapshot`` opens it.
 
@@ -54,7 +56,7 @@ class Snapshot:
         self._native = native
         self._strict = strict
         self._told = told
-        self._tell(stacklevel=4)
+        self._tell()
         return self
 
     @property
@@ -79,16 +81,15 @@ class Snapshot:
         >>> table.snapshot().timestamp.isoformat()
         '2026-01-03T00:00:00+00:00'
         """
-        milliseconds = self._native.timestamp
+        milliseconds, version = self._native.timestamp, self.version
         try:
             return _EPOCH + datetime.timedelta(milliseconds=milliseconds)
         except OverflowError:
-            raise CorruptTableError(
-                f"the commit of version {self.version} has the timestamp {milliseconds} ms, which "
-                "no calendar has; choose versions of this table by number",
-                code="timestamp.range",
-                version=self.version,
-            ) from None
+            message = (
+                f"the commit of version {version} has the timestamp {milliseconds} ms, which "
+                "no calendar has; choose versions of this table by number"
+            )
+            raise CorruptTableError(message, code="timestamp.range", version=version) from None
 
     @property
     def in_commit_timestamp(self) -> int | None:
@@ -488,12 +489,11 @@ class Snapshot:
             f"columns {', '.join(self.schema.names) or 'none'}>"
         )
 
-    def _tell(self, stacklevel: int = 3) -> None:
+    def _tell(self) -> None:
         """Passes new warnings on to Python's ``warnings``, once each."""
-        fresh = self._native.warnings(self._told)
-        self._told += len(fresh)
-        for facts in fresh:
-            warnings.warn(str(LogWarning(*facts)), DeltaReplayWarning, stacklevel=stacklevel)
+        for facts in self._native.warnings(self._told):
+            self._told += 1
+            warn(str(LogWarning(*facts)))
 
 
 def _reopened(table: Table, version: int, strict: bool) -> Snapshot:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._arguments import checked, checked_methods
 from deltareplay._filters import Filter
 from deltareplay._readers import reader, to_table
 from deltareplay._row_sources import schema_string
@@ -24,6 +25,7 @@ from deltareplay.snapshot import Snapshot
 Kind = Literal["full-delta", "min-delta", "upsert", "append-only"]
 
 
+@checked_methods
 class Table(TableWriting, TableServices):
     """A Delta table: its place, and the options of the storage there. Making one does no I/O.
 
@@ -53,13 +55,14 @@ class Table(TableWriting, TableServices):
         self,
         uri: str | os.PathLike[str],
         storage_options: Mapping[str, str] | None = None,
-        allowed_roots: Sequence[str] | None = None,
+        allowed_roots: Sequence[str | os.PathLike[str]] | None = None,
         *,
         strict: bool = False,
     ) -> None:
         self._options = dict(storage_options or {})
-        self._native = _native.Table(os.fspath(uri), self._options, allowed_roots, strict)
-        self._allowed_roots = None if allowed_roots is None else list(allowed_roots)
+        roots = None if allowed_roots is None else [os.fspath(root) for root in allowed_roots]
+        self._native = _native.Table(os.fspath(uri), self._options, roots, strict)
+        self._allowed_roots = roots
         self._strict = strict
 
     @property
@@ -337,6 +340,7 @@ class Table(TableWriting, TableServices):
         return f"Table({text})"
 
 
+@checked
 def is_table(uri: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> bool:
     """Tell whether there is a Delta table at a place.
 
@@ -353,6 +357,7 @@ def is_table(uri: str | os.PathLike[str], storage_options: Mapping[str, str] | N
     return Table(uri, storage_options)._native.exists()
 
 
+@checked
 def create_table(
     uri: str | os.PathLike[str],
     schema: pa.Schema,

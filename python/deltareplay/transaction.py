@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from deltareplay.exceptions import DeltaReplayWarning
+from deltareplay._arguments import checked_methods, names
+from deltareplay._warnings import warn
 from deltareplay.metadata import Metadata
 from deltareplay.protocol import Protocol
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from deltareplay.snapshot import Snapshot
 
 
+@checked_methods
 class Transaction:
     """What is to become the next version of a table; ``Table.transaction`` begins one.
 
@@ -192,7 +193,7 @@ class Transaction:
 
         >>> table.transaction(operation="DELETE").remove("day=2026-01-02/b.parquet")
         """
-        self._native.remove_paths([paths] if isinstance(paths, str) else list(paths), data_change)
+        self._native.remove_paths(names("paths", paths), data_change)
 
     def remove_files(self, files: pa.Table) -> None:
         """Stage the removal of many files, of which everything is known.
@@ -344,11 +345,9 @@ class Transaction:
         )
         self.version, self.attempts, afterwards = self._native.commit()
         if afterwards is not None:
-            warnings.warn(
+            warn(
                 f"version {self.version} is committed, but its checkpoint or checksum is not "
-                f"written: {afterwards}",
-                DeltaReplayWarning,
-                stacklevel=2,
+                f"written: {afterwards}"
             )
         return self.version
 

@@ -75,9 +75,9 @@ def test_columns_that_cannot_be_given(
     assert raised.value.code == code
 
 
-@pytest.mark.parametrize("columns", ["id", [1], 5, {"id": 1}])
+@pytest.mark.parametrize("columns", [[1], 5, {"id": 1}, b"id"])
 def test_columns_are_a_list_of_names(mixed: logs.LogBuilder, columns: Any) -> None:
-    with pytest.raises((TypeError, dr.InvalidArgumentError)):
+    with pytest.raises(dr.InvalidArgumentError, match="columns takes"):
         snapshot_of(mixed).scan(columns=columns)
 
 

@@ -88,9 +88,9 @@ def test_is_table(events: logs.LogBuilder, tmp_path: Path) -> None:
     [
         ("ftp://host/table", None, dr.InvalidArgumentError),
         ("s3://bucket/table", {"no_such_option": "1"}, dr.InvalidArgumentError),
-        ("s3://bucket/table", {"aws_region": 1}, TypeError),
-        ("s3://bucket/table", {1: "1"}, TypeError),
-        (7, None, TypeError),
+        ("s3://bucket/table", {"aws_region": 1}, dr.InvalidArgumentError),
+        ("s3://bucket/table", {1: "1"}, dr.InvalidArgumentError),
+        (7, None, dr.InvalidArgumentError),
     ],
 )
 def test_refuses_what_it_does_not_understand(uri: Any, options: Any, error: type) -> None:
@@ -99,14 +99,15 @@ def test_refuses_what_it_does_not_understand(uri: Any, options: Any, error: type
 
 
 def test_a_type_error_keeps_the_secret() -> None:
-    with pytest.raises(TypeError, match="'aws_secret_access_key' is of type bytes") as caught:
+    message = "'aws_secret_access_key' is of type bytes"
+    with pytest.raises(dr.InvalidArgumentError, match=message) as caught:
         dr.Table("s3://b/t", {"aws_secret_access_key": b"hunter2"})  # type: ignore[dict-item]
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("roots", ["/data", [1], 5])
+@pytest.mark.parametrize("roots", [b"/data", [1], 5])
 def test_allowed_roots_are_a_sequence_of_text(tmp_path: Path, roots: Any) -> None:
-    with pytest.raises(TypeError, match="allowed_roots takes a sequence of str"):
+    with pytest.raises(dr.InvalidArgumentError, match="allowed_roots takes a"):
         dr.Table(tmp_path, allowed_roots=roots)
 
 
@@ -170,7 +171,7 @@ def test_refuses_a_version_that_cannot_be(
 
 @pytest.mark.parametrize("arguments", [{"version": "1"}, {"timestamp": 5}, {"strict": 1}], ids=str)
 def test_refuses_arguments_of_another_type(table: dr.Table, arguments: Any) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(dr.InvalidArgumentError, match=next(iter(arguments))):
         table.snapshot(**arguments)
 
 

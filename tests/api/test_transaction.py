@@ -163,7 +163,8 @@ REFUSED: dict[str, tuple[Callable[[dr.Transaction], object], str]] = {
     "a path that climbs": (bad(path="../x"), "transaction.file"),
     "a path elsewhere": (bad(path="s3://bucket/x"), "transaction.file"),
     "values of other columns": (bad(partition_values={"d": "1"}), "transaction.partition_values"),
-    "a size that is text": (bad(size="1"), "transaction.action"),
+    "a size that is text": (bad(size="1"), "argument.type"),
+    "a partition value that is a list": (bad(partition_values={"d": [1]}), "transaction.action"),
     "a vector without the feature": (bad(deletion_vector=VECTOR), "transaction.deletion_vector"),
     "a file twice": (
         lambda txn: (txn.add("x", size=1), txn.add("x", size=1)),

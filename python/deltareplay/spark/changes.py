@@ -8,6 +8,7 @@ import pickle
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from deltareplay._arguments import checked
 from deltareplay.change_split import ChangeSplit
 from deltareplay.scan import TARGET_SIZE
 from deltareplay.snapshot import Snapshot
@@ -32,6 +33,7 @@ _MOST_SHARES = 8
 _ALL = (1 << 63) - 1
 
 
+@checked
 def changes(
     spark: SparkSession,
     table: TableLike,

@@ -6,6 +6,7 @@ import datetime
 import warnings
 from typing import TYPE_CHECKING
 
+from deltareplay._arguments import checked
 from deltareplay.exceptions import DeltaReplayWarning
 from deltareplay.spark import session
 from deltareplay.spark.read import read
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from deltareplay._filters import Filter
 
 
+@checked
 def count(
     spark: SparkSession,
     table: TableLike,

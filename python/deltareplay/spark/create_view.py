@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._arguments import checked
 from deltareplay.spark.read import read
 from deltareplay.spark.source import TableLike
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@checked
 def create_view(spark: SparkSession, name: str, table: TableLike, **options: Any) -> None:
     """Make a temporary view of a table, or replace it; it stays at the version it was made of.
 

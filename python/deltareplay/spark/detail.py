@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from deltareplay._arguments import checked
 from deltareplay.spark import session
 from deltareplay.spark.frames import from_arrow
 from deltareplay.spark.schema import columns_of
@@ -54,6 +55,7 @@ _OF_WRITERS = {
 _OF_READERS = {2: ("columnMapping",)}
 
 
+@checked
 def detail(
     spark: SparkSession,
     table: TableLike,

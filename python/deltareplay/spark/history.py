@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from deltareplay._arguments import checked
 from deltareplay.spark import session
 from deltareplay.spark.frames import from_arrow
 from deltareplay.spark.source import TableLike, table_of
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+@checked
 def history(spark: SparkSession, table: TableLike, *, limit: int | None = None) -> DataFrame:
     """List the commits, newest first, with the columns of ``DESCRIBE HISTORY``.
 

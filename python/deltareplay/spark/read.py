@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from deltareplay._arguments import checked
 from deltareplay.spark import filters, names, session
 from deltareplay.spark.rows import Wanted, frame
 from deltareplay.spark.schema import Column, columns_of
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from deltareplay._filters import Filter
 
 
+@checked
 def read(
     spark: SparkSession,
     table: TableLike,

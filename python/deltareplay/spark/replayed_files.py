@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from deltareplay._arguments import checked
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import on_executors, session
 from deltareplay.spark.frames import from_arrow
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 DRIVER_BYTES = 256 << 20
 
 
+@checked
 def files(
     spark: SparkSession,
     table: TableLike,

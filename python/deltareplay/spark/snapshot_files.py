@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from deltareplay._arguments import checked
 from deltareplay.spark import session
 from deltareplay.spark.frames import from_arrow
 from deltareplay.spark.source import TableLike, snapshot_of
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from deltareplay._filters import Filter
 
 
+@checked
 def snapshot_files(
     spark: SparkSession,
     table: TableLike,

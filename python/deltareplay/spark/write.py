@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from deltareplay._arguments import checked
 from deltareplay.exceptions import (
     CommitStateUnknownError,
     DeltaReplayError,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+@checked
 def write(
     df: DataFrame,
     table: TableLike,

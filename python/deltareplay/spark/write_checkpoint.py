@@ -6,6 +6,7 @@ import pickle
 from typing import TYPE_CHECKING
 
 from deltareplay import _native
+from deltareplay._arguments import checked
 from deltareplay._table_writing import clean_behind
 from deltareplay.checkpoint import Checkpoint
 from deltareplay.replay_piece import ReplayPiece
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _SIDECARS = "path string, size long, modificationTime long, numFiles long, numRemoves long"
 
 
+@checked
 def write_checkpoint(
     spark: SparkSession, table: TableLike, *, piece_size: int = 64 << 20, cleanup: bool = True
 ) -> Checkpoint:

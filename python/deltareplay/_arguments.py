@@ -1,0 +1,208 @@
+"""Arguments of public functions, judged by their annotations before any work begins."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import inspect
+import operator
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ParamSpec, TypeVar
+
+from deltareplay.exceptions import InvalidArgumentError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C", bound=type)
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """A function whose arguments are checked by their annotations before it is called.
+
+    Whole numbers, of numpy too, become ``int``, but no bool is one; one name where a sequence of
+    names is meant is a sequence of that name. What is annotated by other types passes as it is.
+
+    Raises:
+        InvalidArgumentError: ``argument.type``, with the name of the argument.
+    """
+    signature = inspect.signature(function)
+    rules = {
+        name: rule
+        for name, parameter in signature.parameters.items()
+        if (rule := _rule(str(parameter.annotation))) is not None
+    }
+    if not rules:
+        return function
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:
+            return function(*args, **kwargs)  # its own complaint
+        for name, value in bound.arguments.items():
+            rule = rules.get(name)
+            if rule is not None:
+                bound.arguments[name] = rule(name, value)
+        return function(*bound.args, **bound.kwargs)
+
+    return call
+
+
+def checked_methods(cls: C) -> C:
+    """A class whose public methods, and whose making, are ``checked``."""
+    for name, member in list(vars(cls).items()):
+        if name == "__init__" or not name.startswith("_"):
+            if inspect.isfunction(member):
+                setattr(cls, name, checked(member))
+            elif isinstance(member, (classmethod, staticmethod)):
+                setattr(cls, name, type(member)(checked(member.__func__)))
+    return cls
+
+
+def names(argument: str, value: Any) -> list[str]:
+    """Names, of which one may stand alone.
+
+    Raises:
+        InvalidArgumentError: ``argument.type``.
+
+    >>> names("columns", "id"), names("columns", ("id", "s"))
+    (['id'], ['id', 's'])
+    """
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)):
+        found = list(value)
+        if all(isinstance(one, str) for one in found):
+            return found
+    raise _wrong(argument, "a name or a sequence of names", value)
+
+
+def _whole(argument: str, value: Any) -> int:
+    if not isinstance(value, bool):
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    raise _wrong(argument, "a whole number", value)
+
+
+def _number(argument: str, value: Any) -> float:
+    if isinstance(value, float):
+        return float(value)
+    try:
+        return _whole(argument, value)
+    except InvalidArgumentError:
+        raise _wrong(argument, "a number", value) from None
+
+
+def _flag(argument: str, value: Any) -> bool:
+    # numpy's class is no bool; it has had two names
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise _wrong(argument, "True or False", value)
+
+
+def _text(argument: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise _wrong(argument, "a text", value)
+
+
+def _moment(argument: str, value: Any) -> datetime.datetime | str:
+    if isinstance(value, (datetime.datetime, str)):
+        return value
+    raise _wrong(argument, "a datetime or ISO 8601 text", value)
+
+
+def _version_or_moment(argument: str, value: Any) -> int | datetime.datetime | str:
+    if isinstance(value, (datetime.datetime, str)):
+        return value
+    try:
+        return _whole(argument, value)
+    except InvalidArgumentError:
+        raise _wrong(argument, "a version, a datetime or ISO 8601 text", value) from None
+
+
+def _version_or_latest(argument: str, value: Any) -> int | str:
+    return value if isinstance(value, str) else _whole(argument, value)
+
+
+def _span(argument: str, value: Any) -> datetime.timedelta:
+    if isinstance(value, datetime.timedelta):
+        return value
+    raise _wrong(argument, "a timedelta", value)
+
+
+def _named_version(argument: str, value: Any) -> tuple[str, int]:
+    if isinstance(value, (tuple, list)) and len(value) == 2 and isinstance(value[0], str):
+        return value[0], _whole(f"the version of {argument}", value[1])
+    raise _wrong(argument, "a pair of a text and a whole number", value)
+
+
+def _place(argument: str, value: Any) -> str:
+    found = value.__fspath__() if isinstance(value, os.PathLike) else value
+    if isinstance(found, str):
+        return found
+    raise _wrong(argument, "a path or a URI", value)
+
+
+def _places(argument: str, value: Any) -> list[str]:
+    some = [value] if isinstance(value, (str, os.PathLike)) else value
+    if not isinstance(some, Iterable) or isinstance(some, (bytes, Mapping)):
+        raise _wrong(argument, "a sequence of paths or URIs", value)
+    return [_place(argument, one) for one in some]
+
+
+def _texts_by_name(argument: str, value: Any) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise _wrong(argument, "a mapping of texts to texts", value)
+    for key, one in value.items():
+        if not isinstance(key, str):
+            raise _wrong(argument, "a mapping of texts to texts", key, what=f"its key {key!r}")
+        if not isinstance(one, str):  # it may be a secret: its type alone is shown
+            raise _wrong(argument, "a mapping of texts to texts", one, what=f"its value of {key!r}")
+    return dict(value)
+
+
+def _wrong(
+    argument: str, wanted: str, value: Any, *, what: str | None = None
+) -> InvalidArgumentError:
+    given = f"{what} is of type" if what else "not"
+    joint = "; " if what else ", "
+    return InvalidArgumentError(
+        f"{argument} takes {wanted}{joint}{given} {type(value).__name__}", code="argument.type"
+    )
+
+
+Rule = Callable[[str, Any], Any]
+#: By the annotation of an argument, without `| None`.
+_RULES: dict[str, Rule] = {
+    "int": _whole,
+    "float": _number,
+    "bool": _flag,
+    "str": _text,
+    "tuple[str, int]": _named_version,
+    "timedelta": _span,
+    "datetime | str": _moment,
+    "datetime.datetime | str": _moment,
+    "int | datetime.datetime | str": _version_or_moment,
+    "Kind": _text,
+    "Sequence[str]": names,
+    "str | Sequence[str]": names,
+    "str | Iterable[str]": names,
+    'int | Literal["latest"]': _version_or_latest,
+    "Mapping[str, str]": _texts_by_name,
+    "str | os.PathLike[str]": _place,
+    "Sequence[str | os.PathLike[str]]": _places,
+}
+
+
+def _rule(annotation: str) -> Rule | None:
+    plain = annotation.removesuffix(" | None")
+    rule = _RULES.get(plain)
+    if rule is None or plain == annotation:
+        return rule
+    checks = rule
+    return lambda argument, value: None if value is None else checks(argument, value)

@@ -1,0 +1,20 @@
+"""Warnings, at the line of whoever called the package."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+from deltareplay.exceptions import DeltaReplayWarning
+
+
+def warn(message: str) -> None:
+    """Tell the caller of the package: the first frame that is none of its own."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, DeltaReplayWarning, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == "deltareplay"

@@ -1,0 +1,149 @@
+"""Arguments of other types: an error that names the argument; one name is one name everywhere."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+from deltareplay import _arguments
+from deltareplay import spark as dr_spark
+
+SCHEMA = pa.schema({"id": pa.int64(), "s": pa.string(), "part": pa.string()})
+ROWS = pa.table({"id": [1, 2], "s": ["a", "b"], "part": ["x", "y"]})
+Call = Callable[[dr.Table], object]
+
+
+@pytest.fixture
+def orders(tmp_path: Path) -> dr.Table:
+    table = dr.create_table(
+        tmp_path / "orders", SCHEMA, "part", {"delta.enableChangeDataFeed": "true"}
+    )
+    table.append(ROWS)
+    return table
+
+
+WRONG: dict[str, tuple[str, Call]] = {
+    "a version as text": ("version", lambda table: table.snapshot("1")),
+    "a version as a bool": ("version", lambda table: table.snapshot(True)),
+    "a version as a numpy bool": ("version", lambda table: table.snapshot(np.True_)),
+    "a version as a float": ("version", lambda table: table.snapshot(1.0)),
+    "a moment as a number": ("timestamp", lambda table: table.snapshot(timestamp=5)),
+    "a flag as a number": ("strict", lambda table: table.snapshot(strict=1)),
+    "a flag as text": ("verify", lambda table: table.snapshot(verify="yes")),
+    "no flag": ("durable", lambda table: table.append(ROWS, durable=None)),
+    "a limit as text": ("limit", lambda table: table.history("3")),
+    "a start as a bool": ("start", lambda table: table.changes(True)),
+    "a start as a list": ("start", lambda table: table.changes([0])),
+    "an end as a float": ("end", lambda table: table.actions(0, 1.5)),
+    "a kind as a number": ("kind", lambda table: table.changes(0, kind=1)),
+    "keys as a number": ("key", lambda table: table.changes(0, key=1)),
+    "columns as numbers": ("columns", lambda table: table.snapshot().files(columns=[1])),
+    "columns as bytes": ("columns", lambda table: table.snapshot().scan(columns=b"id")),
+    "properties as a list": ("properties", lambda table: table.set_properties(["a"])),
+    "a property as a number": ("properties", lambda table: table.set_properties({"a.b": 1})),
+    "keys of properties as a mapping": ("keys", lambda table: table.unset_properties({"a": "b"})),
+    "a transaction as text": ("txn", lambda table: table.append(ROWS, txn="app")),
+    "its version as text": ("txn", lambda table: table.append(ROWS, txn=("app", "1"))),
+    "a patience as text": ("timeout", lambda table: table.append(ROWS, timeout="1")),
+    "a retention as a number": ("retention", lambda table: table.vacuum(7)),
+    "a new name as a number": ("new_name", lambda table: table.rename_column("s", 1)),
+    "options as a list": ("storage_options", lambda table: dr.Table(table.uri, ["a"])),
+    "an option as a number": ("storage_options", lambda table: dr.is_table(table.uri, {"a": 1})),
+    "roots as a number": ("allowed_roots", lambda table: dr.Table(table.uri, allowed_roots=1)),
+    "a place as a number": ("uri", lambda _: dr.is_table(7)),
+    "a place as bytes": ("uri", lambda _: dr.Table(b"orders")),
+    "a place as None": ("uri", lambda _: dr.create_table(None, SCHEMA)),
+    "partitions as a number": (
+        "partition_columns",
+        lambda table: dr.create_table(table.uri + "-new", SCHEMA, 3),
+    ),
+    "in Spark, a version as text": (
+        "version",
+        lambda table: dr_spark.read(None, table, version="1"),
+    ),
+    "in Spark, a flag as text": (
+        "with_row_id",
+        lambda table: dr_spark.read(None, table, with_row_id="no"),
+    ),
+    "in Spark, columns as numbers": (
+        "columns",
+        lambda table: dr_spark.files(None, table, columns=[1]),
+    ),
+    "in Spark, partitions as a number": (
+        "partition_by",
+        lambda table: dr_spark.write(None, table, partition_by=1),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_another_type_is_told_by_the_arguments_name(orders: dr.Table, case: str) -> None:
+    argument, call = WRONG[case]
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        call(orders)
+    assert caught.value.code == "argument.type"
+    assert argument in str(caught.value).split(" takes ")[0]
+    assert orders.snapshot().version == 1, "nothing was written"
+
+
+@pytest.mark.parametrize("number", [np.int64(0), np.uint8(0), np.int32(0)], ids=lambda n: n.dtype)
+def test_numbers_of_numpy_are_numbers(orders: dr.Table, number: Any) -> None:
+    assert orders.snapshot(number).version == 0
+    assert orders.changes(number, np.int64(1)).to_arrow().num_rows == 2
+    assert orders.append(ROWS, txn=("app", number), durable=np.False_).version == 2
+
+
+def test_one_name_is_one_name(orders: dr.Table) -> None:
+    assert orders.snapshot().partition_columns == ["part"]
+    snapshot = orders.snapshot()
+    assert snapshot.files("path").column_names == ["path"]
+    assert snapshot.file_batches(columns="size").read_all().column_names == ["size"]
+    assert snapshot.scan("id").to_arrow().column_names == ["id"]
+    assert "s" in orders.changes(1, columns="s").to_arrow().column_names
+    assert orders.changes(1, kind="upsert", key="id").to_arrow().num_rows == 2
+    orders.set_properties({"my.key": "1"})
+    orders.unset_properties("my.key")
+    assert "my.key" not in orders.snapshot().properties
+    clustered = dr.create_table(orders.uri + "-clustered", SCHEMA)
+    clustered.cluster_by("id")
+    [domain] = clustered.snapshot().domain_metadata.values()
+    assert '"id"' in domain
+    found = snapshot.min_max("id")
+    assert found is not None
+
+
+def test_one_root_is_one_root(tmp_path: Path) -> None:
+    for roots in (str(tmp_path), tmp_path, [tmp_path]):
+        assert f"allowed_roots=[{str(tmp_path)!r}]" in repr(dr.Table("t", allowed_roots=roots))
+
+
+def public() -> Iterator[tuple[str, Callable[..., object]]]:
+    for module in (dr, dr_spark):
+        for name in module.__all__:
+            member = getattr(module, name)
+            if inspect.isfunction(member):
+                yield f"{module.__name__}.{name}", member
+            elif inspect.isclass(member) and not issubclass(member, BaseException):
+                for part, method in inspect.getmembers(member, inspect.isroutine):
+                    if not part.startswith("_") and hasattr(method, "__code__"):
+                        yield f"{name}.{part}", method
+
+
+def test_every_public_function_checks_its_arguments() -> None:
+    found = {
+        name: hasattr(function, "__wrapped__")
+        for name, function in public()
+        if any(
+            _arguments._rule(str(one.annotation))
+            for one in inspect.signature(function).parameters.values()
+        )
+    }
+    assert [name for name, is_checked in found.items() if not is_checked] == []
+    assert len(found) > 60
