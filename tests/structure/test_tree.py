@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
 import subprocess
 from pathlib import Path
@@ -30,6 +31,8 @@ HOSTS = [
         ("proxy", "golang", "org"),
     )
 ]
+#: Of the text that the Apache Software Foundation publishes.
+APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
 #: Tables that other programs wrote hold the paths of their machines.
 FOREIGN = ("tests/fixtures/", "tests/conformance/tables/")
 
@@ -56,6 +59,10 @@ def test_names_no_machine_and_no_registry() -> None:
             found.append(f"{name}: {home.group().decode(errors='replace')}")
     assert looked_at > 50
     assert not found
+
+
+def test_the_licence_is_there_in_full() -> None:
+    assert hashlib.sha256((ROOT / "LICENSE").read_bytes()).hexdigest() == APACHE_2
 
 
 def test_files_are_not_too_long() -> None:
