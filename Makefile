@@ -103,7 +103,7 @@ $(VENV)/.maturin:
 
 $(VENV)/.dev: EXTRAS := dev
 $(VENV)/.bench: EXTRAS := bench
-$(VENV)/.spark: EXTRAS := spark,spark-tests # the demo takes the tests' PySpark, so that one is enough
+$(VENV)/.spark: EXTRAS := spark-tests,demo # the demo takes the tests' PySpark, so that one is enough
 $(VENV)/.dev $(VENV)/.bench $(VENV)/.spark: $(VENV)/.maturin pyproject.toml
 	$(ACTIVE) maturin develop --release --extras $(EXTRAS)
 	touch $@

@@ -11,6 +11,14 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+EXTRAS = re.search(r"/\.spark: EXTRAS := (\S+)", (ROOT / "Makefile").read_text())
+#: What `make demo` installs beside pyarrow, as pip is told.
+DEMO = [
+    requirement
+    for extra in (EXTRAS[1].split(",") if EXTRAS else ())
+    for line in re.findall(rf"(?m)^{extra} = \[(.+)\]", (ROOT / "pyproject.toml").read_text())
+    for requirement in re.findall('"(.+?)"', line)
+]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
@@ -94,6 +102,13 @@ def test_the_guide_to_changes_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert names["happened"].num_rows > 0
     assert names["net"].num_rows > 0
     assert names["batch"].data.num_rows > 0
+
+
+def test_the_demo_names_one_version_of_pyspark() -> None:
+    """PySpark is a source distribution: to learn what one needs, pip fetches all of it."""
+    wanted = [name for name in DEMO if re.match(r"pyspark\b", name)]
+    assert wanted
+    assert [name for name in wanted if "==" not in name] == []
 
 
 def test_the_recipes_that_the_readme_names_exist() -> None:
