@@ -45,7 +45,7 @@ class RowWriting:
 
         Columns are found by name, whatever their order, and stored as the table's types where
         Spark would store them so: numbers as numbers, with an error for one that does not fit;
-        anything as text; text never as a number. Columns that are left out are null. ``NOT NULL``,
+        anything as text; text as what it says. Columns that are left out are null. ``NOT NULL``,
         invariants, CHECK constraints and lengths of text are enforced. Rows are streamed: memory
         holds one batch and the files in the making, one for each partition, of 256 MiB together.
 

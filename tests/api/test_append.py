@@ -189,7 +189,7 @@ def test_types_are_fitted(tmp_path: Path) -> None:
 REFUSED = {
     "a column too many": (pa.table({"id": [1], "x": [1]}), "rows.column"),
     "a type that does not fit": (pa.table({"id": [[1]]}), "rows.type"),
-    "text for a number": (pa.table({"id": ["1"]}), "rows.type"),
+    "text that is no number": (pa.table({"id": ["1.5"]}), "rows.value"),
     "a column twice": (pa.table([pa.array([1]), pa.array([2])], ["id", "ID"]), "rows.column"),
     "a part twice": (pa.table({"id": [1], "st": [{"x": 1, "X": 2}]}), "rows.column"),
     "a part too many": (pa.table({"id": [1], "st": [{"x": 1, "z": 2}]}), "rows.column"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import datetime
+from collections.abc import Callable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +40,21 @@ def insert(merge: dr.Merge) -> dr.Merge:
 class Beside:
     """One table twice: ours, and delta-spark's."""
 
-    def __init__(self, spark: Any, root: Path, schema: pa.Schema, *files: Rows) -> None:
+    def __init__(
+        self,
+        spark: Any,
+        root: Path,
+        schema: pa.Schema,
+        *files: Rows,
+        partitions: Sequence[str] = (),
+    ) -> None:
         self.spark = spark
         self.path = root / "theirs"
-        self.ours, theirs = (dr.create_table(root / name, schema) for name in ("ours", "theirs"))
-        for rows in files:
-            for table in (self.ours, theirs):
+        both = [dr.create_table(root / name, schema, partitions) for name in ("ours", "theirs")]
+        for table in both:
+            for rows in files:
                 table.append(pa.Table.from_pylist(rows, schema))
+        self.ours = both[0]
 
     def sql(self, text: str) -> str | None:
         """Runs a statement on ``{t}``; gives the condition of its error."""
@@ -70,6 +80,9 @@ class Beside:
         read = self.spark.read.format("delta").load(str(self.path)).collect()
         theirs = [row.asDict(recursive=True) for row in read]
         ours = self.ours.snapshot().scan().to_arrow().to_pylist()
+        for row in ours:  # Spark collects moments without their zone, which is UTC here
+            moments = [name for name in names if isinstance(row[name], datetime.datetime)]
+            row.update({name: row[name].replace(tzinfo=None) for name in moments})
 
         def sort(rows: Rows) -> Rows:
             return sorted(rows, key=lambda row: [(row[n] is not None, str(row[n])) for n in names])
@@ -194,3 +207,201 @@ def test_two_rows_for_one(
     expected = [None, None] if allowed else ["rows.ambiguous", TWICE]
     assert both.merge("t.id = s.id", source, clauses, sql) == expected
     both.same_rows()
+
+
+MIXED = pa.schema(
+    [
+        ("id", pa.int32()),
+        ("s", pa.string()),
+        ("i", pa.int32()),
+        ("b", pa.int8()),
+        ("f", pa.float32()),
+        ("x", pa.float64()),
+        ("m", pa.decimal128(10, 2)),
+        ("o", pa.bool_()),
+        ("d", pa.date32()),
+        ("t", pa.timestamp("us", "UTC")),
+        ("n", pa.timestamp("us")),
+        ("z", pa.binary()),
+    ]
+)
+NUMBERS = ["2", " 2 ", "02", "+2", None, "10", "9", "-3"]
+DAYS = ["2024-01-02", "2024-1-2", " 2024-01-02", "2024-01-02 00:00:00", "2023-12-31", None]
+TRUTHS = ["true", "T", "1", "yes", " n", "FALSE", None]
+FLOATS = ["2", "2.0", "2.5", " 2.5d", "1e1", "NaN", "-Infinity", None]
+
+
+def mixed(texts: list[str | None]) -> Rows:
+    """A row for each text, with values beside it that mean the same or something else."""
+    return [
+        {
+            "id": number,
+            "s": text,
+            "i": None if number == 4 else number,
+            "b": number,
+            "f": number + 0.1,
+            "x": number / 2,
+            "m": Decimal(number) / 2,
+            "o": number % 2 == 0,
+            "d": datetime.date(2024, 1, number + 1),
+            "t": datetime.datetime(2024, 1, number + 1, tzinfo=datetime.timezone.utc),
+            "n": datetime.datetime(2024, 1, number + 1),
+            "z": str(number).encode(),
+        }
+        for number, text in enumerate(texts)
+    ]
+
+
+#: Filters, and whether they are errors: then in delta-spark too.
+FILTERS: dict[str, tuple[list[str | None], list[str]]] = {
+    "numbers": (
+        NUMBERS,
+        [
+            "s = 2", "2 = s", "s < 10", "s > 9L", "s <> 2", "s <=> 2", "s <=> NULL", "NOT s = 2",
+            "s = 2.0", "s = 2.0D", "s = CAST(2 AS FLOAT)", "s < 99999999999999999999",
+            "s IN (2, 3)", "s IN ('2', 10)", "s NOT IN (2)", "s IN (2, NULL)",
+            "s BETWEEN 2 AND 9", "s = i", "i < s", "s <=> i", "s > f", "s >= m", "s = id + 1",
+            "s + 1 = 3", "s * 2 > 4", "s = '2'", "s IN ('2')", "s = 2 OR id = 5",
+            "i > '1'", "i = ' 3 '", "i = '+3'", "i < '99999999999'", "b = '300'", "b < '300'",
+            "i IN ('2', '3')", "i IN ('2', 3)", "i BETWEEN '1' AND 3.5", "i <> '2'", "i <=> '2'",
+            "i + '1' = 3", "f = '1.1'", "f > '1.1'", "f = '1.1f'", "x = '0.5'", "x < 'Infinity'",
+            "x = 'nan'", "x IN ('0.5', '1')", "m = '0.5'", "m = '0.50'", "m = '0.501'",
+            "m < '1e0'", "m > '99999999999999'", "m = 0.5D", "o = 'true'", "o = 'n'", "o IN ('t')",
+            "d = '2024-01-02'", "d > '2024-1-2'", "t > '2024-01-02'", "n = '2024-01-03'",
+            "z = '1'", "z > '1'", "i LIKE '1%'", "i LIKE '3'", "o LIKE 'tr%'",
+            "CASE WHEN i = 2 THEN '2' ELSE i END = 2", "coalesce(i, '7') = 7",
+            "if(id > 2, s, i) = 10", "nullif(s, 2) IS NULL",
+            # errors
+            "s = true", "s = DATE '2024-01-01'", "i > '2.5'", "i = 'two'", "i = ''", "i = '2e0'",
+            "i <=> 'x'", "i <> '2.5'", "i IN ('2', '2.5')", "i = '9223372036854775808'",
+            "i = '0x2'", "i = '2L'", "x > 'y'", "f = 'x'", "m = 'x'", "o = 'maybe'", "d > 'x'",
+            "t = 'x'", "n = 'x'", "o = 1", "i = o", "z = 1", "d = 5", "t > 5", "i = d", "o = d",
+            "'2.5' < i", "i + '1.5' = 3.5", "coalesce(i, 'none') = 'none'",
+        ],
+    ),
+    "days": (
+        DAYS,
+        [
+            "s = DATE '2024-01-02'", "s < d", "s = t", "s <= n",
+            "s = TIMESTAMP '2024-01-02 00:00:00'",
+            "s IN (DATE '2024-01-02')", "s > DATE '2024-01-01' AND id > 0", "s = 2", "s < x",
+        ],
+    ),
+    "truths": (TRUTHS, ["s = true", "s = o", "o <> s", "s IN (false)", "s = 1"]),
+    "floats": (FLOATS, ["s > 2.0", "s = f", "s <= x", "s <> 2.5D", "s = m", "s = 2"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FILTERS)
+def test_texts_beside_other_values(spark: Any, tmp_path: Path, kind: str) -> None:
+    texts, filters = FILTERS[kind]
+    both = Beside(spark, tmp_path, MIXED, mixed(texts))
+    read = spark.read.format("delta").load(str(both.path)).cache()
+    snapshot = both.ours.snapshot()
+    wrong = []
+    for condition in filters:
+        try:
+            theirs: Any = sorted(row.id for row in read.where(condition).select("id").collect())
+        except Exception as error:
+            theirs = getattr(error, "getCondition", lambda: None)() or type(error).__name__
+            assert "CAST_INVALID_INPUT" in theirs or "DATATYPE_MISMATCH" in theirs, condition
+            theirs = "error"
+        try:
+            rows = snapshot.scan(columns=["id"], filter=condition).to_arrow()
+            ours: Any = sorted(rows["id"].to_pylist())
+        except dr.InvalidArgumentError as error:
+            ours = "error" if error.code.split(".")[0] in ("filter", "formula") else error.code
+        if ours != theirs:
+            wrong.append((condition, ours, theirs))
+    read.unpersist()
+    assert wrong == []
+
+
+#: Columns of the table and the values that they are set to.
+STORED = [
+    ("i", "s"), ("i", "' 12 '"), ("b", "s"), ("f", "'2.5'"), ("x", "s"), ("x", "'-inf'"),
+    ("m", "'2.555'"), ("m", "s"), ("d", "'2024-05-06'"), ("t", "'2024-05-06 01:02:03'"),
+    ("n", "'2024-05-06'"), ("o", "'y'"), ("o", "1"), ("o", "i"), ("o", "m"), ("i", "o"),
+    ("x", "true"), ("m", "o"), ("z", "s"), ("s", "z"), ("s", "o"), ("s", "m"), ("s", "d"),
+    ("i", "2.9"), ("i", "x"), ("m", "1.555"),
+]  # fmt: skip
+
+
+def test_values_of_another_type_are_stored(spark: Any, tmp_path: Path) -> None:
+    types = {f"{column}{at}": MIXED.field(column).type for at, (column, _) in enumerate(STORED)}
+    schema = pa.schema([*MIXED, *types.items()])
+    both = Beside(spark, tmp_path, schema, mixed(["7", " 1", None]))
+    sets = dict(zip(types, [value for _, value in STORED], strict=True))
+    assert both.sql(f"UPDATE {{t}} SET {', '.join(f'{a} = {b}' for a, b in sets.items())}") is None
+    both.ours.update(None, sets)
+    assert len(both.same_rows()) == 3
+
+
+NOT_STORED = [
+    ("i", "'x'", "rows.value", '"x" cannot be cast to INT'), ("i", "'2.5'", "rows.value", "2.5"),
+    ("b", "'300'", "rows.value", "300"), ("m", "'123456789012'", "rows.value", "DECIMAL"),
+    ("d", "'x'", "rows.value", "DATE"), ("t", "'x'", "rows.value", "TIMESTAMP"),
+    ("o", "'x'", "rows.value", "BOOLEAN"), ("b", "300", "rows.value", "300"),
+    ("i", "s", "rows.value", '"seven"'), ("i", "d", "rows.type", "cast it first"),
+    ("d", "i", "rows.type", "cast it first"), ("z", "i", "rows.type", "cast it first"),
+]  # fmt: skip
+
+
+def test_values_that_no_cast_takes(spark: Any, tmp_path: Path) -> None:
+    both = Beside(spark, tmp_path, MIXED, mixed(["7", "seven", None]))
+    for column, value, code, shown in NOT_STORED:
+        assert both.sql(f"UPDATE {{t}} SET {column} = {value}") is not None
+        with pytest.raises(dr.InvalidArgumentError, match=shown) as caught:
+            both.ours.update(None, {column: value})
+        assert caught.value.code == code
+    both.same_rows()
+
+
+def test_texts_are_merged_as_numbers(spark: Any, tmp_path: Path) -> None:
+    both = Beside(spark, tmp_path, TARGET, TARGET_ROWS)
+    everything = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+
+    def merge(rows: Rows) -> list[str | None]:
+        return both.merge(
+            "t.id = s.id",
+            pa.Table.from_pylist(rows),
+            lambda merge: merge.when_matched_update_all().when_not_matched_insert_all(),
+            everything,
+        )
+
+    assert merge([{"id": " 1", "v": "12"}, {"id": "02", "v": "-3"}]) == [None, None]
+    assert {"id": 2, "v": -3} in both.same_rows()
+    for rows in ([{"id": "x", "v": "1"}], [{"id": "1", "v": "x"}], [{"id": "44", "v": "1.5"}]):
+        ours, theirs = merge(rows)
+        assert ours in ("formula.value", "rows.value")
+        assert theirs is not None
+        both.same_rows()
+
+
+def test_files_are_not_skipped_by_the_order_of_texts(spark: Any, tmp_path: Path) -> None:
+    """As texts, "9" is more than "10"."""
+    schema = pa.schema([("id", pa.int32()), ("s", pa.string()), ("p", pa.string())])
+    files = [
+        [{"id": 1, "s": "9", "p": "009"}],
+        [{"id": 2, "s": "10", "p": "10"}, {"id": 3, "s": "100", "p": "10"}],
+        [{"id": 4, "s": "2", "p": " 2"}],
+        [{"id": 5, "s": None, "p": None}],
+    ]
+    both = Beside(spark, tmp_path, schema, *files, partitions=["p"])
+    read = spark.read.format("delta").load(str(both.path))
+    snapshot = both.ours.snapshot()
+    for condition in (
+        "s < 10",
+        "s = 10",
+        "s > 9",
+        "s BETWEEN 3 AND 50",
+        "p < 10",
+        "p = 9",
+        "p = 2",
+    ):
+        theirs = {row.id for row in read.where(condition).collect()}
+        assert set(snapshot.scan(filter=condition).to_arrow()["id"].to_pylist()) == theirs
+    assert snapshot.scan(filter="p = 9").files().num_rows == 1, "partitions are pruned all the same"
+    both.ours.delete("s < 10 OR p = '10' AND s >= 100")
+    assert both.sql("DELETE FROM {t} WHERE s < 10 OR p = '10' AND s >= 100") is None
+    assert {row["id"] for row in both.same_rows()} == {2, 5}

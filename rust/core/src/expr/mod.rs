@@ -22,6 +22,7 @@ mod parse;
 mod possible;
 mod predicate;
 mod print;
+mod text;
 mod tuples;
 
 pub(crate) use bind::closest_columns;

@@ -223,7 +223,12 @@ impl Display for Literal {
             Self::Boolean(true) => f.write_str("TRUE"),
             Self::Boolean(false) => f.write_str("FALSE"),
             Self::Integer(value) => write!(f, "{value}"),
-            Self::Decimal(value) if value.scale() == 0 => write!(f, "{value}BD"),
+            // by itself it would be an integer
+            Self::Decimal(value)
+                if value.scale() == 0 && i64::try_from(value.unscaled()).is_ok() =>
+            {
+                write!(f, "CAST({value} AS DECIMAL(19,0))")
+            }
             Self::Decimal(value) => write!(f, "{value}"),
             Self::Double(value) if value.is_nan() => f.write_str("CAST('NaN' AS DOUBLE)"),
             Self::Double(value) if value.is_infinite() => {

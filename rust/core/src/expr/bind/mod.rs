@@ -26,8 +26,9 @@ use values::{Family, Place, Value};
 impl Predicate {
     /// Finds the columns in `schema` and makes the types agree, as Spark does.
     ///
-    /// Names are found case-insensitively. A text compared with a column of another type is cast to
-    /// that type: `'2026-01-31'` to a date, a timestamp without zone to one in UTC. Numbers are
+    /// Names are found case-insensitively. A text compared with a value of another type is cast to
+    /// that type: `'2026-01-31'` to a date, a timestamp without zone to one in UTC; to `BIGINT` for whole
+    /// numbers, to `DOUBLE` for others. Numbers are
     /// compared exactly, unless one of the two is a floating-point number: then both are. A number
     /// out of the column's range compares as what it is. For floating-point numbers `-0.0` is
     /// `0.0`, `NaN` equals itself and is greater than everything else. Texts are compared by their
@@ -79,8 +80,19 @@ impl Binder<'_> {
             Expr::Is(inner, true) => Node::IsTrue(Box::new(self.node(inner)?)),
             Expr::Is(inner, false) => Node::IsTrue(Box::new(self.node(inner)?.negated())),
             Expr::Computed(computed) => self.computed(&computed.formula, &computed.words)?,
-            Expr::Compare(left, op, right) => self.comparison(left, *op, right)?,
-            Expr::In(path, list) => self.membership(path, list)?,
+            Expr::Compare(left, op, right) => {
+                if self.casts_texts(left, right)? {
+                    return self.as_formula(expr);
+                }
+                self.comparison(left, *op, right)?
+            }
+            Expr::In(path, list) => {
+                let (_, family) = self.columns.find(path)?;
+                if list.iter().any(|literal| family.casts_for(literal)) {
+                    return self.as_formula(expr);
+                }
+                self.membership(path, list)?
+            }
             Expr::Like {
                 column,
                 pattern,
@@ -90,8 +102,12 @@ impl Binder<'_> {
                 if family == Family::Void {
                     return Ok(Node::Constant(None));
                 }
-                if family != Family::String {
-                    return Err(kind_error(&column, &family, "LIKE takes a column of texts"));
+                match family {
+                    Family::String => {}
+                    Family::Other(_) => {
+                        return Err(kind_error(&column, &family, "LIKE takes a column of texts"));
+                    }
+                    _ => return self.as_formula(expr),
                 }
                 let matcher = Matcher::new(pattern, *escape)
                     .map_err(|what| Error::invalid("filter.literal", what))?;
@@ -112,6 +128,28 @@ impl Binder<'_> {
         Ok(Node::Computed(Arc::new(BoundComputed::new(
             formula, columns,
         )?)))
+    }
+
+    /// Whether a column of texts is compared with something else: only formulas cast, row by row.
+    fn casts_texts(&mut self, left: &Operand, right: &Operand) -> Result<bool> {
+        Ok(match (left, right) {
+            (Operand::Column(left), Operand::Column(right)) => {
+                let (left, right) = (self.columns.find(left)?.1, self.columns.find(right)?.1);
+                values::casts_texts(&left, &right)
+            }
+            (Operand::Column(column), Operand::Literal(literal))
+            | (Operand::Literal(literal), Operand::Column(column)) => {
+                self.columns.find(column)?.1.casts_for(literal)
+            }
+            (Operand::Literal(_), Operand::Literal(_)) => false,
+        })
+    }
+
+    /// A condition as the formula of its text.
+    fn as_formula(&mut self, expr: &Expr) -> Result<Node> {
+        let text = Predicate { root: expr.clone() }.to_string();
+        let formula = Formula::parse(&text)?;
+        self.computed(&formula, &formula.words())
     }
 
     fn nodes(&mut self, parts: &[Expr]) -> Result<Vec<Node>> {

@@ -11,8 +11,8 @@ use crate::expr::in_list::{InList, Values};
 use crate::expr::literal::{Decimal, Literal, power_of_ten};
 use crate::expr::node::BoundColumn;
 use crate::expr::normal::{Form, key};
-use crate::expr::parse::{boolean, double};
 use crate::expr::predicate::Op;
+use crate::expr::text;
 use crate::spec::schema::{DataType, PrimitiveType};
 use crate::spec::values;
 
@@ -69,6 +69,17 @@ impl Family {
             PrimitiveType::Geometry { .. } => Self::Other("geometry"),
             PrimitiveType::Geography { .. } => Self::Other("geography"),
         }
+    }
+}
+
+impl Family {
+    /// Whether texts are cast to compare with this value, row by row.
+    pub(super) fn casts_for(&self, literal: &Literal) -> bool {
+        let text = matches!(
+            literal,
+            Literal::Null | Literal::String(_) | Literal::Binary(_) | Literal::List(_)
+        );
+        *self == Self::String && !text
     }
 }
 
@@ -161,14 +172,15 @@ pub(super) fn place(column: &BoundColumn, family: &Family, literal: &Literal) ->
     }
     try_place(family, literal).ok_or_else(|| {
         let name = column.path.join(".");
-        let hint = match (family, literal) {
-            (Family::String, Literal::Integer(_) | Literal::Decimal(_) | Literal::Double(_)) => {
-                format!(": write '{literal}' to compare texts")
+        let wanted = match (family, literal) {
+            (Family::Integer, Literal::String(_)) => ": such texts are read as BIGINT",
+            (Family::Decimal { .. } | Family::Float, Literal::String(_)) => {
+                ": such texts are read as DOUBLE"
             }
-            _ => String::new(),
+            _ => "",
         };
         let message = format!(
-            "the filter compares {name} ({family}) with {literal}, which is no such value{hint}"
+            "the filter compares {name} ({family}) with {literal}, which is no such value{wanted}"
         );
         Error::invalid("filter.literal", message)
     })
@@ -181,15 +193,14 @@ fn try_place(family: &Family, literal: &Literal) -> Option<Place> {
         (Family::Integer | Family::Decimal { .. }, Literal::Double(value)) => float(*value),
         (Family::Integer, Literal::Integer(value)) => at(Form::Integer, *value),
         (Family::Integer, Literal::Decimal(value)) => Some(among_integers(*value)),
-        (Family::Integer, Literal::String(text)) => Decimal::parse(text.trim()).map(among_integers),
+        (Family::Integer, Literal::String(value)) => at(Form::Integer, text::integer(value)?),
+        (Family::Decimal { .. } | Family::Float | Family::Double, Literal::String(value)) => {
+            float(text::float(value)?)
+        }
         (Family::Decimal { scale }, literal) => {
             let value = match literal {
                 Literal::Integer(value) => (i128::from(*value), 0),
                 Literal::Decimal(value) => (value.unscaled(), value.scale()),
-                Literal::String(text) => {
-                    let value = Decimal::parse(text.trim())?;
-                    (value.unscaled(), value.scale())
-                }
                 _ => return None,
             };
             Some(among_decimals(value, *scale))
@@ -197,13 +208,10 @@ fn try_place(family: &Family, literal: &Literal) -> Option<Place> {
         (Family::Float | Family::Double, Literal::Integer(value)) => float(*value as f64),
         (Family::Float | Family::Double, Literal::Decimal(value)) => float(value.to_f64()),
         (Family::Float | Family::Double, Literal::Double(value)) => float(*value),
-        (Family::Double, Literal::String(text)) => float(double(text)?),
-        // as a value of the column's type, not as a wider one
-        (Family::Float, Literal::String(text)) => {
-            float(f64::from(text.trim().parse::<f32>().ok()?))
-        }
         (Family::Boolean, Literal::Boolean(value)) => at(Form::Integer, i64::from(*value)),
-        (Family::Boolean, Literal::String(text)) => at(Form::Integer, i64::from(boolean(text)?)),
+        (Family::Boolean, Literal::String(value)) => {
+            at(Form::Integer, i64::from(text::boolean(value)?))
+        }
         (Family::Date, Literal::Date(days)) => at(Form::Integer, i64::from(*days)),
         (Family::Date, Literal::String(text)) => {
             at(Form::Integer, i64::from(values::date(text.trim())?))
@@ -271,6 +279,17 @@ fn among_decimals((value, scale): (i128, u8), column: u8) -> Place {
     } else {
         Place::Behind(Form::Decimal, floor)
     }
+}
+
+/// Whether texts are compared with something else: they are cast to its type, row by row.
+pub(super) fn casts_texts(left: &Family, right: &Family) -> bool {
+    let other = |one: &Family| {
+        !matches!(
+            one,
+            Family::String | Family::Binary | Family::Void | Family::Other(_)
+        )
+    };
+    (*left == Family::String && other(right)) || (other(left) && *right == Family::String)
 }
 
 /// The form in which columns of two families compare.

@@ -4,13 +4,19 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::TimestampMicrosecondType;
-use arrow_array::{Array, ArrayRef, StringArray, new_null_array};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array,
+    Int64Array, StringArray, TimestampMicrosecondArray, new_null_array,
+};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, TimeUnit};
 use chrono::DateTime;
 
-use super::{failed, mistyped};
-use crate::error::Result;
+use super::{failed, mistyped, unsupported};
+use crate::error::{Error, Result};
+use crate::expr::{Decimal, text};
+use crate::spec::json::clipped;
+use crate::spec::values as read;
 
 const MICROS: TimeUnit = TimeUnit::Microsecond;
 
@@ -42,9 +48,11 @@ pub(crate) fn cast_value(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRe
             let bare = plain(values, &DataType::Timestamp(MICROS, None))?;
             relabelled(&bare, wanted)
         }
-        (DataType::Utf8, DataType::Timestamp(..)) => {
-            let bare = plain(&trimmed(values), &DataType::Timestamp(MICROS, None))?;
-            relabelled(&bare, wanted)
+        (DataType::Utf8, DataType::Timestamp(_, zone)) => {
+            let moment = |text: &str| read::timestamp(text.trim(), MICROS, zone.is_some());
+            let read = texts(values, wanted, moment)?;
+            let micros = read.into_iter().collect::<TimestampMicrosecondArray>();
+            relabelled(&(Arc::new(micros) as ArrayRef), wanted)
         }
         (DataType::Timestamp(..), DataType::Utf8) => {
             let micros = plain(values, &DataType::Timestamp(MICROS, None))?;
@@ -53,16 +61,76 @@ pub(crate) fn cast_value(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRe
             Ok(Arc::new(texts.collect::<StringArray>()))
         }
         (DataType::Utf8, DataType::Date32) => {
-            let days = plain(&trimmed(values), &DataType::Timestamp(MICROS, None))?;
-            plain(&days, wanted)
+            let read = texts(values, wanted, |text| read::date(text.trim()))?;
+            Ok(Arc::new(read.into_iter().collect::<Date32Array>()))
         }
-        (DataType::Utf8, _) if *wanted != DataType::Binary => plain(&trimmed(values), wanted),
+        (DataType::Utf8, DataType::Boolean) => {
+            let read = texts(values, wanted, text::boolean)?;
+            Ok(Arc::new(read.into_iter().collect::<BooleanArray>()))
+        }
+        (DataType::Utf8, DataType::Int64) => {
+            let read = texts(values, wanted, text::integer)?;
+            Ok(Arc::new(read.into_iter().collect::<Int64Array>()))
+        }
+        (DataType::Utf8, DataType::Int8 | DataType::Int16 | DataType::Int32) => {
+            let (least, most) = match wanted {
+                DataType::Int8 => (i64::from(i8::MIN), i64::from(i8::MAX)),
+                DataType::Int16 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+                _ => (i64::from(i32::MIN), i64::from(i32::MAX)),
+            };
+            let fitting =
+                |text: &str| text::integer(text).filter(|one| (least..=most).contains(one));
+            let read = texts(values, wanted, fitting)?;
+            let wide: ArrayRef = Arc::new(read.into_iter().collect::<Int64Array>());
+            plain(&wide, wanted)
+        }
+        (DataType::Utf8, DataType::Float32) => {
+            let read = texts(values, wanted, text::float::<f32>)?;
+            Ok(Arc::new(read.into_iter().collect::<Float32Array>()))
+        }
+        (DataType::Utf8, DataType::Float64) => {
+            let read = texts(values, wanted, text::float::<f64>)?;
+            Ok(Arc::new(read.into_iter().collect::<Float64Array>()))
+        }
+        (DataType::Utf8, DataType::Decimal128(precision, scale)) => {
+            let digits = u8::try_from(*scale).map_err(|_| unsupported(&wanted.to_string()))?;
+            let number = |text: &str| text::decimal(text, *precision, digits);
+            let read = texts(values, wanted, number)?.into_iter();
+            let unscaled = read.map(|one| one.map(Decimal::unscaled));
+            let made = unscaled.collect::<Decimal128Array>();
+            let made = made.with_precision_and_scale(*precision, *scale);
+            Ok(Arc::new(made.map_err(failed)?))
+        }
         (DataType::Boolean, DataType::Timestamp(..) | DataType::Date32)
         | (DataType::Timestamp(..) | DataType::Date32, DataType::Boolean) => {
             Err(mistyped(&format!("{given} cannot be cast to {wanted}")))
         }
         _ => plain(values, wanted),
     }
+}
+
+/// Texts read one by one.
+fn texts<T>(
+    values: &ArrayRef,
+    wanted: &DataType,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<Option<T>>> {
+    let texts = values.as_string_opt::<i32>();
+    let texts = texts.ok_or_else(|| mistyped("texts are expected here"))?;
+    let value = |text: Option<&str>| match text {
+        None => Ok(None),
+        Some(text) => match read(text) {
+            Some(value) => Ok(Some(value)),
+            None => Err(malformed(text, wanted)),
+        },
+    };
+    texts.iter().map(value).collect()
+}
+
+fn malformed(text: &str, wanted: &DataType) -> Error {
+    let name = sql_name(wanted);
+    let message = format!("the text {} cannot be cast to {name}", clipped(text));
+    Error::invalid("formula.value", message)
 }
 
 /// As Spark shows a moment: no zone, no zeros behind the seconds.
@@ -76,18 +144,6 @@ fn written(micros: i64) -> Option<String> {
     } else {
         short.to_owned()
     })
-}
-
-fn trimmed(values: &ArrayRef) -> ArrayRef {
-    match values.as_string_opt::<i32>() {
-        Some(texts) => Arc::new(
-            texts
-                .iter()
-                .map(|text| text.map(str::trim))
-                .collect::<StringArray>(),
-        ),
-        None => Arc::clone(values),
-    }
 }
 
 fn relabelled(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
@@ -114,6 +170,27 @@ fn plain(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
         ..CastOptions::default()
     };
     cast_with_options(values, wanted, &options).map_err(failed)
+}
+
+/// The name in SQL of a type of values.
+pub(super) fn sql_name(data_type: &DataType) -> String {
+    let name = match data_type {
+        DataType::Boolean => "BOOLEAN",
+        DataType::Int8 => "TINYINT",
+        DataType::Int16 => "SMALLINT",
+        DataType::Int32 => "INT",
+        DataType::Int64 => "BIGINT",
+        DataType::Float32 => "FLOAT",
+        DataType::Float64 => "DOUBLE",
+        DataType::Utf8 => "STRING",
+        DataType::Binary => "BINARY",
+        DataType::Date32 => "DATE",
+        DataType::Timestamp(_, Some(_)) => "TIMESTAMP",
+        DataType::Timestamp(_, None) => "TIMESTAMP_NTZ",
+        DataType::Decimal128(precision, scale) => return format!("DECIMAL({precision},{scale})"),
+        other => return other.to_string(),
+    };
+    name.to_owned()
 }
 
 /// The Arrow type of a type's name in SQL; `None` for those that formulas do not have.

@@ -16,7 +16,7 @@ use arrow_select::zip::zip;
 use sqlparser::ast::{BinaryOperator, CaseWhen, CastKind, Expr, Ident, UnaryOperator, Value};
 
 use super::cast::named_type;
-use super::operators::{agreed, calculated, common, compared};
+use super::operators::{agreed, calculated, common, compared, strangers};
 use super::{cast_value, failed, mistyped, unsupported};
 use crate::error::{Error, Result};
 use crate::expr::like::{DEFAULT_ESCAPE, Matcher};
@@ -77,15 +77,7 @@ impl<'a> Rows<'a> {
                 expr,
                 list,
                 negated,
-            } => {
-                let value = self.value(expr)?;
-                let mut found = BooleanArray::from(vec![false; self.len()]);
-                for one in list {
-                    let same = compared(&BinaryOperator::Eq, &value, &self.value(one)?)?;
-                    found = or_kleene(&found, &same).map_err(failed)?;
-                }
-                either(found, *negated)
-            }
+            } => self.in_list(expr, list, *negated),
             Expr::Like {
                 negated,
                 any: false,
@@ -235,6 +227,25 @@ impl<'a> Rows<'a> {
         either(same, negated)
     }
 
+    /// All sides in the type that they have in common.
+    fn in_list(&self, expr: &Expr, list: &[Expr], negated: bool) -> Result<ArrayRef> {
+        let value = self.value(expr)?;
+        let list = list.iter().map(|one| self.value(one));
+        let list = list.collect::<Result<Vec<_>>>()?;
+        let mut both = value.data_type().clone();
+        for one in &list {
+            both =
+                common(&both, one.data_type()).ok_or_else(|| strangers(&both, one.data_type()))?;
+        }
+        let value = cast_value(&value, &both)?;
+        let mut found = BooleanArray::from(vec![false; self.len()]);
+        for one in &list {
+            let same = compared(&BinaryOperator::Eq, &value, one)?;
+            found = or_kleene(&found, &same).map_err(failed)?;
+        }
+        either(found, negated)
+    }
+
     fn like(&self, expr: &Expr, pattern: &Expr, negated: bool) -> Result<ArrayRef> {
         let Expr::Value(pattern) = pattern else {
             return Err(unsupported("LIKE with a pattern that is no literal"));
@@ -314,22 +325,10 @@ pub(crate) fn spread(values: &dyn Array, mask: &BooleanArray) -> Result<ArrayRef
 
 /// The first where the answer is true, the other where it is not.
 pub(super) fn chosen_of(answers: &BooleanArray, yes: &ArrayRef, no: &ArrayRef) -> Result<ArrayRef> {
-    let both = common(yes.data_type(), no.data_type());
-    let (yes, no) = match both {
-        Some(DataType::Null) => return Ok(Arc::clone(yes)),
-        // texts stay texts beside other things
-        Some(_)
-            if [yes, no]
-                .iter()
-                .any(|one| *one.data_type() == DataType::Utf8) =>
-        {
-            (
-                cast_value(yes, &DataType::Utf8)?,
-                cast_value(no, &DataType::Utf8)?,
-            )
-        }
-        _ => agreed(yes, no)?,
-    };
+    let (yes, no) = agreed(yes, no)?;
+    if *yes.data_type() == DataType::Null {
+        return Ok(yes);
+    }
     let known: BooleanArray = answers
         .iter()
         .map(|answer| Some(answer == Some(true)))

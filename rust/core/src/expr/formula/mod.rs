@@ -181,6 +181,18 @@ impl BoundFormula {
         evaluate::Rows::new(rows, self.now).value(&self.formula.root)
     }
 
+    /// The value of a formula without columns.
+    ///
+    /// # Errors
+    ///
+    /// As [`BoundFormula::evaluate`].
+    pub(crate) fn one_value(&self) -> Result<ArrayRef> {
+        let options = RecordBatchOptions::new().with_row_count(Some(1));
+        let schema = Arc::new(Schema::empty());
+        let row = RecordBatch::try_new_with_options(schema, Vec::new(), &options);
+        self.evaluate(&row.map_err(failed)?)
+    }
+
     /// The values as answers.
     ///
     /// # Errors

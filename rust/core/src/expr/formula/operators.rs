@@ -10,8 +10,9 @@ use arrow_ord::cmp;
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 use sqlparser::ast::BinaryOperator;
 
+use super::cast::sql_name;
 use super::{cast_value, failed, mistyped, unsupported};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The type in which values of both types are compared, and put together.
 pub(crate) fn common(left: &DataType, right: &DataType) -> Option<DataType> {
@@ -22,7 +23,12 @@ pub(crate) fn common(left: &DataType, right: &DataType) -> Option<DataType> {
     let time = |one: &T| matches!(one, T::Date32 | T::Timestamp(..));
     Some(match (left, right) {
         (T::Null, other) | (other, T::Null) => other.clone(),
-        (T::Utf8, other) | (other, T::Utf8) => other.clone(),
+        // texts become the other's type, numbers the widest of their kind
+        (T::Utf8, other) | (other, T::Utf8) => match other {
+            whole if whole.is_integer() => T::Int64,
+            number if number.is_numeric() => T::Float64,
+            other => other.clone(),
+        },
         (T::Decimal128(p, s), T::Decimal128(q, t)) => {
             let scale = *s.max(t);
             let whole = |p: u8, s: i8| i16::from(p) - i16::from(s);
@@ -77,9 +83,13 @@ fn rank(number: &DataType) -> Option<u8> {
 
 pub(super) fn agreed(left: &ArrayRef, right: &ArrayRef) -> Result<(ArrayRef, ArrayRef)> {
     let (one, other) = (left.data_type(), right.data_type());
-    let both = common(one, other)
-        .ok_or_else(|| mistyped(&format!("{one} and {other} have no type in common")))?;
+    let both = common(one, other).ok_or_else(|| strangers(one, other))?;
     Ok((cast_value(left, &both)?, cast_value(right, &both)?))
+}
+
+pub(super) fn strangers(one: &DataType, other: &DataType) -> Error {
+    let (one, other) = (sql_name(one), sql_name(other));
+    mistyped(&format!("{one} and {other} have no type in common"))
 }
 
 /// `=`, `<` and the like; null where a side is.
@@ -133,7 +143,11 @@ pub(super) fn calculated(
             return Err(unsupported(&format!("{op} of values of the type {kind}")));
         }
     }
+    let whole = [left, right]
+        .iter()
+        .any(|side| side.data_type().is_integer());
     let number = |one: &ArrayRef| match one.data_type() {
+        DataType::Utf8 if whole => cast_value(one, &DataType::Int64),
         DataType::Utf8 => cast_value(one, &DataType::Float64),
         DataType::Null => cast_value(one, &DataType::Int32),
         _ => Ok(Arc::clone(one)),

@@ -53,6 +53,13 @@ fn values_are_those_of_spark() {
         ("hour(ts)", "0", ""),
         ("date_format(ts, 'yyyy-MM-dd-HH')", "2026-01-02-00", ""),
         ("CAST('12' AS INT) + 1", "13", "13"),
+        ("CAST(' +12 ' AS BIGINT)", "12", "12"),
+        ("CAST('1.255' AS DECIMAL(5, 2))", "1.26", "1.26"),
+        ("CAST('2.5d' AS DOUBLE)", "2.5", "2.5"),
+        ("CAST('Y' AS BOOLEAN)", "true", "true"),
+        ("'7' = i", "true", ""),
+        ("i IN ('7', 8.5)", "true", ""),
+        ("coalesce(i, '0') + 1", "8", "1"),
         ("CAST(1.5 AS DECIMAL(10, 2))", "1.50", "1.50"),
         ("DATE '2026-02-03'", "2026-02-03", "2026-02-03"),
         ("i BETWEEN 1 AND 7", "true", ""),
@@ -88,6 +95,9 @@ fn what_cannot_be_is_refused() {
         ("CAST(i AS FOO)", "formula.unsupported"),
         ("i / 0", "formula.value"),
         ("CAST(s AS INT)", "formula.value"),
+        ("i = '2.5'", "formula.value"),
+        ("i IN ('7', 'x')", "formula.value"),
+        ("coalesce(i, 'none')", "formula.value"),
         ("2147483647 + i", "formula.value"),
     ] {
         assert_eq!(value(text).unwrap_err().code(), code, "{text}");

@@ -7,6 +7,7 @@ use super::grammar::Parser;
 use super::tokens::{Place, is_word};
 use crate::error::Result;
 use crate::expr::literal::{Decimal, Literal};
+use crate::expr::text;
 use crate::spec::values::{self, Excess};
 
 const TYPED: [&str; 4] = ["DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"];
@@ -200,9 +201,9 @@ fn converted(literal: &Literal, name: &str) -> Option<Option<Literal>> {
             Literal::Decimal(value) => value.truncated(),
             Literal::Double(value) if value.is_finite() && value.abs() < 1e19 => *value as i128,
             Literal::Double(_) => return Some(None),
-            Literal::String(text) => match text.trim().parse() {
-                Ok(value) => value,
-                Err(_) => return Some(None),
+            Literal::String(value) => match text::integer(value) {
+                Some(value) => i128::from(value),
+                None => return Some(None),
             },
             _ => return None,
         };
@@ -226,7 +227,7 @@ fn converted(literal: &Literal, name: &str) -> Option<Option<Literal>> {
         "DECIMAL" | "DEC" | "NUMERIC" => to_decimal(literal, arguments),
         "BOOLEAN" => Some(match literal {
             Literal::Boolean(_) => Some(literal.clone()),
-            Literal::String(text) => boolean(text).map(Literal::Boolean),
+            Literal::String(value) => text::boolean(value).map(Literal::Boolean),
             _ => return None,
         }),
         "STRING" => Some(Some(Literal::String(match literal {
@@ -261,7 +262,7 @@ fn to_double(literal: &Literal) -> Option<Option<f64>> {
         Literal::Integer(value) => Some(*value as f64),
         Literal::Decimal(value) => Some(value.to_f64()),
         Literal::Double(value) => Some(*value),
-        Literal::String(text) => double(text),
+        Literal::String(value) => text::float(value),
         _ => return None,
     })
 }
@@ -301,18 +302,4 @@ fn to_micros(literal: &Literal, utc: bool) -> Option<Option<i64>> {
         Literal::Timestamp(micros) | Literal::TimestampNtz(micros) => Some(*micros),
         _ => return None,
     })
-}
-
-/// The words that Spark's cast takes, in any case.
-pub(in crate::expr) fn boolean(text: &str) -> Option<bool> {
-    match text.trim().to_ascii_lowercase().as_str() {
-        "true" | "t" | "yes" | "y" | "1" => Some(true),
-        "false" | "f" | "no" | "n" | "0" => Some(false),
-        _ => None,
-    }
-}
-
-/// A floating-point number as Spark's cast takes it: also `NaN`, `inf` and `Infinity`, in any case.
-pub(in crate::expr) fn double(text: &str) -> Option<f64> {
-    text.trim().parse().ok()
 }

@@ -11,7 +11,6 @@ mod tokens;
 use crate::error::Result;
 use crate::expr::predicate::{Expr, Path};
 use grammar::Parser;
-pub(super) use literals::{boolean, double};
 
 /// Parses a whole condition.
 pub(super) fn parse(text: &str) -> Result<Expr> {

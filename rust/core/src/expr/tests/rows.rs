@@ -70,8 +70,7 @@ fn nan_is_the_greatest_and_equals_itself() {
     }
 }
 
-/// In Spark a float column is widened to be compared with a double or a decimal literal, while a text
-/// becomes a float.
+/// In Spark a float column is widened to be compared with a double, a decimal literal or a text.
 #[test]
 fn a_float_is_not_the_double_of_its_digits() {
     let single: ArrayRef = Arc::new(Float32Array::from(vec![0.1, 0.5]));
@@ -79,7 +78,8 @@ fn a_float_is_not_the_double_of_its_digits() {
         ("x = 0.1", "ff"),
         ("x = 0.1D", "ff"),
         ("x = 0.1F", "tf"),
-        ("x = '0.1'", "tf"),
+        ("x = '0.1'", "ff"),
+        ("x = ' 0.5f'", "ft"),
         ("x = 0.5", "ft"),
     ] {
         assert_eq!(

@@ -1,8 +1,9 @@
 //! Values of one type as those of another, where Spark would store them so.
 //!
-//! The rules are those of ANSI store assignment: numbers into numbers, with an error for a value that
-//! does not fit; anything into text; days and moments into each other; lists, maps and structs by their
-//! parts. Text never becomes a number. Moments without a zone are taken as UTC.
+//! The rules are those of delta-spark's statements in ANSI mode: numbers into numbers, with an error for a
+//! value that does not fit; anything into text, and text into anything, as a cast reads it; truth into
+//! numbers and back; days and moments into each other; lists, maps and structs by their parts. Numbers
+//! never become moments, nor moments numbers. Moments without a zone are taken as UTC.
 
 use std::sync::Arc;
 
@@ -145,10 +146,8 @@ pub(super) fn place(fields: &Fields, name: &str) -> Option<usize> {
 
 fn storable(given: &ArrowType, wanted: &PrimitiveType) -> bool {
     use PrimitiveType as P;
-    let text = matches!(
-        given,
-        ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View
-    );
+    let text = is_text(given);
+    let truth = *given == ArrowType::Boolean;
     let bytes = matches!(
         given,
         ArrowType::Binary
@@ -162,14 +161,21 @@ fn storable(given: &ArrowType, wanted: &PrimitiveType) -> bool {
     );
     match wanted {
         P::Byte | P::Short | P::Integer | P::Long | P::Float | P::Double | P::Decimal { .. } => {
-            given.is_numeric()
+            given.is_numeric() || text || truth
         }
-        P::Boolean => *given == ArrowType::Boolean,
-        P::String => text || time || *given == ArrowType::Boolean || given.is_numeric(),
-        P::Binary => bytes,
-        P::Date | P::Timestamp | P::TimestampNtz => time,
+        P::Boolean => truth || text || given.is_numeric(),
+        P::String => text || bytes || time || truth || given.is_numeric(),
+        P::Binary => bytes || text,
+        P::Date | P::Timestamp | P::TimestampNtz => time || text,
         _ => false,
     }
+}
+
+fn is_text(given: &ArrowType) -> bool {
+    matches!(
+        given,
+        ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View
+    )
 }
 
 /// The values as the table's type.
@@ -244,6 +250,18 @@ pub(super) fn coerce(values: &ArrayRef, wanted: &DataType, name: &str) -> Result
             let made = StructArray::try_new(fields.clone(), columns, given.nulls().cloned());
             Ok(Arc::new(made.map_err(|_| null_inside(name))?))
         }
+        _ if is_text(values.data_type()) => {
+            let texts = plain_cast(values, &ArrowType::Utf8, name)?;
+            cast_value(&texts, &arrow).map_err(|cause| unfit(name, &arrow).because(cause))
+        }
+        (_, ArrowType::Decimal128(..)) if *values.data_type() == ArrowType::Boolean => {
+            plain_cast(&plain_cast(values, &ArrowType::Int8, name)?, &arrow, name)
+        }
+        (_, ArrowType::Boolean) if values.data_type().is_decimal() => plain_cast(
+            &plain_cast(values, &ArrowType::Float64, name)?,
+            &arrow,
+            name,
+        ),
         (_, ArrowType::Timestamp(TimeUnit::Microsecond, zone)) => {
             // wall-clock times are those of UTC, so that a zone is but a label
             let given = match values.data_type() {

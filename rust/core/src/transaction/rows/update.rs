@@ -74,6 +74,10 @@ impl Setter {
                 true => check_partly(formula.data_type(), &field.data_type, &name)?,
                 false => check(formula.data_type(), &field.data_type, &name)?,
             }
+            // what names no column is known before a row is read
+            if let Ok(constant) = Formula::parse(text)?.bind(&Fields::empty()) {
+                coerce(&constant.one_value()?, &field.data_type, &name)?;
+            }
             names.push(first.name.clone());
             values.push(Assignment {
                 places,
