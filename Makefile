@@ -9,6 +9,9 @@ CARGO_DENY := ^0.20
 WHEEL_LIMIT_MB := 15
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 BENCH_DATA := benches/data
+# the PySpark of the extra spark-tests, and those that are tried beside it
+SPARK := 4.2
+SPARKS := 3.5 4.0 4.1 4.3
 FUZZ ?= 10000000
 
 .DEFAULT_GOAL := help
@@ -33,8 +36,8 @@ test-python: $(VENV)/.dev build
 test-stores: $(VENV)/.dev $(VENV)/.stores build ## S3, Azure and Google Cloud Storage, as servers on this machine
 	$(ACTIVE) python -m pytest -m stores
 
-test-spark: $(VENV)/.dev $(VENV)/.spark $(VENV)/.spark-3.5 build
-	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python DELTAREPLAY_SPARK_35=$(abspath $(VENV))/spark-3.5/bin/python python -m pytest -m spark --numprocesses 2 --dist loadfile
+test-spark: $(VENV)/.dev $(VENV)/.spark $(SPARKS:%=$(VENV)/.spark-%) build ## in full on the newest PySpark that delta-spark has jars for, in short on all
+	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python DELTAREPLAY_SPARKS="$(foreach one,$(SPARKS),$(one)=$(abspath $(VENV))/spark-$(one)/bin/python) $(SPARK)=$(abspath $(BIN))/python" python -m pytest -m spark --numprocesses 2 --dist loadfile
 
 test-faults: $(VENV)/.dev $(VENV)/.stores build ## the fault tests in full, for hours: docs/concepts/reliability.md; root for power cuts
 	$(ACTIVE) DELTAREPLAY_SLOW=1 DELTAREPLAY_KILLS=500 DELTAREPLAY_POWER_CUTS=100 python -m pytest -rP tests/faults/test_every_call.py tests/faults/test_kills.py tests/faults/test_power_cuts.py tests/faults/test_clocks.py
@@ -84,6 +87,9 @@ wheel: $(VENV)/.maturin ## build dist/*.whl and hold it to its size
 	$(ACTIVE) maturin build --profile dist --out dist
 	@size=$$(($$(cat dist/*.whl | wc -c) / 1000000)); echo "wheel: $$size MB (limit $(WHEEL_LIMIT_MB))"; \
 		test $$size -lt $(WHEEL_LIMIT_MB)
+	@$(BIN)/python -c 'import sys, zipfile; whl = zipfile.ZipFile(sys.argv[1]); \
+		[name] = [one for one in whl.namelist() if one.endswith("/licenses/LICENSE")]; \
+		sys.exit(whl.read(name) != open("LICENSE", "rb").read() and "the wheel lacks the licence")' dist/*.whl
 
 clean: ## remove everything that these recipes made
 	rm -rf target dist $(VENV) $(BENCH_DATA) .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -108,9 +114,15 @@ $(VENV)/.dev $(VENV)/.bench $(VENV)/.spark: $(VENV)/.maturin pyproject.toml
 	$(ACTIVE) maturin develop --release --extras $(EXTRAS)
 	touch $@
 
-$(VENV)/.spark-3.5: $(VENV)/.maturin # an environment beside the other; setuptools has the distutils that it looks for
-	$(PYTHON) -m venv $(VENV)/spark-3.5
-	$(VENV)/spark-3.5/bin/pip install --quiet "pyspark>=3.5,<3.6" "pandas>=2.2,<3" "pyarrow>=15" setuptools
+# Each other PySpark in an environment of its own, the oldest and 4.0 with pandas 2, the others with the
+# newest pandas; setuptools has the distutils that 3.5 looks for.
+$(VENV)/.spark-3.5: NEEDS := "pyspark==3.5.9" "pandas>=2.2,<3" setuptools
+$(VENV)/.spark-4.0: NEEDS := "pyspark[connect]==4.0.5" "pandas>=2.2,<3"
+$(VENV)/.spark-4.1: NEEDS := "pyspark[connect]==4.1.4" pandas
+$(VENV)/.spark-4.3: NEEDS := "pyspark[connect]==4.3.0" pandas
+$(SPARKS:%=$(VENV)/.spark-%): $(VENV)/.spark-%: $(VENV)/.maturin
+	$(PYTHON) -m venv $(VENV)/spark-$*
+	$(VENV)/spark-$*/bin/pip install --quiet $(NEEDS) "pyarrow>=15"
 	touch $@
 
 $(VENV)/.stores: $(VENV)/.maturin pyproject.toml

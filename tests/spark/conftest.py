@@ -15,7 +15,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """delta-spark 4.3 in local mode; the first start on a machine fetches its jars.
+    """delta-spark in local mode; the first start on a machine fetches its jars.
 
     One start at a time: two that fetch the same jars spoil them for each other.
     """

@@ -1,12 +1,10 @@
-"""Other Sparks than the tests' own: Connect, and PySpark 3.5, each in a process of its own."""
+"""Every PySpark that is supported, classic and Connect, each in a process of its own."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +22,8 @@ EMPTY = pa.schema({"id": pa.int64()})
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: A Python with PySpark 3.5, pandas and pyarrow.
-OLDER = os.environ.get("DELTAREPLAY_SPARK_35")
-
-CONNECT = all(importlib.util.find_spec(name) for name in ("grpc", "grpc_status", "zstandard"))
+#: By version, Pythons with PySpark, pandas and pyarrow: ``make test-spark`` makes them.
+PYTHONS = dict(one.split("=") for one in os.environ.get("DELTAREPLAY_SPARKS", "").split())
 
 SCRIPT = """
 import json, sys, warnings
@@ -78,11 +74,38 @@ dr_spark.create_view(spark, "elsewhere", rows_of)
 told["view"] = plain(spark.sql("SELECT count(*) AS rows, max(id) AS id FROM elsewhere").first())
 
 told["checkpoint"] = list(vars(dr_spark.write_checkpoint(spark, v2)).values())
+told["plan"] = "" if kind == "connect" else frame._jdf.queryExecution().toString()
+
 if spark.version >= "4":
     dr_spark.register(spark)
     told["format"] = collected(spark.read.format("deltareplay").load(rows_of), "id")
     rows = spark.range(3)
     rows.write.format("deltareplay").mode("append").save(v2)
+    before = dict(spark.conf.getAll)
+    more = spark.sql("SELECT id, timestamp_micros(id) AS at, array(id) AS a FROM range(3, 6)")
+    # Connect copies sessions, for settings of the files, from 4.1 on
+    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    try:
+        dr_spark.write(more.select("id"), v2)
+        told["created"] = dr_spark.write(more, v2 + "-new", partition_by=["at"])
+    finally:
+        spark.conf.unset("spark.sql.parquet.outputTimestampType")
+    copies = kind == "classic" or hasattr(spark, "cloneSession")
+    told["copies"] = copies
+    try:
+        dr_spark.write(more, v2 + "-new")
+    except dr.UnsupportedFeatureError as error:
+        told["asks_for"] = str(error)
+    told["settings"] = dict(spark.conf.getAll) == before
+    told["new"] = collected(dr_spark.read(spark, v2 + "-new").select("id"), "id")
+    stream = spark.readStream.format("deltareplay").option("maxFilesPerTrigger", 1).load(v2)
+    writer = stream.writeStream.format("deltareplay").trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", v2 + "-checkpoint")
+    for _ in range(2 if spark.version >= "4.2" else dr.Table(v2).snapshot().num_files + 1):
+        writer.start(v2 + "-copy").awaitTermination()
+    told["copied"] = dr.Table(v2 + "-copy").snapshot().scan().to_arrow()["id"].to_pylist()
+    told["batches"] = dr.Table(v2 + "-copy").history().num_rows
+    told["files_of_v2"] = dr.Table(v2).snapshot().num_files
 else:
     for refused in (lambda: dr_spark.register(spark), lambda: dr_spark.write(spark.range(3), v2)):
         try:
@@ -137,16 +160,34 @@ def told_by(python: str, kind: str, tmp_path: Path) -> dict[str, Any]:
     return told
 
 
-@pytest.mark.skipif(not CONNECT, reason="pip install 'pyspark[connect]'")
-def test_connect(tmp_path: Path) -> None:
-    told = told_by(sys.executable, "connect", tmp_path)
-    assert sorted(told["rows"]) == [0, 1, 2]
+@pytest.mark.parametrize("kind", ["classic", "connect"])
+@pytest.mark.parametrize("version", ["4.0", "4.1", "4.2", "4.3"])
+def test_pyspark_4(tmp_path: Path, version: str, kind: str) -> None:
+    told = told_by(python(version), kind, tmp_path)
+    assert told["version"].startswith(f"{version}.")
+    assert sorted(told["rows"]) == [0, 1, 2, 3, 4, 5]
     assert told["format"] == LEFT
+    assert "Python" not in told["plan"]
+    assert told["settings"], "the session is as it was"
+    assert told["created"] == 0
+    once = [{"id": one} for one in range(3, 6)]
+    if told["copies"]:
+        assert told["new"] == sorted(once * 2, key=lambda row: row["id"])
+    else:
+        assert told["new"] == once
+        assert "spark.sql.parquet.outputTimestampType = TIMESTAMP_MICROS" in told["asks_for"]
+    assert sorted(told["copied"]) == [0, 1, 2, 3, 4, 5]
+    assert told["batches"] == told["files_of_v2"] > 1
 
 
-@pytest.mark.skipif(not OLDER, reason="DELTAREPLAY_SPARK_35 names no Python with PySpark 3.5")
 def test_pyspark_3_5(tmp_path: Path) -> None:
-    told = told_by(str(OLDER), "classic", tmp_path)
+    told = told_by(python("3.5"), "classic", tmp_path)
     assert told["version"].startswith("3.5.")
     assert ["needs" in one or "4.0" in one for one in told["refused"]] == [True, True]
     assert told["rows"] == []
+
+
+def python(version: str) -> str:
+    if version not in PYTHONS:
+        pytest.skip(f"DELTAREPLAY_SPARKS names no Python with PySpark {version}")
+    return PYTHONS[version]

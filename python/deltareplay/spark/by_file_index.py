@@ -7,12 +7,14 @@ it. Files travel to the JVM as Arrow.
 
 from __future__ import annotations
 
+import warnings
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
+from deltareplay.exceptions import DeltaReplayWarning
 from deltareplay.spark.files import Files
 from deltareplay.spark.schema import READ_OPTIONS, Json, struct
 
@@ -25,8 +27,27 @@ _AT_ONCE = 50_000
 _compiled: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
-def frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame:
-    """As ``relation.relation`` tells."""
+def frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame | None:
+    """As ``relation.relation`` tells; None, and a warning, where this Spark has other insides."""
+    from py4j.protocol import Py4JError
+
+    try:
+        return _frame(spark, files, fields)
+    except (Py4JError, TypeError) as cause:  # py4j calls what is not there a package: TypeError
+        warnings.warn(
+            f"Spark {spark.version} does not take a list of files as others do ({_first(cause)}): "
+            "it will look at each path by itself, which is slower",
+            DeltaReplayWarning,
+            stacklevel=2,
+        )
+        return None
+
+
+def _first(cause: Exception) -> str:
+    return str(getattr(cause, "java_exception", cause)).splitlines()[0]
+
+
+def _frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame:
     from pyspark.sql import DataFrame
 
     jvm: Any = spark._jvm

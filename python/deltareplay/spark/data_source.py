@@ -54,6 +54,15 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(_made(_native.__version__, filtering))
 
 
+def _limits() -> Any:
+    """PySpark's module of limits of streams; None before 4.2."""
+    try:
+        from pyspark.sql.streaming import datasource
+    except ImportError:
+        return None
+    return datasource
+
+
 def _made(wheel: str, filtering: bool) -> Any:
     """The class to register; nothing of this module is looked up when it is unpickled."""
     from pyspark.sql import datasource
@@ -71,6 +80,9 @@ def _made(wheel: str, filtering: bool) -> Any:
     in_batches = getattr(datasource, "DataSourceStreamArrowWriter", None)
     stream_writer: Any = in_batches or DataSourceStreamWriter
     is_row_by_row = in_batches is None
+    # Spark 4.2 tells where a batch starts and what limits it
+    limits: Any = _limits()
+    ends_now: Any = object if limits is None else limits.SupportsTriggerAvailableNow
 
     def lacking(missing: ImportError) -> RuntimeError:
         import socket
@@ -114,7 +126,7 @@ def _made(wheel: str, filtering: bool) -> Any:
             size = options.split_size(self.options)
             return [Part(pickle.dumps(split)) for split in scan.splits(size)] or [Part(None)]
 
-    class StreamReader(Rows, DataSourceStreamReader):
+    class PlannedReader(Rows, DataSourceStreamReader):
         """Lives on the driver as long as the query; what is read travels as splits."""
 
         def plan(self) -> Any:
@@ -128,10 +140,6 @@ def _made(wheel: str, filtering: bool) -> Any:
             place: dict[str, Any] = self.plan().first()
             return place
 
-        def latestOffset(self) -> dict[str, Any]:  # noqa: N802 Spark's name
-            place: dict[str, Any] = self.plan().next()
-            return place
-
         def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Any]:
             import pickle
 
@@ -140,6 +148,33 @@ def _made(wheel: str, filtering: bool) -> Any:
             size = options.split_size(self.options)
             splits = self.plan().between(start, end, size)
             return [Part(pickle.dumps(split)) for split in splits]
+
+    class StreamReader(PlannedReader):
+        """Knows by itself where a batch starts."""
+
+        def latestOffset(self) -> dict[str, Any]:  # noqa: N802 Spark's name
+            place: dict[str, Any] = self.plan().next()
+            return place
+
+    class LimitedStreamReader(PlannedReader, ends_now):
+        """Is told where a batch starts, what limits it, and when a run is to end."""
+
+        def latestOffset(self, start: Any, limit: Any) -> Any:  # noqa: N802 Spark's name
+            is_all = isinstance(limit, limits.ReadAllAvailable)
+            return self.plan().next(start, limited=not is_all)
+
+        def getDefaultReadLimit(self) -> Any:  # noqa: N802 Spark's name
+            from deltareplay.spark import stream_options
+
+            asked = stream_options.limits(self.options)
+            if "max_files_per_batch" in asked:
+                return limits.ReadMaxFiles(asked["max_files_per_batch"])
+            if "max_bytes_per_batch" in asked:
+                return limits.ReadMaxBytes(asked["max_bytes_per_batch"])
+            return limits.ReadAllAvailable()
+
+        def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 Spark's name
+            self.plan().end_at_newest()
 
     class FilteringReader(Reader):
         def pushFilters(self, filters: list[Any]) -> Any:  # noqa: N802 Spark's name
@@ -236,7 +271,8 @@ def _made(wheel: str, filtering: bool) -> Any:
             return kind(dict(self.options), self.version, schema)
 
         def streamReader(self, schema: Any) -> Any:  # noqa: N802 Spark's name
-            return StreamReader(dict(self.options), self.version, schema)
+            reader: Any = StreamReader if limits is None else LimitedStreamReader
+            return reader(dict(self.options), self.version, schema)
 
         def writer(self, schema: Any, overwrite: bool) -> Any:
             return Writer(self.options, schema, overwrite)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from deltareplay.spark.arrow import spark_schema
 from deltareplay.spark.session import version
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ def from_arrow(spark: SparkSession, rows: pa.Table, schema: Any = None) -> DataF
     """
     if version(spark) >= (4, 0):
         return spark.createDataFrame(rows, schema)
-    from pyspark.sql.pandas.types import from_arrow_schema
-
     maps = [pa.types.is_map(one.type) for one in rows.schema]
     values = [
         tuple(
@@ -32,4 +31,4 @@ def from_arrow(spark: SparkSession, rows: pa.Table, schema: Any = None) -> DataF
         )
         for row in rows.to_pylist()
     ]
-    return spark.createDataFrame(values, schema or from_arrow_schema(rows.schema))
+    return spark.createDataFrame(values, schema or spark_schema(rows.schema))

@@ -25,9 +25,9 @@ def relation(
         fields: Columns to read, by the names in the files, as JSON.
         numbered: Adds the position of the row in its file, as ``names.ROW_NUMBER``.
     """
-    if not is_classic(spark):
+    rows = by_file_index.frame(spark, files, fields) if is_classic(spark) else None
+    if rows is None:
         return by_paths.frame(spark, files, fields, numbered)
-    rows = by_file_index.frame(spark, files, fields)
     if not numbered:
         return rows
     return rows.select("*", of_file(rows, "row_index").alias(names.ROW_NUMBER))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime
 import pickle
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from deltareplay._arguments import checked
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import on_executors, session
+from deltareplay.spark.arrow import spark_schema
 from deltareplay.spark.frames import from_arrow
 from deltareplay.spark.source import TableLike, snapshot_of
 
@@ -92,7 +93,7 @@ def _united(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
     if plan.files.num_rows == 0:
         # where there is no piece either, Spark still wants one partition, of no rows
         return _replayed(spark, plan)
-    newer = from_arrow(spark, plan.files, _schema(plan))
+    newer = from_arrow(spark, plan.files, spark_schema(plan.tail.schema))
     return _replayed(spark, plan).union(newer) if plan.pieces else newer
 
 
@@ -107,10 +108,6 @@ def _newest(rows: DataFrame) -> DataFrame:
 def _replayed(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
     """The rows of all pieces, a task each."""
     sent = pickle.dumps((plan.tail, plan.pieces))
-    return on_executors.rows(spark, "read_pieces", sent, len(plan.pieces), _schema(plan))
-
-
-def _schema(plan: ReplayPlan) -> Any:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return from_arrow_schema(plan.tail.schema, prefer_timestamp_ntz=True)
+    return on_executors.rows(
+        spark, "read_pieces", sent, len(plan.pieces), spark_schema(plan.tail.schema)
+    )

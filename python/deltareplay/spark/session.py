@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay import _native
+from deltareplay.exceptions import (
+    DeltaReplayWarning,
+    InvalidArgumentError,
+    UnsupportedFeatureError,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from deltareplay.spark.schema import Column
 
+#: The newest Spark that the tests run.
+NEWEST = (4, 3)
+
 #: Zones in which a wall clock shows UTC.
 UTC = frozenset({"utc", "etc/utc", "gmt", "etc/gmt", "z", "zulu", "uct", "+00:00", "utc+00:00"})
 
 
 def check(spark: Any) -> None:
-    """Refuses what is no session, and a PySpark that is too old.
+    """Refuses what is no session, and a PySpark that is too old; warns of one that is newer.
 
     Raises:
         InvalidArgumentError: It is no session.
@@ -32,6 +41,14 @@ def check(spark: Any) -> None:
         raise UnsupportedFeatureError(
             f"this is Spark {spark.version}: deltareplay.spark takes 3.5 and later",
             code="spark.version",
+        )
+    if version(spark) > NEWEST:
+        newest = ".".join(map(str, NEWEST))
+        warnings.warn(
+            f"this is Spark {spark.version}, and deltareplay {_native.__version__} was tried with "
+            f"3.5 to {newest}: should something fail, look for a newer release",
+            DeltaReplayWarning,
+            stacklevel=3,
         )
 
 

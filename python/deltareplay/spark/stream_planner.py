@@ -20,9 +20,9 @@ _NO_LIMIT = (1 << 62) - 1
 class StreamPlanner:
     """Plans the batches of one run of a query.
 
-    Spark asks how far the next batch goes without saying where the stream stands, so the place is
-    kept here. After a restart it is known, too: Spark asks first what lies between the last place
-    and itself.
+    Spark before 4.2 asks how far the next batch goes without saying where the stream stands, so
+    the place is kept here. After a restart it is known, too: Spark asks first what lies between the
+    last place and itself.
 
     What lies between two places is the same whenever it is asked for, also by another process.
     """
@@ -49,6 +49,7 @@ class StreamPlanner:
         self._limits = limits
         self._first: Place | None = None
         self._at: Place | None = None
+        self._target: Place | None = None
 
     def first(self) -> Place:
         """Where a stream begins that was never begun.
@@ -61,8 +62,16 @@ class StreamPlanner:
             self._first = _place(self._table.follow(**self._start))
         return self._first
 
-    def next(self) -> Place:
-        """How far the next batch goes.
+    def end_at_newest(self) -> None:
+        """No batch goes beyond what is there now."""
+        self._target = self._latest()
+
+    def next(self, start: Place | None = None, *, limited: bool = True) -> Place:
+        """How far the next batch goes; its start where there is nothing new.
+
+        Args:
+            start: Where it begins; None where Spark does not say it.
+            limited: Whether the limits of the options hold.
 
         Raises:
             InvalidArgumentError: The table's columns changed, or it was replaced.
@@ -70,29 +79,37 @@ class StreamPlanner:
             VersionNotFoundError: The stream begins behind the latest version.
         """
         self._check_columns()
-        if self._at is None and self._start.get("starting_version") == "latest":
-            # a stream of what is to come stays where it began, though commits come meanwhile
-            self._at = self.first()
-        elif self._limits:
-            self._at = self._limited(self._at or self.first())
-        else:
-            self._at = self._newest(self._at or self.first())
+        at = start or self._at
+        if at is None:
+            at = self.first()
+            if self._start.get("starting_version") == "latest":
+                # a stream of what is to come stays where it began, though commits come meanwhile
+                self._at = at
+                return at
+        is_done = self._target is not None and _order(at) >= _order(self._target)
+        has_limits = limited and self._limits and not is_done
+        end = self._limited(at) if has_limits else self._newest(at)
+        self._at = end if _order(end) > _order(at) else at
         return self._at
 
+    def _latest(self) -> Place:
+        return _place(self._table.follow(starting_version="latest"))
+
     def _newest(self, at: Place) -> Place:
-        newest = _place(self._table.follow(starting_version="latest"))
+        newest = self._target or self._latest()
         if newest["reservoirId"] != at["reservoirId"] or _order(newest) < _order(at):
             self._table.follow(offset=json.dumps(at))  # says what is wrong
         return max(at, newest, key=_order)
 
     def _limited(self, at: Place) -> Place:
-        end: dict[str, Any] = {}
+        ends = [] if self._target is None else [self._target]
         if at["isStartingVersion"]:
             # a batch of the state ends with it: what the first batch began with is told by its end
             behind = {**at, "reservoirVersion": at["reservoirVersion"] + 1, "index": -1}
-            end = {"until": json.dumps({**behind, "isStartingVersion": False})}
+            ends.append({**behind, "isStartingVersion": False})
+        until: dict[str, Any] = {"until": json.dumps(min(ends, key=_order))} if ends else {}
         stream = self._table.follow(
-            **self._rows, **self._limits, **end, offset=json.dumps(at), available_now=True
+            **self._rows, **self._limits, **until, offset=json.dumps(at), available_now=True
         )
         next(stream, None)
         return _place(stream)
