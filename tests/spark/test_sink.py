@@ -171,8 +171,15 @@ def test_options_are_judged(spark: Any, tmp_path: Path) -> None:
         assert caught.value.code == code
     secret = sink_options.parse({"path": "t", "storage.key": "hush-hush"}, False)
     assert "hush-hush" not in repr(secret)
-    with pytest.raises(Exception, match="has no option mergeschema"):
-        spark.read.format("deltareplay").option("mergeSchema", True).load(str(tmp_path)).count()
+    path = tmp_path / "t"
+    for name, value in (("some", "1"), ("versionAsOf", "1"), ("versionAsOf", "x")):
+        told = f"writing takes no option {name.lower()}: it takes path, mergeSchema"
+        with pytest.raises(Exception, match=told):
+            write(spark.range(1), path, **{name: value})
+    assert not path.exists()
+    write(spark.range(1), path)
+    with pytest.raises(Exception, match="reading takes no option mergeschema: it takes path"):
+        spark.read.format("deltareplay").option("mergeSchema", True).load(str(path)).count()
 
 
 def drained(query: Any) -> None:

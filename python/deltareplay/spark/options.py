@@ -8,12 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
+from deltareplay.exceptions import (
+    InvalidArgumentError,
+    TableNotFoundError,
+    VersionNotFoundError,
+)
 from deltareplay.scan import TARGET_SIZE, Scan
 from deltareplay.snapshot import Snapshot
-from deltareplay.spark import names, sink_options, stream_options
+from deltareplay.spark import names, stream_options
 from deltareplay.spark.arrow import as_spark_takes
-from deltareplay.spark.option_values import number
+from deltareplay.spark.option_values import number, path
 from deltareplay.spark.relation import struct_type
 from deltareplay.spark.schema import CHANGE_FIELDS, field, plain_fields
 from deltareplay.spark.stream_planner import StreamPlanner
@@ -37,15 +41,14 @@ Options = Mapping[str, str]
 
 
 def pinned(options: Options) -> int | None:
-    """The version that all that follows is of; None where only a write can follow: no table.
+    """The version that all that follows is of; None where there is none to read.
 
-    Raises:
-        InvalidArgumentError: No path, or an option that neither reading nor writing knows.
+    Whether a read or a write follows is not known yet. Either finds what is wrong with its options
+    by itself, and tells which it takes.
     """
-    reading = {name: one for name, one in options.items() if name.lower() not in sink_options.KNOWN}
     try:
-        return snapshot(reading, None).version
-    except TableNotFoundError:
+        return snapshot(options, None).version
+    except (InvalidArgumentError, TableNotFoundError, VersionNotFoundError):
         return None
 
 
@@ -56,25 +59,23 @@ def snapshot(options: Options, version: int | None) -> Snapshot:
         InvalidArgumentError: No path, or an option that is not known.
     """
     given = {name.lower(): value for name, value in options.items()}
+    place = path(given, "load")
     unknown = sorted(name for name in given if name not in _KNOWN and not name.startswith(_STORAGE))
     if unknown:
         raise InvalidArgumentError(
-            f"the format deltareplay has no option {', '.join(unknown)}: it takes path, "
-            "versionAsOf, timestampAsOf, filter, splitSize, allowedRoots, withRowId, withFilePath, "
-            "withRowIndex, storage.<key> for the options of the storage, and for a stream those of "
-            "Delta's own",
+            f"reading takes no option {', '.join(unknown)}: it takes path, filter, splitSize, "
+            "allowedRoots and storage.<key>; without a stream also versionAsOf, timestampAsOf, "
+            "withRowId, withFilePath and withRowIndex; as a stream also startingVersion, "
+            "startingTimestamp, maxFilesPerTrigger, maxBytesPerTrigger, ignoreChanges, "
+            "ignoreDeletes, skipChangeCommits, readChangeFeed, changeKind, changeKey and "
+            "changeDeleted",
             code="option.unknown",
-        )
-    if "path" not in given:
-        raise InvalidArgumentError(
-            "the format deltareplay needs to know where the table lies: .load(path)",
-            code="option.path",
         )
     storage = {
         name[len(_STORAGE) :]: value for name, value in given.items() if name.startswith(_STORAGE)
     }
     roots = given.get("allowedroots")
-    table = Table(given["path"], storage, roots.split(",") if roots else None)
+    table = Table(place, storage, roots.split(",") if roots else None)
     if version is not None:
         return table.snapshot(version)
     wanted = given.get("versionasof")

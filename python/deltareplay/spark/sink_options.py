@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.option_values import number
+from deltareplay.spark.option_values import number, path
 from deltareplay.table import Table
 
 _STORAGE = "storage."
@@ -80,6 +80,7 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
     ('a', 'b')
     """
     given = {name.lower(): value for name, value in options.items()}
+    place = path(given, "save")
     taken = KNOWN | {"path", "allowedroots"}
     unknown = sorted(name for name in given if name not in taken and not name.startswith(_STORAGE))
     if unknown:
@@ -88,11 +89,6 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
             "replaceWhere, partitionOverwriteMode, partitionBy, txnAppId, txnVersion, "
             "userMetadata, allowedRoots and storage.<key>",
             code="option.unknown",
-        )
-    if "path" not in given:
-        raise InvalidArgumentError(
-            "the format deltareplay needs to know where the table lies: .save(path)",
-            code="option.path",
         )
     mode = given.get("partitionoverwritemode", "static").lower()
     if mode not in ("static", "dynamic"):
@@ -113,7 +109,7 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
             code="option.write",
         )
     return SinkOptions(
-        path=Table(given["path"]).uri,  # the executors may be elsewhere
+        path=Table(place).uri,  # the executors may be elsewhere
         storage={
             name[len(_STORAGE) :]: value
             for name, value in given.items()
