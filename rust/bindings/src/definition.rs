@@ -7,7 +7,7 @@ use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::table::TableDefinition;
 use deltareplay_core::transaction::actions::metadata_json;
 use deltareplay_core::transaction::alter::columns::add_columns;
-use deltareplay_core::transaction::first_actions;
+use deltareplay_core::transaction::alter::first_actions;
 use pyo3::prelude::*;
 
 use crate::gate::detached;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::error::{Error, Result};
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::json::clipped;
-use crate::spec::property_rules::checked_properties;
+use crate::spec::property_rules::{checked_properties, is_consumed};
 use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
 
 use super::random::new_id;
@@ -44,6 +44,24 @@ pub fn new_metadata(
         ..Metadata::default()
     };
     mapped(metadata, true)
+}
+
+/// What the log of a new table begins with: its metadata, and the protocol that follows from them.
+///
+/// # Errors
+///
+/// As [`Protocol::for_new_table`]; Unsupported: `protocol.writer_features`.
+pub fn first_actions(metadata: Metadata) -> Result<(Metadata, Protocol)> {
+    let protocol = Protocol::for_new_table(&metadata)?;
+    protocol.check_writable()?;
+    let metadata = with_row_tracking_columns(without_consumed(metadata), &protocol);
+    Ok((metadata, protocol))
+}
+
+/// Properties that say which protocol a table is to have never reach the log.
+pub(super) fn without_consumed(mut metadata: Metadata) -> Metadata {
+    metadata.configuration.retain(|key, _| !is_consumed(key));
+    metadata
 }
 
 /// The old metadata with these properties set.

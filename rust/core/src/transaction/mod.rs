@@ -21,7 +21,6 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
 use crate::spec::DeletionVectorDescriptor;
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
-use crate::spec::property_rules::is_consumed;
 
 pub mod actions;
 pub mod alter;
@@ -162,7 +161,7 @@ impl Transaction {
         description: CommitDescription,
         options: TransactionOptions,
     ) -> Result<Self> {
-        let (metadata, protocol) = first_actions(metadata)?;
+        let (metadata, protocol) = alter::first_actions(metadata)?;
         let mut created = Self::unborn(source, description, options);
         created.metadata = Some(metadata);
         created.protocol = Some(protocol);
@@ -356,7 +355,7 @@ impl Transaction {
     /// a table whose files have no row ids yet.
     pub fn set_metadata(&mut self, mut metadata: Metadata) -> Result<()> {
         let Some(old) = self.new_protocol().cloned() else {
-            self.metadata = Some(without_consumed(metadata));
+            self.metadata = Some(alter::without_consumed(metadata));
             return Ok(());
         };
         let versions = ["delta.minReaderVersion", "delta.minWriterVersion"];
@@ -381,7 +380,7 @@ impl Transaction {
             self.protocol = Some(new.clone());
         }
         self.metadata = Some(alter::with_row_tracking_columns(
-            without_consumed(metadata),
+            alter::without_consumed(metadata),
             &new,
         ));
         Ok(())
@@ -489,24 +488,6 @@ impl Transaction {
     fn is_blind_append(&self) -> bool {
         self.reads.nothing() && self.removes.is_empty() && self.cdcs.is_empty()
     }
-}
-
-/// What the log of a new table begins with: its metadata, and the protocol that follows from them.
-///
-/// # Errors
-///
-/// As [`Protocol::for_new_table`]; Unsupported: `protocol.writer_features`.
-pub fn first_actions(metadata: Metadata) -> Result<(Metadata, Protocol)> {
-    let protocol = Protocol::for_new_table(&metadata)?;
-    protocol.check_writable()?;
-    let metadata = alter::with_row_tracking_columns(without_consumed(metadata), &protocol);
-    Ok((metadata, protocol))
-}
-
-/// Properties that say which protocol a table is to have never reach the log.
-fn without_consumed(mut metadata: Metadata) -> Metadata {
-    metadata.configuration.retain(|key, _| !is_consumed(key));
-    metadata
 }
 
 #[cfg(test)]
