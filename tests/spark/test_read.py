@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import re
 from pathlib import Path
@@ -16,6 +17,7 @@ from spark.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
+from deltareplay.spark import by_file_index, filters, session
 
 pytestmark = pytest.mark.spark
 CASES = rows_cases.cases()
@@ -130,6 +132,65 @@ def test_moments_without_zone_are_the_sessions(spark: Any, zone: str) -> None:
             assert kept.count() == theirs.where(f"{part} >= '{moment}'").count() > 0
 
 
+#: Filters on a table of a file for each day, each with how many files UTC opens.
+ZONED = [
+    ("at >= '2024-03-31'", 4),
+    ("at >= TIMESTAMP '2024-03-31 02:30:00' AND state <> 'x'", 4),
+    ("DATE '2024-04-01' > at", 5),
+    ("at BETWEEN '2024-03-30' AND '2024-03-30 12:00:00'", 1),
+    ("at = '2024-03-30 06:00:00Z'", 1),
+    ("at IN (TIMESTAMP_NTZ '2024-03-30 06:00:00', TIMESTAMP '2024-04-01T06:00:00+00:00')", 2),
+    ("state = 's3' AND at IS NOT NULL", 1),
+    ("ntz < TIMESTAMP_NTZ '2024-03-29 00:00:00'", 2),
+    ("day = '2024-04-02'", 1),
+    ([("at", ">=", datetime.datetime(2024, 4, 2)), ("state", "!=", "at")], 2),
+    ([("at", "<", datetime.datetime(2024, 3, 28, tzinfo=datetime.timezone.utc))], 1),
+]
+
+
+@pytest.fixture(scope="module")
+def a_file_a_day(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight days from 2024-03-27 on, as Europe changes its clocks; rows at 06:00 and 18:00 UTC."""
+    path = tmp_path_factory.mktemp("zoned") / "t"
+    rows = spark.sql(
+        """SELECT concat('s', id div 2) AS state, at, CAST(at AS TIMESTAMP_NTZ) AS ntz,
+        CAST(at AS DATE) AS day FROM (SELECT id,
+        TIMESTAMP '2024-03-27 06:00:00' + make_dt_interval(0, id * 12) AS at FROM range(16))"""
+    )
+    rows.repartitionByRange(8, "at").sortWithinPartitions("at").write.format("delta").save(
+        str(path)
+    )
+    assert dr.Table(path).snapshot().num_files == 8
+    return path
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/Los_Angeles", "Asia/Kolkata"])
+def test_filters_skip_files_in_every_time_zone(spark: Any, a_file_a_day: Path, zone: str) -> None:
+    in_utc, opened = [], []
+    for filter, files in ZONED:
+        found = dr_spark.read(spark, a_file_a_day, filter=filter)
+        in_utc.append(len(found.inputFiles()))
+        assert in_utc[-1] == files, filter
+        with conf(spark, spark__sql__session__timeZone=zone):
+            found = dr_spark.read(spark, a_file_a_day, filter=filter)
+            rows = dr_spark.read(spark, a_file_a_day).where(filters.condition(filter))
+            assert found.toArrow() == rows.toArrow(), filter
+            assert found.count() > 0
+            touched = {one.f for one in rows.selectExpr("_metadata.file_path AS f").collect()}
+            # what is opened has such rows, or bounds that cannot tell
+            opened.append(len(found.inputFiles()))
+            assert len(touched) <= opened[-1] <= len(touched) + 1, filter
+    assert sum(opened) <= sum(in_utc) + len(ZONED)
+
+
+def test_what_depends_on_the_zone_chooses_no_files(spark: Any, a_file_a_day: Path) -> None:
+    with conf(spark, spark__sql__session__timeZone="Asia/Kolkata"):
+        for text in ("hour(at) = 11", "CAST(at AS DATE) = '2024-03-30'", "ntz = at", "day = at"):
+            found = dr_spark.read(spark, a_file_a_day, filter=text)
+            assert len(found.inputFiles()) == 8
+            assert found.toArrow() == dr_spark.read(spark, a_file_a_day).where(text).toArrow()
+
+
 def test_plans_have_no_python_and_push_filters(spark: Any, tables: Any) -> None:
     path = tables("changed_with_vectors")
     snapshot = dr.Table(path).snapshot(version=3)
@@ -141,6 +202,26 @@ def test_plans_have_no_python_and_push_filters(spark: Any, tables: Any) -> None:
     assert re.search(r"PushedFilters: \[[^]]*GreaterThan\(id,3000\)", text)
     listed = snapshot.scan(filter="p = 1 and id > 3000").files(["path"])
     assert len(frame.inputFiles()) == listed.num_rows < snapshot.num_files
+
+
+def test_a_spark_with_other_insides_reads_by_paths(
+    spark: Any, tables: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = lines(dr_spark.read(spark, tables("plain")).toArrow())
+    monkeypatch.setattr(by_file_index, "_class", lambda spark: spark._jvm.no.such.Index)
+    with pytest.warns(dr.DeltaReplayWarning, match="look at each path by itself"):
+        found = dr_spark.read(spark, tables("plain"))
+    assert lines(found.toArrow()) == expected
+
+
+def test_a_newer_spark_is_told() -> None:
+    class Session:
+        version = "4.99.0"
+
+        def createDataFrame(self) -> None: ...
+
+    with pytest.warns(dr.DeltaReplayWarning, match=r"was tried with 3\.5 to 4\.3"):
+        session.check(Session())
 
 
 def test_files_without_vectors_have_no_join(spark: Any, tables: Any) -> None:

@@ -1,18 +1,22 @@
-"""A filter as Spark evaluates it, and whether Rust may choose files by it."""
+"""A filter as Spark evaluates it, and what of it chooses files before that, in Rust."""
 
 from __future__ import annotations
 
 import datetime
-import json
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from deltareplay import _native
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.session import is_utc
+from deltareplay.spark.frames import from_arrow
+from deltareplay.spark.session import is_utc, time_zone, version
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, SparkSession
 
     from deltareplay._filters import Filter
+    from deltareplay.snapshot import Snapshot
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
@@ -79,31 +83,39 @@ def _literal(value: Any) -> Column:
     return sf.lit(bytearray(value) if isinstance(value, bytes) else value)
 
 
-def prunes(filter: Filter | None, schema_json: str, zone: str) -> bool:
-    """Whether files may be chosen by the filter before Spark sees them.
+def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> Filter | None:
+    """What chooses files before Spark sees them: holds wherever the filter does.
 
-    Not when it has moments: Rust reads one without a zone as UTC, Spark in the session's zone.
-
-    >>> schema = '{"fields": [{"name": "at", "type": "timestamp"}, {"name": "x", "type": "long"}]}'
-    >>> prunes("x > 1", schema, "Asia/Tokyo"), prunes("at > '2026-01-01'", schema, "Asia/Tokyo")
-    (True, False)
+    Clock times that are compared with timestamps are moments of the session's time zone. Spark says
+    which, for its own zones; what depends on the zone in another way chooses no files. Nor does SQL
+    that the session may read as something else.
     """
-    if filter is None or is_utc(zone):
-        return filter is not None
-    text = repr(filter).lower().replace("``", "`")
-    words = {"timestamp", *(name.lower() for name in _moments(json.loads(schema_json)))}
-    return not any(word in text for word in words)
+    if isinstance(filter, str) and _reads_otherwise(spark, filter):
+        return None
+    if filter is None or is_utc(time_zone(spark)):
+        return filter
+    table = snapshot.schema_json, snapshot.partition_columns
+    texts = sorted(_native.clock_times(filter, *table))
+    moments: dict[str, int] = {}
+    if texts:
+        clock = from_arrow(spark, pa.table({"text": texts}))
+        found = clock.selectExpr("text", "unix_micros(try_cast(text AS TIMESTAMP)) AS micros")
+        moments = {row.text: row.micros for row in found.collect() if row.micros is not None}
+    return _native.with_moments(filter, *table, moments)
 
 
-def _moments(type_: Any) -> list[str]:
-    """The names of fields at any depth whose values are moments."""
-    if isinstance(type_, str):
-        return []
-    found = []
-    for one in type_.get("fields", []):
-        if one["type"] == "timestamp":
-            found.append(one["name"])
-        found += _moments(one["type"])
-    for inner in ("elementType", "keyType", "valueType"):
-        found += _moments(type_.get(inner, ""))
-    return found
+#: Settings by which SQL with such a letter means something else.
+_DIALECT = {
+    "\\": "spark.sql.parser.escapedStringLiterals",  # escapes nothing
+    '"': "spark.sql.ansi.doubleQuotedIdentifiers",  # quotes names
+}
+
+
+def _reads_otherwise(spark: SparkSession, sql: str) -> bool:
+    """Whether the session takes letters of some SQL for something else than Rust does."""
+    doubled = "''" in sql or '""' in sql
+    if doubled and version(spark) < (4, 1):  # two texts there, not a quote in one
+        return True
+    asked = [setting for letter, setting in _DIALECT.items() if letter in sql]
+    asked += ["spark.sql.legacy.consecutiveStringLiterals.enabled"] if doubled else []
+    return any(str(spark.conf.get(one, "false")).lower() == "true" for one in asked)

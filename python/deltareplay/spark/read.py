@@ -70,10 +70,9 @@ def read(
     session.check(spark)
     snapshot = snapshot_of(table, version, timestamp)
     wanted = Wanted(with_row_id, with_file_path, with_row_index)
-    zone = session.time_zone(spark)
     scan = snapshot.scan(
         columns,
-        filter if filters.prunes(filter, snapshot.schema_json, zone) else None,
+        filters.pruning(spark, filter, snapshot),
         with_row_id=with_row_id,
         with_file_path=with_file_path,
         with_row_index=with_row_index,

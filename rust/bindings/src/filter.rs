@@ -1,6 +1,9 @@
 //! Filters as Python writes them: SQL text, or tuples.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use deltareplay_core::expr::{Literal, Predicate};
+use deltareplay_core::spec::schema::StructType;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{
@@ -121,4 +124,40 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
          of those, not with {}",
         class.name()?
     )))
+}
+
+/// The clock times of a filter that are compared with timestamps.
+#[pyfunction]
+pub(crate) fn clock_times(
+    py: Python<'_>,
+    filter: &Bound<'_, PyAny>,
+    schema_string: &str,
+    partition_columns: Vec<String>,
+) -> PyResult<BTreeSet<String>> {
+    let Some(predicate) = predicate(py, Some(filter))? else {
+        return Ok(BTreeSet::new());
+    };
+    detached(py, || {
+        predicate.clock_times(&StructType::parse(schema_string)?, &partition_columns)
+    })
+}
+
+/// The SQL of a filter with moments, in microseconds since the epoch, for its clock times; None where
+/// nothing is left that does not depend on the time zone.
+#[pyfunction]
+pub(crate) fn with_moments(
+    py: Python<'_>,
+    filter: &Bound<'_, PyAny>,
+    schema_string: &str,
+    partition_columns: Vec<String>,
+    moments: BTreeMap<String, i64>,
+) -> PyResult<Option<String>> {
+    let Some(predicate) = predicate(py, Some(filter))? else {
+        return Ok(None);
+    };
+    detached(py, || {
+        let schema = StructType::parse(schema_string)?;
+        let left = predicate.with_moments(&schema, &partition_columns, &moments)?;
+        Ok(left.map(|left| left.to_string()))
+    })
 }

@@ -44,6 +44,8 @@ mod _native {
     #[pymodule_export]
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
     #[pymodule_export]
+    use super::filter::{clock_times, with_moments};
+    #[pymodule_export]
     use super::follow::Follow;
     #[pymodule_export]
     use super::footer_statistics::FooterStatistics;

@@ -29,6 +29,11 @@ pub enum Literal {
     Timestamp(i64),
     /// Microseconds since 1970-01-01T00:00:00 on a clock without zone.
     TimestampNtz(i64),
+    /// A `TIMESTAMP` without a zone: microseconds since 1970-01-01T00:00:00 on the clock of the time zone
+    /// that the predicate is meant in, which is UTC unless [`Predicate::with_moments`] knows better.
+    ///
+    /// [`Predicate::with_moments`]: crate::expr::Predicate::with_moments
+    LocalTimestamp(i64),
     /// Several values, for `in` and `not in`.
     List(Vec<Literal>),
 }
@@ -147,7 +152,7 @@ impl Literal {
             Self::String(_) => "a text",
             Self::Binary(_) => "bytes",
             Self::Date(_) => "a date",
-            Self::Timestamp(_) | Self::TimestampNtz(_) => "a timestamp",
+            Self::Timestamp(_) | Self::TimestampNtz(_) | Self::LocalTimestamp(_) => "a timestamp",
             Self::List(_) => "a list",
         }
     }
@@ -161,7 +166,8 @@ impl PartialEq for Literal {
             (Self::Boolean(left), Self::Boolean(right)) => left == right,
             (Self::Integer(left), Self::Integer(right))
             | (Self::Timestamp(left), Self::Timestamp(right))
-            | (Self::TimestampNtz(left), Self::TimestampNtz(right)) => left == right,
+            | (Self::TimestampNtz(left), Self::TimestampNtz(right))
+            | (Self::LocalTimestamp(left), Self::LocalTimestamp(right)) => left == right,
             (Self::Decimal(left), Self::Decimal(right)) => left == right,
             (Self::Double(left), Self::Double(right)) => {
                 left.to_bits() == right.to_bits() || (left.is_nan() && right.is_nan())

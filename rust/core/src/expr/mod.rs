@@ -22,6 +22,7 @@ mod parse;
 mod possible;
 mod predicate;
 mod print;
+mod quoted;
 mod text;
 mod tuples;
 

@@ -205,11 +205,16 @@ struct Quoted<'a>(&'a str);
 impl Display for Quoted<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_char('\'')?;
-        for (number, part) in self.0.split('\'').enumerate() {
-            if number > 0 {
-                f.write_str("''")?;
-            }
+        for part in self.0.split_inclusive(['\'', '\\']) {
             f.write_str(part)?;
+            // both are doubled
+            if let Some(special) = part
+                .chars()
+                .next_back()
+                .filter(|one| matches!(one, '\'' | '\\'))
+            {
+                f.write_char(special)?;
+            }
         }
         f.write_char('\'')
     }
@@ -256,6 +261,11 @@ impl Display for Literal {
             }
             Self::TimestampNtz(micros) => {
                 f.write_str("TIMESTAMP_NTZ '")?;
+                timestamp(*micros, f)?;
+                f.write_char('\'')
+            }
+            Self::LocalTimestamp(micros) => {
+                f.write_str("TIMESTAMP '")?;
                 timestamp(*micros, f)?;
                 f.write_char('\'')
             }

@@ -100,6 +100,13 @@ pub(crate) fn timestamp(text: &str, unit: TimeUnit, utc: bool) -> Option<i64> {
     i64::try_from(units).ok()
 }
 
+/// Whether the text of a timestamp names a time zone.
+pub(crate) fn has_zone(text: &str) -> bool {
+    let time = text.trim().split_once(['T', ' ']);
+    let zone = |letter: char| letter.is_ascii_alphabetic() || matches!(letter, '+' | '-');
+    time.is_some_and(|(_, time)| time.contains(zone))
+}
+
 /// What is left of a date or time.
 struct Reader<'a>(&'a [u8]);
 

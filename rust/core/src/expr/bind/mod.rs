@@ -4,6 +4,7 @@
 //! column's own form, and what no value of the type can equal or exceed is an answer already.
 
 mod columns;
+mod moments;
 mod values;
 
 use std::collections::BTreeSet;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Int64Array, Scalar};
-use arrow_schema::{DataType as ArrowType, TimeUnit};
+use arrow_schema::DataType as ArrowType;
 
 use crate::error::{Error, Result};
 use crate::expr::in_list::{InList, Values};
@@ -15,7 +15,6 @@ use crate::expr::predicate::Op;
 use crate::expr::text;
 use crate::spec::char_length::fitted;
 use crate::spec::schema::{DataType, PrimitiveType};
-use crate::spec::values;
 
 const DAY: i64 = 86_400_000_000;
 
@@ -220,10 +219,13 @@ fn try_place(family: &Family, literal: &Literal) -> Option<Place> {
             at(Form::Integer, i64::from(text::boolean(value)?))
         }
         (Family::Date, Literal::Date(days)) => at(Form::Integer, i64::from(*days)),
-        (Family::Date, Literal::String(text)) => {
-            at(Form::Integer, i64::from(values::date(text.trim())?))
-        }
-        (Family::Date, Literal::Timestamp(micros) | Literal::TimestampNtz(micros)) => {
+        (Family::Date, Literal::String(text)) => at(Form::Integer, i64::from(text::date(text)?)),
+        (
+            Family::Date,
+            Literal::Timestamp(micros)
+            | Literal::TimestampNtz(micros)
+            | Literal::LocalTimestamp(micros),
+        ) => {
             let day = Value::Integer(micros.div_euclid(DAY));
             Some(if micros.rem_euclid(DAY) == 0 {
                 Place::At(Form::Integer, day)
@@ -234,10 +236,10 @@ fn try_place(family: &Family, literal: &Literal) -> Option<Place> {
         (Family::Timestamp | Family::TimestampNtz, literal) => {
             let utc = *family == Family::Timestamp;
             let micros = match literal {
-                Literal::Timestamp(micros) | Literal::TimestampNtz(micros) => *micros,
-                Literal::String(text) => {
-                    values::timestamp(text.trim(), TimeUnit::Microsecond, utc)?
-                }
+                Literal::Timestamp(micros)
+                | Literal::TimestampNtz(micros)
+                | Literal::LocalTimestamp(micros) => *micros,
+                Literal::String(text) => text::timestamp(text, utc)?,
                 Literal::Date(days) => match i64::from(*days).checked_mul(DAY) {
                     Some(micros) => micros,
                     None if *days < 0 => return Some(Place::Below),
@@ -351,7 +353,7 @@ pub(super) fn compare_literals(left: &Literal, op: Op, right: &Literal) -> Resul
             let array = Int64Array::from(vec![i64::from(*days)]);
             (Family::Date, Arc::new(array))
         }
-        Literal::Timestamp(micros) => {
+        Literal::Timestamp(micros) | Literal::LocalTimestamp(micros) => {
             (Family::Timestamp, Arc::new(Int64Array::from(vec![*micros])))
         }
         Literal::TimestampNtz(micros) => (

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::TimestampMicrosecondType;
+use arrow_array::types::{
+    Float32Type, Float64Type, TimestampMicrosecondType, TimestampNanosecondType,
+};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array,
     Int64Array, StringArray, TimestampMicrosecondArray, new_null_array,
@@ -12,11 +14,10 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, TimeUnit};
 use chrono::DateTime;
 
-use super::{failed, mistyped, unsupported};
+use super::{failed, mistyped, shown, unsupported};
 use crate::error::{Error, Result};
 use crate::expr::{Decimal, text};
 use crate::spec::json::clipped;
-use crate::spec::values as read;
 
 const MICROS: TimeUnit = TimeUnit::Microsecond;
 
@@ -49,10 +50,20 @@ pub(crate) fn cast_value(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRe
             relabelled(&bare, wanted)
         }
         (DataType::Utf8, DataType::Timestamp(_, zone)) => {
-            let moment = |text: &str| read::timestamp(text.trim(), MICROS, zone.is_some());
+            let moment = |text: &str| text::timestamp(text, zone.is_some());
             let read = texts(values, wanted, moment)?;
             let micros = read.into_iter().collect::<TimestampMicrosecondArray>();
             relabelled(&(Arc::new(micros) as ArrayRef), wanted)
+        }
+        (DataType::Float32, DataType::Utf8) => {
+            let numbers = values.as_primitive::<Float32Type>().iter();
+            let texts = numbers.map(|one| one.map(shown::single));
+            Ok(Arc::new(texts.collect::<StringArray>()))
+        }
+        (DataType::Float64, DataType::Utf8) => {
+            let numbers = values.as_primitive::<Float64Type>().iter();
+            let texts = numbers.map(|one| one.map(shown::double));
+            Ok(Arc::new(texts.collect::<StringArray>()))
         }
         (DataType::Timestamp(..), DataType::Utf8) => {
             let micros = plain(values, &DataType::Timestamp(MICROS, None))?;
@@ -61,7 +72,7 @@ pub(crate) fn cast_value(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRe
             Ok(Arc::new(texts.collect::<StringArray>()))
         }
         (DataType::Utf8, DataType::Date32) => {
-            let read = texts(values, wanted, |text| read::date(text.trim()))?;
+            let read = texts(values, wanted, text::date)?;
             Ok(Arc::new(read.into_iter().collect::<Date32Array>()))
         }
         (DataType::Utf8, DataType::Boolean) => {
@@ -151,14 +162,19 @@ fn relabelled(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
         DataType::Timestamp(_, zone) => zone.clone(),
         _ => None,
     };
-    let micros = plain(values, &DataType::Timestamp(MICROS, zone))?;
-    let DataType::Timestamp(TimeUnit::Microsecond, zone) = wanted else {
+    let DataType::Timestamp(TimeUnit::Microsecond, wanted_zone) = wanted else {
         return Err(mistyped(&format!(
             "times are kept in microseconds, not as {wanted}"
         )));
     };
-    let micros = micros.as_primitive::<TimestampMicrosecondType>().clone();
-    Ok(Arc::new(micros.with_timezone_opt(zone.clone())))
+    let micros = match values.as_primitive_opt::<TimestampNanosecondType>() {
+        // the last microsecond before it, below the epoch too: a cast would round towards zero
+        Some(nanos) => nanos.unary(|nanos| nanos.div_euclid(1_000)),
+        None => plain(values, &DataType::Timestamp(MICROS, zone))?
+            .as_primitive::<TimestampMicrosecondType>()
+            .clone(),
+    };
+    Ok(Arc::new(micros.with_timezone_opt(wanted_zone.clone())))
 }
 
 fn plain(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {

@@ -16,10 +16,11 @@ use arrow_select::zip::zip;
 use sqlparser::ast::{BinaryOperator, CaseWhen, CastKind, Expr, Ident, UnaryOperator, Value};
 
 use super::cast::named_type;
-use super::operators::{agreed, calculated, common, compared, strangers};
+use super::operators::{agreed, calculated, common, compared, one_nan, strangers};
 use super::{cast_value, failed, mistyped, unsupported};
 use crate::error::{Error, Result};
 use crate::expr::like::{DEFAULT_ESCAPE, Matcher};
+use crate::expr::quoted;
 use crate::expr::{Decimal, nested};
 use crate::spec::json::clipped;
 
@@ -154,7 +155,7 @@ impl<'a> Rows<'a> {
             Value::Null => return Ok(new_null_array(&DataType::Null, self.len())),
             Value::Boolean(value) => Arc::new(BooleanArray::from(vec![*value])),
             Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => {
-                Arc::new(StringArray::from(vec![text.as_str()]))
+                Arc::new(StringArray::from(vec![quoted::value(text)]))
             }
             Value::Number(text, long) => number(text, *long)?,
             other => return Err(unsupported(&format!("the literal {other}"))),
@@ -172,7 +173,9 @@ impl<'a> Rows<'a> {
         let value = self.value(expr)?;
         match op {
             UnaryOperator::Plus => Ok(value),
-            UnaryOperator::Minus if value.data_type().is_numeric() => neg(&value).map_err(failed),
+            UnaryOperator::Minus if value.data_type().is_numeric() => {
+                Ok(one_nan(&neg(&value).map_err(failed)?))
+            }
             UnaryOperator::Not | UnaryOperator::BangNot => {
                 Ok(Arc::new(not(&answers(&value)?).map_err(failed)?))
             }
@@ -260,7 +263,7 @@ impl<'a> Rows<'a> {
         let Value::SingleQuotedString(pattern) = &pattern.value else {
             return Err(unsupported("LIKE with a pattern that is no text"));
         };
-        let matcher = Matcher::new(pattern, DEFAULT_ESCAPE).map_err(mistyped)?;
+        let matcher = Matcher::new(&quoted::value(pattern), DEFAULT_ESCAPE).map_err(mistyped)?;
         let texts = cast_value(&self.value(expr)?, &DataType::Utf8)?;
         let found: BooleanArray = texts
             .as_string::<i32>()

@@ -17,7 +17,7 @@ use sqlparser::ast::{
 };
 
 use super::evaluate::{Rows, chosen_of, missing};
-use super::operators::compared;
+use super::operators::{compared, one_nan};
 use super::{cast_value, failed, mistyped, unsupported};
 use crate::error::Result;
 use crate::spec::json::clipped;
@@ -157,7 +157,7 @@ impl Rows<'_> {
                 if !one.data_type().is_numeric() {
                     return Err(mistyped("abs takes a number"));
                 }
-                let opposite = arrow_arith::numeric::neg(one).map_err(failed)?;
+                let opposite = one_nan(&arrow_arith::numeric::neg(one).map_err(failed)?);
                 chosen_of(&negative, &opposite, one)
             }
             ("floor", [one]) => whole(one, f64::floor),

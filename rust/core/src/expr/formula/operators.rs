@@ -102,7 +102,7 @@ pub(super) fn compared(
     if *left.data_type() == DataType::Null {
         return Ok(BooleanArray::new_null(left.len()));
     }
-    let (left, right) = (unsigned_zeros(&left), unsigned_zeros(&right));
+    let (left, right) = (comparable(&left), comparable(&right));
     let compare = match op {
         BinaryOperator::Eq => cmp::eq,
         BinaryOperator::NotEq => cmp::neq,
@@ -116,15 +116,26 @@ pub(super) fn compared(
     compare(&left, &right).map_err(failed)
 }
 
-/// -0.0 is 0.0.
-fn unsigned_zeros(values: &ArrayRef) -> ArrayRef {
+/// Floating-point numbers as they compare: -0.0 is 0.0, and there is one NaN, above all others.
+pub(super) fn comparable(values: &ArrayRef) -> ArrayRef {
+    floats(values, |one| one + 0.0, |one| one + 0.0)
+}
+
+/// The values with one NaN for all: kernels compare NaN by its sign and its bits.
+pub(super) fn one_nan(values: &ArrayRef) -> ArrayRef {
+    floats(values, |one| one, |one| one)
+}
+
+fn floats(values: &ArrayRef, single: fn(f32) -> f32, double: fn(f64) -> f64) -> ArrayRef {
     match values.data_type() {
         DataType::Float32 => {
-            let numbers: Float32Array = values.as_primitive::<Float32Type>().unary(|one| one + 0.0);
+            let one = |one: f32| if one.is_nan() { f32::NAN } else { single(one) };
+            let numbers: Float32Array = values.as_primitive::<Float32Type>().unary(one);
             Arc::new(numbers)
         }
         DataType::Float64 => {
-            let numbers: Float64Array = values.as_primitive::<Float64Type>().unary(|one| one + 0.0);
+            let one = |one: f64| if one.is_nan() { f64::NAN } else { double(one) };
+            let numbers: Float64Array = values.as_primitive::<Float64Type>().unary(one);
             Arc::new(numbers)
         }
         _ => Arc::clone(values),
@@ -178,7 +189,7 @@ pub(super) fn calculated(
     if matches!(op, BinaryOperator::Divide | BinaryOperator::Modulo) {
         refuse_zeros(&right)?;
     }
-    calculate(&left, &right).map_err(failed)
+    Ok(one_nan(&calculate(&left, &right).map_err(failed)?))
 }
 
 fn refuse_zeros(values: &ArrayRef) -> Result<()> {

@@ -11,6 +11,7 @@ use crate::expr::formula::Formula;
 use crate::expr::like::{DEFAULT_ESCAPE, Matcher, escaped};
 use crate::expr::literal::Literal;
 use crate::expr::predicate::{Computed, Expr, MAX_DEPTH, MAX_FORMULAS, Op, Operand, Path};
+use crate::expr::quoted;
 use crate::spec::json::clipped;
 
 /// Reads one text.
@@ -83,16 +84,15 @@ impl<'a> Parser<'a> {
         match self.plain() {
             Err(refused) if refused.code() == "filter.unsupported" => {
                 self.tokens.back_to(from);
-                self.computed()
-                    .map(|computed| Expr::Computed(Arc::new(computed)))
-                    .ok_or(refused)
+                let computed = self.computed().unwrap_or(Err(refused))?;
+                Ok(Expr::Computed(Arc::new(computed)))
             }
             read => read,
         }
     }
 
     /// A formula up to the next `AND`, `OR` or parenthesis that is not its own.
-    fn computed(&mut self) -> Option<Computed> {
+    fn computed(&mut self) -> Option<Result<Computed>> {
         // a filter travels as text, and is read again where there is another time
         const REFUSED: [&str; 7] = [
             "SELECT",
@@ -131,8 +131,7 @@ impl<'a> Parser<'a> {
                 between -= 1;
             } else if !inside && (word("AND") || word("OR") || *token == Token::Comma) {
                 break;
-            } else if REFUSED.into_iter().any(word) || matches!(token, Token::DoubleQuotedString(_))
-            {
+            } else if REFUSED.into_iter().any(word) {
                 return None;
             } else if let Token::Word(name) = token {
                 words.insert(name.value.to_lowercase());
@@ -143,12 +142,12 @@ impl<'a> Parser<'a> {
             return None;
         }
         let text = self.tokens.text_of(from, self.tokens.at())?;
-        // other dialects of SQL escape by it
-        if text.contains('\\') {
-            return None;
+        match Formula::parse(text) {
+            Ok(formula) => Some(Ok(Computed { formula, words })),
+            // what is too long is no fault of the operator that the grammar does not have
+            Err(error) if error.code() == "formula.too_long" => Some(Err(error)),
+            Err(_) => None,
         }
-        let formula = Formula::parse(text).ok()?;
-        Some(Computed { formula, words })
     }
 
     /// A value alone, compared, or with one of the words that follow values.
@@ -280,7 +279,7 @@ impl<'a> Parser<'a> {
         if self.tokens.take_word("ESCAPE") {
             let place = self.tokens.place();
             let text = match self.tokens.next() {
-                Token::SingleQuotedString(text) => text,
+                Token::SingleQuotedString(text) => quoted::value(&text),
                 _ => String::new(),
             };
             let mut letters = text.chars();

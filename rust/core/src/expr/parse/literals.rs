@@ -1,12 +1,12 @@
 //! Values in SQL text: numbers with their suffixes, typed texts, casts.
 
-use arrow_schema::TimeUnit;
 use sqlparser::tokenizer::Token;
 
 use super::grammar::Parser;
 use super::tokens::{Place, is_word};
 use crate::error::Result;
 use crate::expr::literal::{Decimal, Literal};
+use crate::expr::quoted;
 use crate::expr::text;
 use crate::spec::values::{self, Excess};
 
@@ -25,7 +25,7 @@ impl Parser<'_> {
                 self.number(if minus { "-" } else { "" }, place)?
             }
             Token::SingleQuotedString(_) => match self.tokens.next() {
-                Token::SingleQuotedString(text) => Literal::String(text),
+                Token::SingleQuotedString(text) => Literal::String(quoted::value(&text)),
                 _ => return Ok(None),
             },
             Token::HexStringLiteral(_) => self.bytes(place)?,
@@ -47,7 +47,7 @@ impl Parser<'_> {
                         let Token::SingleQuotedString(text) = text else {
                             return Ok(None);
                         };
-                        self.convert(Literal::String(text), &word, place)?
+                        self.convert(Literal::String(quoted::value(&text)), &word, place)?
                     }
                     _ if quoted => {
                         let what = format!("values of the kind {word}'…'");
@@ -243,15 +243,29 @@ fn converted(literal: &Literal, name: &str) -> Option<Option<Literal>> {
             _ => return None,
         }))),
         "DATE" => Some(match literal {
-            Literal::String(text) => values::date(text.trim()).map(Literal::Date),
+            Literal::String(text) => text::date(text).map(Literal::Date),
             Literal::Date(_) => Some(literal.clone()),
-            Literal::Timestamp(micros) | Literal::TimestampNtz(micros) => {
+            Literal::TimestampNtz(micros) | Literal::LocalTimestamp(micros) => {
                 let days = micros.div_euclid(86_400_000_000);
                 i32::try_from(days).ok().map(Literal::Date)
             }
             _ => return None,
         }),
-        "TIMESTAMP" | "TIMESTAMP_LTZ" => Some(to_micros(literal, true)?.map(Literal::Timestamp)),
+        "TIMESTAMP" | "TIMESTAMP_LTZ" => {
+            let has_zone = match literal {
+                Literal::String(text) => values::has_zone(text),
+                Literal::Timestamp(_) => true,
+                _ => false,
+            };
+            let kind = if has_zone {
+                Literal::Timestamp
+            } else {
+                Literal::LocalTimestamp
+            };
+            Some(to_micros(literal, true)?.map(kind))
+        }
+        // which clock time a moment is, its time zone tells
+        "TIMESTAMP_NTZ" if matches!(literal, Literal::Timestamp(_)) => None,
         "TIMESTAMP_NTZ" => Some(to_micros(literal, false)?.map(Literal::TimestampNtz)),
         _ => None,
     }
@@ -297,9 +311,11 @@ fn to_decimal(literal: &Literal, arguments: &str) -> Option<Option<Literal>> {
 
 fn to_micros(literal: &Literal, utc: bool) -> Option<Option<i64>> {
     Some(match literal {
-        Literal::String(text) => values::timestamp(text.trim(), TimeUnit::Microsecond, utc),
+        Literal::String(text) => text::timestamp(text, utc),
         Literal::Date(days) => i64::from(*days).checked_mul(86_400_000_000),
-        Literal::Timestamp(micros) | Literal::TimestampNtz(micros) => Some(*micros),
+        Literal::Timestamp(micros)
+        | Literal::TimestampNtz(micros)
+        | Literal::LocalTimestamp(micros) => Some(*micros),
         _ => return None,
     })
 }

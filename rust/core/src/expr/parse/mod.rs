@@ -10,11 +10,12 @@ mod tokens;
 
 use crate::error::Result;
 use crate::expr::predicate::{Expr, Path};
+use crate::expr::quoted::canonical;
 use grammar::Parser;
 
 /// Parses a whole condition.
 pub(super) fn parse(text: &str) -> Result<Expr> {
-    Parser::new(text)?.whole(Parser::condition)
+    Parser::new(&canonical(text))?.whole(Parser::condition)
 }
 
 /// Parses a column: names with dots between them.

@@ -215,6 +215,7 @@ fn literal(data_type: &'static str) -> BoxedStrategy<Literal> {
         (-3i32..4).prop_map(Literal::Date),
         micros().prop_map(Literal::Timestamp),
         micros().prop_map(Literal::TimestampNtz),
+        micros().prop_map(Literal::LocalTimestamp),
     ];
     let text = |literal: BoxedStrategy<String>| literal.prop_map(Literal::String).boxed();
     let other = match data_type {

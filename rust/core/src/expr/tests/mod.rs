@@ -4,6 +4,7 @@ mod computed;
 mod errors;
 mod generate;
 mod model;
+mod moments;
 mod prune;
 mod random;
 mod rows;

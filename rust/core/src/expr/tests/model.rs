@@ -131,7 +131,9 @@ fn from_literal(literal: &Literal) -> Value {
         Literal::String(value) => Value::Text(value.clone()),
         Literal::Binary(value) => Value::Bytes(value.clone()),
         Literal::Date(value) => Value::Day(*value),
-        Literal::Timestamp(value) | Literal::TimestampNtz(value) => Value::Instant(*value),
+        Literal::Timestamp(value)
+        | Literal::TimestampNtz(value)
+        | Literal::LocalTimestamp(value) => Value::Instant(*value),
         Literal::List(_) => panic!("a list"),
     }
 }

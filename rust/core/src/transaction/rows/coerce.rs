@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::TimestampMicrosecondType;
+use arrow_array::types::{TimestampMicrosecondType, TimestampNanosecondType};
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, new_null_array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType as ArrowType, Fields, TimeUnit};
@@ -269,8 +269,13 @@ pub(super) fn coerce(values: &ArrayRef, wanted: &DataType, name: &str) -> Result
                 _ => None,
             };
             let micros = ArrowType::Timestamp(TimeUnit::Microsecond, given);
-            let micros = plain_cast(values, &micros, name)?;
-            let micros = micros.as_primitive::<TimestampMicrosecondType>().clone();
+            let micros = match values.as_primitive_opt::<TimestampNanosecondType>() {
+                // the last microsecond before it, below the epoch too: a cast would round towards zero
+                Some(nanos) => nanos.unary(|nanos| nanos.div_euclid(1_000)),
+                None => plain_cast(values, &micros, name)?
+                    .as_primitive::<TimestampMicrosecondType>()
+                    .clone(),
+            };
             Ok(Arc::new(micros.with_timezone_opt(zone.clone())))
         }
         (_, ArrowType::Utf8) if values.data_type().is_temporal() => {

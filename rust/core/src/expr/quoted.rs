@@ -1,0 +1,243 @@
+//! Texts in SQL as Spark writes them: `'it\'s'`, `"a\tb"`, `r'\d+'`, `'one' 'two'`.
+//!
+//! Before a text of SQL is cut into tokens, each such literal is written in the one way that the tokens
+//! know: in single quotes, with quotes and backslashes doubled, and no other escape.
+
+use std::borrow::Cow;
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// The same SQL with its texts in one way of writing. What is written so stays as it is.
+pub(super) fn canonical(sql: &str) -> Cow<'_, str> {
+    match rewritten(sql) {
+        Some(written) if written != sql => Cow::Owned(written),
+        // a text that does not end is for the tokenizer to complain of
+        _ => Cow::Borrowed(sql),
+    }
+}
+
+/// The value of a literal of [`canonical`] SQL, by what stands between its quotes.
+pub(super) fn value(token: &str) -> String {
+    token.replace(r"\\", r"\")
+}
+
+fn rewritten(sql: &str) -> Option<String> {
+    let mut letters = sql.chars().peekable();
+    let mut written = String::with_capacity(sql.len());
+    // where a text ended behind which only blanks have come: the next text goes on with it
+    let mut ended = None;
+    let mut before = ' ';
+    while let Some(letter) = letters.next() {
+        let quote = |next: Option<&char>| matches!(next, Some('\'' | '"'));
+        let is_raw = matches!(letter, 'r' | 'R') && !in_word(before) && quote(letters.peek());
+        match letter {
+            '\'' | '"' if !in_word(before) => {
+                let text = literal(&mut letters, letter, false)?;
+                append(&mut written, &mut ended, &text);
+            }
+            // bytes, `X'00'`, and typed texts without a blank are no part of another
+            '\'' | '"' => {
+                let text = literal(&mut letters, letter, false)?;
+                append(&mut written, &mut None, &text);
+                ended = None;
+            }
+            _ if is_raw => {
+                let quote = letters.next()?;
+                let text = literal(&mut letters, quote, true)?;
+                append(&mut written, &mut ended, &text);
+            }
+            '`' => {
+                ended = None;
+                written.push(letter);
+                copy(&mut letters, &mut written, "`");
+            }
+            '-' if letters.peek() == Some(&'-') => {
+                written.push(letter);
+                copy(&mut letters, &mut written, "\n");
+            }
+            '/' if letters.peek() == Some(&'*') => {
+                written.push(letter);
+                copy(&mut letters, &mut written, "*/");
+            }
+            other => {
+                if !other.is_whitespace() {
+                    ended = None;
+                }
+                written.push(other);
+            }
+        }
+        // a raw text ends a word, too
+        before = if is_raw { '\'' } else { letter };
+    }
+    Some(written)
+}
+
+fn in_word(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_'
+}
+
+/// Copies letters up to and with this end.
+fn copy(letters: &mut Peekable<Chars<'_>>, written: &mut String, end: &str) {
+    let from = written.len();
+    for letter in letters.by_ref() {
+        written.push(letter);
+        if written.len() > from + end.len().saturating_sub(1) && written.ends_with(end) {
+            return;
+        }
+    }
+}
+
+/// Writes a text, or lengthens the one before.
+fn append(written: &mut String, ended: &mut Option<usize>, text: &str) {
+    match *ended {
+        Some(end) => written.truncate(end.saturating_sub(1)),
+        None => written.push('\''),
+    }
+    for letter in text.chars() {
+        if matches!(letter, '\'' | '\\') {
+            written.push(letter);
+        }
+        written.push(letter);
+    }
+    written.push('\'');
+    *ended = Some(written.len());
+}
+
+/// The value of a literal whose opening quote was taken; `None` where it does not end.
+fn literal(letters: &mut Peekable<Chars<'_>>, quote: char, is_raw: bool) -> Option<String> {
+    let mut text = String::new();
+    loop {
+        match letters.next()? {
+            '\\' if !is_raw => escape(letters, &mut text)?,
+            letter if letter == quote => {
+                if is_raw || letters.next_if_eq(&quote).is_none() {
+                    return Some(text);
+                }
+                text.push(quote);
+            }
+            letter => text.push(letter),
+        }
+    }
+}
+
+/// What stands for a letter behind a backslash.
+fn escape(letters: &mut Peekable<Chars<'_>>, text: &mut String) -> Option<()> {
+    let letter = letters.next()?;
+    match letter {
+        'u' | 'U' => match digits(letters, if letter == 'u' { 4 } else { 8 }, 16) {
+            Some(code) => text.push(unicode(letters, code)),
+            None => text.push(letter),
+        },
+        '0' | '1' => {
+            let mut ahead = letters.clone();
+            match digits(&mut ahead, 2, 8).zip(letter.to_digit(8)) {
+                Some((low, high)) => {
+                    *letters = ahead;
+                    text.extend(char::from_u32(high * 64 + low));
+                }
+                None => text.push(if letter == '0' { '\0' } else { letter }),
+            }
+        }
+        'b' => text.push('\u{8}'),
+        'n' => text.push('\n'),
+        'r' => text.push('\r'),
+        't' => text.push('\t'),
+        'Z' => text.push('\u{1a}'),
+        // a pattern of LIKE needs them so
+        '%' | '_' => text.extend(['\\', letter]),
+        other => text.push(other),
+    }
+    Some(())
+}
+
+/// So many digits; nothing is taken where there are fewer.
+fn digits(letters: &mut Peekable<Chars<'_>>, many: usize, radix: u32) -> Option<u32> {
+    let mut ahead = letters.clone();
+    let mut code: u32 = 0;
+    for _ in 0..many {
+        let digit = ahead.next()?.to_digit(radix)?;
+        code = code.checked_mul(radix)?.checked_add(digit)?;
+    }
+    *letters = ahead;
+    Some(code)
+}
+
+/// A letter by its code; two halves of UTF-16 are one letter, half a letter is a question mark.
+fn unicode(letters: &mut Peekable<Chars<'_>>, code: u32) -> char {
+    if (0xD800..0xDC00).contains(&code) {
+        let mut ahead = letters.clone();
+        if ahead.next() == Some('\\')
+            && ahead.next() == Some('u')
+            && let Some(low @ 0xDC00..0xE000) = digits(&mut ahead, 4, 16)
+        {
+            *letters = ahead;
+            let whole = 0x1_0000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+            return char::from_u32(whole).unwrap_or('?');
+        }
+    }
+    char::from_u32(code).unwrap_or('?')
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn texts_as_spark_reads_them() {
+        for (sql, expected) in [
+            (r"'a\tb' = \'", None), // does not end
+            (r"'a\tb'", Some("a\tb")),
+            (r"'it\'s'", Some("it's")),
+            ("'it''s'", Some("it's")),
+            (r#""it's \"so\"""#, Some("it's \"so\"")),
+            (r#""a""b""#, Some("a\"b")),
+            (r"'C:\\x\y'", Some(r"C:\xy")),
+            (r"'50\% \_'", Some(r"50\% \_")),
+            (r"'\u0041\101\U0001F600\uD83D\uDE00\u12'", Some("AA😀😀u12")),
+            (r"'\uD83D!'", Some("?!")),
+            (r"'\0\Z\b\n\r\18'", Some("\0\u{1a}\u{8}\n\r18")),
+            (r"r'\d+\t'", Some(r"\d+\t")),
+            (r#"R"a'b\""#, Some(r"a'b\")),
+            ("'one'  'two' /* and */ \"three\"", None),
+            ("'one'  'two' \"three\"", Some("onetwothree")),
+            (r"r'\a' '\n'", Some("\\a\n")),
+            (r"r'a''b'", Some("ab")),
+        ] {
+            let found = canonical(sql).into_owned();
+            let inside = found
+                .strip_prefix('\'')
+                .and_then(|found| found.strip_suffix('\''));
+            if let Some(expected) = expected {
+                let inside = inside.unwrap().replace("''", "'");
+                assert_eq!(value(&inside), expected, "{sql}");
+            }
+            assert_eq!(canonical(&found), found, "{sql}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_stays() {
+        for sql in [
+            "a > 1 -- it's 'so\n AND b",
+            "a /* it's \"so\" */ = 1",
+            "`it's` = \u{1F600} \\ x",
+            "X'00ff' = b",
+            "'open",
+            "car = 1",
+        ] {
+            assert_eq!(canonical(sql), sql);
+        }
+        assert_eq!(canonical("X'00' 'a'"), "X'00' 'a'");
+        assert_eq!(canonical("DATE'2026-01-01'"), "DATE'2026-01-01'");
+    }
+
+    proptest! {
+        #[test]
+        fn written_once_it_stays(sql in r#"[a'"\\r `/*-]{0,12}"#) {
+            let once = canonical(&sql).into_owned();
+            prop_assert_eq!(canonical(&once).into_owned(), once);
+        }
+    }
+}
