@@ -185,8 +185,18 @@ def test_what_is_replaced(spark: Any, tmp_path: Path) -> None:
         "write.replace_where",
         lambda: dr_spark.write(elsewhere, path, mode="overwrite", replace_where="id = 9"),
     )
+    gone = dr.Table(path).snapshot().files(filter="p = 'c'")["size"].to_pylist()
     dr_spark.write(frame((5, "c")), path, mode="overwrite", partition_overwrite="dynamic")
     assert rows_of(same_rows(spark, path)) == rows_of(frame((1, "a"), (4, "b"), (5, "c")))
+    told = dict(dr.Table(path).history(limit=1).to_pylist()[0]["operationMetrics"])
+    assert (told["numFiles"], told["numOutputRows"]) == ("1", "1")
+    assert (told["numRemovedFiles"], told["numRemovedBytes"]) == ("1", str(sum(gone)))
+    theirs = tmp_path / "theirs"
+    for rows in (frame((3, "c")), frame((5, "c"))):
+        overwriting = rows.write.format("delta").mode("overwrite").partitionBy("p")
+        overwriting.option("partitionOverwriteMode", "dynamic").save(str(theirs))
+    history = dr.Table(theirs).history(limit=1).to_pylist()[0]["operationMetrics"]
+    assert set(told) <= set(dict(history))
     # once, however often it is tried
     assert dr_spark.write(frame((6, "d")), path, mode="overwrite", txn=("app", 7)) == 3
     assert dr_spark.write(frame((7, "d")), path, mode="overwrite", txn=("app", 7)) is None

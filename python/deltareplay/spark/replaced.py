@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltareplay.exceptions import InvalidArgumentError
 
@@ -64,6 +65,13 @@ def same_partitions(live: pa.Table, written: pa.Table) -> pa.Table:
 
 def _key(values: Any) -> tuple[tuple[str, str | None], ...]:
     return tuple(sorted(values, key=lambda one: one[0]))
+
+
+def metrics(gone: pa.Table | None) -> dict[str, int]:
+    """What the commit tells of the files that are replaced."""
+    if gone is None:
+        return {}
+    return {"numRemovedFiles": gone.num_rows, "numRemovedBytes": pc.sum(gone["size"]).as_py() or 0}
 
 
 def note_read(transaction: Transaction, condition: str | None) -> None:

@@ -148,15 +148,15 @@ class Sink:
         adds = f"[{','.join(one.adds[1:-1] for one in written if one.adds != '[]')}]"
         transaction._native.add(adds)
         files = json.loads(adds)
+        gone = None
         if self.overwrite and snapshot is not None:
-            self._remove(transaction, snapshot, files)
-        transaction.set_metrics(
-            {
-                "numFiles": len(files),
-                "numOutputRows": sum(one.rows for one in written),
-                "numOutputBytes": sum(one.size_in_bytes for one in written),
-            }
-        )
+            gone = self._removed(transaction, snapshot, files)
+        told = {
+            "numFiles": len(files),
+            "numOutputRows": sum(one.rows for one in written),
+            "numOutputBytes": sum(one.size_in_bytes for one in written),
+        }
+        transaction.set_metrics(told | replaced.metrics(gone))
         return transaction.commit()
 
     def _parameters(self, written: Sequence[Written], batch: int | None) -> dict[str, Any]:
@@ -190,7 +190,8 @@ class Sink:
             )
         return found.pop()
 
-    def _remove(self, transaction: Transaction, snapshot: Snapshot, adds: list[Any]) -> None:
+    def _removed(self, transaction: Transaction, snapshot: Snapshot, adds: list[Any]) -> pa.Table:
+        """The files that are replaced."""
         condition = self.options.replace_where
         live = snapshot.files(filter=condition)
         if condition is not None:
@@ -211,6 +212,7 @@ class Sink:
             live = replaced.same_partitions(live, written)
         replaced.note_read(transaction, condition)
         transaction.remove_files(live)
+        return live
 
     def discard(self, written: Iterable[Written]) -> None:
         """Takes files away that no commit speaks of; what stays is for ``VACUUM``."""

@@ -128,7 +128,7 @@ def write(
                 gone = replaced.same_partitions(gone, written)
             replaced.note_read(transaction, replace_where)
             transaction.remove_files(gone)
-        transaction.set_metrics(staged.metrics(written))
+        transaction.set_metrics(staged.metrics(written) | replaced.metrics(gone))
     except BaseException:
         staged.discard()
         raise
