@@ -31,7 +31,9 @@ __all__ = [
     "__version__",
     "automatically_enabled_features",
     "cleanup_log",
+    "clock_times",
     "discard_staged",
+    "new_table",
     "optimize_log",
     "pack_deletion_vectors",
     "protocol_can_upgrade_to",
@@ -49,6 +51,8 @@ __all__ = [
     "verify",
     "why_not_readable",
     "why_not_writable",
+    "with_columns",
+    "with_moments",
 ]
 
 __version__: str

@@ -357,3 +357,9 @@ def test_ctrl_c_stops_a_scan(log: logs.LogBuilder) -> None:
     assert float(done.stdout) < 30, (
         "a busy machine is slow, but nothing waits for the end of the scan"
     )
+
+
+def test_a_filter_that_is_too_long_says_so(rows: dr.Table) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        rows.snapshot().scan(filter="id" + " + 1" * 501 + " > 0")
+    assert caught.value.code == "formula.too_long"

@@ -17,7 +17,7 @@ from spark.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark import options, pushed, stream_options
+from deltareplay.spark import options, pushed
 
 pytestmark = pytest.mark.spark
 CASES = rows_cases.some_cases()
@@ -137,43 +137,6 @@ def test_bad_options(spark: Any, tables: Any) -> None:
         load(spark, path, mergeSchema="true")
     with pytest.raises(Exception, match="VersionNotFoundError"):
         load(spark, path, versionAsOf="99").collect()
-
-
-def test_the_error_lists_what_reading_takes() -> None:
-    with pytest.raises(dr.InvalidArgumentError) as caught:
-        options.schema({"path": "t", "replaceWhere": "a = 1"}, None)
-    listed = str(caught.value).split(": it takes ")[1].replace(";", ",").replace(" and ", ", ")
-    names = [name.strip().split(" also ")[-1] for name in listed.split(",")]
-    assert {name.lower() for name in names} >= {"path", "storage.<key>", *stream_options.KNOWN} - {
-        "readchangedata"
-    }
-    for name in names:
-        with pytest.raises(dr.DeltaReplayError) as refused:
-            options.snapshot({"path": "/nowhere", name: "1"}, None)
-        assert refused.value.code != "option.unknown", name
-
-
-def test_tables_of_the_catalog_are_refused_in_one_sentence(
-    spark: Any, tables: Any, tmp_path: Path
-) -> None:
-    path = tables("plain")
-    dr_spark.register(spark)
-    refused = "where the table lies, which Spark's catalog does not tell it"
-    for statement in (
-        f"CREATE TABLE dr_listed USING deltareplay LOCATION '{path}'",
-        f"CREATE TABLE dr_listed USING deltareplay OPTIONS (path '{path}')",
-        f"CREATE TABLE dr_listed USING deltareplay LOCATION '{tmp_path}/t' AS SELECT 1 AS id",
-    ):
-        with pytest.raises(Exception, match=refused):
-            spark.sql(statement)
-    with pytest.raises(Exception, match=refused):
-        spark.range(1).write.format("deltareplay").saveAsTable("dr_listed")
-    assert not spark.catalog.tableExists("dr_listed")
-    spark.sql(f"CREATE TEMPORARY VIEW dr_viewed USING deltareplay OPTIONS (path '{path}')")
-    try:
-        assert spark.table("dr_viewed").count() == load(spark, path).count() > 0
-    finally:
-        spark.catalog.dropTempView("dr_viewed")
 
 
 def test_options_of_the_storage_stay_hidden(spark: Any, tables: Any) -> None:

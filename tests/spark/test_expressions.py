@@ -41,7 +41,22 @@ SCHEMA = pa.schema(
 )
 LONGS = [0, 1, -7, 2**63 - 1, -(2**63), 1000, None]
 INTS = [0, -1, 2**31 - 1, -(2**31), 42, None, 3]
-DOUBLES = [5e-324, 2e23, 0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 1e300, 1e-5, 1e7, 0.1, None, 5.5]
+DOUBLES = [
+    5e-324,
+    2e23,
+    0.0,
+    -0.0,
+    math.nan,
+    -math.nan,
+    math.inf,
+    -math.inf,
+    1e300,
+    1e-5,
+    1e7,
+    0.1,
+    None,
+    5.5,
+]
 FLOATS = [1e-45, 0.0, -0.0, math.nan, 1e7, 16777216.0, 0.1, 3.3, -math.inf, None, 1e-10]
 TEXTS = ["", "a", "a\tb", "it's", "C:\\x", "50%", "ä", " 3 ", None, "A_b", '"', "\n"]
 DAYS = [(1970, 1, 1), (1969, 12, 31), (2024, 2, 29), (1, 1, 1), None]

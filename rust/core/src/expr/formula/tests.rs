@@ -126,6 +126,7 @@ fn formulas_have_no_more_operators_than_the_stack_bears() {
         let text = format!("{start}{}", operator.repeat(501));
         let refused = Formula::parse(&text).unwrap_err();
         assert_eq!(refused.code(), "formula.syntax", "{operator}");
+        assert_eq!(refused.code(), "formula.too_long");
         assert!(refused.to_string().contains("500 operators"), "{refused}");
     }
     for (open, close) in [

@@ -1,0 +1,127 @@
+"""What the format says to options that it does not take; no session, just its classes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+from deltareplay.spark import data_source, options
+
+pytestmark = pytest.mark.spark
+
+READING = [
+    "path",
+    "filter",
+    "splitSize",
+    "allowedRoots",
+    "storage.<key>",
+    "versionAsOf",
+    "timestampAsOf",
+    "withRowId",
+    "withFilePath",
+    "withRowIndex",
+    "startingVersion",
+    "startingTimestamp",
+    "maxFilesPerTrigger",
+    "maxBytesPerTrigger",
+    "ignoreChanges",
+    "ignoreDeletes",
+    "skipChangeCommits",
+    "readChangeFeed",
+    "changeKind",
+    "changeKey",
+    "changeDeleted",
+]
+WRITING = [
+    "path",
+    "mergeSchema",
+    "replaceWhere",
+    "partitionOverwriteMode",
+    "partitionBy",
+    "txnAppId",
+    "txnVersion",
+    "userMetadata",
+    "allowedRoots",
+    "storage.<key>",
+]
+
+#: What Spark 4.1 hands over for ``CREATE TABLE ... LOCATION`` and ``catalog.createTable``.
+OF_THE_CATALOG = (
+    {"location": "t", "owner": "me", "provider": "deltareplay"},
+    {"external": "true", "location": "t", "option.path": "t", "owner": "me", "provider": "x"},
+    {"path": "t", "location": "t", "owner": "me", "provider": "deltareplay"},
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    return str(tmp_path / "t")
+
+
+def calls(given: dict[str, str]) -> dict[str, Any]:
+    """Each thing that Spark's worker asks of the format, by what the user called."""
+    types = pytest.importorskip("pyspark.sql.types")
+    schema = types.StructType([types.StructField("id", types.LongType())])
+    source = data_source._made("any", False)(given)
+    return {
+        "reading": source.schema,
+        "reading with a schema": lambda: source.reader(schema).partitions(),
+        "writing": lambda: source.writer(schema, False),
+        "writing a stream": lambda: source.streamWriter(schema, False),
+    }
+
+
+def refused(call: Any) -> dr.InvalidArgumentError:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        call()
+    return caught.value
+
+
+def listed(error: dr.InvalidArgumentError) -> list[str]:
+    text = str(error).split(": it takes ")[1].replace(";", ",").replace(" and ", ", ")
+    return [name.strip().split(" also ")[-1] for name in text.split(",")]
+
+
+@pytest.mark.parametrize("where", ["a table", "no table"])
+@pytest.mark.parametrize("name", ["some", "versionAsOf", "withRowId", "maxFilesPerTrigger"])
+def test_a_write_lists_what_writing_takes(place: str, name: str, where: str) -> None:
+    path = place if where == "a table" else f"{place}/none"
+    for call, run in calls({"path": path, name: "x"}).items():
+        if call.startswith("writing"):
+            error = refused(run)
+            assert error.code == "option.unknown"
+            assert f"writing takes no option {name.lower()}:" in str(error)
+            assert listed(error) == WRITING
+    assert not Path(place, "none").exists()
+
+
+@pytest.mark.parametrize("name", ["some", "mergeSchema", "replaceWhere"])
+def test_a_read_lists_what_reading_takes(place: str, name: str) -> None:
+    for call, run in calls({"path": place, name: "x"}).items():
+        if call.startswith("reading"):
+            error = refused(run)
+            assert error.code == "option.unknown"
+            assert f"reading takes no option {name.lower()}:" in str(error)
+            assert listed(error) == READING
+
+
+@pytest.mark.parametrize("given", [{}, *OF_THE_CATALOG], ids=["no path", "sql", "api", "path"])
+def test_tables_of_the_catalog_are_refused_in_one_sentence(given: dict[str, str]) -> None:
+    for call, run in calls(given).items():
+        error = refused(run)
+        assert error.code == "option.path", call
+        assert "which Spark's catalog does not tell it" in str(error)
+        assert "CREATE TEMPORARY VIEW" in str(error)
+
+
+@pytest.mark.parametrize("name", READING)
+def test_what_is_listed_is_taken(place: str, name: str) -> None:
+    path = f"{place}/none"
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        options.schema({"path": path, name: path}, None)
+    assert caught.value.code != "option.unknown"
