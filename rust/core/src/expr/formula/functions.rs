@@ -17,7 +17,7 @@ use sqlparser::ast::{
 };
 
 use super::evaluate::{Rows, chosen_of, missing};
-use super::operators::{compared, one_nan};
+use super::operators::{comparable, compared};
 use super::{cast_value, failed, mistyped, unsupported};
 use crate::error::Result;
 use crate::spec::json::clipped;
@@ -157,8 +157,9 @@ impl Rows<'_> {
                 if !one.data_type().is_numeric() {
                     return Err(mistyped("abs takes a number"));
                 }
-                let opposite = one_nan(&arrow_arith::numeric::neg(one).map_err(failed)?);
-                chosen_of(&negative, &opposite, one)
+                let opposite = arrow_arith::numeric::neg(one).map_err(failed)?;
+                // of zeros and of NaN there is one that is not negative
+                Ok(comparable(&chosen_of(&negative, &opposite, one)?))
             }
             ("floor", [one]) => whole(one, f64::floor),
             ("ceil" | "ceiling", [one]) => whole(one, f64::ceil),
