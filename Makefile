@@ -10,8 +10,8 @@ WHEEL_LIMIT_MB := 15
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 BENCH_DATA := benches/data
 # the PySpark of the extra spark-tests, and those that are tried beside it
-SPARK := 4.2
-SPARKS := 3.5 4.0 4.1 4.3
+SPARK := 4.1
+SPARKS := 3.5 4.0 4.2 4.3
 FUZZ ?= 10000000
 
 .DEFAULT_GOAL := help
@@ -36,7 +36,7 @@ test-python: $(VENV)/.dev build
 test-stores: $(VENV)/.dev $(VENV)/.stores build ## S3, Azure and Google Cloud Storage, as servers on this machine
 	$(ACTIVE) python -m pytest -m stores
 
-test-spark: $(VENV)/.dev $(VENV)/.spark $(SPARKS:%=$(VENV)/.spark-%) build ## in full on the newest PySpark that delta-spark has jars for, in short on all
+test-spark: $(VENV)/.dev $(VENV)/.spark $(SPARKS:%=$(VENV)/.spark-%) build ## in full beside delta-spark, in short on each PySpark
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python DELTAREPLAY_SPARKS="$(foreach one,$(SPARKS),$(one)=$(abspath $(VENV))/spark-$(one)/bin/python) $(SPARK)=$(abspath $(BIN))/python" python -m pytest -m spark --numprocesses 2 --dist loadfile
 
 test-faults: $(VENV)/.dev $(VENV)/.stores build ## the fault tests in full, for hours: docs/concepts/reliability.md; root for power cuts
@@ -118,7 +118,7 @@ $(VENV)/.dev $(VENV)/.bench $(VENV)/.spark: $(VENV)/.maturin pyproject.toml
 # newest pandas; setuptools has the distutils that 3.5 looks for.
 $(VENV)/.spark-3.5: NEEDS := "pyspark==3.5.9" "pandas>=2.2,<3" setuptools
 $(VENV)/.spark-4.0: NEEDS := "pyspark[connect]==4.0.5" "pandas>=2.2,<3"
-$(VENV)/.spark-4.1: NEEDS := "pyspark[connect]==4.1.4" pandas
+$(VENV)/.spark-4.2: NEEDS := "pyspark[connect]==4.2.1" pandas
 $(VENV)/.spark-4.3: NEEDS := "pyspark[connect]==4.3.0" pandas
 $(SPARKS:%=$(VENV)/.spark-%): $(VENV)/.spark-%: $(VENV)/.maturin
 	$(PYTHON) -m venv $(VENV)/spark-$*

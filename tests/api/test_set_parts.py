@@ -75,7 +75,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a part that is not there": ({"s.aa": 1}, "did you mean s.a"),
     "a column that is not there": ({"idd": 1}, "did you mean id"),
     "a part of an array": ({"items.element": 1}, "only structs"),
-    "a type that does not fit": ({"s.a": "id > 1"}, "s.a"),
+    "a type that does not fit": ({"s.a": "items"}, "s.a"),
 }
 
 

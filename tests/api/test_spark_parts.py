@@ -13,7 +13,7 @@ import pytest
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark import by_paths, filters, session
+from deltareplay.spark import by_paths, session
 from deltareplay.spark.files import _PLAIN, Files, hadoop_root, located
 from deltareplay.spark.partition_values import constants
 from deltareplay.spark.rows import materialized_columns
@@ -204,34 +204,3 @@ def test_physical_names_count_where_columns_are_mapped() -> None:
     assert (mapped.physical, mapped.metadata) == ("col-1", {"comment": "c"})
     [by_id, _] = columns_of(snapshot_of(field, part, **{"delta.columnMapping.mode": "id"}))
     assert by_id.metadata == {"comment": "c", "parquet.field.id": 7}
-
-
-NESTED = json.dumps(
-    {
-        "fields": [
-            {"name": "d", "type": "date"},
-            {
-                "name": "s",
-                "type": {"type": "struct", "fields": [{"name": "A`t", "type": "timestamp"}]},
-            },
-        ]
-    }
-)
-
-
-@pytest.mark.parametrize(
-    ("filter", "zone", "expected"),
-    [
-        (None, "UTC", False),
-        ("s.`a``t` > '2024-01-01'", "GMT", True),
-        ("d > '2024-01-01'", "Asia/Tokyo", True),
-        ("s.`a``t` > '2024-01-01'", "Asia/Tokyo", False),
-        ("d > TIMESTAMP '2024-01-01'", "Asia/Tokyo", False),
-        ([("s.`A``T`", ">", "2024-01-01")], "Asia/Tokyo", False),
-        ([("d", ">", "2024-01-01")], "Asia/Tokyo", True),
-    ],
-)
-def test_files_are_not_chosen_by_moments_of_another_zone(
-    filter: Any, zone: str, expected: bool
-) -> None:
-    assert filters.prunes(filter, NESTED, zone) is expected

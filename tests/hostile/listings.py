@@ -140,7 +140,7 @@ def _odd_name(log: LogBuilder) -> None:
     "listing",
     "a commit that is a link in a loop",
     snapshot=Refused(SECOND, "StorageError"),
-    verify=("storage.io",),
+    verify=("storage.name",),
     found=SECOND,
 )
 def _loop(log: LogBuilder) -> None:

@@ -130,7 +130,7 @@ def _absolute(log: LogBuilder) -> None:
     "100,000 letters",
     snapshot=2,
     rows=Refused("aaaa", "StorageError"),
-    verify=("storage.io",),
+    verify=("storage.name",),
     found="aaaa",
 )
 def _long(log: LogBuilder) -> None:
@@ -189,7 +189,7 @@ def odd_file(name: str, verify: str) -> None:
 for _name, _verify in (
     ("to /dev/zero", "storage.not_a_file"),
     ("to /dev/tty", "storage.not_a_file"),
-    ("in a loop", "storage.io"),
+    ("in a loop", "storage.name"),
     ("a pipe", "storage.not_a_file"),
     ("a directory", "storage.not_a_file"),
 ):

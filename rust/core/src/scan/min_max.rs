@@ -42,7 +42,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
     };
     let known = FilePredicate::of(is_null, snapshot)?.with_tight_bounds();
     let is_partition = !known.columns().partition_values.is_empty();
-    if column.char_length.is_some() || (!is_partition && !is_exact(&column.data_type)) {
+    if !is_partition && !is_exact(&column.data_type) {
         let message = format!(
             "statistics of {} columns are bounds, not values that the table has: \
              compute min and max of {} by a scan",

@@ -9,7 +9,7 @@ use arrow_array::{
     Array, ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int32Array, Int64Array,
     RecordBatch, StringArray, UInt32Array, new_null_array,
 };
-use arrow_schema::{DataType, Schema};
+use arrow_schema::DataType;
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take;
 use arrow_select::zip::zip;
@@ -33,10 +33,6 @@ pub(super) struct Rows<'a> {
 impl<'a> Rows<'a> {
     pub(super) fn new(batch: &'a RecordBatch, now: i64) -> Self {
         Self { batch, now }
-    }
-
-    pub(super) fn schema(&self) -> &Schema {
-        self.batch.schema_ref()
     }
 
     /// One value for each row. Recurses as deep as the parser does.
@@ -73,8 +69,9 @@ impl<'a> Rows<'a> {
                 low,
                 high,
             } => {
-                let low = self.comparison(expr, &BinaryOperator::GtEq, low)?;
-                let high = self.comparison(expr, &BinaryOperator::LtEq, high)?;
+                let value = self.value(expr)?;
+                let low = compared(&BinaryOperator::GtEq, &value, &self.value(low)?)?;
+                let high = compared(&BinaryOperator::LtEq, &value, &self.value(high)?)?;
                 either(and_kleene(&low, &high).map_err(failed)?, *negated)
             }
             Expr::InList {
@@ -185,12 +182,6 @@ impl<'a> Rows<'a> {
 
     fn binary(&self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<ArrayRef> {
         use BinaryOperator as Op;
-        if matches!(
-            op,
-            Op::Eq | Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq | Op::Spaceship
-        ) {
-            return Ok(Arc::new(self.comparison(left, op, right)?));
-        }
         let left = self.value(left)?;
         if matches!(op, Op::And | Op::Or) {
             // the right side may be such as only those rows can bear that the left one leaves open
@@ -203,6 +194,9 @@ impl<'a> Rows<'a> {
         }
         let right = self.value(right)?;
         Ok(match op {
+            Op::Eq | Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq | Op::Spaceship => {
+                Arc::new(compared(op, &left, &right)?)
+            }
             Op::StringConcat => self.joined(&[left, right])?,
             _ => calculated(op, &left, &right)?,
         })
@@ -239,8 +233,7 @@ impl<'a> Rows<'a> {
     /// All sides in the type that they have in common.
     fn in_list(&self, expr: &Expr, list: &[Expr], negated: bool) -> Result<ArrayRef> {
         let value = self.value(expr)?;
-        let letters = self.char_length(expr);
-        let list = list.iter().map(|one| self.fitted(one, letters));
+        let list = list.iter().map(|one| self.value(one));
         let list = list.collect::<Result<Vec<_>>>()?;
         let mut both = value.data_type().clone();
         for one in &list {
@@ -366,7 +359,7 @@ pub(super) fn answers(values: &ArrayRef) -> Result<BooleanArray> {
     }
 }
 
-pub(super) fn place(fields: &arrow_schema::Fields, name: &str) -> Option<usize> {
+fn place(fields: &arrow_schema::Fields, name: &str) -> Option<usize> {
     let exact = fields.iter().position(|field| field.name() == name);
     exact.or_else(|| {
         let name = name.to_lowercase();

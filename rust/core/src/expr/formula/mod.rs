@@ -6,7 +6,6 @@
 //! formula is bound, before a row is seen.
 
 mod cast;
-mod chars;
 mod equalities;
 mod evaluate;
 mod functions;

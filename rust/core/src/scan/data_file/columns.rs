@@ -12,10 +12,8 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType as ArrowType, FieldRef};
 use arrow_select::take::take;
 
-use super::shape::filled_up;
 use crate::codec::partition_values::{Unparsable, parse_partition_values};
 use crate::error::{Error, Result};
-use crate::spec::char_length::char_length;
 
 /// The typed values of the partition columns, one row.
 pub(super) fn partition_values(
@@ -36,17 +34,7 @@ pub(super) fn partition_values(
     };
     map.append(true).map_err(odd)?;
     let map: MapArray = map.finish();
-    let values = parse_partition_values(&map, columns, Unparsable::Refuse)?;
-    let (fields, columns, nulls) = values.into_parts();
-    let filled = fields
-        .iter()
-        .zip(columns)
-        .map(|(field, value)| match char_length(field) {
-            Some(letters) => filled_up(&value, letters),
-            None => Ok(value),
-        });
-    let filled = filled.collect::<Result<Vec<_>, _>>().map_err(odd)?;
-    StructArray::try_new_with_length(fields, filled, nulls, 1).map_err(odd)
+    parse_partition_values(&map, columns, Unparsable::Refuse)
 }
 
 /// One value again and again; made once for the longest batch so far, and cut.

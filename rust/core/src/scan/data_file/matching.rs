@@ -115,10 +115,7 @@ impl<'a> Matcher<'a> {
             return Ok(Part::Missing(ArrowType::Null));
         }
         self.place.push(field.name.clone());
-        let shape = match (self.shape(&field.data_type, node)?, field.char_length()) {
-            (Shape::Leaf(cast), Some(letters)) => Shape::Filled(cast, letters),
-            (shape, _) => shape,
-        };
+        let shape = self.shape(&field.data_type, node)?;
         self.place.pop();
         Ok(Part::File { at, shape })
     }
@@ -291,7 +288,7 @@ pub(super) fn settle(part: &mut Part, siblings: &[FileNode], selected: &[bool]) 
 
 fn settle_shape(shape: &mut Shape, node: &FileNode, selected: &[bool]) {
     match shape {
-        Shape::Leaf(_) | Shape::Filled(..) | Shape::Variant => {}
+        Shape::Leaf(_) | Shape::Variant => {}
         Shape::Struct(_, parts) => {
             for part in parts {
                 settle(part, &node.children, selected);

@@ -39,10 +39,8 @@ impl Known {
         };
         let node = siblings.get(*at)?;
         match (shape, names) {
-            (Shape::Leaf(Cast::Nulls(_)) | Shape::Filled(Cast::Nulls(_), _), []) => {
-                Some(Self::AllNull)
-            }
-            (Shape::Leaf(cast) | Shape::Filled(cast, _), []) => Some(Self::Leaf(
+            (Shape::Leaf(Cast::Nulls(_)), []) => Some(Self::AllNull),
+            (Shape::Leaf(cast), []) => Some(Self::Leaf(
                 node.leaves.start,
                 node.data_type.clone(),
                 cast.clone(),

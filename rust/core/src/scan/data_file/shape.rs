@@ -3,19 +3,16 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, ListArray, MapArray, StringArray, StructArray, new_null_array};
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, new_null_array};
 use arrow_schema::{ArrowError, DataType as ArrowType, FieldRef, Fields};
 
 use super::cast::Cast;
 use crate::codec::variant::unshred;
-use crate::spec::char_length::filled;
 
 /// How one column or a part of it becomes logical.
 #[derive(Debug)]
 pub(super) enum Shape {
     Leaf(Cast),
-    /// Texts that are filled up with blanks to this many letters.
-    Filled(Cast, usize),
     /// Shredded.
     Variant,
     Struct(Fields, Vec<Part>),
@@ -55,9 +52,7 @@ impl Part {
 impl Shape {
     fn changes_type(&self) -> bool {
         match self {
-            Self::Leaf(cast) | Self::Filled(cast, _) => {
-                matches!(cast, Cast::Arrow(_) | Cast::Midnight(_))
-            }
+            Self::Leaf(cast) => matches!(cast, Cast::Arrow(_) | Cast::Midnight(_)),
             Self::Variant => false,
             Self::Struct(_, parts) => parts.iter().any(Part::changes_type),
             Self::List(_, element) => element.changes_type(),
@@ -68,7 +63,6 @@ impl Shape {
     fn apply(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match self {
             Self::Leaf(cast) => cast.apply(array),
-            Self::Filled(cast, letters) => filled_up(&cast.apply(array)?, *letters),
             Self::Variant => {
                 let array = unshred(array.as_struct_opt().ok_or_else(odd)?);
                 let array = array.map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
@@ -107,15 +101,6 @@ impl Shape {
             }
         }
     }
-}
-
-/// The texts, each filled up with blanks.
-pub(super) fn filled_up(texts: &ArrayRef, letters: usize) -> Result<ArrayRef, ArrowError> {
-    let texts = texts.as_string_opt::<i32>().ok_or_else(odd)?;
-    let texts = texts
-        .iter()
-        .map(|text| text.map(|text| filled(text, letters)));
-    Ok(Arc::new(texts.collect::<StringArray>()))
 }
 
 fn odd() -> ArrowError {
