@@ -208,7 +208,7 @@ fn typed(text: &str, like: &Value) -> Value {
             let digits = format!("{whole}{fraction}").parse().unwrap();
             Value::Exact(digits, fraction.len() as u32)
         }
-        Value::Single(_) => Value::Single(text.parse().unwrap()),
+        Value::Single(_) => Value::Double(text.parse().unwrap()),
         Value::Double(_) => Value::Double(text.parse().unwrap()),
         Value::Day(_) => {
             let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").unwrap();

@@ -40,7 +40,7 @@ fn prints_what_it_read() {
         ("a NOT BETWEEN 1 AND 2", "NOT (a >= 1 AND a <= 2)"),
         ("s LIKE 'a%'", "s LIKE 'a%'"),
         ("s NOT LIKE 'a!%' ESCAPE '!'", "s NOT LIKE 'a!%' ESCAPE '!'"),
-        ("startswith(s, '10%')", r"s LIKE '10\%%'"),
+        ("startswith(s, '10%')", r"s LIKE '10\\%%'"),
         ("starts_with(s, NULL)", "NULL"),
         ("isnan(d)", "(d = CAST('NaN' AS DOUBLE)) IS TRUE"),
         ("date >= '2026-01-01'", "`date` >= '2026-01-01'"),
