@@ -239,8 +239,10 @@ mod tests {
     proptest! {
         #[test]
         fn written_once_it_stays(sql in r#"[a'"\\r `/*-]{0,12}"#) {
-            let once = canonical(&sql).into_owned();
-            prop_assert_eq!(canonical(&once).into_owned(), once);
+            let mut once = String::new();
+            if rewritten(&sql, &mut once).is_some() {
+                prop_assert_eq!(canonical(&once).into_owned(), once);
+            }
         }
     }
 }
