@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 ACTIVE := VIRTUAL_ENV=$(abspath $(VENV)) PATH="$(abspath $(BIN)):$$PATH"
 CARGO_DENY := ^0.20
 WHEEL_LIMIT_MB := 15
+GLIBC := 2.17
+ARCH := $(shell uname -m)
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 BENCH_DATA := benches/data
 # the PySpark of the extra spark-tests, and those that are tried beside it
@@ -16,7 +18,7 @@ FUZZ ?= 10000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-rust test-python test-stores test-spark test-faults fuzz lint lint-rust lint-python format bench bench-spark build wheel clean
+.PHONY: help demo test test-rust test-python test-stores test-spark test-faults fuzz lint lint-rust lint-python format bench bench-spark build wheel wheels clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,14 +84,15 @@ bench-spark: $(VENV)/.bench $(VENV)/.spark ## time reads in Spark beside delta-s
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python benches/python/spark.py --data $(BENCH_DATA)
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python benches/python/spark_changes.py --data $(BENCH_DATA)
 
-wheel: $(VENV)/.maturin ## build dist/*.whl and hold it to its size
-	rm -f dist/*.whl
-	$(ACTIVE) maturin build --profile dist --out dist
-	@size=$$(($$(cat dist/*.whl | wc -c) / 1000000)); echo "wheel: $$size MB (limit $(WHEEL_LIMIT_MB))"; \
-		test $$size -lt $(WHEEL_LIMIT_MB)
-	@$(BIN)/python -c 'import sys, zipfile; whl = zipfile.ZipFile(sys.argv[1]); \
-		[name] = [one for one in whl.namelist() if one.endswith("/licenses/LICENSE")]; \
-		sys.exit(whl.read(name) != open("LICENSE", "rb").read() and "the wheel lacks the licence")' dist/*.whl
+wheel: wheel-$(ARCH) ## build dist/*.whl for this machine; hold it to its size, its licence and glibc 2.17
+
+wheels: wheel-x86_64 wheel-aarch64 ## the wheels of Linux, for both processors
+
+wheel-%: $(VENV)/.zig # whose linker knows the symbols of every glibc
+	! command -v rustup >/dev/null || rustup target add $*-unknown-linux-gnu
+	rm -f dist/*_$*.whl
+	$(ACTIVE) maturin build --profile dist --out dist --zig --target $*-unknown-linux-gnu --compatibility manylinux_$(subst .,_,$(GLIBC))
+	$(ACTIVE) python tests/support/wheels.py dist/*_$*.whl --glibc $(GLIBC) --megabytes $(WHEEL_LIMIT_MB)
 
 clean: ## remove everything that these recipes made
 	rm -rf target dist $(VENV) $(BENCH_DATA) .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -105,6 +108,10 @@ $(VENV)/.maturin:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or later is needed")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet "maturin>=1.10,<2"
+	touch $@
+
+$(VENV)/.zig: $(VENV)/.maturin
+	$(BIN)/pip install --quiet ziglang
 	touch $@
 
 $(VENV)/.dev: EXTRAS := dev

@@ -1,4 +1,4 @@
-"""The examples run, and give what their own arithmetic says."""
+"""The examples run, and give what their own arithmetic says; so do the pages that need Spark."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from support.pages import HOLDS, needs_spark, paste
 
 import deltareplay as dr
 
@@ -53,3 +54,9 @@ def test_orders(spark: Any, tmp_path: Path) -> None:
     }
     assert dr.Table(tmp_path / "bronze").snapshot().num_rows == 10 + 20 + 20
     assert list(silver.transactions) == ["orders-to-silver"]
+
+
+@pytest.mark.parametrize("page", [page for page in HOLDS if needs_spark(page)])
+def test_a_page_can_be_pasted(page: str, tmp_path: Path) -> None:
+    done = paste(page, tmp_path)
+    assert done.returncode == 0, done.stderr

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
-import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.pages import FENCE, HOLDS, OTHERS, PAGES, ROOT, needs_spark, paste, script
 
-ROOT = Path(__file__).resolve().parents[2]
 EXTRAS = re.search(r"/\.spark: EXTRAS := (\S+)", (ROOT / "Makefile").read_text())
 #: What `make demo` installs beside pyarrow, as pip is told.
 DEMO = [
@@ -19,7 +19,6 @@ DEMO = [
     for line in re.findall(rf"(?m)^{extra} = \[(.+)\]", (ROOT / "pyproject.toml").read_text())
     for requirement in re.findall('"(.+?)"', line)
 ]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
 def test_every_path_of_the_spec_map_exists() -> None:
@@ -36,72 +35,57 @@ def test_every_path_of_the_spec_map_exists() -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_relative_link_leads_somewhere(page: Path) -> None:
-    targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text())
-    assert [target for target in targets if not (page.parent / target).exists()] == []
+@pytest.mark.parametrize("page", PAGES)
+def test_every_relative_link_leads_somewhere(page: str) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", PAGES[page])
+    assert [
+        target for target in targets if not (ROOT / page).parent.joinpath(target).exists()
+    ] == []
 
 
 def test_the_links_of_the_readme_are_found() -> None:
     assert "](docs/" in (ROOT / "README.md").read_text()
 
 
-def test_the_example_of_the_readme_runs() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    example = blocks[0]
-    script = "\n".join(block for block in blocks if "spark" not in block)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_every_block_is_pasted_or_counted() -> None:
+    others = Counter()
+    for page, text in PAGES.items():
+        fences = re.findall(r"^\s*(?:```|~~~)", text, re.MULTILINE)
+        blocks = [kind for kind, _ in FENCE.findall(text)]
+        assert len(fences) == 2 * len(blocks), f"{page}: a fence that is no block"
+        assert set(blocks) <= {"python", "sh", "text"}, page
+        others[page] += sum(kind != "python" for kind in blocks)
+    assert +others == OTHERS
+    assert {page for page in PAGES if script(page)} == set(HOLDS)
+
+
+@pytest.mark.parametrize("page", [page for page in HOLDS if not needs_spark(page)])
+def test_a_page_can_be_pasted(page: str, tmp_path: Path) -> None:
+    done = paste(page, tmp_path, "-W", "error")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("7 "), "the sample table has eight versions"
-    assert len(example.strip().splitlines()) <= 10
-    assert "delete" in done.stdout, "what the second example shows of its changes"
 
 
-def test_the_quickstart_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (ROOT / "docs" / "guide" / "quickstart.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    script = "\n".join(block for block in blocks if "spark." not in block)
-    monkeypatch.chdir(ROOT)
-    names: dict[str, object] = {}
-
-    exec(compile(script, "quickstart.md", "exec"), names)
-
-    assert names["files"].num_rows == names["snapshot"].num_files > 0  # type: ignore[attr-defined]
-
-
-def test_the_guide_to_rows_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    for library in ("polars", "duckdb", "pandas"):
-        pytest.importorskip(library)
-    text = (ROOT / "docs" / "guide" / "rows.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    script = "\n".join(block for block in blocks if "spark." not in block)
-    monkeypatch.chdir(ROOT)
-    names: dict[str, Any] = {}
-
-    exec(compile(script, "rows.md", "exec"), names)
-
-    assert names["orders"].num_rows == names["snapshot"].scan().count() > 0
-    assert names["lean"].column_names == ["country", "id"]
-    assert names["rescue"].skipped == []
+@pytest.mark.parametrize("page", HOLDS)
+def test_a_page_asks_for_no_more_than_the_demo_installs(page: str) -> None:
+    imported = {
+        name.partition(".")[0]
+        for node in ast.walk(ast.parse(script(page)))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [str(node.module)]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    installed = {re.split(r"\W", requirement)[0] for requirement in DEMO}
+    assert imported
+    assert imported <= {*installed, "deltareplay", "pyarrow", *sys.stdlib_module_names}
 
 
-def test_the_guide_to_changes_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (ROOT / "docs" / "guide" / "changes.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    monkeypatch.chdir(ROOT)
-    names: dict[str, Any] = {}
-
-    exec(compile("\n".join(blocks), "changes.md", "exec"), names)
-
-    assert names["happened"].num_rows > 0
-    assert names["net"].num_rows > 0
-    assert names["batch"].data.num_rows > 0
+def test_the_first_example_is_short() -> None:
+    first = next(code for kind, code in FENCE.findall(PAGES["README.md"]) if kind == "python")
+    assert len(first.strip().splitlines()) <= 10
 
 
 def test_the_demo_names_one_version_of_pyspark() -> None:

@@ -1,0 +1,57 @@
+"""What `make wheel` holds a wheel to, tried on wheels that are not as they should be."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.wheels import LICENSE, flaws
+
+Wheel = Callable[..., Path]
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Wheel:
+    def build(*, licence: bytes = LICENSE.read_bytes(), strings: bytes) -> Path:
+        path = tmp_path / "some.whl"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("some.dist-info/licenses/LICENSE", licence)
+            archive.writestr("some/_native.abi3.so", b"\x7fELF\0" + strings)
+        return path
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("strings", "licence", "megabytes", "flaw"),
+    [
+        (b"GLIBC_2.2.5\0GLIBC_2.17\0", None, 1, None),
+        (b"GLIBC_2.17\0GLIBC_2.18\0", None, 1, "wants glibc 2.18"),
+        (b"GLIBC_2.2.5\0GLIBC_2.34\0", None, 1, "wants glibc 2.34"),
+        (b"GLIBC_2.17\0", b"", 1, "licence"),
+        (b"GLIBC_PRIVATE\0", None, 1, "names no version of glibc"),
+        (b"GLIBC_2.17\0", None, 0, "the limit is 0 MB"),
+    ],
+    ids=["as-it-should-be", "a-version-newer", "as-built-here", "empty-licence", "none", "size"],
+)
+def test_flaws_of_a_wheel(
+    wheel: Wheel, strings: bytes, licence: bytes | None, megabytes: int, flaw: str | None
+) -> None:
+    path = wheel(strings=strings) if licence is None else wheel(strings=strings, licence=licence)
+
+    found = list(flaws(path, glibc=(2, 17), megabytes=megabytes))
+
+    assert len(found) == (flaw is not None)
+    assert all(flaw in sentence for sentence in found if flaw)
+
+
+def test_a_library_of_this_system_names_its_glibc(wheel: Wheel) -> None:
+    import deltareplay._native
+
+    library = Path(deltareplay._native.__file__)
+    if b"\0libc.so.6\0" not in library.read_bytes():
+        pytest.skip("built for another C library than glibc")
+    path = wheel(strings=library.read_bytes())
+    assert any("wants glibc 2." in flaw for flaw in flaws(path, glibc=(2, 0), megabytes=1000))

@@ -1,0 +1,70 @@
+"""The pages of the documentation, and the code that readers paste from them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+}
+#: What an opening fence says of its block, and the block.
+FENCE = re.compile(r"^```(.*?)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+#: Blocks that are not pasted into Python, by page: commands and drawings.
+OTHERS = {"README.md": 2, "docs/design.md": 1, "docs/guide/errors.md": 1}
+#: What holds once a page was pasted from top to bottom.
+HOLDS = {
+    "README.md": "snapshot.version == 7 and orders.count() > 0 and events.snapshot().num_rows == 1",
+    "docs/guide/quickstart.md": "files.num_rows == snapshot.num_files == frame.count() > 0",
+    "docs/guide/rows.md": "orders.num_rows == snapshot.scan().count() == frame.count() > 0",
+    "docs/guide/changes.md": "happened.num_rows and net.num_rows and batch.data.num_rows",
+    "docs/guide/errors.md": "True",
+    "docs/guide/services.md": "result.ok",
+    "docs/guide/storage.md": "table.uri == 's3://warehouse/orders'",
+    "docs/guide/time-travel.md": "table.snapshot(timestamp=old.timestamp).version == 3",
+    "docs/guide/warnings.md": "snapshot.warnings == []",
+    "docs/guide/writing.md": "set(table.snapshot().scan().to_arrow()['id'].to_pylist()) == {1, 2, 102}",
+    "docs/spark.md": (
+        "spark.read.parquet('/tmp/rows').count() == 260"
+        " and dr_spark.count(spark, '/tmp/more_orders') == 2 * orders.count()"
+    ),
+    "docs/distributed-replay.md": "files.count() == 16 > plan.files.num_rows",
+}
+
+
+def script(page: str) -> str:
+    """All Python of a page, as if it was pasted from top to bottom."""
+    return "\n".join(code for kind, code in FENCE.findall(PAGES[page]) if kind == "python")
+
+
+def needs_spark(page: str) -> bool:
+    """Whether the page starts a session."""
+    return "SparkSession" in script(page)
+
+
+def paste(page: str, directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Runs a page in a process of its own, as in the root of a clone, its environment active."""
+    shutil.copytree(ROOT / "demo" / "orders", directory / "demo" / "orders")
+    settings = directory / "conf" / "spark-defaults.conf"
+    settings.parent.mkdir()
+    settings.write_text(
+        "spark.ui.enabled false\nspark.sql.shuffle.partitions 2\nspark.driver.memory 1g\n"
+    )
+    code = f"{script(page)}\nassert {HOLDS[page]}\n".replace("/tmp/", f"{directory}/")
+    environment = {name: value for name, value in os.environ.items() if name != "PYSPARK_PYTHON"}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    environment["SPARK_CONF_DIR"] = str(settings.parent)
+    return subprocess.run(
+        [sys.executable, *options, "-c", code],
+        cwd=directory,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )

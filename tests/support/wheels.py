@@ -1,0 +1,61 @@
+"""Holds finished wheels to what is promised of them: ``python wheels.py WHEEL... --glibc 2.17``.
+
+Run by ``make wheel``. No container is needed: a library names each version of glibc that it wants.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+LICENSE = Path(__file__).resolve().parents[2] / "LICENSE"
+#: As the table of strings of a library has them: each ends where the next one begins.
+GLIBC = re.compile(rb"\0GLIBC_(\d+)\.(\d+)(?:\.\d+)?(?=\0)")
+
+
+def flaws(wheel: Path, *, glibc: tuple[int, int], megabytes: int) -> Iterator[str]:
+    """Yields what is wrong with a wheel, in sentences."""
+    if wheel.stat().st_size >= megabytes * 1_000_000:
+        yield f"it has {wheel.stat().st_size:,} bytes, and the limit is {megabytes} MB"
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        licences = [name for name in names if name.endswith("/licenses/LICENSE")]
+        libraries = [name for name in names if name.endswith(".so")]
+        if [archive.read(name) for name in licences] != [LICENSE.read_bytes()]:
+            yield f"its licence is not that of the repository: {licences}"
+        if len(libraries) != 1:
+            yield f"it has one library: {libraries}"
+        for name in libraries:
+            wanted = {
+                (int(major), int(minor)) for major, minor in GLIBC.findall(archive.read(name))
+            }
+            if not wanted:
+                yield f"{name} names no version of glibc"
+            elif max(wanted) > glibc:
+                yield f"{name} wants glibc {'.'.join(map(str, max(wanted)))}"
+
+
+def main() -> None:
+    """Prints each wheel with its size; ends with 1 and the flaws if there are any."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("wheels", type=Path, nargs="+")
+    parser.add_argument("--glibc", required=True, help="the newest that it may want, as in 2.17")
+    parser.add_argument("--megabytes", type=int, required=True, help="what it must be smaller than")
+    given = parser.parse_args()
+    major, minor = map(int, given.glibc.split("."))
+    found = []
+    for wheel in given.wheels:
+        print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
+        found += [
+            f"{wheel.name}: {flaw}"
+            for flaw in flaws(wheel, glibc=(major, minor), megabytes=given.megabytes)
+        ]
+    sys.exit("\n".join(found) or None)
+
+
+if __name__ == "__main__":
+    main()
