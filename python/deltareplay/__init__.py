@@ -9,11 +9,11 @@
 """
 
 from deltareplay._native import __version__
-from deltareplay.change_split import ChangeSplit
-from deltareplay.changes import Changes
-from deltareplay.checkpoint import Checkpoint
-from deltareplay.compacted_log import CompactedLog
-from deltareplay.deletion_vector import DeletionVector
+from deltareplay._change_split import ChangeSplit
+from deltareplay._changes import Changes
+from deltareplay._checkpoint import Checkpoint
+from deltareplay._compacted_log import CompactedLog
+from deltareplay._deletion_vector import DeletionVector
 from deltareplay.exceptions import (
     CommitConflictError,
     CommitStateUnknownError,
@@ -26,29 +26,29 @@ from deltareplay.exceptions import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
-from deltareplay.finding import Finding
-from deltareplay.follow import Follow
-from deltareplay.log_advice import LogAdvice
-from deltareplay.log_cleanup import LogCleanup
-from deltareplay.log_warning import LogWarning
-from deltareplay.merge import Merge
-from deltareplay.metadata import Metadata
-from deltareplay.micro_batch import MicroBatch
-from deltareplay.protocol import Obstacle, Protocol
-from deltareplay.replay_piece import ReplayPiece
-from deltareplay.replay_plan import ReplayPlan
-from deltareplay.replay_tail import ReplayTail
-from deltareplay.restored import Restored
-from deltareplay.scan import Scan
-from deltareplay.skipped_file import SkippedFile
-from deltareplay.snapshot import Snapshot
-from deltareplay.snapshot_diff import SnapshotDiff
-from deltareplay.split import Split
-from deltareplay.table import Table, create_table, is_table
-from deltareplay.transaction import Transaction
-from deltareplay.vacuumed import Vacuumed
-from deltareplay.verification import Verification
-from deltareplay.written import Written
+from deltareplay._finding import Finding
+from deltareplay._follow import Follow
+from deltareplay._log_advice import LogAdvice
+from deltareplay._log_cleanup import LogCleanup
+from deltareplay._log_warning import LogWarning
+from deltareplay._merge import Merge
+from deltareplay._metadata import Metadata
+from deltareplay._micro_batch import MicroBatch
+from deltareplay._protocol import Obstacle, Protocol
+from deltareplay._replay_piece import ReplayPiece
+from deltareplay._replay_plan import ReplayPlan
+from deltareplay._replay_tail import ReplayTail
+from deltareplay._restored import Restored
+from deltareplay._scan import Scan
+from deltareplay._skipped_file import SkippedFile
+from deltareplay._snapshot import Snapshot
+from deltareplay._snapshot_diff import SnapshotDiff
+from deltareplay._split import Split
+from deltareplay._table import Table, create_table, is_table
+from deltareplay._transaction import Transaction
+from deltareplay._vacuumed import Vacuumed
+from deltareplay._verification import Verification
+from deltareplay._written import Written
 
 __all__ = [
     "ChangeSplit",

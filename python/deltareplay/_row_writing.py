@@ -12,11 +12,11 @@ from deltareplay._filters import Filter
 from deltareplay._row_sources import ArrowStream, Rows, arrow_stream
 from deltareplay._warnings import warn
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.merge import Merge
-from deltareplay.written import Written
+from deltareplay._merge import Merge
+from deltareplay._written import Written
 
 if TYPE_CHECKING:
-    from deltareplay.snapshot import Snapshot
+    from deltareplay._snapshot import Snapshot
 
 
 @checked_methods

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from deltareplay import _native
 from deltareplay._arguments import checked_methods
-from deltareplay.finding import Finding
-from deltareplay.log_advice import LogAdvice
-from deltareplay.log_cleanup import LogCleanup
-from deltareplay.restored import Restored
-from deltareplay.vacuumed import Vacuumed
-from deltareplay.verification import Verification
+from deltareplay._finding import Finding
+from deltareplay._log_advice import LogAdvice
+from deltareplay._log_cleanup import LogCleanup
+from deltareplay._restored import Restored
+from deltareplay._vacuumed import Vacuumed
+from deltareplay._verification import Verification
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MILLISECOND = timedelta(milliseconds=1)

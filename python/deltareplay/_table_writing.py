@@ -10,13 +10,13 @@ from deltareplay._arguments import checked_methods
 from deltareplay._row_writing import RowWriting
 from deltareplay._table_altering import TableAltering
 from deltareplay._warnings import warn
-from deltareplay.checkpoint import Checkpoint
-from deltareplay.compacted_log import CompactedLog
+from deltareplay._checkpoint import Checkpoint
+from deltareplay._compacted_log import CompactedLog
 from deltareplay.exceptions import DeltaReplayError
-from deltareplay.transaction import Transaction
+from deltareplay._transaction import Transaction
 
 if TYPE_CHECKING:
-    from deltareplay.snapshot import Snapshot
+    from deltareplay._snapshot import Snapshot
 
 
 @checked_methods

@@ -14,7 +14,7 @@ import pytest
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 from deltareplay.spark import by_paths, session
-from deltareplay.spark.files import _PLAIN, Files, hadoop_root, located
+from deltareplay.spark.located_files import _PLAIN, Files, hadoop_root, located
 from deltareplay.spark.partition_values import constants
 from deltareplay.spark.rows import materialized_columns
 from deltareplay.spark.schema import Column, columns_of

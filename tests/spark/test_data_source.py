@@ -163,7 +163,7 @@ def test_an_executor_without_the_wheel_says_so(spark: Any, tmp_path: Path) -> No
     from pyspark import cloudpickle
     from pyspark.sql.types import StructType
 
-    from deltareplay.spark.data_source import _made
+    from deltareplay.spark._data_source import _made
 
     source = _made("1.2.3", True)
     spark.range(3).write.format("delta").save(str(tmp_path / "t"))

@@ -93,10 +93,10 @@ def test_a_count_without_statistics_is_exact(spark: Any, tmp_path: Path) -> None
 
 def test_files(spark: Any, tables: Any) -> None:
     snapshot = dr.Table(tables("vectors")).snapshot()
-    frame = dr_spark.snapshot_files(spark, snapshot)
+    frame = dr_spark.files(spark, snapshot)
     assert frame.columns == snapshot.files().column_names
     assert frame.selectExpr("sum(size)").first()[0] == snapshot.size_in_bytes
-    lean = dr_spark.snapshot_files(spark, snapshot, columns=["path", "numRecords"])
+    lean = dr_spark.files(spark, snapshot, columns=["path", "numRecords"])
     found = sorted(tuple(row) for row in lean.collect())
     listed = snapshot.files(columns=["path", "numRecords"]).to_pylist()
     assert found == sorted((row["path"], row["numRecords"]) for row in listed)

@@ -61,7 +61,7 @@ told["old"] = collected(dr_spark.read(spark, rows_of, version=0, with_row_index=
 told["counts"] = [dr_spark.count(spark, rows_of), frame.count()]
 told["history"] = [row["version"] for row in collected(dr_spark.history(spark, rows_of), "version")]
 told["detail"] = dr_spark.detail(spark, rows_of).select("format", "numFiles").first().asDict()
-told["files"] = [row["path"] for row in dr_spark.snapshot_files(spark, rows_of).collect()]
+told["files"] = [row["path"] for row in dr_spark.files(spark, rows_of).collect()]
 for way in ("full-delta", "min-delta"):
     key = None if way == "full-delta" else ["id"]
     changes = dr_spark.changes(spark, rows_of, 0, kind=way, key=key)

@@ -30,7 +30,7 @@ def told(frame: Any) -> Counter[str]:
 
 def test_the_function_is_public() -> None:
     assert callable(dr_spark.changes)
-    assert dr_spark.changes.__module__ == "deltareplay.spark.changes"
+    assert dr_spark.changes.__module__ == "deltareplay.spark._changes"
 
 
 @pytest.mark.parametrize("name", written_changes.CHANGED)

@@ -39,10 +39,10 @@ def texts(table: pa.Table) -> list[str]:
 
 
 def assert_same(spark: Any, snapshot: dr.Snapshot, **options: Any) -> Any:
-    """The files of a snapshot, replayed here, on driver and executors, and by a shuffle."""
+    """The files of a snapshot, replayed here, on the driver, with executors, and by a shuffle."""
     chosen = {name: options[name] for name in ("columns", "filter") if name in options}
     expected = snapshot.files(**chosen)
-    for reconcile in ("driver", "executors"):
+    for reconcile in ("auto", "driver", "executors"):
         frame = dr_spark.files(spark, snapshot, reconcile=reconcile, **options)
         found = frame.toArrow()
         assert found.column_names == expected.column_names
@@ -52,7 +52,7 @@ def assert_same(spark: Any, snapshot: dr.Snapshot, **options: Any) -> Any:
 
 def test_the_function_is_public() -> None:
     assert callable(dr_spark.files)
-    assert dr_spark.files.__module__ == "deltareplay.spark.replayed_files"
+    assert dr_spark.files.__module__ == "deltareplay.spark._files"
 
 
 @pytest.mark.parametrize("case", SOME, ids=str)
@@ -148,16 +148,25 @@ def test_by_itself_a_long_tail_goes_to_the_executors(
 ) -> None:
     log = samples.events(tmp_path)
     for bytes_, shuffled in [(256 << 20, False), (10, True)]:
-        monkeypatch.setattr("deltareplay.spark.replayed_files.DRIVER_BYTES", bytes_)
+        monkeypatch.setattr("deltareplay.spark._files.DRIVER_BYTES", bytes_)
         frame = dr_spark.files(spark, log.uri)
         assert ("max_by" in frame._jdf.queryExecution().toString()) == shuffled
         assert frame.count() == 2
 
 
+def test_a_log_of_one_piece_is_replayed_on_the_driver(spark: Any, tmp_path: Path) -> None:
+    log = samples.events(tmp_path)
+    log.checkpoint(1)
+    log.commit(logs.add("later.parquet"))
+    plan = dr_spark.files(spark, log.uri)._jdf.queryExecution().toString()
+    assert "MapInArrow" not in plan
+    assert "Exchange" not in plan
+
+
 def test_a_checkpoint_is_not_shuffled(spark: Any, tmp_path: Path) -> None:
     log = samples.events(tmp_path)
     log.checkpoint(1)
-    plan = dr_spark.files(spark, log.uri)._jdf.queryExecution().toString()
+    plan = dr_spark.files(spark, log.uri, reconcile="driver")._jdf.queryExecution().toString()
     assert "MapInArrow" in plan
     assert "Exchange" not in plan
 
@@ -166,7 +175,7 @@ def test_options_do_not_show_in_a_plan(spark: Any, tmp_path: Path) -> None:
     log = samples.events(tmp_path)
     log.checkpoint(1)
     table = dr.Table(log.uri, {"aws_secret_access_key": "s3cr3t"})
-    frame = dr_spark.files(spark, table)
+    frame = dr_spark.files(spark, table, reconcile="driver")
     assert frame.count() == 2
     assert "s3cr3t" not in frame._jdf.queryExecution().toString() + repr(frame)
 
@@ -178,14 +187,16 @@ def test_an_error_comes_back_from_an_executor(spark: Any, tmp_path: Path) -> Non
     sides = list(logs.log_dir(log.table).glob("_sidecars/*"))
     for side in sides:
         side.write_bytes(b"PAR1 nothing of the kind PAR1")
-    frame = dr_spark.files(spark, log.uri)
+    frame = dr_spark.files(spark, log.uri, reconcile="driver")
+    with pytest.raises(dr.CorruptTableError):
+        dr_spark.files(spark, log.uri)
     with pytest.raises(Exception, match=r"CorruptTableError.*Parquet") as caught:
         frame.collect()
     assert any(side.name in str(caught.value) for side in sides)
     for side in sides:
         side.unlink()
     with pytest.raises(Exception, match="restore it, or delete the checkpoint"):
-        dr_spark.files(spark, dr.Table(log.uri).snapshot()).collect()
+        dr_spark.files(spark, dr.Table(log.uri).snapshot(), reconcile="driver").collect()
 
 
 def test_an_executor_without_the_package_says_so(spark: Any, tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """Delta tables in PySpark, without delta-spark's jar.
 
 The driver replays the log in Rust and chooses the files; Spark reads exactly those, with its own
-vectorised Parquet reader. Needs PySpark 4 (3.5 for all but ``register``), and imports it only when
-a function is called.
+vectorised Parquet reader. Needs PySpark 4 (3.5 for what only reads, but
+for ``register``), and imports it only when a function is called.
 
 >>> from deltareplay import spark as dr_spark
 >>> frame = dr_spark.read(spark, rows, filter="id > 1")  # doctest: +SKIP
@@ -10,17 +10,16 @@ a function is called.
 [Row(name='three')]
 """
 
-from deltareplay.spark.changes import changes
-from deltareplay.spark.count import count
-from deltareplay.spark.create_view import create_view
-from deltareplay.spark.data_source import register
-from deltareplay.spark.detail import detail
-from deltareplay.spark.history import history
-from deltareplay.spark.read import read
-from deltareplay.spark.replayed_files import files
-from deltareplay.spark.snapshot_files import snapshot_files
-from deltareplay.spark.write import write
-from deltareplay.spark.write_checkpoint import write_checkpoint
+from deltareplay.spark._changes import changes
+from deltareplay.spark._count import count
+from deltareplay.spark._create_view import create_view
+from deltareplay.spark._data_source import register
+from deltareplay.spark._detail import detail
+from deltareplay.spark._history import history
+from deltareplay.spark._read import read
+from deltareplay.spark._files import files
+from deltareplay.spark._write import write
+from deltareplay.spark._write_checkpoint import write_checkpoint
 
 __all__ = [
     "changes",
@@ -31,7 +30,6 @@ __all__ = [
     "history",
     "read",
     "register",
-    "snapshot_files",
     "write",
     "write_checkpoint",
 ]

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from deltareplay.exceptions import DeltaReplayWarning
-from deltareplay.spark.files import Files
+from deltareplay.spark.located_files import Files
 from deltareplay.spark.schema import READ_OPTIONS, Json, struct
 
 if TYPE_CHECKING:

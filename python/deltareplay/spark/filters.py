@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
     from deltareplay._filters import Filter
-    from deltareplay.snapshot import Snapshot
+    from deltareplay._snapshot import Snapshot
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 

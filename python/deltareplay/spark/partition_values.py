@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay.exceptions import UnsupportedFeatureError
-from deltareplay.spark.files import Constant
+from deltareplay.spark.located_files import Constant
 from deltareplay.spark.schema import Column
 from deltareplay.spark.session import is_utc
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.spark import by_file_index, by_paths, names
-from deltareplay.spark.files import Files
+from deltareplay.spark.located_files import Files
 from deltareplay.spark.schema import Json
 from deltareplay.spark.session import is_classic
 

@@ -17,8 +17,8 @@ _NUMBER = "deltareplay: number of the file"
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from deltareplay.snapshot import Snapshot
-    from deltareplay.transaction import Transaction
+    from deltareplay._snapshot import Snapshot
+    from deltareplay._transaction import Transaction
 
 
 def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.Table:

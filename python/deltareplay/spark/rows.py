@@ -10,15 +10,15 @@ import pyarrow.compute as pc
 
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark import names, partition_values, projection, session, vectors
-from deltareplay.spark.files import Constant, located
+from deltareplay.spark.located_files import Constant, located
 from deltareplay.spark.relation import relation
 from deltareplay.spark.schema import Column, field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay.scan import Scan
-    from deltareplay.snapshot import Snapshot
+    from deltareplay._scan import Scan
+    from deltareplay._snapshot import Snapshot
 
 
 @dataclass(frozen=True)

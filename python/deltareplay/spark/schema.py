@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from deltareplay.exceptions import UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from deltareplay.snapshot import Snapshot
+    from deltareplay._snapshot import Snapshot
 
 Json = dict[str, Any]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from deltareplay._native import ChangeShuffle
-    from deltareplay.table import Table
+    from deltareplay._table import Table
 
 #: What tasks note of each row, and what came of it: the columns of ``ChangeShuffle``.
 _NUMBERS = ("who", "who_low", "what", "what_low", "values", "values_low")

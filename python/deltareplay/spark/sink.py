@@ -21,9 +21,9 @@ from deltareplay.spark import replaced, sink_options
 from deltareplay.spark.target_table import TargetTable
 
 if TYPE_CHECKING:
-    from deltareplay.snapshot import Snapshot
-    from deltareplay.table import Table
-    from deltareplay.transaction import Transaction
+    from deltareplay._snapshot import Snapshot
+    from deltareplay._table import Table
+    from deltareplay._transaction import Transaction
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.option_values import number, path
-from deltareplay.table import Table
+from deltareplay._table import Table
 
 _STORAGE = "storage."
 

@@ -6,8 +6,8 @@ import datetime
 import os
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.snapshot import Snapshot
-from deltareplay.table import Table
+from deltareplay._snapshot import Snapshot
+from deltareplay._table import Table
 
 #: A table, a snapshot of it, or where it lies.
 TableLike = Table | Snapshot | str | os.PathLike[str]

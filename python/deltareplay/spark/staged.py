@@ -12,7 +12,7 @@ import pyarrow as pa
 from deltareplay._warnings import warn
 from deltareplay.exceptions import StorageError
 from deltareplay.spark import constraints, on_executors, session
-from deltareplay.spark.files import root_in_spark
+from deltareplay.spark.located_files import root_in_spark
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.task import SAFE
 

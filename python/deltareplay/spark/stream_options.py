@@ -41,7 +41,7 @@ def check_batch(options: Mapping[str, str]) -> None:
     if given:
         raise InvalidArgumentError(
             f"{', '.join(given)}: only spark.readStream takes that; for changes between two "
-            "versions there is deltareplay.spark.changes",
+            "versions there is deltareplay.spark._changes",
             code="option.stream",
         )
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from deltareplay.change_split import ChangeSplit
+from deltareplay._change_split import ChangeSplit
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.follow import Follow
-from deltareplay.snapshot import Snapshot
-from deltareplay.table import Table
+from deltareplay._follow import Follow
+from deltareplay._snapshot import Snapshot
+from deltareplay._table import Table
 
 #: An offset as Spark keeps it: Delta's own JSON.
 Place = dict[str, Any]

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.metadata import Metadata
-from deltareplay.protocol import Protocol
+from deltareplay._metadata import Metadata
+from deltareplay._protocol import Protocol
 from deltareplay.spark.schema import Json, field, struct
-from deltareplay.transaction import Transaction
+from deltareplay._transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from deltareplay.snapshot import Snapshot
-    from deltareplay.table import Table
+    from deltareplay._snapshot import Snapshot
+    from deltareplay._table import Table
 
 
 @dataclass(frozen=True)

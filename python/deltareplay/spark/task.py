@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay._readers import reader
-from deltareplay.replay_piece import ReplayPiece
-from deltareplay.replay_tail import ReplayTail
+from deltareplay._replay_piece import ReplayPiece
+from deltareplay._replay_tail import ReplayTail
 from deltareplay.spark.arrow import as_spark_takes
 from deltareplay.spark.sent_changes import SentChanges
 from deltareplay.spark.sink import Sink, Written
 
 if TYPE_CHECKING:
-    from deltareplay.table import Table
+    from deltareplay._table import Table
 
 #: What stays as it is in the paths of the log.
 SAFE = "/=:@!$&'()*+,;~-._"

@@ -20,7 +20,7 @@ from deltareplay.spark.session import version
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay.snapshot import Snapshot
+    from deltareplay._snapshot import Snapshot
 
 #: Rows in a chunk, as powers of two, from the cheapest to test to the smallest to send.
 _CHUNKS = (16, 12, 9)

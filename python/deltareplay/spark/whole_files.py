@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from deltareplay.spark import names, projection
-from deltareplay.spark.files import Constant, located
+from deltareplay.spark.located_files import Constant, located
 from deltareplay.spark.relation import relation
 from deltareplay.spark.rows import Wanted
 from deltareplay.spark.schema import CHANGE_FIELDS, Column, spark_type
@@ -16,7 +16,7 @@ from deltareplay.spark.schema import CHANGE_FIELDS, Column, spark_type
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay.table import Table
+    from deltareplay._table import Table
 
 #: A file as ``_native.ChangeSplit.without_whole_files`` tells of it.
 WholeFile = tuple[str, int, list[tuple[str, str | None]], str | None, int, int]

@@ -77,7 +77,8 @@ fn prints_what_it_read() {
         ("a = CAST(NULL AS BIGINT)", "a = NULL"),
         ("a = 1 -- one\n AND /* two */ b = 2", "a = 1 AND b = 2"),
         ("größe = 1", "`größe` = 1"),
-        (r"s = 'C:\new'", r"s = 'C:\new'"),
+        (r"s = 'C:\new'", "s = 'C:\new'"),
+        (r"s = 'C:\\new'", r"s = 'C:\\new'"),
     ] {
         let predicate = sql(text);
         assert_eq!(predicate.to_string(), printed, "{text}");

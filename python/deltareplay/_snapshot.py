@@ -12,17 +12,17 @@ from deltareplay._arguments import checked_methods
 from deltareplay._readers import reader, to_schema, to_table
 from deltareplay._warnings import warn
 from deltareplay.exceptions import CorruptTableError, InvalidArgumentError
-from deltareplay.log_warning import LogWarning
-from deltareplay.metadata import Metadata
-from deltareplay.protocol import Protocol
-from deltareplay.replay_plan import ReplayPlan
-from deltareplay.scan import Scan
-from deltareplay.snapshot_diff import SnapshotDiff
+from deltareplay._log_warning import LogWarning
+from deltareplay._metadata import Metadata
+from deltareplay._protocol import Protocol
+from deltareplay._replay_plan import ReplayPlan
+from deltareplay._scan import Scan
+from deltareplay._snapshot_diff import SnapshotDiff
 
 if TYPE_CHECKING:
     from deltareplay._filters import Filter
     from deltareplay._native import Snapshot as NativeSnapshot
-    from deltareplay.table import Table
+    from deltareplay._table import Table
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 

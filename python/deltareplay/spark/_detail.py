@@ -18,7 +18,7 @@ from deltareplay.spark.source import TableLike, snapshot_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay.snapshot import Snapshot
+    from deltareplay._snapshot import Snapshot
 
 _MOMENT: Any = pa.timestamp("us", "UTC")
 _TEXTS: Any = pa.list_(pa.string())

@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from deltareplay._arguments import checked_methods
 from deltareplay._readers import reader, to_schema
-from deltareplay.change_split import ChangeSplit
-from deltareplay.scan import TARGET_SIZE
+from deltareplay._change_split import ChangeSplit
+from deltareplay._scan import TARGET_SIZE
 
 if TYPE_CHECKING:
     from deltareplay._native import Changes as NativeChanges
-    from deltareplay.table import Table
+    from deltareplay._table import Table
 
 
 @checked_methods

@@ -13,7 +13,7 @@ from deltareplay.exceptions import (
     InvalidArgumentError,
     UnsupportedFeatureError,
 )
-from deltareplay.snapshot import Snapshot
+from deltareplay._snapshot import Snapshot
 from deltareplay.spark import on_executors, replaced, session
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.source import TableLike, table_of

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from deltareplay._readers import to_schema
-from deltareplay.change_split import ChangeSplit
-from deltareplay.micro_batch import MicroBatch
+from deltareplay._change_split import ChangeSplit
+from deltareplay._micro_batch import MicroBatch
 
 if TYPE_CHECKING:
     from deltareplay._native import Follow as NativeFollow
-    from deltareplay.table import Table
+    from deltareplay._table import Table
 
 
 class Follow(Iterator[MicroBatch]):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from deltareplay import _native
 from deltareplay._arguments import checked_methods
-from deltareplay.metadata import Metadata
+from deltareplay._metadata import Metadata
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import dataclasses
 import json
 from dataclasses import dataclass
 
-from deltareplay.finding import Finding
+from deltareplay._finding import Finding
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from deltareplay._arguments import checked_methods
-from deltareplay.scan import TARGET_SIZE
+from deltareplay._scan import TARGET_SIZE
 
 if TYPE_CHECKING:
-    from deltareplay.change_split import ChangeSplit
+    from deltareplay._change_split import ChangeSplit
 
 
 @checked_methods

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from deltareplay._arguments import checked_methods, names
 from deltareplay._warnings import warn
-from deltareplay.metadata import Metadata
-from deltareplay.protocol import Protocol
+from deltareplay._metadata import Metadata
+from deltareplay._protocol import Protocol
 
 if TYPE_CHECKING:
     from deltareplay._filters import Filter
     from deltareplay._native import Transaction as NativeTransaction
-    from deltareplay.snapshot import Snapshot
+    from deltareplay._snapshot import Snapshot
 
 
 @checked_methods

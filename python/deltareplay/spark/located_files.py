@@ -13,7 +13,7 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.schema import Json, field
 
 if TYPE_CHECKING:
-    from deltareplay.table import Table
+    from deltareplay._table import Table
 
 #: Schemes as Hadoop calls them; what is not here needs ``root``.
 _SCHEMES = {

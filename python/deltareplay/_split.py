@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay._readers import reader, to_schema
-from deltareplay.skipped_file import SkippedFile
+from deltareplay._skipped_file import SkippedFile
 
 if TYPE_CHECKING:
     from deltareplay._native import Split as NativeSplit
-    from deltareplay.table import Table
+    from deltareplay._table import Table
 
 
 class Split:

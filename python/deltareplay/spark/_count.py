@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from deltareplay._arguments import checked
 from deltareplay.exceptions import DeltaReplayWarning
 from deltareplay.spark import session
-from deltareplay.spark.read import read
+from deltareplay.spark._read import read
 from deltareplay.spark.source import TableLike, snapshot_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from deltareplay._readers import reader, to_schema
 
 if TYPE_CHECKING:
     from deltareplay._native import ChangeSplit as NativeSplit
-    from deltareplay.table import Table
+    from deltareplay._table import Table
 
 
 class ChangeSplit:

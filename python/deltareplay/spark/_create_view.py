@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from deltareplay._arguments import checked
-from deltareplay.spark.read import read
+from deltareplay.spark._read import read
 from deltareplay.spark.source import TableLike
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from deltareplay._readers import to_schema
 
 if TYPE_CHECKING:
     from deltareplay._native import ReplayTail as NativeReplayTail
-    from deltareplay.table import Table
+    from deltareplay._table import Table
 
 
 class ReplayTail:

@@ -1,4 +1,4 @@
-"""``files``: the live files of a snapshot, replayed by the executors."""
+"""``files``: the live files of a snapshot, replayed by the executors where they are many."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import datetime
 import pickle
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
 
 from deltareplay._arguments import checked
 from deltareplay.exceptions import InvalidArgumentError
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from deltareplay._filters import Filter
-    from deltareplay.replay_plan import ReplayPlan
+    from deltareplay._replay_plan import ReplayPlan
 
 #: A longer tail of commits is no longer the driver's work.
 DRIVER_BYTES = 256 << 20
@@ -36,12 +38,13 @@ def files(
     piece_size: int = 64 << 20,
     reconcile: Literal["auto", "driver", "executors"] = "auto",
 ) -> DataFrame:
-    """List the live files of a table that has too many for one machine.
+    """List the live files of a table, also of one that has too many for one machine.
 
-    The driver replays the commits behind the checkpoint. The executors, one task for each piece of
-    the checkpoint, decode it, leave out what those commits speak of and what the filter rules out,
-    and give the rows that are left. Nothing is shuffled, for a checkpoint is reconciled already,
-    and the driver holds no row of it. Below some million files ``snapshot_files`` is faster.
+    Where the checkpoint makes one task or none, the driver replays the log and hands the rows on as
+    Arrow. Of a larger one it replays the commits behind the checkpoint only. The executors, one
+    task for each piece of the checkpoint, decode it, leave out what those commits speak of and what
+    the filter rules out, and give the rows that are left. Nothing is shuffled, for a checkpoint is
+    reconciled already, and the driver holds no row of it.
 
     Args:
         spark: As in ``read``.
@@ -51,9 +54,9 @@ def files(
         columns: As in ``Snapshot.files``. Name those that you need: others are not decoded.
         filter: As in ``Snapshot.files``: files in which no row can match are left out.
         piece_size: About how many bytes of the log make a task.
-        reconcile: Where the commits behind the checkpoint are replayed: on the driver; or on the
-            executors, which costs a shuffle of all live files by their key. By itself the driver
-            does it up to 256 MiB of commits.
+        reconcile: Where the commits behind a large checkpoint are replayed: on the driver; or on
+            the executors, which costs a shuffle of all live files by their key. By itself the
+            driver does it up to 256 MiB of commits.
 
     Returns:
         One row a file, in no order; columns as ``Snapshot.files`` has them. The version is decided
@@ -84,8 +87,21 @@ def files(
     # a frame of no columns is a selection: rows without a column do not cross as Arrow
     names = ["path"] if columns is not None and len(columns) == 0 else columns
     plan = snapshot.replay_plan(names, filter, piece_size=piece_size, keyed=keyed)
-    rows = _newest(_replayed(spark, plan)) if keyed else _united(spark, plan)
+    if keyed:
+        rows = _newest(_replayed(spark, plan))
+    elif reconcile == "auto" and len(plan.pieces) <= 1:
+        rows = _here(spark, plan)
+    else:
+        rows = _united(spark, plan)
     return rows if names is columns else rows.select()
+
+
+def _here(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
+    """All rows, replayed on the driver."""
+    replayed = [piece.to_arrow(plan.tail) for piece in plan.pieces]
+    return from_arrow(
+        spark, pa.concat_tables([*replayed, plan.files]), spark_schema(plan.tail.schema)
+    )
 
 
 def _united(spark: SparkSession, plan: ReplayPlan) -> DataFrame:

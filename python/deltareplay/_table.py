@@ -17,9 +17,9 @@ from deltareplay._readers import reader, to_table
 from deltareplay._row_sources import schema_string
 from deltareplay._table_services import TableServices
 from deltareplay._table_writing import TableWriting
-from deltareplay.changes import Changes
-from deltareplay.follow import Follow
-from deltareplay.snapshot import Snapshot
+from deltareplay._changes import Changes
+from deltareplay._follow import Follow
+from deltareplay._snapshot import Snapshot
 
 #: The kinds of changes.
 Kind = Literal["full-delta", "min-delta", "upsert", "append-only"]

@@ -12,7 +12,7 @@ from deltareplay._readers import reader
 
 if TYPE_CHECKING:
     from deltareplay._native import ReplayPiece as NativeReplayPiece
-    from deltareplay.replay_tail import ReplayTail
+    from deltareplay._replay_tail import ReplayTail
 
 
 @checked_methods

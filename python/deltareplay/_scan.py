@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from deltareplay._arguments import checked_methods
 from deltareplay._readers import reader, to_schema, to_table
-from deltareplay.skipped_file import SkippedFile
-from deltareplay.split import Split
+from deltareplay._skipped_file import SkippedFile
+from deltareplay._split import Split
 
 if TYPE_CHECKING:
     from deltareplay._native import Scan as NativeScan
-    from deltareplay.snapshot import Snapshot
+    from deltareplay._snapshot import Snapshot
 
 #: The size of splits where none is asked for: that of Spark's own (128 MiB).
 TARGET_SIZE = 128 << 20

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from deltareplay._readers import to_table
-from deltareplay.replay_piece import ReplayPiece
-from deltareplay.replay_tail import ReplayTail
+from deltareplay._replay_piece import ReplayPiece
+from deltareplay._replay_tail import ReplayTail
 
 if TYPE_CHECKING:
     from deltareplay import _native
-    from deltareplay.table import Table
+    from deltareplay._table import Table
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from deltareplay._arguments import checked_methods
 from deltareplay._expressions import Expression, assignments
-from deltareplay.written import Written
+from deltareplay._written import Written
 
 #: When, what, on which condition, with which columns.
 _Clause = tuple[str, str, str | None, Sequence[tuple[str, str]] | None]

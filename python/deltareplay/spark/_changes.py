@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from deltareplay._arguments import checked
-from deltareplay.change_split import ChangeSplit
-from deltareplay.scan import TARGET_SIZE
-from deltareplay.snapshot import Snapshot
+from deltareplay._change_split import ChangeSplit
+from deltareplay._scan import TARGET_SIZE
+from deltareplay._snapshot import Snapshot
 from deltareplay.spark import on_executors, session, shuffled, whole_files
 from deltareplay.spark.relation import struct_type
 from deltareplay.spark.schema import CHANGE_FIELDS, Column, columns_of, plain_fields
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from deltareplay._filters import Filter
     from deltareplay._native import ChangeShuffle
-    from deltareplay.changes import Changes
-    from deltareplay.table import Kind, Table
+    from deltareplay._changes import Changes
+    from deltareplay._table import Kind, Table
 
 #: So many tasks may read the numbers of all rows before it is better to shuffle them.
 _MOST_SHARES = 8
