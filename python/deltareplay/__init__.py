@@ -8,24 +8,11 @@
 {'path': 'day=2026-01-02/b.parquet', 'size': 200}
 """
 
-from deltareplay._native import __version__
 from deltareplay._change_split import ChangeSplit
 from deltareplay._changes import Changes
 from deltareplay._checkpoint import Checkpoint
 from deltareplay._compacted_log import CompactedLog
 from deltareplay._deletion_vector import DeletionVector
-from deltareplay.exceptions import (
-    CommitConflictError,
-    CommitStateUnknownError,
-    CorruptTableError,
-    DeltaReplayError,
-    DeltaReplayWarning,
-    InvalidArgumentError,
-    StorageError,
-    TableNotFoundError,
-    UnsupportedFeatureError,
-    VersionNotFoundError,
-)
 from deltareplay._finding import Finding
 from deltareplay._follow import Follow
 from deltareplay._log_advice import LogAdvice
@@ -34,6 +21,7 @@ from deltareplay._log_warning import LogWarning
 from deltareplay._merge import Merge
 from deltareplay._metadata import Metadata
 from deltareplay._micro_batch import MicroBatch
+from deltareplay._native import __version__
 from deltareplay._protocol import Obstacle, Protocol
 from deltareplay._replay_piece import ReplayPiece
 from deltareplay._replay_plan import ReplayPlan
@@ -49,6 +37,18 @@ from deltareplay._transaction import Transaction
 from deltareplay._vacuumed import Vacuumed
 from deltareplay._verification import Verification
 from deltareplay._written import Written
+from deltareplay.exceptions import (
+    CommitConflictError,
+    CommitStateUnknownError,
+    CorruptTableError,
+    DeltaReplayError,
+    DeltaReplayWarning,
+    InvalidArgumentError,
+    StorageError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+)
 
 __all__ = [
     "ChangeSplit",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay._arguments import checked_methods
-from deltareplay._readers import reader, to_schema
 from deltareplay._change_split import ChangeSplit
+from deltareplay._readers import reader, to_schema
 from deltareplay._scan import TARGET_SIZE
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from deltareplay._readers import to_schema
 from deltareplay._change_split import ChangeSplit
 from deltareplay._micro_batch import MicroBatch
+from deltareplay._readers import to_schema
 
 if TYPE_CHECKING:
     from deltareplay._native import Follow as NativeFollow

@@ -9,11 +9,11 @@ from deltareplay import _native
 from deltareplay._arguments import checked_methods, names
 from deltareplay._expressions import Expression, assignments
 from deltareplay._filters import Filter
+from deltareplay._merge import Merge
 from deltareplay._row_sources import ArrowStream, Rows, arrow_stream
 from deltareplay._warnings import warn
-from deltareplay.exceptions import InvalidArgumentError
-from deltareplay._merge import Merge
 from deltareplay._written import Written
+from deltareplay.exceptions import InvalidArgumentError
 
 if TYPE_CHECKING:
     from deltareplay._snapshot import Snapshot

@@ -25,7 +25,8 @@ class Scan:
     """The rows of a snapshot, made by ``Snapshot.scan``; nothing is read before it is asked for.
 
     Deleted rows are left out, columns have their logical names and types, partition values are
-    columns like others. pyarrow, pandas, Polars, DuckDB and DataFusion take a scan as it is.
+    columns like others. pyarrow, Polars, DuckDB and DataFusion take a scan as it is, pandas 3 by
+    ``DataFrame.from_arrow``.
 
     Rows come in the order of the files in the log, and within a file in its order.
 

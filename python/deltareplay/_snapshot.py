@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from deltareplay._arguments import checked_methods
-from deltareplay._readers import reader, to_schema, to_table
-from deltareplay._warnings import warn
-from deltareplay.exceptions import CorruptTableError, InvalidArgumentError
 from deltareplay._log_warning import LogWarning
 from deltareplay._metadata import Metadata
 from deltareplay._protocol import Protocol
+from deltareplay._readers import reader, to_schema, to_table
 from deltareplay._replay_plan import ReplayPlan
 from deltareplay._scan import Scan
 from deltareplay._snapshot_diff import SnapshotDiff
+from deltareplay._warnings import warn
+from deltareplay.exceptions import CorruptTableError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from deltareplay._filters import Filter
@@ -32,7 +32,8 @@ class Snapshot:
     """The state of a table at one version; ``Table.snapshot`` opens it.
 
     A snapshot never changes. Version, protocol and metadata are there at once; the rest is read
-    when asked for. pyarrow, pandas, Polars, DuckDB and DataFusion take it as the table of its rows.
+    when asked for. pyarrow, Polars, DuckDB and DataFusion take it as the table of its rows, pandas 3
+    by ``DataFrame.from_arrow``.
 
     >>> import pyarrow as pa
     >>> pa.table(rows.snapshot()).num_rows

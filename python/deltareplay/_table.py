@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay._arguments import checked, checked_methods
+from deltareplay._changes import Changes
 from deltareplay._filters import Filter
+from deltareplay._follow import Follow
 from deltareplay._readers import reader, to_table
 from deltareplay._row_sources import schema_string
+from deltareplay._snapshot import Snapshot
 from deltareplay._table_services import TableServices
 from deltareplay._table_writing import TableWriting
-from deltareplay._changes import Changes
-from deltareplay._follow import Follow
-from deltareplay._snapshot import Snapshot
 
 #: The kinds of changes.
 Kind = Literal["full-delta", "min-delta", "upsert", "append-only"]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay import _native
 from deltareplay._arguments import checked_methods
-from deltareplay._row_writing import RowWriting
-from deltareplay._table_altering import TableAltering
-from deltareplay._warnings import warn
 from deltareplay._checkpoint import Checkpoint
 from deltareplay._compacted_log import CompactedLog
-from deltareplay.exceptions import DeltaReplayError
+from deltareplay._row_writing import RowWriting
+from deltareplay._table_altering import TableAltering
 from deltareplay._transaction import Transaction
+from deltareplay._warnings import warn
+from deltareplay.exceptions import DeltaReplayError
 
 if TYPE_CHECKING:
     from deltareplay._snapshot import Snapshot

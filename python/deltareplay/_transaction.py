@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay._arguments import checked_methods, names
-from deltareplay._warnings import warn
 from deltareplay._metadata import Metadata
 from deltareplay._protocol import Protocol
+from deltareplay._warnings import warn
 
 if TYPE_CHECKING:
     from deltareplay._filters import Filter

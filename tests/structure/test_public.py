@@ -72,6 +72,14 @@ def test_all_is_sorted_and_complete() -> None:
     assert {"Table", "Snapshot", "Table.snapshot", "Snapshot.files"} <= set(PUBLIC)
 
 
+def test_no_module_bears_the_name_of_a_function_or_stands_beside_the_names() -> None:
+    import deltareplay.spark as dr_spark
+
+    beside = [info.name for info in pkgutil.iter_modules(dr.__path__) if info.name[0] != "_"]
+    assert sorted(beside) == ["exceptions", "spark"]
+    assert not {info.name for info in pkgutil.iter_modules(dr_spark.__path__)} & {*dr_spark.__all__}
+
+
 @pytest.mark.parametrize("name", PUBLIC)
 def test_has_a_docstring(name: str) -> None:
     text = inspect.getdoc(PUBLIC[name])

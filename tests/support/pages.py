@@ -29,7 +29,9 @@ HOLDS = {
     "docs/guide/storage.md": "table.uri == 's3://warehouse/orders'",
     "docs/guide/time-travel.md": "table.snapshot(timestamp=old.timestamp).version == 3",
     "docs/guide/warnings.md": "snapshot.warnings == []",
-    "docs/guide/writing.md": "set(table.snapshot().scan().to_arrow()['id'].to_pylist()) == {1, 2, 102}",
+    "docs/guide/writing.md": (
+        "{*table.snapshot().scan().to_arrow()['id'].to_pylist()} == {1, 2, 102}"
+    ),
     "docs/spark.md": (
         "spark.read.parquet('/tmp/rows').count() == 260"
         " and dr_spark.count(spark, '/tmp/more_orders') == 2 * orders.count()"

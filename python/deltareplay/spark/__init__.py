@@ -15,9 +15,9 @@ from deltareplay.spark._count import count
 from deltareplay.spark._create_view import create_view
 from deltareplay.spark._data_source import register
 from deltareplay.spark._detail import detail
+from deltareplay.spark._files import files
 from deltareplay.spark._history import history
 from deltareplay.spark._read import read
-from deltareplay.spark._files import files
 from deltareplay.spark._write import write
 from deltareplay.spark._write_checkpoint import write_checkpoint
 

@@ -21,9 +21,9 @@ from deltareplay.spark.source import TableLike, table_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from deltareplay._changes import Changes
     from deltareplay._filters import Filter
     from deltareplay._native import ChangeShuffle
-    from deltareplay._changes import Changes
     from deltareplay._table import Kind, Table
 
 #: So many tasks may read the numbers of all rows before it is better to shuffle them.

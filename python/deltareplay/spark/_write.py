@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from deltareplay._arguments import checked
+from deltareplay._snapshot import Snapshot
 from deltareplay.exceptions import (
     CommitStateUnknownError,
     DeltaReplayError,
     InvalidArgumentError,
     UnsupportedFeatureError,
 )
-from deltareplay._snapshot import Snapshot
 from deltareplay.spark import on_executors, replaced, session
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.source import TableLike, table_of

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from deltareplay import _native
 from deltareplay._arguments import checked
-from deltareplay._table_writing import clean_behind
 from deltareplay._checkpoint import Checkpoint
 from deltareplay._replay_piece import ReplayPiece
 from deltareplay._replay_tail import ReplayTail
+from deltareplay._table_writing import clean_behind
 from deltareplay.spark import on_executors, session
 from deltareplay.spark.source import TableLike, snapshot_of, table_of
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay.exceptions import UnsupportedFeatureError
-from deltareplay.spark.located_files import Files
 from deltareplay.spark.frames import from_arrow
+from deltareplay.spark.located_files import Files
 from deltareplay.spark.names import ROW_NUMBER, quoted
 from deltareplay.spark.schema import READ_OPTIONS, Json, field
 

@@ -8,20 +8,20 @@ from typing import Any
 
 import pyarrow as pa
 
+from deltareplay._scan import TARGET_SIZE, Scan
+from deltareplay._snapshot import Snapshot
+from deltareplay._table import Table
 from deltareplay.exceptions import (
     InvalidArgumentError,
     TableNotFoundError,
     VersionNotFoundError,
 )
-from deltareplay._scan import TARGET_SIZE, Scan
-from deltareplay._snapshot import Snapshot
 from deltareplay.spark import names, stream_options
 from deltareplay.spark.arrow import as_spark_takes
 from deltareplay.spark.option_values import number, path
 from deltareplay.spark.relation import struct_type
 from deltareplay.spark.schema import CHANGE_FIELDS, field, plain_fields
 from deltareplay.spark.stream_planner import StreamPlanner
-from deltareplay._table import Table
 
 _STORAGE = "storage."
 _KNOWN = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from deltareplay._table import Table
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.option_values import number, path
-from deltareplay._table import Table
 
 _STORAGE = "storage."
 

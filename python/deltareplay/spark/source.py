@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 import os
 
-from deltareplay.exceptions import InvalidArgumentError
 from deltareplay._snapshot import Snapshot
 from deltareplay._table import Table
+from deltareplay.exceptions import InvalidArgumentError
 
 #: A table, a snapshot of it, or where it lies.
 TableLike = Table | Snapshot | str | os.PathLike[str]

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from deltareplay._change_split import ChangeSplit
-from deltareplay.exceptions import InvalidArgumentError
 from deltareplay._follow import Follow
 from deltareplay._snapshot import Snapshot
 from deltareplay._table import Table
+from deltareplay.exceptions import InvalidArgumentError
 
 #: An offset as Spark keeps it: Delta's own JSON.
 Place = dict[str, Any]

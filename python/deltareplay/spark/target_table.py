@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
-from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay._metadata import Metadata
 from deltareplay._protocol import Protocol
-from deltareplay.spark.schema import Json, field, struct
 from deltareplay._transaction import Transaction
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark.schema import Json, field, struct
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
