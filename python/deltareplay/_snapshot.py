@@ -32,8 +32,7 @@ class Snapshot:
     """The state of a table at one version; ``Table.snapshot`` opens it.
 
     A snapshot never changes. Version, protocol and metadata are there at once; the rest is read
-    when asked for. pyarrow, Polars, DuckDB and DataFusion take it as the table of its rows, pandas 3
-    by ``DataFrame.from_arrow``.
+    when asked for. What takes a ``Scan`` takes a snapshot, as the table of its rows.
 
     >>> import pyarrow as pa
     >>> pa.table(rows.snapshot()).num_rows
