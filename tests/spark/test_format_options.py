@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import deltareplay as dr
-from deltareplay.spark import data_source, options
+from deltareplay.spark import _data_source, options
 
 pytestmark = pytest.mark.spark
 
@@ -67,7 +67,7 @@ def calls(given: dict[str, str]) -> dict[str, Any]:
     """Each thing that Spark's worker asks of the format, by what the user called."""
     types = pytest.importorskip("pyspark.sql.types")
     schema = types.StructType([types.StructField("id", types.LongType())])
-    source = data_source._made("any", False)(given)
+    source = _data_source._made("any", False)(given)
     return {
         "reading": source.schema,
         "reading with a schema": lambda: source.reader(schema).partitions(),

@@ -403,7 +403,7 @@ def test_columns_are_found_by_id_in_any_session(spark: Any, tables: Any) -> None
     path = tables("nested_by_id")
     with conf(spark, spark__sql__parquet__fieldId__read__enabled="false"):
         ours = dr_spark.read(spark, path, version=1).toArrow()
-        assert spark.conf.get("spark.sql.parquet.fieldId.read.enabled") == "true"
+        assert spark.conf.get("spark.sql.parquet.fieldId.read.enabled") == "false"
     assert lines(ours) == lines(dr.Table(path).snapshot(version=1).scan().to_arrow())
 
 

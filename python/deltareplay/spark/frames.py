@@ -22,7 +22,8 @@ def from_arrow(spark: SparkSession, rows: pa.Table, schema: Any = None) -> DataF
         schema: Spark's, where the Arrow types do not say it all.
     """
     if version(spark) >= (4, 0):
-        return spark.createDataFrame(rows, schema)
+        # PySpark takes the type of a column from its chunks: no rows are one chunk of none
+        return spark.createDataFrame(rows if rows.num_rows else rows.schema.empty_table(), schema)
     maps = [pa.types.is_map(one.type) for one in rows.schema]
     values = [
         tuple(
