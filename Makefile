@@ -12,8 +12,8 @@ ARCH := $(shell uname -m)
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 BENCH_DATA := benches/data
 # the PySpark of the extra spark-tests, and those that are tried beside it
-SPARK := 4.1
-SPARKS := 3.5 4.0 4.2 4.3
+SPARK := 4.2
+SPARKS := 3.5 4.0 4.1 4.3
 FUZZ ?= 10000000
 
 .DEFAULT_GOAL := help
@@ -125,7 +125,7 @@ $(VENV)/.dev $(VENV)/.bench $(VENV)/.spark: $(VENV)/.maturin pyproject.toml
 # newest pandas; setuptools has the distutils that 3.5 looks for.
 $(VENV)/.spark-3.5: NEEDS := "pyspark==3.5.9" "pandas>=2.2,<3" setuptools
 $(VENV)/.spark-4.0: NEEDS := "pyspark[connect]==4.0.5" "pandas>=2.2,<3"
-$(VENV)/.spark-4.2: NEEDS := "pyspark[connect]==4.2.1" pandas
+$(VENV)/.spark-4.1: NEEDS := "pyspark[connect]==4.1.4" pandas
 $(VENV)/.spark-4.3: NEEDS := "pyspark[connect]==4.3.0" pandas
 $(SPARKS:%=$(VENV)/.spark-%): $(VENV)/.spark-%: $(VENV)/.maturin
 	$(PYTHON) -m venv $(VENV)/spark-$*
