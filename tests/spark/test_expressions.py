@@ -37,6 +37,7 @@ SCHEMA = pa.schema(
         ("day", pa.date32()),
         ("at", pa.timestamp("us", "UTC")),
         ("n", pa.decimal128(9, 2)),
+        ("y", pa.int8()),
     ]
 )
 LONGS = [0, 1, -7, 2**63 - 1, -(2**63), 1000, None]
@@ -58,6 +59,7 @@ DOUBLES = [
 ]
 FLOATS = [1e-45, 0.0, -0.0, math.nan, 1e7, 16777216.0, 0.1, 3.3, -math.inf, None, 1e-10]
 TEXTS = ["", "a", "a\tb", "it's", "C:\\x", "50%", "ä", " 3 ", None, "A_b", '"', "\n"]
+SMALL = [0, 1, -128, 127, None, 5, -1, 2]
 DAYS = [(1970, 1, 1), (1969, 12, 31), (2024, 2, 29), (1, 1, 1), None]
 DECIMALS = ["0.00", "-0.01", "9999999.99", "12.50", None]
 
@@ -80,6 +82,7 @@ def rows() -> pa.Table:
                 "b": (True, False, None)[number % 3],
                 "day": None if day is None else datetime.date(*day),
                 "at": moment + datetime.timedelta(hours=number * 9000),
+                "y": SMALL[number // 2 % len(SMALL)],
                 "n": None if exact is None else decimal.Decimal(exact),
             }
         )
@@ -251,21 +254,13 @@ class Random:
         self.draw = random.Random(seed)
 
     def any(self, depth: int) -> str:
-        return self.draw.choice([self.number, self.text, self.condition])(depth)
+        return self.draw.choice([self.number, self.text, self.condition, self.moment])(depth)
 
     def number(self, depth: int) -> str:
         leaf = [
-            "l",
-            "i",
-            "d",
-            "CAST(f AS DOUBLE)",
-            "1",
-            "-3",
-            "2.5D",
-            "0.0D",
-            "7L",
-            "CAST('NaN' AS DOUBLE)",
-        ]
+            "l", "i", "d", "f", "n", "y", "1", "-3", "2.5D", "0.0D", "7L", "1.5F", "-2147483648",
+            "CAST('NaN' AS DOUBLE)", "CAST(f AS DOUBLE)", "12.34", "2Y", "100S", "NULL",
+        ]  # fmt: skip
         if depth == 0 or self.draw.random() < 0.2:
             return self.draw.choice(leaf)
         one, other = self.number(depth - 1), self.number(depth - 1)
@@ -276,6 +271,20 @@ class Random:
                 f"coalesce({one}, {other})", f"CAST({one} AS DOUBLE)", f"length({self.text(0)})",
                 f"CASE WHEN {self.condition(depth - 1)} THEN {one} ELSE {other} END",
                 f"nullif({one}, {other})", f"CAST(CAST({one} AS FLOAT) AS DOUBLE)",
+                f"({one} % {other})", f"({one} DIV {other})", f"floor({one})", f"ceil({one})",
+                f"({one} / {other})", f"year({self.moment(0)})", f"CAST({one} AS BIGINT)",
+            ]
+        )  # fmt: skip
+
+    def moment(self, depth: int) -> str:
+        leaf = ["day", "at", "DATE '2024-02-29'", "TIMESTAMP '1970-01-01 00:00:00Z'", "NULL"]
+        if depth == 0:
+            return self.draw.choice(leaf)
+        one, other = self.moment(depth - 1), self.moment(0)
+        return self.draw.choice(
+            [
+                f"coalesce({one}, {other})", f"greatest({one}, {other})", f"CAST({one} AS DATE)",
+                f"least({one}, {other})", f"CAST({one} AS TIMESTAMP)", f"nullif({one}, {other})",
             ]
         )  # fmt: skip
 
@@ -297,7 +306,7 @@ class Random:
     def condition(self, depth: int) -> str:
         if depth == 0:
             return self.draw.choice(["b", "true", "s IS NULL", "d = d", "i < l", "NOT b"])
-        kind = self.draw.choice([self.number, self.number, self.text])
+        kind = self.draw.choice([self.number, self.number, self.text, self.moment])
         one, other = kind(depth - 1), kind(depth - 1)
         comparison = self.draw.choice(["=", "<>", "<", "<=", ">", ">=", "<=>"])
         nested = self.condition(depth - 1)
@@ -307,6 +316,7 @@ class Random:
                 f"({nested} AND {self.condition(0)})", f"({nested} OR {self.condition(0)})",
                 f"(NOT {nested})", f"({one} IS NULL)", f"({one} IN ({other}, {kind(0)}))",
                 f"({one} BETWEEN {kind(0)} AND {other})", f"({self.text(0)} LIKE '%a%')",
+                f"({self.text(0)} LIKE '_!_%' ESCAPE '!')",
             ]
         )  # fmt: skip
 

@@ -75,7 +75,8 @@ class Beside:
             return [error.code, theirs]
         return [None, theirs]
 
-    def same_rows(self) -> Rows:
+    def same_rows(self, *chars: str) -> Rows:
+        """The rows of both; columns of ``char(n)`` without blanks, which Spark fills up."""
         names = self.ours.snapshot().schema.names
         read = self.spark.read.format("delta").load(str(self.path)).collect()
         theirs = [row.asDict(recursive=True) for row in read]
@@ -83,6 +84,8 @@ class Beside:
         for row in ours:  # Spark collects moments without their zone, which is UTC here
             moments = [name for name in names if isinstance(row[name], datetime.datetime)]
             row.update({name: row[name].replace(tzinfo=None) for name in moments})
+        for row in [*ours, *theirs]:
+            row.update({name: row[name].rstrip(" ") for name in chars if row[name] is not None})
 
         def sort(rows: Rows) -> Rows:
             return sorted(rows, key=lambda row: [(row[n] is not None, str(row[n])) for n in names])
@@ -405,3 +408,74 @@ def test_files_are_not_skipped_by_the_order_of_texts(spark: Any, tmp_path: Path)
     both.ours.delete("s < 10 OR p = '10' AND s >= 100")
     assert both.sql("DELETE FROM {t} WHERE s < 10 OR p = '10' AND s >= 100") is None
     assert {row["id"] for row in both.same_rows()} == {2, 5}
+
+
+CHAR_ROWS = "(1, 'ab', 'ab'), (2, 'abcd', 'ab  '), (3, 'ab  ', 'x'), (4, NULL, ''), (5, 'ab ', 'a')"
+CHAR_FILTERS = [
+    "c = 'ab'", "c = 'ab  '", "c = 'ab      '", "c = 'abcd '", "c = 'abcde'", "'ab' = c",
+    "c <> 'ab'", "c <=> 'ab'", "NOT c = 'ab'", "c < 'ab'", "c <= 'ab'", "c > 'ab'", "c >= 'ab'",
+    "c > 'a'", "c < 'ac'", "c IN ('ab')", "c IN ('abcd', 'ab   ')", "c NOT IN ('ab')",
+    "length(c) = 4", "length(c) = 2", "c LIKE 'ab'", "c LIKE 'ab  '", "c LIKE 'ab%'",
+    "trim(c) = 'ab'", "upper(c) = 'AB'", "upper(c) = 'AB  '", "concat(c, '|') = 'ab  |'",
+    "c = concat('a', 'b')", "c = 'a' || 'b'", "CASE WHEN c = 'ab' THEN true ELSE false END",
+    "if(c IN ('ab'), true, false)", "c = v", "c = d", "c < d", "c IS NULL",
+    "v = 'ab'", "v = 'ab '", "length(v) = 2", "c = 'ab' OR id = 2", "coalesce(c, '') = 'ab'",
+]  # fmt: skip
+
+
+def chars(spark: Any, root: Path, partitioned: bool) -> Beside:
+    """Files have texts as they were given: delta-spark fills them up as it reads."""
+    both = Beside.__new__(Beside)
+    both.spark, both.path = spark, root / "theirs"
+    for name in ("ours", "theirs"):
+        spark.sql(
+            f"CREATE TABLE delta.`{root / name}` (id INT, c CHAR(4), v VARCHAR(4), d CHAR(6)) "
+            f"USING delta {'PARTITIONED BY (c)' if partitioned else ''}"
+        )
+        rows = f"SELECT /*+ COALESCE(1) */ *, col2 FROM VALUES {CHAR_ROWS}"
+        spark.sql(f"INSERT INTO delta.`{root / name}` {rows}")
+        spark.sql(f"INSERT INTO delta.`{root / name}` VALUES (6, 'zz', 'zz', 'zz')")
+    both.ours = dr.Table(root / "ours")
+    return both
+
+
+@pytest.mark.parametrize("partitioned", [False, True], ids=["data", "partition"])
+def test_texts_of_char_columns_are_filled_up(spark: Any, tmp_path: Path, partitioned: bool) -> None:
+    both = chars(spark, tmp_path, partitioned)
+    assert {row["c"] for row in both.same_rows("c", "d")} == {"ab", "abcd", "zz", None}
+    read = spark.read.format("delta").load(str(both.path)).cache()
+    snapshot = both.ours.snapshot()
+    wrong = []
+    for condition in CHAR_FILTERS:
+        theirs = sorted(row.id for row in read.where(condition).select("id").collect())
+        rows = snapshot.scan(columns=["id"], filter=condition).to_arrow()
+        if sorted(rows["id"].to_pylist()) != theirs:
+            wrong.append((condition, sorted(rows["id"].to_pylist()), theirs))
+    read.unpersist()
+    assert wrong == []
+    assert snapshot.scan(filter="c = 'zz'").files().num_rows == 1, "files are skipped all the same"
+
+
+def test_statements_find_what_char_columns_show(spark: Any, tmp_path: Path) -> None:
+    both = chars(spark, tmp_path, False)
+    both.ours.update("c = 'ab' AND id < 5", {"v": "concat(c, '')", "c": "'x'"})
+    assert both.sql("UPDATE {t} SET v = concat(c, ''), c = 'x' WHERE c = 'ab' AND id < 5") is None
+    both.same_rows("c", "d")
+    # for `c >= 'x'` delta-spark passes over a file whose greatest text is 'x', not filled up
+    both.ours.delete("length(c) = 4 AND upper(c) >= 'X'")
+    assert both.sql("DELETE FROM {t} WHERE length(c) = 4 AND upper(c) >= 'X'") is None
+    assert {row["c"] for row in both.same_rows("c", "d")} == {"ab", "abcd", None}
+    # delta-spark has no merge whose condition names such a column: "missing from input"
+    source = pa.table({"key": ["ab", "ab  ", "abcd"], "n": [1, 2, 3]})
+    merge = both.ours.merge(source, "target.c = source.key OR target.c = 'ab' AND n = 1")
+    with pytest.raises(dr.InvalidArgumentError, match="several rows"):
+        merge.when_matched_update({"v": "'new'"}).execute()
+    merge = both.ours.merge(source, "target.c = source.key AND n <> 3")
+    merge.when_matched_update({"v": "'new'"}).execute()
+    assert both.sql("UPDATE {t} SET v = 'new' WHERE c = 'ab'") is None
+    both.same_rows("c", "d")
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        both.ours.update(None, {"c": "'abcde'"})
+    assert caught.value.code == "rows.length"
+    assert both.sql("UPDATE {t} SET c = 'abcde'") is not None
+    both.same_rows("c", "d")

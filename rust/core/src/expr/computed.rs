@@ -1,5 +1,6 @@
 //! Formulas as conditions of predicates.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
@@ -10,6 +11,7 @@ use crate::error::Result;
 use crate::expr::evaluate::failed;
 use crate::expr::formula::{BoundFormula, Formula};
 use crate::expr::node::BoundColumn;
+use crate::spec::char_length::DECLARED_TYPE;
 
 /// A formula that is a condition, and the columns of its names.
 #[derive(Clone, Debug)]
@@ -24,9 +26,12 @@ impl BoundComputed {
     ///
     /// As [`Formula::bind_condition`].
     pub(super) fn new(formula: &Formula, columns: Vec<Arc<BoundColumn>>) -> Result<Self> {
-        let fields = columns
-            .iter()
-            .map(|column| Field::new(column.path.join("."), column.data_type.clone(), true));
+        let fields = columns.iter().map(|column| {
+            let field = Field::new(column.path.join("."), column.data_type.clone(), true);
+            let declared = column.char_length.map(|length| format!("char({length})"));
+            let metadata = declared.map(|declared| (DECLARED_TYPE.to_owned(), declared));
+            field.with_metadata(metadata.into_iter().collect::<HashMap<_, _>>())
+        });
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         Ok(Self {
             formula: formula.bind_condition(schema.fields())?,

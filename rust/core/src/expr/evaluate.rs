@@ -6,6 +6,7 @@ use arrow_arith::boolean::{and_kleene, is_null, not, or_kleene};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, Datum, RecordBatch};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_cast::cast;
 use arrow_ord::cmp;
 use arrow_schema::{ArrowError, DataType};
 use arrow_select::filter::filter;
@@ -14,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::expr::formula;
 use crate::expr::node::{BoundColumn, BoundPredicate, Node, Order};
 use crate::expr::normal::{Form, as_bytes};
+use crate::spec::char_length::filled_up;
 
 impl BoundPredicate {
     /// The answer for each row: null where it is unknown. Rows with `Some(true)` satisfy the
@@ -232,6 +234,10 @@ impl Rows<'_> {
         let values = match self.source {
             Source::Batch(batch) => from_batch(batch, column)?,
             Source::Value(value) => Arc::clone(value),
+        };
+        let values = match column.char_length {
+            Some(letters) => filled_up(&cast(&values, &column.data_type).map_err(failed)?, letters),
+            None => values,
         };
         self.columns
             .push((Arc::clone(column), None, Arc::clone(&values)));

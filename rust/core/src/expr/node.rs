@@ -27,6 +27,8 @@ pub struct BoundColumn {
     pub path: Vec<String>,
     /// The type of its values.
     pub data_type: DataType,
+    /// Of `char(n)`: to how many letters its texts are filled up with blanks. Bounds know nothing of it.
+    pub char_length: Option<usize>,
 }
 
 /// A condition. The parts of `And` and `Or` stand in the order of the predicate's.

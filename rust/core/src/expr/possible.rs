@@ -8,9 +8,12 @@ mod settled;
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, Datum, Int64Array, Scalar};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, Datum, Int64Array, Scalar, StringArray};
 use arrow_buffer::BooleanBuffer;
+use arrow_cast::cast;
 use arrow_ord::cmp;
+use arrow_schema::DataType;
 use arrow_select::nullif::nullif;
 
 use crate::error::{Error, Result};
@@ -19,6 +22,7 @@ use crate::expr::evaluate::failed;
 use crate::expr::like::{Matcher, Shape, successor};
 use crate::expr::node::{BoundColumn, BoundPredicate, Node, Order};
 use crate::expr::normal::{Form, NAN_KEY, as_bytes, as_integers};
+use crate::spec::char_length::filled;
 
 impl BoundPredicate {
     /// Which units may hold a row that satisfies the predicate: false only where none can.
@@ -342,7 +346,10 @@ impl Units<'_> {
         let place = match self.known.iter().position(|(known, _)| known == column) {
             Some(place) => place,
             None => {
-                let bounds = self.bounds.bounds(column)?.unwrap_or_default();
+                let mut bounds = self.bounds.bounds(column)?.unwrap_or_default();
+                if let (Some(max), Some(letters)) = (&bounds.max, column.char_length) {
+                    bounds.max = Some(filled_max(max, letters)?);
+                }
                 let lengths = [
                     bounds.min.as_ref().map(|values| values.len()),
                     bounds.max.as_ref().map(|values| values.len()),
@@ -430,6 +437,16 @@ impl Bound<'_> {
             Self::Column(_, max) => max.as_ref().map(|values| values as &dyn Datum),
         }
     }
+}
+
+/// What no text is greater than once it is filled up with blanks, if the bound says so: letters that come
+/// before the blank say nothing of shorter texts. What nothing is less than stays so.
+fn filled_max(max: &ArrayRef, letters: usize) -> Result<ArrayRef> {
+    let texts = cast(max, &DataType::Utf8).map_err(failed)?;
+    let plain = |text: &str| text.chars().all(|letter| letter >= ' ');
+    let texts = texts.as_string::<i32>().iter();
+    let filled = texts.map(|text| Some(filled(text.filter(|text| plain(text))?, letters)));
+    Ok(Arc::new(filled.collect::<StringArray>()))
 }
 
 /// True, or unknown.

@@ -6,6 +6,7 @@ use arrow_schema::{DataType as ArrowType, Field, Fields, Schema};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
+use crate::spec::char_length::DECLARED_TYPE;
 use crate::spec::schema::{
     ArrayType, DataType, MAX_TYPE_DEPTH, MapType, PrimitiveType, StructField, StructType,
     named_twice, twice,
@@ -17,7 +18,7 @@ const KEPT: [&str; 5] = [
     "CURRENT_DEFAULT",
     "delta.generationExpression",
     "delta.invariants",
-    "__CHAR_VARCHAR_TYPE_STRING",
+    DECLARED_TYPE,
 ];
 
 impl StructType {

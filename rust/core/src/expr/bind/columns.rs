@@ -61,6 +61,7 @@ impl<'a> Columns<'a> {
         let column = BoundColumn {
             path: spelled,
             data_type: field.data_type.arrow_type(),
+            char_length: field.char_length(),
         };
         Ok((Arc::new(column), Family::of(&field.data_type)))
     }

@@ -82,7 +82,7 @@ impl Binder<'_> {
             Expr::Is(inner, false) => Node::IsTrue(Box::new(self.node(inner)?.negated())),
             Expr::Computed(computed) => self.computed(&computed.formula, &computed.words)?,
             Expr::Compare(left, op, right) => {
-                if self.casts_texts(left, right)? {
+                if self.changes_texts(left, right)? {
                     return self.as_formula(expr);
                 }
                 self.comparison(left, *op, right)?
@@ -131,12 +131,15 @@ impl Binder<'_> {
         )?)))
     }
 
-    /// Whether a column of texts is compared with something else: only formulas cast, row by row.
-    fn casts_texts(&mut self, left: &Operand, right: &Operand) -> Result<bool> {
+    /// Whether a column of texts is compared with something else, or with one of another length: only formulas
+    /// change values, row by row.
+    fn changes_texts(&mut self, left: &Operand, right: &Operand) -> Result<bool> {
         Ok(match (left, right) {
             (Operand::Column(left), Operand::Column(right)) => {
-                let (left, right) = (self.columns.find(left)?.1, self.columns.find(right)?.1);
-                values::casts_texts(&left, &right)
+                let (left, right) = (self.columns.find(left)?, self.columns.find(right)?);
+                let lengths = (left.0.char_length, right.0.char_length);
+                let unequal = matches!(lengths, (Some(one), Some(other)) if one != other);
+                unequal || values::casts_texts(&left.1, &right.1)
             }
             (Operand::Column(column), Operand::Literal(literal))
             | (Operand::Literal(literal), Operand::Column(column)) => {

@@ -13,6 +13,7 @@ use crate::expr::node::BoundColumn;
 use crate::expr::normal::{Form, key};
 use crate::expr::predicate::Op;
 use crate::expr::text;
+use crate::spec::char_length::fitted;
 use crate::spec::schema::{DataType, PrimitiveType};
 
 const DAY: i64 = 86_400_000_000;
@@ -169,7 +170,13 @@ pub(super) fn place(column: &BoundColumn, family: &Family, literal: &Literal) ->
     if *literal == Literal::Null || *family == Family::Void {
         return Ok(Place::Null);
     }
-    try_place(family, literal).ok_or_else(|| {
+    let fitted = match (literal, column.char_length) {
+        (Literal::String(text), Some(letters)) => {
+            Some(Literal::String(fitted(text, letters).into_owned()))
+        }
+        _ => None,
+    };
+    try_place(family, fitted.as_ref().unwrap_or(literal)).ok_or_else(|| {
         let name = column.path.join(".");
         let wanted = match (family, literal) {
             (Family::Integer, Literal::String(_)) => ": such texts are read as BIGINT",
@@ -363,6 +370,7 @@ pub(super) fn compare_literals(left: &Literal, op: Op, right: &Literal) -> Resul
     let column = BoundColumn {
         path: vec![left.to_string()],
         data_type: values.data_type().clone(),
+        char_length: None,
     };
     let node = super::with_literal(&(Arc::new(column), family), op, right)?;
     crate::expr::evaluate::of_one_value(&node, &values)

@@ -129,8 +129,13 @@ fn equality(part: &Expr, side_of: SideOf<'_>) -> Option<Equality> {
     })
 }
 
+/// Whether an expression is the same for all rows.
+pub(super) fn names_no_column(expr: &Expr) -> bool {
+    sides_of(expr, &|_| None, &mut Vec::new())
+}
+
 /// The names of a column, where the expression is one.
-fn names_of(expr: &Expr) -> &[Ident] {
+pub(super) fn names_of(expr: &Expr) -> &[Ident] {
     match expr {
         Expr::Identifier(name) => std::slice::from_ref(name),
         Expr::CompoundIdentifier(names) => names,

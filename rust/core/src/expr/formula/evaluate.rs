@@ -2,37 +2,41 @@
 
 use std::sync::Arc;
 
-use arrow_arith::boolean::{and_kleene, is_null, not, or_kleene};
+use arrow_arith::boolean::{is_null, not};
 use arrow_arith::numeric::neg;
 use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int32Array, Int64Array,
     RecordBatch, StringArray, UInt32Array, new_null_array,
 };
-use arrow_schema::DataType;
-use arrow_select::filter::filter_record_batch;
+use arrow_schema::{DataType, Schema};
 use arrow_select::take::take;
 use arrow_select::zip::zip;
 use sqlparser::ast::{BinaryOperator, CaseWhen, CastKind, Expr, Ident, UnaryOperator, Value};
 
 use super::cast::named_type;
-use super::operators::{agreed, calculated, common, compared, one_nan, strangers};
+use super::operators::{agreed, compared, one_nan};
 use super::{cast_value, failed, mistyped, unsupported};
 use crate::error::{Error, Result};
 use crate::expr::like::{DEFAULT_ESCAPE, Matcher};
 use crate::expr::quoted;
 use crate::expr::{Decimal, nested};
+use crate::spec::char_length::filled_up;
 use crate::spec::json::clipped;
 
 /// Rows to be evaluated.
 pub(super) struct Rows<'a> {
-    batch: &'a RecordBatch,
+    pub(super) batch: &'a RecordBatch,
     pub(super) now: i64,
 }
 
 impl<'a> Rows<'a> {
     pub(super) fn new(batch: &'a RecordBatch, now: i64) -> Self {
         Self { batch, now }
+    }
+
+    pub(super) fn schema(&self) -> &Schema {
+        self.batch.schema_ref()
     }
 
     /// One value for each row. Recurses as deep as the parser does.
@@ -68,12 +72,7 @@ impl<'a> Rows<'a> {
                 negated,
                 low,
                 high,
-            } => {
-                let value = self.value(expr)?;
-                let low = compared(&BinaryOperator::GtEq, &value, &self.value(low)?)?;
-                let high = compared(&BinaryOperator::LtEq, &value, &self.value(high)?)?;
-                either(and_kleene(&low, &high).map_err(failed)?, *negated)
-            }
+            } => self.between(expr, low, high, *negated),
             Expr::InList {
                 expr,
                 list,
@@ -84,8 +83,8 @@ impl<'a> Rows<'a> {
                 any: false,
                 expr,
                 pattern,
-                escape_char: None,
-            } => self.like(expr, pattern, *negated),
+                escape_char,
+            } => self.like(expr, pattern, escape_char.as_deref(), *negated),
             Expr::Cast {
                 kind: CastKind::Cast | CastKind::DoubleColon,
                 expr,
@@ -144,7 +143,11 @@ impl<'a> Rows<'a> {
             path.push(part.name().clone());
             kind = part.data_type();
         }
-        nested(column, &path)?.ok_or_else(unknown)
+        let values = nested(column, &path)?.ok_or_else(unknown)?;
+        Ok(match self.char_length(names) {
+            Some(letters) => filled_up(&values, letters),
+            None => values,
+        })
     }
 
     fn literal(&self, value: &Value) -> Result<ArrayRef> {
@@ -167,6 +170,12 @@ impl<'a> Rows<'a> {
     }
 
     fn unary(&self, op: UnaryOperator, expr: &Expr) -> Result<ArrayRef> {
+        // the least whole number is one, though its digits alone are too many
+        if let (UnaryOperator::Minus, Expr::Value(value)) = (op, expr)
+            && let Value::Number(digits, long) = &value.value
+        {
+            return self.repeated(&number(&format!("-{digits}"), *long)?);
+        }
         let value = self.value(expr)?;
         match op {
             UnaryOperator::Plus => Ok(value),
@@ -178,38 +187,6 @@ impl<'a> Rows<'a> {
             }
             other => Err(unsupported(&format!("the operator {other} here"))),
         }
-    }
-
-    fn binary(&self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<ArrayRef> {
-        use BinaryOperator as Op;
-        let left = self.value(left)?;
-        if matches!(op, Op::And | Op::Or) {
-            // the right side may be such as only those rows can bear that the left one leaves open
-            let decided = *op == Op::Or;
-            let left = answers(&left)?;
-            let open = left.iter().map(|answer| Some(answer != Some(decided)));
-            let right = answers(&self.value_on(&open.collect(), right)?)?;
-            let join = if decided { or_kleene } else { and_kleene };
-            return Ok(Arc::new(join(&left, &right).map_err(failed)?));
-        }
-        let right = self.value(right)?;
-        Ok(match op {
-            Op::Eq | Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq | Op::Spaceship => {
-                Arc::new(compared(op, &left, &right)?)
-            }
-            Op::StringConcat => self.joined(&[left, right])?,
-            _ => calculated(op, &left, &right)?,
-        })
-    }
-
-    /// The values of an expression on the rows that the mask is true of; null on the others, which are not
-    /// looked at.
-    pub(super) fn value_on(&self, mask: &BooleanArray, expr: &Expr) -> Result<ArrayRef> {
-        if mask.true_count() == mask.len() {
-            return self.value(expr);
-        }
-        let rows = filter_record_batch(self.batch, mask).map_err(failed)?;
-        spread(&Rows::new(&rows, self.now).value(expr)?, mask)
     }
 
     fn nulls(&self, inner: &Expr, negated: bool) -> Result<ArrayRef> {
@@ -230,33 +207,29 @@ impl<'a> Rows<'a> {
         either(same, negated)
     }
 
-    /// All sides in the type that they have in common.
-    fn in_list(&self, expr: &Expr, list: &[Expr], negated: bool) -> Result<ArrayRef> {
-        let value = self.value(expr)?;
-        let list = list.iter().map(|one| self.value(one));
-        let list = list.collect::<Result<Vec<_>>>()?;
-        let mut both = value.data_type().clone();
-        for one in &list {
-            both =
-                common(&both, one.data_type()).ok_or_else(|| strangers(&both, one.data_type()))?;
-        }
-        let value = cast_value(&value, &both)?;
-        let mut found = BooleanArray::from(vec![false; self.len()]);
-        for one in &list {
-            let same = compared(&BinaryOperator::Eq, &value, one)?;
-            found = or_kleene(&found, &same).map_err(failed)?;
-        }
-        either(found, negated)
-    }
-
-    fn like(&self, expr: &Expr, pattern: &Expr, negated: bool) -> Result<ArrayRef> {
-        let Expr::Value(pattern) = pattern else {
-            return Err(unsupported("LIKE with a pattern that is no literal"));
+    fn like(
+        &self,
+        expr: &Expr,
+        pattern: &Expr,
+        escape: Option<&Expr>,
+        negated: bool,
+    ) -> Result<ArrayRef> {
+        let text = |expr: &Expr| match expr {
+            Expr::Value(value) => match &value.value {
+                Value::SingleQuotedString(text) => Some(quoted::value(text)),
+                _ => None,
+            },
+            _ => None,
         };
-        let Value::SingleQuotedString(pattern) = &pattern.value else {
-            return Err(unsupported("LIKE with a pattern that is no text"));
+        let pattern = text(pattern)
+            .ok_or_else(|| unsupported("LIKE with a pattern that is no text in quotes"))?;
+        let escape = match escape {
+            None => DEFAULT_ESCAPE,
+            Some(escape) => text(escape)
+                .and_then(|text| text.parse().ok())
+                .ok_or_else(|| mistyped("ESCAPE takes one letter in quotes"))?,
         };
-        let matcher = Matcher::new(&quoted::value(pattern), DEFAULT_ESCAPE).map_err(mistyped)?;
+        let matcher = Matcher::new(&pattern, escape).map_err(mistyped)?;
         let texts = cast_value(&self.value(expr)?, &DataType::Utf8)?;
         let found: BooleanArray = texts
             .as_string::<i32>()
@@ -339,7 +312,7 @@ pub(super) fn chosen_of(answers: &BooleanArray, yes: &ArrayRef, no: &ArrayRef) -
     zip(&known, &yes, &no).map_err(failed)
 }
 
-fn either(answers: BooleanArray, negated: bool) -> Result<ArrayRef> {
+pub(super) fn either(answers: BooleanArray, negated: bool) -> Result<ArrayRef> {
     Ok(if negated {
         Arc::new(not(&answers).map_err(failed)?)
     } else {
@@ -359,7 +332,7 @@ pub(super) fn answers(values: &ArrayRef) -> Result<BooleanArray> {
     }
 }
 
-fn place(fields: &arrow_schema::Fields, name: &str) -> Option<usize> {
+pub(super) fn place(fields: &arrow_schema::Fields, name: &str) -> Option<usize> {
     let exact = fields.iter().position(|field| field.name() == name);
     exact.or_else(|| {
         let name = name.to_lowercase();

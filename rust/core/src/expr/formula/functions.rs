@@ -7,8 +7,7 @@ use arrow_arith::temporal::{DatePart, date_part};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, Float64Array, Int32Array, StringArray, TimestampMicrosecondArray,
-    new_null_array,
+    Array, ArrayRef, Int32Array, StringArray, TimestampMicrosecondArray, new_null_array,
 };
 use arrow_schema::{DataType, TimeUnit};
 use sqlparser::ast::{
@@ -46,9 +45,20 @@ impl Rows<'_> {
                 if function.over.is_some() || function.filter.is_some() {
                     return Err(unsupported(&clipped(&function.to_string())));
                 }
-                if let ("if" | "iff", [condition, yes, no]) = (name.as_str(), arguments.as_slice())
-                {
-                    return self.one_of(condition, yes, no);
+                match (name.as_str(), arguments.as_slice()) {
+                    ("if" | "iff", [condition, yes, no]) => {
+                        return self.one_of(condition, yes, no);
+                    }
+                    ("coalesce", values @ [_, ..]) | ("ifnull" | "nvl", values @ [_, _]) => {
+                        return self.coalesce(values);
+                    }
+                    ("nullif", [one, other]) => {
+                        let (one, other) = self.both(one, other)?;
+                        let same = compared(&BinaryOperator::Eq, &one, &other)?;
+                        let none = new_null_array(one.data_type(), one.len());
+                        return chosen_of(&same, &none, &one);
+                    }
+                    _ => {}
                 }
                 let values = arguments.into_iter().map(|one| self.value(one));
                 self.function(&name, &values.collect::<Result<Vec<_>>>()?)
@@ -134,19 +144,6 @@ impl Rows<'_> {
             ("concat", [_, ..]) => self.joined(values),
             ("substring" | "substr", [one, from]) => substring(one, from, None),
             ("substring" | "substr", [one, from, length]) => substring(one, from, Some(length)),
-            ("coalesce" | "ifnull" | "nvl", [rest @ .., last]) => {
-                let mut result = Arc::clone(last);
-                for one in rest.iter().rev() {
-                    let known = not(&missing(one)?).map_err(failed)?;
-                    result = chosen_of(&known, one, &result)?;
-                }
-                Ok(result)
-            }
-            ("nullif", [one, other]) => {
-                let same = compared(&BinaryOperator::Eq, one, other)?;
-                let none = new_null_array(one.data_type(), one.len());
-                chosen_of(&same, &none, one)
-            }
             ("isnull", [one]) => Ok(Arc::new(missing(one)?)),
             ("isnotnull", [one]) => Ok(Arc::new(not(&missing(one)?).map_err(failed)?)),
             ("greatest", [first, rest @ ..]) => extreme(first, rest, &BinaryOperator::Gt),
@@ -316,12 +313,15 @@ fn extreme(first: &ArrayRef, rest: &[ArrayRef], op: &BinaryOperator) -> Result<A
     Ok(best)
 }
 
+/// Rounded to whole numbers; what is none, or too large, becomes the nearest `BIGINT`, NaN 0.
 fn whole(values: &ArrayRef, round: fn(f64) -> f64) -> Result<ArrayRef> {
     match values.data_type() {
         DataType::Float32 | DataType::Float64 => {
             let numbers = cast_value(values, &DataType::Float64)?;
-            let rounded: Float64Array = numbers.as_primitive::<Float64Type>().unary(round);
-            cast_value(&(Arc::new(rounded) as ArrayRef), &DataType::Int64)
+            let rounded = numbers
+                .as_primitive::<Float64Type>()
+                .unary::<_, Int64Type>(|one| round(one) as i64);
+            Ok(Arc::new(rounded))
         }
         kind if kind.is_integer() => cast_value(values, &DataType::Int64),
         kind => Err(unsupported(&format!("rounding values of the type {kind}"))),

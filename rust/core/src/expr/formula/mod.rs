@@ -6,10 +6,12 @@
 //! formula is bound, before a row is seen.
 
 mod cast;
+mod chars;
 mod equalities;
 mod evaluate;
 mod functions;
 mod operators;
+mod order;
 mod shown;
 
 use std::fmt;

@@ -41,6 +41,8 @@ pub(crate) fn common(left: &DataType, right: &DataType) -> Option<DataType> {
         (decimal @ T::Decimal128(..), other) | (other, decimal @ T::Decimal128(..)) => {
             return common(decimal, &T::Decimal128(digits(other)?, 0));
         }
+        // a FLOAT has not the digits of whole numbers
+        (T::Float32, whole) | (whole, T::Float32) if whole.is_integer() => T::Float64,
         (one, other) if one.is_numeric() && other.is_numeric() => {
             if rank(one)? > rank(other)? {
                 one.clone()
@@ -187,24 +189,21 @@ pub(super) fn calculated(
         other => return Err(unsupported(&format!("the operator {other}"))),
     };
     if matches!(op, BinaryOperator::Divide | BinaryOperator::Modulo) {
-        refuse_zeros(&right)?;
+        refuse_zeros(&left, &right)?;
     }
     Ok(one_nan(&calculate(&left, &right).map_err(failed)?))
 }
 
-fn refuse_zeros(values: &ArrayRef) -> Result<()> {
-    let zero = match values.data_type() {
-        DataType::Float32 => values
-            .as_primitive::<Float32Type>()
-            .iter()
-            .flatten()
-            .any(|one| one == 0.0),
-        DataType::Float64 => values
-            .as_primitive::<Float64Type>()
-            .iter()
-            .flatten()
-            .any(|one| one == 0.0),
-        _ => false, // the kernel sees to the others
+/// The kernels see to whole numbers; nothing is divided where the left side is null.
+fn refuse_zeros(left: &ArrayRef, right: &ArrayRef) -> Result<()> {
+    let zero = match right.data_type() {
+        DataType::Float32 | DataType::Float64 => {
+            let right = cast_value(right, &DataType::Float64)?;
+            let numbers = right.as_primitive::<Float64Type>().iter().enumerate();
+            let mut zeros = numbers.filter(|(_, number)| *number == Some(0.0));
+            zeros.any(|(row, _)| left.is_valid(row))
+        }
+        _ => false,
     };
     if zero {
         return Err(failed(ArrowError::DivideByZero));

@@ -7,7 +7,8 @@ use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray}
 
 use super::{bound, schema};
 use crate::error::Result;
-use crate::expr::{BoundColumn, Bounds, ColumnBounds};
+use crate::expr::{BoundColumn, Bounds, ColumnBounds, Predicate};
+use crate::spec::schema::StructType;
 
 struct Known(usize, HashMap<&'static str, Bounds>);
 
@@ -34,6 +35,71 @@ fn counts(values: &[Option<i64>]) -> Option<Int64Array> {
 
 fn longs(values: &[Option<i64>]) -> Option<ArrayRef> {
     counts(values).map(|values| Arc::new(values) as ArrayRef)
+}
+
+fn texts(values: &[&str]) -> Option<ArrayRef> {
+    Some(Arc::new(StringArray::from(values.to_vec())))
+}
+
+/// Bounds are those of texts as they are stored, with blanks behind them or without.
+#[test]
+fn texts_that_are_filled_up() {
+    let declared = r#"{"__CHAR_VARCHAR_TYPE_STRING":"char(4)"}"#;
+    let schema = format!(
+        r#"{{"type":"struct","fields":[{{"name":"c","type":"string","metadata":{declared}}}]}}"#
+    );
+    let schema = StructType::parse(&schema).unwrap();
+    let column = Bounds {
+        min: texts(&["a", "ab  ", "b", "a"]),
+        max: texts(&["ab", "ab  ", "c", "a\t"]),
+        null_count: counts(&[Some(0); 4]),
+        num_rows: counts(&[Some(7); 4]),
+        covers_nan: false,
+    };
+    let bounds = Known(4, [("c", column)].into());
+    for (text, expected) in [
+        ("c = 'ab'", "kk-k"),
+        ("c = 'a'", "k--k"),
+        ("c > 'ab'", "--kk"), // a shorter text comes after one that ends in a tab
+        ("c >= 'ab  '", "kkkk"),
+        ("c < 'ab'", "k--k"),
+        ("c <> 'ab'", "k-kk"),
+        ("c LIKE 'ab  '", "kk-k"),
+        ("c LIKE 'c%'", "--kk"),
+        ("c IN ('c', 'd')", "--kk"),
+        ("length(c) = 4", "kkkk"),
+        ("c = 2", "kkkk"),
+    ] {
+        let bound = Predicate::parse_sql(text).unwrap().bind(&schema).unwrap();
+        let kept = bound.may_match(&bounds).unwrap();
+        let kept: String = kept
+            .iter()
+            .map(|keep| if keep { 'k' } else { '-' })
+            .collect();
+        assert_eq!(kept, expected, "{text}");
+    }
+}
+
+/// As a text 9 is more than 10.
+#[test]
+fn texts_beside_numbers() {
+    let column = Bounds {
+        min: texts(&["10", "9", "2"]),
+        max: texts(&["100", "9", "9"]),
+        null_count: counts(&[Some(0); 3]),
+        num_rows: counts(&[Some(7); 3]),
+        covers_nan: false,
+    };
+    let bounds = Known(3, [("s", column)].into());
+    for (text, expected) in [
+        ("s > 9", "k-k"),
+        ("s = 9", "kkk"),
+        ("s IN (9, 10)", "kkk"),
+        ("s < 9.5D", "kkk"),
+        ("s > '9'", "---"),
+    ] {
+        assert_eq!(kept(text, &[("s", "string")], &bounds), expected, "{text}");
+    }
 }
 
 #[test]

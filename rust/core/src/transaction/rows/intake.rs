@@ -21,6 +21,7 @@ use super::values::as_read;
 use crate::error::Result;
 use crate::expr::{BoundFormula, Predicate};
 use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::char_length::DECLARED_TYPE;
 use crate::spec::schema::{StructField, StructType};
 
 /// Where a column of the table comes from.
@@ -221,13 +222,15 @@ fn without_columns(rows: usize) -> Result<RecordBatch> {
         .map_err(misfit)
 }
 
-/// The schema with columns that may all be null.
+/// The schema with columns that may all be null; those of `char(n)` are known as such.
 pub(super) fn nullable(schema: &StructType) -> SchemaRef {
     let fields = schema.arrow_fields();
     let fields = fields.iter().map(|field| {
+        let declared = field.metadata().get(DECLARED_TYPE).cloned();
+        let metadata = declared.map(|declared| (DECLARED_TYPE.to_owned(), declared));
         Field::clone(field)
             .with_nullable(true)
-            .with_metadata(HashMap::<String, String>::new())
+            .with_metadata(metadata.into_iter().collect::<HashMap<_, _>>())
     });
     Arc::new(Schema::new(fields.collect::<Fields>()))
 }

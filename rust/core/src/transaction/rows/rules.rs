@@ -13,12 +13,12 @@ use super::show::shown;
 use crate::error::{Error, Result};
 use crate::expr::{BoundFormula, BoundPredicate, Formula, Predicate};
 use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::char_length::{DECLARED_TYPE, declared_length};
 use crate::spec::feature_rules::any_field;
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, StructField, StructType};
 
 const INVARIANTS: &str = "delta.invariants";
-const LENGTH: &str = "__CHAR_VARCHAR_TYPE_STRING";
 const CONSTRAINTS: &str = "delta.constraints.";
 
 /// The rules of one table.
@@ -81,7 +81,7 @@ impl Rules {
             if let DataType::Primitive(_) = field.data_type {
                 continue;
             }
-            let limited = |part: &StructField| part.metadata.contains_key(LENGTH);
+            let limited = |part: &StructField| part.metadata.contains_key(DECLARED_TYPE);
             let inside = StructType::new(vec![field.clone()])?;
             if any_field(&inside, &limited) {
                 let message = format!(
@@ -285,15 +285,11 @@ pub(super) fn offending(
 
 /// `char(n)` and `varchar(n)`.
 fn length(field: &StructField, at: usize) -> Result<Option<Length>> {
-    let Some(text) = field.metadata.get(LENGTH).and_then(Value::as_str) else {
+    let Some(text) = field.metadata.get(DECLARED_TYPE).and_then(Value::as_str) else {
         return Ok(None);
     };
     let lowered = text.trim().to_ascii_lowercase();
-    let limit = |name: &str| -> Option<usize> {
-        let inside = lowered.strip_prefix(name)?.trim();
-        let inside = inside.strip_prefix('(')?.strip_suffix(')')?;
-        inside.trim().parse().ok()
-    };
+    let limit = |name: &str| declared_length(&lowered, name);
     let found = limit("char").map(|limit| (limit, true));
     match found.or_else(|| limit("varchar").map(|limit| (limit, false))) {
         Some((limit, padded)) => Ok(Some(Length {

@@ -1,0 +1,99 @@
+//! Texts of limited length: Spark keeps `char(n)` and `varchar(n)` in the metadata of string columns.
+//!
+//! A `char(n)` is filled up with blanks to `n` letters wherever it is computed with or compared, whether its writer
+//! did so or not. Rows are given back as they are stored.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, StringArray};
+use arrow_schema::Field;
+use serde_json::Value;
+
+use crate::spec::schema::StructField;
+
+/// The key in a column's metadata.
+pub(crate) const DECLARED_TYPE: &str = "__CHAR_VARCHAR_TYPE_STRING";
+/// Of a text that is filled up.
+const MOST_LETTERS: usize = 4096;
+
+impl StructField {
+    /// `n` of a `char(n)` column.
+    pub fn char_length(&self) -> Option<usize> {
+        let declared = self.metadata.get(DECLARED_TYPE).and_then(Value::as_str);
+        declared.and_then(filling)
+    }
+}
+
+/// `n` of a `char(n)` column in Arrow.
+pub(crate) fn char_length(field: &Field) -> Option<usize> {
+    filling(field.metadata().get(DECLARED_TYPE)?)
+}
+
+/// A table may say what it wants: texts of more letters stay as they are.
+fn filling(declared: &str) -> Option<usize> {
+    declared_length(declared, "char").filter(|letters| *letters <= MOST_LETTERS)
+}
+
+/// `n` of a type of this name with a length.
+pub(crate) fn declared_length(declared: &str, name: &str) -> Option<usize> {
+    let declared = declared.trim().to_ascii_lowercase();
+    let inside = declared.strip_prefix(name)?.trim();
+    let inside = inside.strip_prefix('(')?.strip_suffix(')')?;
+    inside.trim().parse().ok()
+}
+
+/// The text, filled up with blanks to this many letters.
+pub(crate) fn filled(text: &str, letters: usize) -> Cow<'_, str> {
+    match letters.checked_sub(text.chars().count()) {
+        None | Some(0) => Cow::Borrowed(text),
+        Some(missing) => Cow::Owned(format!("{text}{}", " ".repeat(missing))),
+    }
+}
+
+/// The text as one to compare with those of this many letters: blanks at its end count for nothing.
+pub(crate) fn fitted(text: &str, letters: usize) -> Cow<'_, str> {
+    filled(text.trim_end_matches(' '), letters)
+}
+
+/// The texts, each filled up with blanks; values of another type stay as they are.
+pub(crate) fn filled_up(values: &ArrayRef, letters: usize) -> ArrayRef {
+    let fill = |text: Option<&str>| text.map(|text| filled(text, letters).into_owned());
+    if let Some(texts) = values.as_string_opt::<i32>() {
+        return Arc::new(texts.iter().map(fill).collect::<StringArray>());
+    }
+    match values.as_string_view_opt() {
+        Some(texts) => Arc::new(texts.iter().map(fill).collect::<StringArray>()),
+        None => Arc::clone(values),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_and_blanks() {
+        for (declared, expected) in [
+            ("char(4)", Some(4)),
+            (" CHAR ( 12 ) ", Some(12)),
+            ("varchar(4)", None),
+            ("char", None),
+            ("char(5000000000)", Some(5_000_000_000)),
+            ("array<char(3)>", None),
+        ] {
+            assert_eq!(declared_length(declared, "char"), expected, "{declared}");
+        }
+        for (text, filled_up, compared) in [
+            ("ab", "ab  ", "ab  "),
+            ("äbcd", "äbcd", "äbcd"),
+            ("ab      ", "ab      ", "ab  "),
+            ("abcde ", "abcde ", "abcde"),
+            ("", "    ", "    "),
+        ] {
+            assert_eq!(filled(text, 4), filled_up);
+            assert_eq!(fitted(text, 4), compared);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+"""Columns of ``char(n)``: filled up with blanks to compare, given back as they are stored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+
+#: As Spark declares them.
+CHAR = {"__CHAR_VARCHAR_TYPE_STRING": "char(4)"}
+
+
+def declared_later(path: Path, partitions: list[str]) -> dr.Table:
+    """Files whose texts nobody filled up: the column became one of ``char(4)`` afterwards."""
+    schema = pa.schema([("id", pa.int64()), ("c", pa.string())])
+    table = dr.create_table(path, schema, partitions)
+    rows = [(1, "ab"), (2, "abcd"), (3, "ab  "), (4, None), (5, "a\t")]
+    table.append([{"id": one, "c": text} for one, text in rows])
+    table.append([{"id": 6, "c": "zz"}])
+    first = path / "_delta_log" / f"{0:020}.json"
+    lines = [json.loads(line) for line in first.read_text().splitlines()]
+    [metadata] = [line["metaData"] for line in lines if "metaData" in line]
+    fields = json.loads(metadata["schemaString"])
+    fields["fields"][1]["metadata"] = CHAR
+    metadata["schemaString"] = json.dumps(fields)
+    first.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for checksum in first.parent.glob("*.crc"):
+        checksum.unlink()
+    return dr.Table(path)
+
+
+def ids(table: dr.Table, condition: str | None = None) -> list[int]:
+    return sorted(table.snapshot().scan(filter=condition).to_arrow()["id"].to_pylist())
+
+
+@pytest.mark.parametrize("partitions", [[], ["c"]], ids=["data", "partition"])
+def test_what_is_read(partitions: list[str], tmp_path: Path) -> None:
+    table = declared_later(tmp_path / "t", partitions)
+    rows = table.snapshot().scan().to_arrow().to_pylist()
+    assert {row["id"]: row["c"] for row in rows} == {
+        1: "ab", 2: "abcd", 3: "ab  ", 4: None, 5: "a\t", 6: "zz",
+    }  # fmt: skip
+    for condition, expected in [
+        ("c = 'ab'", [1, 3]),
+        ("c = 'ab       '", [1, 3]),
+        ("c IN ('zz', 'abcd ')", [2, 6]),
+        ("length(c) = 4", [1, 2, 3, 5, 6]),
+        ("c LIKE 'ab'", []),
+        ("c LIKE 'ab__'", [1, 2, 3]),
+        ("c = 'a' || 'b' OR CASE WHEN c = 'zz' THEN true END", [1, 3, 6]),
+        ("c < 'a'", [5]),  # a tab comes before the blank
+    ]:
+        assert ids(table, condition) == expected, condition
+    # the text with a tab says nothing of shorter ones, where it is the greatest of a file
+    files = table.snapshot().scan(filter="c = 'zz'").files()
+    assert files.num_rows == (2 if partitions else 1)
+    changes = table.changes(1, 2).to_arrow()["c"].to_pylist()
+    assert {text for text in changes if text} == {"ab", "ab  ", "abcd", "a\t", "zz"}
+
+
+@pytest.mark.parametrize("partitions", [[], ["c"]], ids=["data", "partition"])
+def test_what_statements_find(partitions: list[str], tmp_path: Path) -> None:
+    table = declared_later(tmp_path / "t", partitions)
+    assert table.update("c = 'zz'", {"id": "length(c) * 10"}).metrics["numUpdatedRows"] == 1
+    assert table.delete("c LIKE 'ab'").version is None
+    merge = table.merge([{"key": "ab"}, {"key": "abcd"}], "target.c = source.key OR target.c = 'q'")
+    assert merge.when_matched_delete().execute().metrics["numTargetRowsDeleted"] == 1
+    assert table.delete("c = 'ab'").metrics["numDeletedRows"] == 2
+    assert ids(table) == [4, 5, 40]
+    with pytest.raises(dr.InvalidArgumentError, match=r"char\(4\)") as caught:
+        table.append([{"id": 7, "c": "abcde"}])
+    assert caught.value.code == "rows.length"
+    table.append([{"id": 7, "c": "abcd   "}])
+    assert ids(table, "c = 'abcd'") == [7]
