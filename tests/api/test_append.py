@@ -397,9 +397,9 @@ STORED = [
     (pa.array([7], pa.int32()), pa.string(), ["7"]),
     (pa.array([True]), pa.string(), ["true"]),
     (
-        pa.array([0], pa.timestamp("ns")),
+        pa.array([-1], pa.timestamp("ns")),  # rounded down, before 1970 too
         pa.timestamp("us", "UTC"),
-        [datetime.datetime(1970, 1, 1, tzinfo=UTC)],
+        [datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)],
     ),
     (
         pa.array([0], pa.timestamp("ms", "Europe/Berlin")),
