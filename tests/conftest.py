@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import logs, samples
 
 import deltareplay as dr
+
+#: Files of tests that start Spark by themselves: any process may take them, one by one.
+ALONE = {"test_elsewhere.py", "test_executors.py"}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``--dist loadfile`` a file is one process's: its tests share what they have written."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Files(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return nodeid if Path(file).name in ALONE else file
+
+    return Files(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Arguments of public functions, judged by their annotations before any work begins."""
+"""Arguments of public functions, checked by their annotations before any work begins."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ C = TypeVar("C", bound=type)
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """A function whose arguments are checked by their annotations before it is called.
 
-    Whole numbers, of numpy too, become ``int``, but no bool is one; one name where a sequence of
-    names is meant is a sequence of that name. What is annotated by other types passes as it is.
+    Whole numbers, including numpy's, become ``int``, but a bool is not a number. A single name
+    becomes a sequence of one where a sequence of names is expected. Arguments with other
+    annotations are passed unchanged.
 
     Raises:
         InvalidArgumentError: ``argument.type``, with the name of the argument.
@@ -40,7 +41,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError:
-            return function(*args, **kwargs)  # its own complaint
+            return function(*args, **kwargs)  # raises its own error
         for name, value in bound.arguments.items():
             rule = rules.get(name)
             if rule is not None:
@@ -51,7 +52,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def checked_methods(cls: C) -> C:
-    """A class whose public methods, and whose making, are ``checked``."""
+    """A class whose public methods and constructor are ``checked``."""
     for name, member in list(vars(cls).items()):
         if name == "__init__" or not name.startswith("_"):
             if inspect.isfunction(member):
@@ -62,7 +63,7 @@ def checked_methods(cls: C) -> C:
 
 
 def names(argument: str, value: Any) -> list[str]:
-    """Names, of which one may stand alone.
+    """Names as a list; a single name becomes a list of one.
 
     Raises:
         InvalidArgumentError: ``argument.type``.
@@ -98,7 +99,7 @@ def _number(argument: str, value: Any) -> float:
 
 
 def _flag(argument: str, value: Any) -> bool:
-    # numpy's class is no bool; it has had two names
+    # numpy's class is not a bool; it has had two names
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return bool(value)
     raise _wrong(argument, "True or False", value)
@@ -138,7 +139,7 @@ def _span(argument: str, value: Any) -> datetime.timedelta:
 def _named_version(argument: str, value: Any) -> tuple[str, int]:
     if isinstance(value, (tuple, list)) and len(value) == 2 and isinstance(value[0], str):
         return value[0], _whole(f"the version of {argument}", value[1])
-    raise _wrong(argument, "a pair of a text and a whole number", value)
+    raise _wrong(argument, "a pair of a string and a whole number", value)
 
 
 def _place(argument: str, value: Any) -> str:
@@ -157,12 +158,13 @@ def _places(argument: str, value: Any) -> list[str]:
 
 def _texts_by_name(argument: str, value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping):
-        raise _wrong(argument, "a mapping of texts to texts", value)
+        raise _wrong(argument, "a mapping of strings to strings", value)
     for key, one in value.items():
         if not isinstance(key, str):
-            raise _wrong(argument, "a mapping of texts to texts", key, what=f"its key {key!r}")
-        if not isinstance(one, str):  # it may be a secret: its type alone is shown
-            raise _wrong(argument, "a mapping of texts to texts", one, what=f"its value of {key!r}")
+            raise _wrong(argument, "a mapping of strings to strings", key, what=f"its key {key!r}")
+        if not isinstance(one, str):  # it may be a secret: only its type is shown
+            what = f"its value of {key!r}"
+            raise _wrong(argument, "a mapping of strings to strings", one, what=what)
     return dict(value)
 
 

@@ -11,13 +11,13 @@ from deltareplay._readers import reader, to_schema
 
 if TYPE_CHECKING:
     from deltareplay._native import ChangeSplit as NativeSplit
-    from deltareplay._table import Table
+    from deltareplay._table_location import TableLocation
 
 
 class ChangeSplit:
-    """Some of the changes of a range; ``Changes.splits`` makes it.
+    """Some of the changes of a range, from ``Changes.splits``.
 
-    A split pickles, and what it needs travels with it; reading it does not open the log.
+    A split pickles with everything that it needs; reading it does not open the log.
 
     >>> import pickle
     >>> sent = [pickle.dumps(split) for split in rows.changes(1, columns=["id"]).splits()]
@@ -28,20 +28,20 @@ class ChangeSplit:
     __slots__ = ("_native", "_table")
 
     _native: NativeSplit
-    _table: Table
+    _table: TableLocation
 
     def __init__(self) -> None:
         raise TypeError("splits are made by Changes.splits()")
 
     @classmethod
-    def _made(cls, table: Table, native: NativeSplit) -> ChangeSplit:
+    def _made(cls, table: TableLocation, native: NativeSplit) -> ChangeSplit:
         self = cls.__new__(cls)
         self._table = table
         self._native = native
         return self
 
     def _cut(self, target_size: int) -> list[ChangeSplit]:
-        """The same rows in parts of about so many bytes of files."""
+        """The same rows in splits of about this many bytes of files."""
         return [self._made(self._table, part) for part in self._native.cut(target_size)]
 
     @property
@@ -55,7 +55,7 @@ class ChangeSplit:
 
     @property
     def paths(self) -> list[str]:
-        """The files as the log has them, sorted; of net changes all of them.
+        """The paths of the files, as in the log, sorted; for net changes, of all files.
 
         >>> rows.changes(1).splits()[0].paths
         ['part-0.parquet']
@@ -87,7 +87,7 @@ class ChangeSplit:
         """Stream the rows of the split.
 
         Raises:
-            CorruptTableError: A file is missing or damaged; raised while reading, too.
+            CorruptTableError: A file is missing or damaged; also raised while reading.
             StorageError: The storage failed.
 
         >>> next(iter(rows.changes(1).splits()[0].to_batches())).num_rows
@@ -96,7 +96,7 @@ class ChangeSplit:
         return reader(self._native.rows(self._table._native))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream; the consumer pulls it without Python."""
+        """The rows as an Arrow C stream, which is read without Python."""
         return self._native.rows(self._table._native).__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
@@ -112,5 +112,5 @@ class ChangeSplit:
         )
 
 
-def _restored(table: Table, json: str) -> ChangeSplit:
+def _restored(table: TableLocation, json: str) -> ChangeSplit:
     return ChangeSplit._made(table, _native.ChangeSplit(json))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,20 +14,20 @@ from deltareplay._scan import TARGET_SIZE
 
 if TYPE_CHECKING:
     from deltareplay._native import Changes as NativeChanges
-    from deltareplay._table import Table
+    from deltareplay._table_location import TableLocation
 
 
 @checked_methods
 class Changes:
-    """What happened to rows, made by ``Table.changes``; the rows are read when they are asked for.
+    """What happened to rows, from ``Table.changes``; the rows are read when you ask for them.
 
-    The columns are those of the table at the end of the range, whatever they were called and how
-    wide they were before, and behind them ``_change_type`` (string: ``insert``,
-    ``update_preimage``, ``update_postimage`` or ``delete``), ``_commit_version`` (int64) and
-    ``_commit_timestamp`` (timestamp in microseconds, UTC).
+    The columns are those of the table at the end of the range, with their names and types at that
+    version. After them come ``_change_type`` (string: ``insert``, ``update_preimage``,
+    ``update_postimage`` or ``delete``), ``_commit_version`` (int64) and ``_commit_timestamp``
+    (timestamp in microseconds, UTC).
 
-    Full changes come in the order of the commits; in a commit, rows that left come before rows that
-    came. Net changes have no order.
+    Full changes come in the order of the commits; within a commit, removed rows come before added
+    rows. Net changes have no order.
 
     >>> changes = rows.changes(0)
     >>> changes.to_arrow().select(["id", "_change_type", "_commit_version"]).to_pylist()[3]
@@ -36,14 +37,16 @@ class Changes:
     __slots__ = ("_arguments", "_native", "_table")
 
     _native: NativeChanges
-    _table: Table
+    _table: TableLocation
     _arguments: dict[str, Any]
 
     def __init__(self) -> None:
         raise TypeError("changes are made by Table.changes()")
 
     @classmethod
-    def _made(cls, table: Table, native: NativeChanges, arguments: dict[str, Any]) -> Changes:
+    def _made(
+        cls, table: TableLocation, native: NativeChanges, arguments: dict[str, Any]
+    ) -> Changes:
         self = cls.__new__(cls)
         self._table = table
         self._native = native
@@ -52,7 +55,7 @@ class Changes:
 
     @property
     def versions(self) -> tuple[int, int] | None:
-        """The first and the last version of the range; None where no commit lies in it.
+        """The first and the last version of the range; None if it has no commit.
 
         >>> rows.changes(0).versions
         (0, 1)
@@ -72,9 +75,9 @@ class Changes:
         """Read all changed rows.
 
         Raises:
-            UnsupportedFeatureError: A version needs features that this release lacks; or the feed
-                was off at it, where ``require_feed`` was asked for.
-            InvalidArgumentError: The types of a column cannot be bridged over the range.
+            UnsupportedFeatureError: A version needs features that this release lacks; or, with
+                ``require_feed``, the feed was off at it.
+            InvalidArgumentError: A column has types in the range that cannot be converted.
             CorruptTableError: A file is missing or damaged.
             StorageError: The storage failed.
 
@@ -88,13 +91,14 @@ class Changes:
     def to_batches(self) -> pa.RecordBatchReader:
         """Stream the changed rows, with bounded memory.
 
-        Commits and files are read as the stream is pulled. Where rows must be compared, those that
-        left are held as numbers (about 64 bytes a row, 100 for net changes, 32 for each run of row
-        ids); where they are more than four million, they are compared in parts, each of which
-        reads the numbers again.
+        Commits and files are read when you ask for rows. To compare rows, numbers for the removed
+        ones are kept in memory (about 64 bytes a row, 100 for net changes, 32 for each run of row
+        ids). More than four million rows are compared in parts, each of which reads the numbers
+        again.
 
         Raises:
-            UnsupportedFeatureError: As in ``to_arrow``; raised while reading, too, as all of these.
+            UnsupportedFeatureError: As in ``to_arrow``; like all of these, also raised while
+                reading.
             InvalidArgumentError: As in ``to_arrow``.
             CorruptTableError: A file is missing or damaged.
             StorageError: The storage failed.
@@ -105,18 +109,18 @@ class Changes:
         return reader(self._native.rows())
 
     def explain(self) -> pa.Table:
-        """Tell how the rows of each commit are known, and why; reads no rows.
+        """Show how the changes of each commit are found, and why; reads no rows.
 
-        For net changes of rows that have ids, the reason tells whether the two ends of the range
-        are enough, and if not, why rows are followed through its commits.
+        For net changes of rows with ids, the reason says whether comparing the two ends of the
+        range is enough, and if not, why rows are followed through its commits.
 
         Returns:
-            One row a commit: ``version`` (int64), ``way`` (string: ``nothing``, ``change data
-            files``, ``files``, ``deletion vectors``, ``row tracking``, ``key`` or ``rows``),
-            ``reason`` (string), ``files`` and ``bytes`` (int64: what is read for it at most).
+            One row for each commit: ``version`` (int64), ``way`` (string: ``nothing``, ``change
+            data files``, ``files``, ``deletion vectors``, ``row tracking``, ``key`` or ``rows``),
+            ``reason`` (string), ``files`` and ``bytes`` (int64: what is read for it, at most).
 
         Raises:
-            InvalidArgumentError: Nothing says which row is which, and the kind needs to know.
+            InvalidArgumentError: Nothing identifies the rows, and the kind needs that.
             CorruptTableError: A commit does not decode.
 
         >>> rows.changes(0).explain().select(["version", "way"]).to_pylist()
@@ -134,16 +138,16 @@ class Changes:
         return pa.table(columns, names=names)
 
     def splits(self, target_size: int = TARGET_SIZE) -> list[ChangeSplit]:
-        """Cut the changes into parts that other processes read without the log.
+        """Divide the changes into splits that other processes read without the log.
 
         Args:
-            target_size: Bytes of files in a part, about. Of full changes a part has some files, or
-                some commits whose rows must be compared. Of one commit that is larger, and of net
-                changes, each part has a share of the rows, and reads the numbers of all of them;
-                64 shares at most of the commit, or of the net changes.
+            target_size: About how many bytes of files a split has. A split of full changes has some
+                files, or some commits whose rows must be compared. If a commit is larger, or for
+                net changes, each split has a share of the rows and reads the numbers of all of
+                them. A commit, or the net changes, have at most 64 shares.
 
         Returns:
-            Splits that pickle; their rows together are the rows of the changes.
+            Picklable splits; their rows together are the rows of the changes.
 
         Raises:
             InvalidArgumentError: The size is not at least 1, or as in ``explain``.
@@ -155,7 +159,7 @@ class Changes:
         return [ChangeSplit._made(self._table, split) for split in splits]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream; the consumer pulls it without Python."""
+        """The rows as an Arrow C stream, which is read without Python."""
         return self._native.rows().__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
@@ -165,17 +169,13 @@ class Changes:
     def __reduce__(self) -> tuple[Any, ...]:
         arguments = self._arguments
         if self.versions is not None:
-            # the same range on the other side, whatever is the latest version there
+            # the same range after unpickling, whatever the latest version is by then
             first, last = self.versions
             arguments = {**arguments, "start": first, "end": last}
-        return _made_again, (self._table, arguments)
+        return methodcaller("changes", **arguments), (self._table,)
 
     def __repr__(self) -> str:
         if self.versions is None:
             return f"<Changes of {self._table!r}: no version>"
         first, last = self.versions
         return f"<Changes of {self._table!r}: versions {first} to {last}>"
-
-
-def _made_again(table: Table, arguments: dict[str, Any]) -> Changes:
-    return table.changes(**arguments)

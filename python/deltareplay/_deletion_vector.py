@@ -18,9 +18,9 @@ from deltareplay.exceptions import InvalidArgumentError
 class DeletionVector:
     """A set of rows of one data file, by their positions in the file, counted from 0.
 
-    Made by ``from_rows``, ``from_descriptor`` or ``decode``; never changes. Picklable; equal when
-    the rows are the same, however they are stored. ``len``, ``in`` and ``bool`` are those of a set,
-    and so are ``|``, ``&`` and ``-``.
+    Created by ``from_rows``, ``from_descriptor`` or ``decode``. Immutable and picklable; two
+    vectors are equal if their rows are the same, however they are stored. ``len``, ``in``,
+    ``bool``, ``|``, ``&`` and ``-`` work as on a set.
 
     Source: Delta protocol, "Deletion Vectors".
 
@@ -51,14 +51,14 @@ class DeletionVector:
         """Decode the bytes of a deletion vector.
 
         Args:
-            data: Either a bitmap (what ``encode`` gives: the magic number, then 64-bit Roaring,
+            data: Either a bitmap (as from ``encode``: the magic number, then 64-bit Roaring,
                 portable or native) or a whole file of deletion vectors, which begins with the byte
                 1; its sizes and checksums are checked.
-            offset: Where the vector begins in a file, as a descriptor has it; None takes the first.
-            cardinality: The number of rows that the descriptor promises; None checks nothing.
+            offset: Where the vector begins in a file, as in a descriptor; None means the first.
+            cardinality: The number of rows in the descriptor; None does not check it.
 
         Raises:
-            CorruptTableError: The bytes are no such vector; ``offset`` names the place.
+            CorruptTableError: The bytes are not such a vector; ``offset`` is the position.
 
         Source: Delta protocol, "Deletion Vector Format".
 
@@ -72,14 +72,14 @@ class DeletionVector:
     def from_rows(
         cls, rows: Iterable[int] | pa.Array[Any] | pa.ChunkedArray[Any]
     ) -> DeletionVector:
-        """Make the vector of some rows.
+        """Create the vector of some rows.
 
         Args:
             rows: Positions in any order, each counted once; whole numbers, or an Arrow array of
                 them.
 
         Raises:
-            InvalidArgumentError: A row is negative, null or beyond what the format can hold.
+            InvalidArgumentError: A row is negative, null or too large for the format.
 
         >>> dr.DeletionVector.from_rows(range(1000, 2000))
         DeletionVector(1000 rows from 1000 to 1999)
@@ -89,7 +89,7 @@ class DeletionVector:
         elif isinstance(rows, pa.Array):
             array = rows
         else:
-            numbers: Any = rows  # NumPy's arrays among them
+            numbers: Any = rows  # including NumPy arrays
             try:
                 array = pa.array(numbers)
             except OverflowError as error:
@@ -103,15 +103,15 @@ class DeletionVector:
 
     @classmethod
     def from_descriptor(cls, descriptor: Mapping[str, Any]) -> DeletionVector:
-        """Decode the vector that an inline descriptor holds.
+        """Decode the vector in an inline descriptor.
 
         Args:
             descriptor: A descriptor of storage type ``i``, with the protocol's names:
                 ``storageType``, ``pathOrInlineDv``, ``sizeInBytes``, ``cardinality``.
 
         Raises:
-            InvalidArgumentError: The vector lies in a file: read that, and ``decode`` its bytes.
-            CorruptTableError: The descriptor or what it holds is damaged.
+            InvalidArgumentError: The vector is in a file: read the file, and ``decode`` its bytes.
+            CorruptTableError: The descriptor or its content is damaged.
 
         Source: Delta protocol, "Deletion Vector Descriptor Schema".
 
@@ -138,8 +138,8 @@ class DeletionVector:
         """Pack vectors into the body of one new file, as writers do.
 
         Args:
-            vectors: Any number of them.
-            name: What the file is named by; None draws a UUID.
+            vectors: Any number of vectors.
+            name: The id in the file name; None draws a UUID.
             prefix: A directory of the table, for tables that spread their files.
 
         Returns:
@@ -147,7 +147,7 @@ class DeletionVector:
             type ``u`` for each vector, in their order.
 
         Raises:
-            InvalidArgumentError: They take 2 GiB or more.
+            InvalidArgumentError: They have 2 GiB or more.
 
         Source: Delta protocol, "Deletion Vector File Storage Format".
 
@@ -171,7 +171,7 @@ class DeletionVector:
         return pa.record_batch(self._vector.rows()).column(0)
 
     def mask(self, num_rows: int) -> pa.Array[Any]:
-        """Tell for each row of a file whether it is deleted.
+        """Return for each row of a file whether it is deleted.
 
         Args:
             num_rows: The number of rows of the data file.
@@ -180,7 +180,7 @@ class DeletionVector:
             A boolean array of ``num_rows`` bits; true where the row is deleted.
 
         Raises:
-            InvalidArgumentError: A deleted row lies at or behind ``num_rows``.
+            InvalidArgumentError: A deleted row is not below ``num_rows``.
 
         >>> dr.DeletionVector.from_rows([1]).mask(3).to_pylist()
         [False, True, False]
@@ -188,7 +188,7 @@ class DeletionVector:
         return pa.record_batch(self._vector.mask(num_rows, False)).column(0)
 
     def live_mask(self, num_rows: int) -> pa.Array[Any]:
-        """Tell for each row of a file whether it is left; what ``pyarrow.Table.filter`` takes.
+        """Return for each row of a file whether it is live, as for ``pyarrow.Table.filter``.
 
         Args:
             num_rows: The number of rows of the data file.
@@ -197,7 +197,7 @@ class DeletionVector:
             A boolean array of ``num_rows`` bits; false where the row is deleted.
 
         Raises:
-            InvalidArgumentError: A deleted row lies at or behind ``num_rows``.
+            InvalidArgumentError: A deleted row is not below ``num_rows``.
 
         >>> dr.DeletionVector.from_rows([1]).live_mask(3).to_pylist()
         [True, False, True]
@@ -208,8 +208,8 @@ class DeletionVector:
         """List the deleted rows as ranges.
 
         Returns:
-            One row a range, ascending, as long as they can be: ``start`` and ``end`` (int64), the
-            end not included.
+            One row for each range, ascending, as long as possible: ``start`` and ``end`` (int64,
+            exclusive).
 
         >>> dr.DeletionVector.from_rows([1, 2, 3, 9]).ranges().to_pylist()
         [{'start': 1, 'end': 4}, {'start': 9, 'end': 10}]
@@ -217,16 +217,16 @@ class DeletionVector:
         return pa.Table.from_batches([pa.record_batch(self._vector.ranges())])
 
     def live_ranges(self, num_rows: int) -> pa.Table:
-        """List what is left of a file as ranges.
+        """List the live rows of a file as ranges.
 
         Args:
             num_rows: The number of rows of the data file.
 
         Returns:
-            As ``ranges`` has them.
+            As from ``ranges``.
 
         Raises:
-            InvalidArgumentError: A deleted row lies at or behind ``num_rows``.
+            InvalidArgumentError: A deleted row is not below ``num_rows``.
 
         >>> dr.DeletionVector.from_rows([1, 2, 3, 9]).live_ranges(10).to_pylist()
         [{'start': 0, 'end': 1}, {'start': 4, 'end': 9}]
@@ -234,7 +234,7 @@ class DeletionVector:
         return pa.Table.from_batches([pa.record_batch(self._vector.live_ranges(num_rows))])
 
     def union(self, other: DeletionVector) -> DeletionVector:
-        """Rows that are in one of them or in both; also ``|``.
+        """The rows that are in either or both; also ``|``.
 
         Args:
             other: Another vector.
@@ -246,7 +246,7 @@ class DeletionVector:
         return self._of(self._vector.union(other._vector))
 
     def intersection(self, other: DeletionVector) -> DeletionVector:
-        """Rows that are in both; also ``&``.
+        """The rows that are in both; also ``&``.
 
         Args:
             other: Another vector.
@@ -258,7 +258,7 @@ class DeletionVector:
         return self._of(self._vector.intersection(other._vector))
 
     def difference(self, other: DeletionVector) -> DeletionVector:
-        """Rows of this that are not in the other; also ``-``.
+        """The rows of this vector that are not in the other; also ``-``.
 
         Args:
             other: Another vector.
@@ -272,11 +272,11 @@ class DeletionVector:
     def encode(self) -> bytes:
         """Encode the bitmap in the portable layout.
 
-        Its length is the ``sizeInBytes`` of a descriptor. For a file, which has a frame around each
-        bitmap, see ``pack``.
+        Its length is the ``sizeInBytes`` of a descriptor. For a file, in which each bitmap has a
+        frame, see ``pack``.
 
         Raises:
-            InvalidArgumentError: It takes 2 GiB or more.
+            InvalidArgumentError: It has 2 GiB or more.
 
         Source: Delta protocol, "Roaring Bitmap Array (portable)".
 
@@ -286,10 +286,10 @@ class DeletionVector:
         return self._vector.encode()
 
     def encode_inline(self) -> dict[str, Any]:
-        """Give the descriptor that holds the vector itself, as ``add.deletionVector`` has it.
+        """Return an inline descriptor with the vector, as in ``add.deletionVector``.
 
         Raises:
-            InvalidArgumentError: It takes 2 GiB or more.
+            InvalidArgumentError: It has 2 GiB or more.
 
         Source: Delta protocol, "Deletion Vector Descriptor Schema".
 

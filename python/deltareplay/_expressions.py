@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Mapping
 from decimal import Decimal
 
-#: A text is an SQL expression; anything else is a value.
+#: A string is an SQL expression; anything else is a value.
 Expression = str | bool | int | float | Decimal | datetime.date | datetime.datetime | None
 
 
@@ -32,7 +32,7 @@ def expression(value: Expression) -> str:
         return f"CAST('{instant.isoformat(' ')}' AS TIMESTAMP)"
     if isinstance(value, datetime.date):
         return f"CAST('{value.isoformat()}' AS DATE)"
-    raise TypeError(f"a column is set to an SQL text or a plain value, not {type(value).__name__}")
+    raise TypeError(f"a column takes an SQL string or a plain value, not {type(value).__name__}")
 
 
 def assignments(values: Mapping[str, Expression]) -> list[tuple[str, str]]:

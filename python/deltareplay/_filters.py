@@ -1,4 +1,4 @@
-"""What a filter may be, for type checkers."""
+"""The types of a filter, for type checkers."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ Value = (
 #: ``(column, operator, value)``.
 Comparison = tuple[str, str, Value | Collection[Value]]
 
-#: SQL text, comparisons that all hold, or lists of those of which one holds.
+#: SQL text, comparisons that must all be true, or lists of these, of which one must be true.
 Filter = str | list[Comparison] | list[list[Comparison]]

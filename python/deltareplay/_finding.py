@@ -11,9 +11,9 @@ class Finding:
     """Something that is wrong with a table.
 
     Attributes:
-        severity: ``error``: data is lost or wrong, or readers disagree; ``warning``: readers find
-            a way round it; ``info``: nothing is wrong yet.
-        code: What it is, for machines, e.g. ``checksum.mismatch``. Stable over releases.
+        severity: ``error``: data is lost or wrong, or readers disagree; ``warning``: readers can
+            work around it; ``info``: nothing is wrong yet.
+        code: What it is, for machines, e.g. ``checksum.mismatch``. Stable across releases.
         path: The file, relative to the table root; or None.
         version: The version; or None.
         line: The line of the file, from 1; or None.

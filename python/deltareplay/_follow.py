@@ -14,14 +14,14 @@ from deltareplay._readers import to_schema
 
 if TYPE_CHECKING:
     from deltareplay._native import Follow as NativeFollow
-    from deltareplay._table import Table
+    from deltareplay._table_location import TableLocation
 
 
 class Follow(Iterator[MicroBatch]):
-    """The rows of a table as they come, made by ``Table.follow``: an iterator of ``MicroBatch``.
+    """The rows of a table as they are committed: an iterator of ``MicroBatch``.
 
-    Each step waits until there are rows. With ``available_now`` it ends at the version that was the
-    latest when the stream began.
+    ``Table.follow`` creates it. Each step waits until there are rows. With ``available_now`` it
+    ends at the version that was the latest when the stream began.
 
     >>> [batch.data.num_rows for batch in rows.follow(available_now=True)]
     [2]
@@ -30,14 +30,14 @@ class Follow(Iterator[MicroBatch]):
     __slots__ = ("_native", "_poll_interval", "_table")
 
     _native: NativeFollow
-    _table: Table
+    _table: TableLocation
     _poll_interval: float
 
     def __init__(self) -> None:
         raise TypeError("streams are made by Table.follow()")
 
     @classmethod
-    def _made(cls, table: Table, native: NativeFollow, poll_interval: float) -> Follow:
+    def _made(cls, table: TableLocation, native: NativeFollow, poll_interval: float) -> Follow:
         self = cls.__new__(cls)
         self._table = table
         self._native = native
@@ -55,9 +55,9 @@ class Follow(Iterator[MicroBatch]):
 
     @property
     def offset(self) -> str:
-        """Where the stream stands: JSON, as Delta's own streaming source has it.
+        """The position of the stream: JSON, as of Delta's own streaming source.
 
-        Commits without rows move it on, too.
+        Commits without rows move it, too.
 
         >>> import json
         >>> json.loads(rows.follow(starting_version=1).offset)["reservoirVersion"]
@@ -70,15 +70,15 @@ class Follow(Iterator[MicroBatch]):
         return self
 
     def __next__(self) -> MicroBatch:
-        """The next rows; waits for them.
+        """Return the next rows; waits for them.
 
         Raises:
-            StopIteration: With ``available_now``, when all has been given.
-            UnsupportedFeatureError: A commit changed or deleted rows, and the options do not
-                tolerate that; or the table needs features that this release lacks.
-            InvalidArgumentError: The table's columns changed, or another table took its place:
-                begin anew; the message names the version.
-            VersionNotFoundError: Commits that come next are not in the log any more.
+            StopIteration: With ``available_now``, when everything has been returned.
+            UnsupportedFeatureError: A commit changed or deleted rows, and the options do not allow
+                that; or the table needs features that this release lacks.
+            InvalidArgumentError: The table's columns changed, or the table was replaced: start
+                again; the message names the version.
+            VersionNotFoundError: The next commits are no longer in the log.
             CorruptTableError: A commit does not decode.
             StorageError: The storage failed.
         """

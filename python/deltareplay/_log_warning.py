@@ -1,4 +1,4 @@
-"""``LogWarning``: something in the log that was passed over."""
+"""``LogWarning``: damage in the log that was worked around."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class LogWarning:
-    """Something in the log that was passed over, and why; the snapshot is right all the same.
+    """Damage in the log that was worked around; the snapshot is right all the same.
 
     Attributes:
-        code: What it was, for machines, e.g. ``hint.stale``. Stable over releases.
+        code: What it was, for machines, e.g. ``hint.stale``. Stable across releases.
         path: The file, relative to the table root, or None.
         version: The version of the table that the file belongs to, or None.
-        message: What was passed over, why, and what was used instead.
+        message: What was found, and what was used instead.
 
     >>> table.snapshot().warnings
     []

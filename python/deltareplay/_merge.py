@@ -1,26 +1,32 @@
-"""``Merge``: rows of a source merged into a table, clause by clause."""
+"""``Table.merge``: rows of a source merged into a table, clause by clause."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
-from deltareplay._arguments import checked_methods
+from deltareplay._arguments import checked_methods, names
 from deltareplay._expressions import Expression, assignments
-from deltareplay._written import Written
+from deltareplay._row_sources import Rows, arrow_stream
+from deltareplay._table_location import TableLocation
+from deltareplay._written import Written, options, written
 
-#: When, what, on which condition, with which columns.
+if TYPE_CHECKING:
+    from deltareplay._snapshot import Snapshot
+
+#: When, which action, on which condition, with which columns.
 _Clause = tuple[str, str, str | None, Sequence[tuple[str, str]] | None]
 
 
 @checked_methods
 class Merge:
-    """What a merge does with pairs of rows, and with those alone; ``Table.merge`` makes one.
+    """What a merge does with matched and unmatched rows; ``Table.merge`` creates one.
 
-    Each method adds a clause and gives the merge back. Of the clauses of one kind the first counts
-    whose condition is true; only the last may be without one. Clauses for all columns leave out
-    those that only the source has. Expressions are SQL: they call the columns ``source.name`` and
-    ``target.name``, or by their bare name where only one side has it.
-    Values that are no text are taken as they are.
+    Each method adds a clause and returns the merge. Among the clauses of one kind, the first one
+    whose condition is true applies; only the last may have none. Clauses for all columns leave out
+    columns that only the source has. Expressions are SQL; columns are ``source.name`` and
+    ``target.name``, or the bare name if only one side has it. Values that are not strings are taken
+    as they are.
 
     >>> import datetime
     >>> source = [{"id": 7, "day": datetime.date(2026, 1, 4)}]
@@ -60,11 +66,11 @@ class Merge:
         set: Mapping[str, Expression],  # noqa: A002
         condition: str | None = None,
     ) -> Merge:
-        """Set columns of the rows of the table that have one in the source.
+        """Set columns of the rows of the table that match a row of the source.
 
         Args:
-            set: Columns and their values, as ``Table.update`` takes them.
-            condition: An SQL expression; the clause counts where it is true.
+            set: Columns and their values, as in ``Table.update``.
+            condition: An SQL expression; the clause applies if it is true.
 
         >>> merge = empty.merge([{"id": 7}], "id")
         >>> merge.when_matched_update({"day": "date(source.day)"}, "target.id > 3") is merge
@@ -73,10 +79,10 @@ class Merge:
         return self._add("matched", "update", condition, set)
 
     def when_matched_update_all(self, condition: str | None = None) -> Merge:
-        """Set all columns to those of the source of the same name.
+        """Set all columns to the source's columns of the same name.
 
         Args:
-            condition: An SQL expression; the clause counts where it is true.
+            condition: An SQL expression; the clause applies if it is true.
 
         >>> empty.merge([{"id": 7}], "id").when_matched_update_all("target.id > 3")
         <Merge of 1 clause>
@@ -84,10 +90,10 @@ class Merge:
         return self._add("matched", "update", condition)
 
     def when_matched_delete(self, condition: str | None = None) -> Merge:
-        """Delete the rows of the table that have one in the source.
+        """Delete the rows of the table that match a row of the source.
 
         Args:
-            condition: An SQL expression; the clause counts where it is true.
+            condition: An SQL expression; the clause applies if it is true.
 
         >>> empty.merge([{"id": 7}], "id").when_matched_delete()
         <Merge of 1 clause>
@@ -97,11 +103,11 @@ class Merge:
     def when_not_matched_insert(
         self, values: Mapping[str, Expression], condition: str | None = None
     ) -> Merge:
-        """Insert a row with these columns for each row of the source that has none in the table.
+        """Insert a row for each row of the source that matches no row of the table.
 
         Args:
-            values: Columns and their values; the others are null, or what the table makes them.
-            condition: An SQL expression; the clause counts where it is true.
+            values: Columns and their values; the others are null, computed, or have their default.
+            condition: An SQL expression; the clause applies if it is true.
 
         >>> empty.merge([{"id": 7}], "id").when_not_matched_insert({"id": "source.id * 10"})
         <Merge of 1 clause>
@@ -109,10 +115,10 @@ class Merge:
         return self._add("not_matched", "insert", condition, values)
 
     def when_not_matched_insert_all(self, condition: str | None = None) -> Merge:
-        """Insert the rows of the source that have none in the table.
+        """Insert the rows of the source that match no row of the table.
 
         Args:
-            condition: An SQL expression; the clause counts where it is true.
+            condition: An SQL expression; the clause applies if it is true.
 
         >>> empty.merge([{"id": 7}], "id").when_not_matched_insert_all()
         <Merge of 1 clause>
@@ -124,11 +130,11 @@ class Merge:
         set: Mapping[str, Expression],  # noqa: A002
         condition: str | None = None,
     ) -> Merge:
-        """Set columns of the rows of the table that have none in the source.
+        """Set columns of the rows of the table that match no row of the source.
 
         Args:
-            set: Columns and their values, as ``Table.update`` takes them.
-            condition: An SQL expression; the clause counts where it is true.
+            set: Columns and their values, as in ``Table.update``.
+            condition: An SQL expression; the clause applies if it is true.
 
         >>> empty.merge([{"id": 7}], "id").when_not_matched_by_source_update({"day": None})
         <Merge of 1 clause>
@@ -136,10 +142,10 @@ class Merge:
         return self._add("not_matched_by_source", "update", condition, set)
 
     def when_not_matched_by_source_delete(self, condition: str | None = None) -> Merge:
-        """Delete the rows of the table that have none in the source.
+        """Delete the rows of the table that match no row of the source.
 
         Args:
-            condition: An SQL expression; the clause counts where it is true.
+            condition: An SQL expression; the clause applies if it is true.
 
         >>> empty.merge([{"id": 7}], "id").when_not_matched_by_source_delete("target.id < 3")
         <Merge of 1 clause>
@@ -150,9 +156,9 @@ class Merge:
         """Merge, in one commit.
 
         Returns:
-            The version, None where nothing was to be done; ``numTargetRowsInserted``,
-            ``numTargetRowsUpdated``, ``numTargetRowsDeleted``, ``numTargetRowsCopied`` and more,
-            by delta-spark's names.
+            The version, or None if there was nothing to do; ``numTargetRowsInserted``,
+            ``numTargetRowsUpdated``, ``numTargetRowsDeleted``, ``numTargetRowsCopied`` and more, by
+            delta-spark's names.
 
         Raises:
             InvalidArgumentError: Several rows of the source match one of the table (both are
@@ -169,3 +175,87 @@ class Merge:
     def __repr__(self) -> str:
         count = len(self._clauses)
         return f"<Merge of {count} clause{'' if count == 1 else 's'}>"
+
+
+@checked_methods
+class Merging(TableLocation):
+    """Rows of a source, each into its place."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def snapshot(self) -> Snapshot: ...
+
+    def merge(
+        self,
+        source: Rows,
+        on: str | Sequence[str] | Mapping[str, str],
+        *,
+        source_alias: str = "source",
+        target_alias: str = "target",
+        schema_mode: Literal["merge"] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        target_file_size: int | None = None,
+        durable: bool = True,
+        timeout: float = 60.0,
+    ) -> Merge:
+        """Merge rows into the table: create a merge, which ``execute`` runs.
+
+        The source is kept in memory; the files of the table that may have rows with its keys are
+        read once.
+
+        Args:
+            source: As ``data`` in ``append``.
+            on: Which rows match: one or several names of columns that both sides have; a dict from
+                names in the source to names in the table; or any SQL condition, such as
+                ``"target.id = source.id"``. Equalities between the sides, by ``=`` or ``<=>``, make
+                it fast; without one, every row is compared with every other.
+            source_alias: The name of the source in expressions.
+            target_alias: The name of the table in expressions.
+            schema_mode: ``"merge"`` adds columns, and fields of structs, that only the source has:
+                all of them if a clause sets all columns, otherwise those that a clause names.
+                Clauses for all columns then do not change columns that the source lacks.
+            txn: As in ``append``.
+            user_metadata: As in ``append``.
+            target_file_size: As in ``append``, for rewritten files.
+            durable: As in ``append``.
+            timeout: As in ``append``.
+
+        Returns:
+            The merge, to which clauses are added.
+
+        Source: ``MERGE INTO`` of delta-spark.
+
+        >>> merge = empty.merge([{"id": 7}], "id").when_not_matched_insert_all()
+        >>> merge.execute().version
+        1
+        """
+        condition = _condition(on, source_alias, target_alias)
+        asked = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
+        called = (condition, source_alias, target_alias)
+
+        def run(clauses: Sequence[Any]) -> Written:
+            rows = arrow_stream(source, lambda: self.snapshot().schema)
+            return written(self._native.merge(rows, called, clauses, asked))
+
+        return Merge._of(run)
+
+
+def _condition(
+    on: str | Sequence[str] | Mapping[str, str], source_alias: str, target_alias: str
+) -> str:
+    """``on`` as an SQL condition."""
+    if isinstance(on, str) and not on.replace("_", "a").isalnum():
+        return on
+    pairs = on if isinstance(on, Mapping) else {name: name for name in names("on", on)}
+    sides = (
+        f"{_quoted(target_alias)}.{_quoted(theirs)} = {_quoted(source_alias)}.{_quoted(name)}"
+        for name, theirs in pairs.items()
+    )
+    return " AND ".join(sides)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -13,10 +13,10 @@ def _new_id() -> str:
 
 @dataclass(frozen=True)
 class Metadata:
-    """Identity, schema and properties of a table, as the ``metaData`` action has them.
+    """Identity, schema and properties of a table, as in the ``metaData`` action.
 
     Attributes:
-        id: The table id, a GUID that stays for the life of the table; a new one unless given.
+        id: The table id, a GUID that never changes; by default a new one.
         name: The name that a user gave, or None.
         description: The description that a user gave, or None.
         schema_string: The schema as JSON, character for character.
@@ -58,7 +58,7 @@ class Metadata:
 
     @classmethod
     def _of_json(cls, text: str) -> Metadata:
-        """Of the body of a ``metaData`` action."""
+        """Create it from the body of a ``metaData`` action."""
         body = json.loads(text)
         return cls(
             id=body["id"],

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @checked_methods
 class MicroBatch:
-    """Some rows of a stream, and where the stream stands behind them; ``Follow`` gives it.
+    """Some rows of a stream, and the position of the stream after them, from ``Follow``.
 
-    The rows are read when they are asked for. Keep the offset once they are safe: a stream that is
-    begun with it goes on behind them.
+    The rows are read when you ask for them. Store the offset once they are safe: a stream that
+    starts with it continues after them.
 
     >>> batch = next(rows.follow(available_now=True))
     >>> batch.data["id"].to_pylist()
@@ -57,7 +57,7 @@ class MicroBatch:
         """Stream the rows of the batch, with bounded memory.
 
         Raises:
-            CorruptTableError: A file is missing or damaged; raised while reading, too.
+            CorruptTableError: A file is missing or damaged; also raised while reading.
             StorageError: The storage failed.
 
         >>> next(rows.follow()).to_batches().read_all().num_rows
@@ -67,7 +67,7 @@ class MicroBatch:
 
     @property
     def offset(self) -> str:
-        """Where the stream stands behind the batch: JSON, as Delta's own streaming source has it.
+        """The position after the batch: JSON, as of Delta's own streaming source.
 
         >>> import json
         >>> offset = json.loads(next(rows.follow()).offset)
@@ -78,7 +78,7 @@ class MicroBatch:
 
     @property
     def split(self) -> ChangeSplit:
-        """The rows as a value that pickles: other processes read it without the log.
+        """The rows as one picklable split, which other processes read without the log.
 
         >>> next(rows.follow()).split.to_arrow().num_rows
         2
@@ -86,10 +86,10 @@ class MicroBatch:
         return self._split
 
     def splits(self, target_size: int = TARGET_SIZE) -> list[ChangeSplit]:
-        """The rows in parts, as ``Changes.splits`` cuts them.
+        """The rows in splits, as from ``Changes.splits``.
 
         Args:
-            target_size: Bytes of files in a part, about.
+            target_size: About how many bytes of files a split has.
 
         Raises:
             InvalidArgumentError: The size is not at least 1.
@@ -100,7 +100,7 @@ class MicroBatch:
         return self._split._cut(target_size)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream; the consumer pulls it without Python."""
+        """The rows as an Arrow C stream, which is read without Python."""
         return self._split.__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:

@@ -1,4 +1,4 @@
-"""One line on the terminal or in the notebook while a call takes long."""
+"""A progress line on the terminal or in the notebook during long calls."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _CLEAR = "\r\x1b[K"
 
 
 def show(seconds: float, listed: int, read: int, units: tuple[int, int] | None) -> None:
-    """Show how far a call is, where somebody can see it.
+    """Show the progress of a call on a terminal or in a notebook.
 
     Args:
         seconds: Since the call began.
         listed: Files that listings have shown in that time.
         read: Bytes read in that time.
-        units: How many of how many equal parts are done, where that is known.
+        units: How many of how many equal parts are done, if that is known.
     """
     stream = attached()
     if stream is not None:
@@ -26,7 +26,7 @@ def show(seconds: float, listed: int, read: int, units: tuple[int, int] | None) 
 
 
 def clear() -> None:
-    """Take the line away."""
+    """Remove the line."""
     stream = attached()
     if stream is not None:
         stream.write(_CLEAR)
@@ -34,7 +34,7 @@ def clear() -> None:
 
 
 def attached() -> TextIO | None:
-    """Standard error where a person sees it: a terminal or a notebook.
+    """Standard error, if it is a terminal or a notebook.
 
     ``DELTAREPLAY_PROGRESS=0`` in the environment turns the line off everywhere.
     """

@@ -1,4 +1,4 @@
-"""``Protocol``: what a table asks of its readers and writers."""
+"""``Protocol``: what a table requires of its readers and writers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from deltareplay._metadata import Metadata
 
 @dataclass(frozen=True)
 class Obstacle:
-    """One thing that keeps this release from reading or writing a table.
+    """One thing that prevents this release from reading or writing a table.
 
     Attributes:
-        feature: The feature or protocol version in the way.
-        reason: Why it is in the way.
-        remedy: What it would take.
+        feature: The feature or protocol version that prevents it.
+        reason: Why it prevents it.
+        remedy: What to do about it.
 
     >>> str(Obstacle("fancyFeature", "it is unknown here", "upgrade deltareplay"))
     'fancyFeature: it is unknown here; upgrade deltareplay'
@@ -33,13 +33,13 @@ class Obstacle:
 @dataclass(frozen=True)
 @checked_methods
 class Protocol:
-    """What a table asks of its readers and writers.
+    """What a table requires of its readers and writers.
 
     Attributes:
         min_reader_version: 1, 2, or 3 with feature lists.
         min_writer_version: 1 to 6, or 7 with a feature list.
-        reader_features: Features that a reader must know; None where the log has no list.
-        writer_features: Features that a writer must know; None where the log has no list.
+        reader_features: Features that a reader must support; None if the log has no list.
+        writer_features: Features that a writer must support; None if the log has no list.
 
     Source: Delta protocol, "Protocol Evolution".
 
@@ -53,10 +53,10 @@ class Protocol:
     writer_features: list[str] | None = None
 
     def why_not_readable(self) -> list[Obstacle]:
-        """List everything that keeps this release from reading such a table.
+        """List everything that prevents this release from reading such a table.
 
         Returns:
-            One ``Obstacle`` for each feature or version in the way; empty where there is none.
+            One ``Obstacle`` for each feature or version that prevents it, or an empty list.
 
         >>> for obstacle in Protocol(3, 7, ["fancyFeature"], ["fancyFeature"]).why_not_readable():
         ...     print(obstacle.feature)
@@ -65,10 +65,10 @@ class Protocol:
         return [Obstacle(*facts) for facts in _native.why_not_readable(*self._facts())]
 
     def why_not_writable(self) -> list[Obstacle]:
-        """List everything that keeps this release from writing to such a table.
+        """List everything that prevents this release from writing to such a table.
 
         Returns:
-            One ``Obstacle`` for each feature or version in the way; empty where there is none.
+            One ``Obstacle`` for each feature or version that prevents it, or an empty list.
 
         >>> for obstacle in Protocol(1, 8).why_not_writable():
         ...     print(obstacle.feature)
@@ -81,13 +81,13 @@ class Protocol:
         """Find the protocol of a new table with this metadata.
 
         Args:
-            metadata: Its schema and properties count. ``delta.feature.<name>`` adds a feature;
-                ``delta.minReaderVersion`` and ``delta.minWriterVersion`` (1 and 2 unless given)
-                say what is implied at least.
+            metadata: Only its schema and properties matter. ``delta.feature.<name>`` adds a
+                feature; ``delta.minReaderVersion`` and ``delta.minWriterVersion`` (by default 1 and
+                2) are the lowest versions.
 
         Returns:
-            The weakest protocol with every feature that the table needs: plain versions where they
-            imply exactly those, lists of features elsewhere.
+            The weakest protocol with every feature that the table needs: plain versions if they
+            imply exactly those, otherwise lists of features.
 
         Raises:
             InvalidArgumentError: A version or a feature that does not exist.
@@ -105,21 +105,21 @@ class Protocol:
     def required_minimum(metadata: Metadata) -> tuple[Protocol, list[str]]:
         """Apply the ordered rules from before table features.
 
-        From versions (0, 0): column invariants ask for (0, 2), append-only tables for (0, 3) as
+        Starting at versions (0, 0): column invariants require (0, 2), append-only tables (0, 3) as
         those rules print it, CHECK constraints (0, 3), generated columns (0, 4), the change data
-        feed (0, 4), column mapping (2, 5). ``for_new_table`` is what a table really gets.
+        feed (0, 4), column mapping (2, 5). ``for_new_table`` returns what a table really gets.
 
         Args:
-            metadata: Its schema and properties count.
+            metadata: Only its schema and properties matter.
 
         Returns:
-            The least versions, and the names of the features that were met, in the order of the
+            The lowest versions, and the names of the features that were found, in the order of the
             rules.
 
         Raises:
-            InvalidArgumentError: The properties hold ``delta.minReaderVersion`` or
+            InvalidArgumentError: The properties contain ``delta.minReaderVersion`` or
                 ``delta.minWriterVersion``.
-            UnsupportedFeatureError: There are identity columns: those rules end in a refusal.
+            UnsupportedFeatureError: There are identity columns, which those rules refuse.
 
         Source: delta-spark, ``Protocol.requiredMinimumProtocol``.
 
@@ -138,10 +138,10 @@ class Protocol:
     def automatically_enabled_features(
         metadata: Metadata, protocol: Protocol | None = None
     ) -> list[str]:
-        """List the features that metadata calls for, and all that they lean on.
+        """List the features that metadata requires, and all that they depend on.
 
         Args:
-            metadata: Its schema and properties count.
+            metadata: Only its schema and properties matter.
             protocol: Its writer features are added.
 
         Returns:
@@ -170,10 +170,10 @@ class Protocol:
         return _native.protocol_features(self._facts())
 
     def with_feature(self, name: str) -> Protocol:
-        """Add a feature, and those that it leans on.
+        """Add a feature, and those that it depends on.
 
         Args:
-            name: The feature; upper and lower case do not matter.
+            name: The feature; case is ignored.
 
         Raises:
             InvalidArgumentError: There is no such feature.
@@ -184,12 +184,12 @@ class Protocol:
         return Protocol(*_native.protocol_with_feature(self._facts(), name))
 
     def without_feature(self, name: str) -> Protocol:
-        """Take a feature away, as ``DROP FEATURE`` leaves the protocol.
+        """Remove a feature, as ``DROP FEATURE`` leaves the protocol.
 
-        Whether the table still uses it is not looked at here.
+        This does not check whether the table still uses it.
 
         Args:
-            name: The feature; upper and lower case do not matter.
+            name: The feature; case is ignored.
 
         Raises:
             InvalidArgumentError: It does not exist, the protocol does not have it, it can never be
@@ -216,18 +216,18 @@ class Protocol:
         return Protocol(*merged)
 
     def upgrade_for(self, metadata: Metadata) -> Protocol:
-        """Find the protocol that a table of this one needs once it has this metadata.
+        """Find the protocol that a table with this protocol needs for new metadata.
 
         Args:
-            metadata: Its schema and properties count, ``delta.feature.<name>`` too.
+            metadata: Only its schema and properties matter, including ``delta.feature.<name>``.
 
         Returns:
-            This protocol where it is enough.
+            This protocol if it is enough.
 
         Raises:
-            InvalidArgumentError: The properties hold ``delta.minReaderVersion`` or
-                ``delta.minWriterVersion``, or a feature is needed that existing tables must get by
-                name first.
+            InvalidArgumentError: The properties contain ``delta.minReaderVersion`` or
+                ``delta.minWriterVersion``, or a feature is needed that must first be added to
+                existing tables by name.
 
         Source: delta-spark, ``Protocol.checkProtocolRequirements``.
 
@@ -242,7 +242,7 @@ class Protocol:
         )
 
     def can_upgrade_to(self, new: Protocol) -> bool:
-        """Tell whether every feature of this protocol is one of the new protocol too.
+        """Return whether the new protocol has every feature of this one.
 
         Args:
             new: The other protocol.

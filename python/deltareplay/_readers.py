@@ -1,4 +1,4 @@
-"""Native schemas and batches as pyarrow has them."""
+"""Native schemas and batches as pyarrow objects."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from deltareplay.exceptions import UnsupportedFeatureError
 def to_schema(native: _native.ArrowSchema) -> pa.Schema:
     """A native schema as pyarrow's own."""
     try:
-        return pa.schema(cast("Any", native))  # by its capsule, which the stubs do not know
+        return pa.schema(cast("Any", native))  # by its capsule, which the stubs lack
     except pa.ArrowInvalid as error:
         message = (
-            f"pyarrow does not take the schema ({error}): the snapshot's `schema_json` has it "
+            f"pyarrow does not support the schema ({error}): the snapshot's `schema_json` has it "
             "as text, and scans of other columns work"
         )
         raise UnsupportedFeatureError(message, code="schema.pyarrow") from error
@@ -26,7 +26,7 @@ def to_schema(native: _native.ArrowSchema) -> pa.Schema:
 def to_table(native: _native.ArrowTable) -> pa.Table:
     """Native columns as a pyarrow table, without a copy.
 
-    Not by ``pa.table``, which imports pandas to see whether it was given one of its frames.
+    ``pa.table`` is not used, because it imports pandas to check for its frames.
     """
     return pa.RecordBatchReader.from_stream(native).read_all()
 
@@ -34,10 +34,10 @@ def to_table(native: _native.ArrowTable) -> pa.Table:
 def reader(
     batches: _native.BatchIterator, after_each: Callable[[], None] | None = None
 ) -> pa.RecordBatchReader:
-    """A reader whose errors keep their class, and that hears Ctrl-C between and within batches.
+    """A reader whose errors keep their class, and that Ctrl-C stops between and within batches.
 
     Args:
-        batches: Read as the reader is pulled.
+        batches: Read when the reader is asked for them.
         after_each: Called after each batch and at the end.
     """
     schema = to_schema(batches.schema)

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @checked_methods
 class ReplayPiece:
-    """Files of a checkpoint, bytes of a large one, or a run of commits; a plan is made of them.
+    """Files of a checkpoint, a byte range of a large one, or a run of commits.
 
-    A piece pickles into a few hundred bytes: places in the log, no rows. With the tail of its plan
-    it is read anywhere, and nothing else of the log is.
+    A piece pickles into a few hundred bytes: positions in the log, no rows. With the tail of its
+    plan, any process can read it, and needs nothing else of the log.
 
     >>> import pickle
     >>> plan = table.snapshot().replay_plan(columns=["path"], keyed=True)
@@ -69,7 +69,7 @@ class ReplayPiece:
             threads: As in ``to_batches()``.
 
         Raises:
-            InvalidArgumentError: The tail is another plan's.
+            InvalidArgumentError: The tail belongs to another plan.
             CorruptTableError: A file of the log does not decode, or is gone.
             StorageError: The storage failed.
 
@@ -84,16 +84,15 @@ class ReplayPiece:
 
         Args:
             tail: The tail of the same plan.
-            threads: On how many threads checkpoints are decoded; None for as many as the process
-                may use.
+            threads: How many threads decode checkpoints; None for as many as the process may use.
 
         Returns:
-            Batches as ``ReplayTail.schema`` tells, read as they are pulled.
+            Batches with ``ReplayTail.schema``, read when you ask for them.
 
         Raises:
-            InvalidArgumentError: The tail is another plan's.
-            CorruptTableError: A file of the log does not decode, or is gone; raised while reading,
-                too.
+            InvalidArgumentError: The tail belongs to another plan.
+            CorruptTableError: A file of the log does not decode, or is gone; also raised while
+                reading.
             StorageError: The storage failed.
 
         >>> plan = table.snapshot().replay_plan(keyed=True)

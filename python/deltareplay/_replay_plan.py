@@ -1,4 +1,4 @@
-"""``ReplayPlan``: the replay of a snapshot's live files, cut into pieces."""
+"""``ReplayPlan``: the replay of a snapshot's live files, in pieces."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from deltareplay._replay_tail import ReplayTail
 
 if TYPE_CHECKING:
     from deltareplay import _native
-    from deltareplay._table import Table
+    from deltareplay._table_location import TableLocation
 
 
 @dataclass(frozen=True, repr=False)
 class ReplayPlan:
-    """What ``Snapshot.replay_plan`` gives.
+    """What ``Snapshot.replay_plan`` returns.
 
     Attributes:
-        pieces: What is to be read elsewhere: parts of the checkpoint, and with ``keyed`` runs of
+        pieces: What other processes read: parts of the checkpoint, and with ``keyed`` runs of
             commits.
-        tail: What each piece is read with.
-        files: The live files of the commits behind the checkpoint; empty with ``keyed``.
+        tail: Needed to read each piece.
+        files: The live files of the commits after the checkpoint; empty with ``keyed``.
 
     >>> plan = table.snapshot().replay_plan(columns=["path"])
     >>> len(plan.pieces), plan.files.num_rows
@@ -43,7 +43,7 @@ class ReplayPlan:
     @classmethod
     def _made(
         cls,
-        table: Table,
+        table: TableLocation,
         pieces: list[_native.ReplayPiece],
         tail: _native.ReplayTail,
         files: _native.ArrowTable,

@@ -1,4 +1,4 @@
-"""``ReplayTail``: what the pieces of a replay are read with."""
+"""``ReplayTail``: what is needed to read the pieces of a replay."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from deltareplay._readers import to_schema
 
 if TYPE_CHECKING:
     from deltareplay._native import ReplayTail as NativeReplayTail
-    from deltareplay._table import Table
+    from deltareplay._table_location import TableLocation
 
 
 class ReplayTail:
-    """The table, the columns and the filter of a plan, and what its commits hide of the checkpoint.
+    """The table, columns and filter of a plan, and which files of the checkpoint its commits hide.
 
-    Each file that a commit behind the checkpoint speaks of is a key of 16 bytes. It pickles, with
-    the storage options of its table: send it once to each process that reads pieces.
+    Each file that a commit after the checkpoint adds or removes is a key of 16 bytes. The tail
+    pickles, with the storage options of its table: send it once to each process that reads pieces.
 
     >>> import pickle
     >>> tail = table.snapshot().replay_plan(columns=["path"]).tail
@@ -29,13 +29,13 @@ class ReplayTail:
     __slots__ = ("_native", "_table")
 
     _native: NativeReplayTail
-    _table: Table
+    _table: TableLocation
 
     def __init__(self) -> None:
         raise TypeError("a tail is made by Snapshot.replay_plan()")
 
     @classmethod
-    def _made(cls, table: Table, native: NativeReplayTail) -> ReplayTail:
+    def _made(cls, table: TableLocation, native: NativeReplayTail) -> ReplayTail:
         self = cls.__new__(cls)
         self._table = table
         self._native = native
@@ -52,7 +52,7 @@ class ReplayTail:
 
     @property
     def num_hidden(self) -> int:
-        """Of how many files the commits behind the checkpoint speak; 0 with ``keyed``.
+        """How many files the commits after the checkpoint add or remove; 0 with ``keyed``.
 
         >>> table.snapshot().replay_plan().tail.num_hidden
         3
@@ -63,10 +63,10 @@ class ReplayTail:
     def schema(self) -> pa.Schema:
         """The schema of a piece's rows.
 
-        The columns asked for. With ``keyed``: ``key`` (binary, the same for all that is said of one
-        file), ``version`` (int64: rows of a greater one are newer; -1 in a checkpoint) and ``file``
-        (a struct of the columns; null where that version removed the file or the filter leaves it
-        out). Of each key the row with the greatest version counts.
+        The columns of the plan. With ``keyed``: ``key`` (binary, the same for all rows about one
+        file), ``version`` (int64; -1 in a checkpoint) and ``file`` (a struct of the columns; null
+        if that version removed the file or the filter excludes it). For each key, the row with the
+        greatest version counts.
 
         >>> table.snapshot().replay_plan(columns=["path"]).tail.schema.names
         ['path']
@@ -82,5 +82,5 @@ class ReplayTail:
         return f"<ReplayTail of {self._table!r}, version {self.version}: {self.num_hidden} keys>"
 
 
-def _restored(table: Table, json: str, hidden: bytes) -> ReplayTail:
+def _restored(table: TableLocation, json: str, hidden: bytes) -> ReplayTail:
     return ReplayTail._made(table, _native.ReplayTail(json, hidden))

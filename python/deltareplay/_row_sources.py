@@ -1,4 +1,4 @@
-"""What rows and columns may be given as, and what to pass in the place of what they may not."""
+"""The types in which rows and columns are accepted, and what to use instead of others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deltareplay.exceptions import InvalidArgumentError
 
 
 class ArrowStream(Protocol):
-    """What has an Arrow stream to give."""
+    """Anything that exports an Arrow stream."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The stream as a capsule."""
@@ -67,13 +67,13 @@ def schema_string(schema: Any) -> str:
 
 
 def _comes_from(value: object, package: str, kind: str) -> bool:
-    """Whether it is of a class of that name, without an import of its package."""
+    """Whether it has a class of that name, without importing its package."""
     bases = ((base.__module__, base.__name__) for base in type(value).__mro__)
     return any(module.split(".")[0] == package and name == kind for module, name in bases)
 
 
 def _of_pandas(frame: Any) -> ArrowStream:
-    """An index without a name is no column."""
+    """A pandas frame; an index without a name is not a column."""
     named = any(name is not None for name in frame.index.names)
     try:
         table: pa.Table = pa.Table.from_pandas(frame, preserve_index=named)
@@ -84,7 +84,7 @@ def _of_pandas(frame: Any) -> ArrowStream:
 
 
 def _refuse(data: object) -> None:
-    """Raises for what is no rows at all."""
+    """Raises for what is not rows."""
     kind = type(data).__name__
     if _comes_from(data, "pyspark", "DataFrame"):
         advice = "write it with deltareplay.spark.write, by the executors, or pass its toArrow()"
@@ -136,7 +136,7 @@ def _refuse_column(name: str, values: object) -> None:
 
 
 def _column(schema: pa.Schema, name: str, values: Any) -> pa.Array[Any]:
-    """Plain values as a column of the table's type; one that it lacks gets the type that fits."""
+    """Plain values as a column of the table's type; a new column gets the type that fits."""
     [type_] = [one.type for one in schema if one.name.lower() == name.lower()] or [None]
     try:
         column: pa.Array[Any] = pa.array(values, type_)

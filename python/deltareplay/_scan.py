@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
@@ -14,21 +15,29 @@ from deltareplay._split import Split
 
 if TYPE_CHECKING:
     from deltareplay._native import Scan as NativeScan
-    from deltareplay._snapshot import Snapshot
+    from deltareplay._table_location import TableLocation
 
-#: The size of splits where none is asked for: that of Spark's own (128 MiB).
+#: The default size of splits: that of Spark's own (128 MiB).
 TARGET_SIZE = 128 << 20
+
+
+class Scanned(Protocol):
+    """The snapshot of a scan, as far as the scan needs it."""
+
+    _table: TableLocation
+
+    def _tell(self) -> None: ...
 
 
 @checked_methods
 class Scan:
-    """The rows of a snapshot, made by ``Snapshot.scan``; nothing is read before it is asked for.
+    """Rows of a snapshot, from ``Snapshot.scan``; nothing is read before you ask for it.
 
     Deleted rows are left out, columns have their logical names and types, partition values are
-    columns like others. pyarrow, Polars, DuckDB and DataFusion take a scan as it is, pandas 3 by
+    ordinary columns. pyarrow, Polars, DuckDB and DataFusion take a scan directly, pandas 3 by
     ``DataFrame.from_arrow``.
 
-    Rows come in the order of the files in the log, and within a file in its order.
+    Rows come in the order of the files in the log, and within a file in the file's order.
 
     >>> scan = rows.snapshot().scan(columns=["name", "id"])
     >>> scan.to_arrow().to_pylist()
@@ -38,14 +47,14 @@ class Scan:
     __slots__ = ("_keywords", "_native", "_snapshot")
 
     _native: NativeScan
-    _snapshot: Snapshot
+    _snapshot: Scanned
     _keywords: dict[str, Any]
 
     def __init__(self) -> None:
         raise TypeError("a scan is made by Snapshot.scan()")
 
     @classmethod
-    def _made(cls, snapshot: Snapshot, native: NativeScan, keywords: dict[str, Any]) -> Scan:
+    def _made(cls, snapshot: Scanned, native: NativeScan, keywords: dict[str, Any]) -> Scan:
         self = cls.__new__(cls)
         self._snapshot = snapshot
         self._native = native
@@ -76,12 +85,12 @@ class Scan:
     def to_batches(self) -> pa.RecordBatchReader:
         """Stream the rows, with bounded memory.
 
-        Files and row groups are decoded side by side; what waits to be taken is bounded by the
-        ``look_ahead`` of ``Snapshot.scan``.
+        Files and row groups are decoded in parallel; the ``look_ahead`` of ``Snapshot.scan`` limits
+        the decoded rows that wait for the caller.
 
         Raises:
-            CorruptTableError: A data file or a deletion vector is missing or damaged; raised while
-                reading, too.
+            CorruptTableError: A data file or a deletion vector is missing or damaged; also raised
+                while reading.
             StorageError: The storage failed.
 
         >>> sum(batch.num_rows for batch in rows.snapshot().scan().to_batches())
@@ -105,11 +114,11 @@ class Scan:
         return found
 
     def explain(self) -> pa.Table:
-        """Tell how many files and bytes each step of the scan leaves, without reading data files.
+        """Show how many files and bytes each step of the scan leaves, without reading data files.
 
         Returns:
             Three rows: ``step`` (string: ``all files``, ``after partition pruning``, ``after data
-            skipping``), ``files`` (int64), ``bytes`` (int64, sizes as the log tells them).
+            skipping``), ``files`` (int64), ``bytes`` (int64, by the sizes in the log).
 
         >>> rows.snapshot().scan(filter="id > 7").explain().column("files").to_pylist()
         [1, 1, 0]
@@ -125,7 +134,7 @@ class Scan:
         return pa.table(columns, names=["step", "files", "bytes"])
 
     def count(self) -> int:
-        """Count the rows, without reading more of the files than that needs.
+        """Count the rows, reading only what that needs.
 
         Raises:
             CorruptTableError: A data file or a deletion vector is missing or damaged.
@@ -138,14 +147,14 @@ class Scan:
         return found
 
     def splits(self, target_size: int = TARGET_SIZE) -> list[Split]:
-        """Cut the scan into pieces that other processes read without the log.
+        """Divide the scan into splits that other processes read without the log.
 
         Args:
-            target_size: Bytes of data files in a split, about: small files are put together, large
-                ones are cut between row groups.
+            target_size: About how many bytes of data files a split has: small files share a split,
+                large ones are divided between row groups.
 
         Returns:
-            Splits that pickle; their rows one after another are the rows of the scan.
+            Picklable splits; their rows, in order, are the rows of the scan.
 
         Raises:
             InvalidArgumentError: The size is not at least 1.
@@ -159,7 +168,7 @@ class Scan:
 
     @property
     def skipped(self) -> list[SkippedFile]:
-        """The files that were passed over while reading so far, with ``on_error="skip"``.
+        """The files that were skipped so far, with ``on_error="skip"``.
 
         >>> rows.snapshot().scan().skipped
         []
@@ -167,21 +176,17 @@ class Scan:
         return [SkippedFile(*facts) for facts in self._native.skipped()]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream; the consumer pulls it without Python."""
+        """The rows as an Arrow C stream, which is read without Python."""
         rows = self._native.rows()
         self._snapshot._tell()
         return rows.__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
-        """The schema of ``__arrow_c_stream__``: DuckDB asks for it before it pulls the stream."""
+        """The schema of ``__arrow_c_stream__``: DuckDB asks for it before it reads the stream."""
         return self._native.schema.__arrow_c_schema__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made_again, (self._snapshot, self._keywords)
+        return methodcaller("scan", **self._keywords), (self._snapshot,)
 
     def __repr__(self) -> str:
         return f"<Scan of {self._snapshot!r}: {', '.join(self.schema.names) or 'no columns'}>"
-
-
-def _made_again(snapshot: Snapshot, keywords: dict[str, Any]) -> Scan:
-    return snapshot.scan(**keywords)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ from deltareplay.exceptions import CorruptTableError, InvalidArgumentError
 if TYPE_CHECKING:
     from deltareplay._filters import Filter
     from deltareplay._native import Snapshot as NativeSnapshot
-    from deltareplay._table import Table
+    from deltareplay._table_location import TableLocation
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
@@ -31,8 +32,8 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 class Snapshot:
     """The state of a table at one version; ``Table.snapshot`` opens it.
 
-    A snapshot never changes. Version, protocol and metadata are there at once; the rest is read
-    when asked for. What takes a ``Scan`` takes a snapshot, as the table of its rows.
+    A snapshot never changes. Version, protocol and metadata are available at once; the rest is read
+    when you ask for it. A snapshot can be used wherever a ``Scan`` can, as the table of its rows.
 
     >>> import pyarrow as pa
     >>> pa.table(rows.snapshot()).num_rows
@@ -41,16 +42,18 @@ class Snapshot:
 
     __slots__ = ("_native", "_strict", "_table", "_told")
 
-    _table: Table
+    _table: TableLocation
     _native: NativeSnapshot
     _strict: bool
-    _told: int  # how many warnings Python has been told of
+    _told: int  # how many warnings Python has had
 
     def __init__(self) -> None:
         raise TypeError("a snapshot is opened by Table.snapshot()")
 
     @classmethod
-    def _opened(cls, table: Table, native: NativeSnapshot, strict: bool, told: int = 0) -> Snapshot:
+    def _opened(
+        cls, table: TableLocation, native: NativeSnapshot, strict: bool, told: int = 0
+    ) -> Snapshot:
         self = cls.__new__(cls)
         self._table = table
         self._native = native
@@ -72,11 +75,11 @@ class Snapshot:
     def timestamp(self) -> datetime.datetime:
         """When the version was committed, in UTC with milliseconds.
 
-        The in-commit timestamp where the table has them, otherwise the time of the commit file,
-        made to rise from version to version as Delta does.
+        The in-commit timestamp if the table has them, otherwise the time of the commit file,
+        corrected as Delta does so that it rises from version to version.
 
         Raises:
-            CorruptTableError: The log tells a moment that no calendar has.
+            CorruptTableError: The timestamp in the log is out of range.
 
         >>> table.snapshot().timestamp.isoformat()
         '2026-01-03T00:00:00+00:00'
@@ -87,13 +90,13 @@ class Snapshot:
         except OverflowError:
             message = (
                 f"the commit of version {version} has the timestamp {milliseconds} ms, which "
-                "no calendar has; choose versions of this table by number"
+                "is out of range; choose versions of this table by number"
             )
             raise CorruptTableError(message, code="timestamp.range", version=version) from None
 
     @property
     def in_commit_timestamp(self) -> int | None:
-        """The in-commit timestamp in milliseconds since the epoch; None where the table has none.
+        """The in-commit timestamp in milliseconds since the epoch; None if there is none.
 
         Source: Delta protocol, "In-Commit Timestamps".
 
@@ -112,7 +115,7 @@ class Snapshot:
 
     @property
     def schema_json(self) -> str:
-        """The schema as the log has it: the JSON of a Spark ``StructType``.
+        """The schema as in the log: the JSON of a Spark ``StructType``.
 
         >>> table.snapshot().schema_json[:26]
         '{"type":"struct","fields":'
@@ -183,7 +186,7 @@ class Snapshot:
 
     @property
     def num_files(self) -> int:
-        """How many files are live; from the version checksum, where there is one.
+        """The number of live files; from the version checksum, if there is one.
 
         >>> table.snapshot().num_files
         2
@@ -194,7 +197,7 @@ class Snapshot:
 
     @property
     def size_in_bytes(self) -> int:
-        """The bytes of the live files together; from the version checksum, where there is one.
+        """The total bytes of the live files; from the version checksum, if there is one.
 
         >>> table.snapshot().size_in_bytes
         500
@@ -205,10 +208,10 @@ class Snapshot:
 
     @property
     def num_rows(self) -> int | None:
-        """How many rows there are, told by the log alone; None when a file does not tell.
+        """The number of rows, from the log alone; None if a file has no row count.
 
         The sum of ``numRecords`` in the statistics of all files, without the rows that deletion
-        vectors delete. Where it is None, ``warnings`` names the file and ``scan().count()`` counts.
+        vectors delete. If it is None, ``warnings`` names the file, and ``scan().count()`` counts.
 
         Source: Delta protocol, "Per-file Statistics".
 
@@ -220,16 +223,16 @@ class Snapshot:
         return found
 
     def min_max(self, column: str) -> tuple[Any, Any] | None:
-        """Tell the least and the greatest value of a column by the log alone.
+        """Return the smallest and the largest value of a column, from the log alone.
 
         Args:
             column: A column, or the path to one through structs (``"a.b"``).
 
         Returns:
-            Two Python values, ``(None, None)`` where no row has any; or None where the log does not
-            tell exactly: ``warnings`` says why. It tells of partition columns, and of integers,
-            decimals and dates where no row was deleted by a vector; statistics of text, timestamps
-            and floating-point numbers are bounds that no row need have.
+            Two Python values, ``(None, None)`` if all are null; or None if the log has no exact
+            values: ``warnings`` says why. It has them for partition columns, and for integers,
+            decimals and dates if no vector deletes rows. Statistics of strings, timestamps and
+            floating-point numbers are only bounds.
 
         Raises:
             InvalidArgumentError: There is no such column.
@@ -248,7 +251,7 @@ class Snapshot:
 
     @property
     def warnings(self) -> list[LogWarning]:
-        """What was passed over in the log so far; grows when more of the log is read.
+        """The damage that was worked around so far; grows when more of the log is read.
 
         >>> table.snapshot().warnings
         []
@@ -259,25 +262,24 @@ class Snapshot:
         """List the live files: the ``add`` actions that are left after replay.
 
         Args:
-            columns: Columns to give, in this order; what is not named is not decoded. None gives
-                all of the protocol's. On demand only: ``stats_parsed`` and
-                ``partitionValues_parsed`` (structs typed by the table's schema) and ``numRecords``
-                (int64).
+            columns: Columns to return, in this order; others are not decoded. None returns all of
+                the protocol's. On request only: ``stats_parsed`` and ``partitionValues_parsed``
+                (structs with the types of the table's schema) and ``numRecords`` (int64).
             filter: Which rows, as SQL text (``"day >= '2026-01-01' AND v IS NOT NULL"``) or as
                 tuples (``[("day", ">=", "2026-01-01")]``; a list of such lists is an OR of ANDs).
-                Files in which no row can match are left out, by partition values and statistics.
+                Files in which no row can match, by partition values and statistics, are left out.
 
         Returns:
-            One row a file, in no particular order: ``path`` (string, URI-encoded as in the log),
-            ``partitionValues`` (map<string, string>), ``size`` (int64, bytes), ``modificationTime``
-            (int64, milliseconds since the epoch), ``dataChange`` (bool), ``stats`` (string, JSON),
-            ``tags`` (map<string, string>), ``deletionVector`` (struct: storageType, pathOrInlineDv,
-            offset int32, sizeInBytes int32, cardinality int64), ``baseRowId`` and
-            ``defaultRowCommitVersion`` (int64), ``clusteringProvider`` (string).
+            One row for each file, in no particular order: ``path`` (string, URI-encoded as in the
+            log), ``partitionValues`` (map<string, string>), ``size`` (int64, bytes),
+            ``modificationTime`` (int64, milliseconds since the epoch), ``dataChange`` (bool),
+            ``stats`` (string, JSON), ``tags`` (map<string, string>), ``deletionVector`` (struct:
+            storageType, pathOrInlineDv, offset int32, sizeInBytes int32, cardinality int64),
+            ``baseRowId`` and ``defaultRowCommitVersion`` (int64), ``clusteringProvider`` (string).
 
         Raises:
             InvalidArgumentError: A column that does not exist, a filter that does not parse.
-            CorruptTableError: A file of the log does not decode, and there is no way around it.
+            CorruptTableError: A file of the log does not decode, and nothing replaces it.
 
         Source: Delta protocol, "Action Reconciliation", "Per-file Statistics".
 
@@ -294,19 +296,19 @@ class Snapshot:
     def file_batches(
         self, columns: Sequence[str] | None = None, filter: Filter | None = None
     ) -> pa.RecordBatchReader:
-        """Stream the live files: as ``files()``, with memory bounded by the log's tail.
+        """Stream the live files, as ``files()``, in memory bounded by the log's tail.
 
         Args:
             columns: As in ``files()``.
             filter: As in ``files()``.
 
         Returns:
-            Batches of the rows that ``files()`` gives, read as they are pulled.
+            Batches of the rows of ``files()``, read when you ask for them.
 
         Raises:
             InvalidArgumentError: A column that does not exist.
-            CorruptTableError: A file of the log does not decode, and there is no way around it;
-                raised while reading, too.
+            CorruptTableError: A file of the log does not decode, and nothing replaces it; also
+                raised while reading.
 
         >>> sum(batch.num_rows for batch in table.snapshot().file_batches(columns=["path"]))
         2
@@ -323,22 +325,22 @@ class Snapshot:
         piece_size: int = 64 << 20,
         keyed: bool = False,
     ) -> ReplayPlan:
-        """Cut the replay of the live files into pieces that other processes read.
+        """Divide the replay of the live files into pieces that other processes read.
 
-        For logs that one machine does not take: the commits behind the checkpoint are replayed
-        here, and none of its rows. The pieces together, and ``ReplayPlan.files``, are the rows of
-        ``files()``. ``deltareplay.spark.files`` does all of this on a cluster.
+        For logs that are too large for one machine: this process replays the commits after the
+        checkpoint, but not the checkpoint. All pieces and ``ReplayPlan.files`` together are the
+        rows of ``files()``. ``deltareplay.spark.files`` does all of this on a cluster.
 
         Args:
             columns: As in ``files()``.
             filter: As in ``files()``.
-            piece_size: About how many bytes of the log make a piece.
-            keyed: Replays nothing here: commits become pieces too, and rows come with keys by which
-                the newest is found (``ReplayTail.schema``). For logs whose commits are too much.
+            piece_size: About how many bytes of the log a piece has.
+            keyed: Replays nothing in this process: commits become pieces too, and rows have keys by
+                which the newest is found (``ReplayTail.schema``). For logs with too many commits.
 
         Raises:
             InvalidArgumentError: A column that does not exist, a filter that does not parse.
-            CorruptTableError: A file of the log does not decode, and there is no way around it.
+            CorruptTableError: A file of the log does not decode, and nothing replaces it.
 
         Source: Delta protocol, "Action Reconciliation", "Sidecar Files".
 
@@ -361,20 +363,21 @@ class Snapshot:
         on_error: Literal["raise", "skip"] = "raise",
         look_ahead: int | None = None,
     ) -> Scan:
-        """Choose rows to read: deleted rows out, logical names and types, partition values in.
+        """Select rows to read: without deleted rows, with logical names and types.
 
         Args:
-            columns: Logical names of top-level columns, in this order, case ignored as Spark does;
-                what is not named is not decoded. None gives all of the schema.
-            filter: As in ``files()``; here it also filters the rows, exactly: a row is given when
-                the filter is true for it, not when it is unknown.
-            with_row_id: Adds ``_row_id`` and ``_row_commit_version`` (int64), which stay the same
-                when a row is moved to another file; for tables with row tracking.
-            with_file_path: Adds ``_file_path`` (string): the file as the log has it.
-            with_row_index: Adds ``_row_index`` (int64): the position in the file, before deletion.
-            on_error: ``"skip"`` passes over files that are missing or damaged, and lists them in
-                ``Scan.skipped``; rows that came before the damage have been given.
-            look_ahead: Decoded bytes that may wait to be taken while reading (64 MiB): more keeps
+            columns: Logical names of top-level columns, in this order, ignoring case as Spark does;
+                others are not decoded. None returns all.
+            filter: As in ``files()``; here it also filters the rows exactly: a row is returned if
+                the filter is true for it, not if it is unknown.
+            with_row_id: Adds ``_row_id`` and ``_row_commit_version`` (int64), which stay with a row
+                when it moves to another file; for tables with row tracking.
+            with_file_path: Adds ``_file_path`` (string): the path as in the log.
+            with_row_index: Adds ``_row_index`` (int64): the position in the file, deleted rows
+                counted.
+            on_error: ``"skip"`` skips files that are missing or damaged, and lists them in
+                ``Scan.skipped``; rows before the damage may have been returned.
+            look_ahead: Decoded bytes that may wait for the caller (64 MiB by default): more keeps
                 more threads busy, less saves memory.
 
         Raises:
@@ -416,11 +419,11 @@ class Snapshot:
         """List the removed files whose retention has not passed: the live ``remove`` actions.
 
         Returns:
-            One row a file: the fields of the ``remove`` action, among them ``path`` (string) and
-            ``deletionTimestamp`` (int64, milliseconds since the epoch).
+            One row for each file: the fields of the ``remove`` action, including ``path`` (string)
+            and ``deletionTimestamp`` (int64, milliseconds since the epoch).
 
         Raises:
-            CorruptTableError: A file of the log does not decode, and there is no way around it.
+            CorruptTableError: A file of the log does not decode, and nothing replaces it.
 
         Source: Delta protocol, "Add File and Remove File".
 
@@ -435,7 +438,7 @@ class Snapshot:
         """Compare this version with another one of the same table.
 
         Args:
-            other: The later version, as a rule; what it has and this one has not was added.
+            other: Usually the later version; what only it has counts as added.
 
         Raises:
             InvalidArgumentError: It is a snapshot of another table.
@@ -447,7 +450,7 @@ class Snapshot:
         if not isinstance(other, Snapshot):
             raise TypeError(f"other takes a Snapshot, not {type(other).__name__}")
         if other._table != self._table:
-            message = f"{other!r} is of another table than {self!r}: compare two versions of one"
+            message = f"{other!r} belongs to another table than {self!r}: compare versions of one"
             raise InvalidArgumentError(message, code="diff.table")
         return SnapshotDiff._made(self._native, other._native)
 
@@ -455,7 +458,7 @@ class Snapshot:
         """Open the newest version, reading only the commits since this one.
 
         Returns:
-            A new snapshot that shares memory with this one, which stays as it is.
+            A new snapshot that shares memory with this one, which does not change.
 
         Raises:
             TableNotFoundError: The table is gone.
@@ -469,15 +472,16 @@ class Snapshot:
         return Snapshot._opened(self._table, native, self._strict, told)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream; the consumer pulls it without Python."""
+        """The rows as an Arrow C stream, which is read without Python."""
         return self.scan().__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
-        """The schema of ``__arrow_c_stream__``: DuckDB asks for it before it pulls the stream."""
+        """The schema of ``__arrow_c_stream__``: DuckDB asks for it before it reads the stream."""
         return self._native.schema.__arrow_c_schema__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (self._table, self.version, self._strict)
+        again = methodcaller("snapshot", version=self.version, strict=self._strict)
+        return again, (self._table,)
 
     def __repr__(self) -> str:
         try:
@@ -494,7 +498,3 @@ class Snapshot:
         for facts in self._native.warnings(self._told):
             self._told += 1
             warn(str(LogWarning(*facts)))
-
-
-def _reopened(table: Table, version: int, strict: bool) -> Snapshot:
-    return table.snapshot(version=version, strict=strict)

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 class SnapshotDiff:
-    """What differs between two versions, made by ``Snapshot.diff``. As text, it tells all of it.
+    """What differs between two versions, from ``Snapshot.diff``; ``str`` shows all of it.
 
-    Two states are compared, not the commits between them: a file that came and went is in neither.
+    Two states are compared, not the commits between them: a file that was added and removed in
+    between is in neither.
 
     >>> print(rows.snapshot(version=0).diff(rows.snapshot(version=1)))
     versions 0 to 1: 1 to 1 files, 3 to 2 rows
@@ -44,7 +45,7 @@ class SnapshotDiff:
 
     @property
     def versions(self) -> tuple[int, int]:
-        """The two versions: the one that was asked, and the one that it was given.
+        """The two versions: of the snapshot, and of the argument of ``diff``.
 
         >>> rows.snapshot(version=0).diff(rows.snapshot(version=1)).versions
         (0, 1)
@@ -58,8 +59,8 @@ class SnapshotDiff:
         Returns:
             ``change`` (string: ``added``, ``removed``, or ``vector`` for the same file with another
             deletion vector), ``path`` (string, as in the log), ``size`` (int64, bytes),
-            ``rows_before``, ``rows_after``, ``deleted_before``, ``deleted_after`` (int64; null
-            where the file is not there, or does not tell).
+            ``rows_before``, ``rows_after``, ``deleted_before``, ``deleted_after`` (int64; null if
+            the file does not exist, or has no row count).
 
         >>> rows.snapshot(version=0).diff(rows.snapshot(version=1)).files["change"].to_pylist()
         ['vector']
@@ -73,7 +74,7 @@ class SnapshotDiff:
         Returns:
             ``what`` (string: ``column``, ``partition columns``, ``protocol``, ``reader feature``,
             ``writer feature``, ``property``, ``domain`` or ``metadata``), ``name``, ``before``,
-            ``after`` (string; null where it is not there).
+            ``after`` (string; null if it does not exist).
 
         >>> rows.snapshot(version=0).diff(rows.snapshot(version=1)).definition.num_rows
         0
@@ -96,7 +97,7 @@ class SnapshotDiff:
 
     @property
     def num_rows(self) -> tuple[int | None, int | None]:
-        """The rows of both versions; None where the log does not tell.
+        """The rows of both versions; None if the log does not have the number.
 
         >>> rows.snapshot(version=0).diff(rows.snapshot(version=1)).num_rows
         (3, 2)

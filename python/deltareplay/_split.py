@@ -1,4 +1,4 @@
-"""``Split``: a piece of a scan that any process can read."""
+"""``Split``: a part of a scan that any process can read."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from deltareplay._skipped_file import SkippedFile
 
 if TYPE_CHECKING:
     from deltareplay._native import Split as NativeSplit
-    from deltareplay._table import Table
+    from deltareplay._table_location import TableLocation
 
 
 class Split:
-    """Some files of a scan, or some row groups of one; ``Scan.splits`` makes it.
+    """Some files of a scan, or some row groups of one, from ``Scan.splits``.
 
-    A split pickles, and what it needs travels with it: paths, partition values, descriptors of
-    deletion vectors, the schema, and the storage options of its table. Reading it does not open the
-    log.
+    A split pickles with everything that it needs: paths, partition values, descriptors of deletion
+    vectors, the schema, and the storage options of its table. Reading it does not open the log.
 
     >>> import pickle
     >>> sent = [pickle.dumps(split) for split in rows.snapshot().scan(columns=["id"]).splits()]
@@ -31,13 +30,13 @@ class Split:
     __slots__ = ("_native", "_table")
 
     _native: NativeSplit
-    _table: Table
+    _table: TableLocation
 
     def __init__(self) -> None:
         raise TypeError("splits are made by Scan.splits()")
 
     @classmethod
-    def _made(cls, table: Table, native: NativeSplit) -> Split:
+    def _made(cls, table: TableLocation, native: NativeSplit) -> Split:
         self = cls.__new__(cls)
         self._table = table
         self._native = native
@@ -54,7 +53,7 @@ class Split:
 
     @property
     def paths(self) -> list[str]:
-        """The files as the log has them.
+        """The paths of the files, as in the log.
 
         >>> rows.snapshot().scan().splits()[0].paths
         ['part-0.parquet']
@@ -86,8 +85,8 @@ class Split:
         """Stream the rows of the split.
 
         Raises:
-            CorruptTableError: A data file or a deletion vector is missing or damaged; raised while
-                reading, too.
+            CorruptTableError: A data file or a deletion vector is missing or damaged; also raised
+                while reading.
             StorageError: The storage failed.
 
         >>> next(iter(rows.snapshot().scan().splits()[0].to_batches())).num_rows
@@ -97,7 +96,7 @@ class Split:
 
     @property
     def skipped(self) -> list[SkippedFile]:
-        """The files that were passed over while reading so far, with ``on_error="skip"``.
+        """The files that were skipped so far, with ``on_error="skip"``.
 
         >>> rows.snapshot().scan().splits()[0].skipped
         []
@@ -105,7 +104,7 @@ class Split:
         return [SkippedFile(*facts) for facts in self._native.skipped()]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream; the consumer pulls it without Python."""
+        """The rows as an Arrow C stream, which is read without Python."""
         return self._native.rows(self._table._native).__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
@@ -119,5 +118,5 @@ class Split:
         return f"<Split of {self._table!r}: {len(self.paths)} files, {self.size_in_bytes} bytes>"
 
 
-def _restored(table: Table, json: str) -> Split:
+def _restored(table: TableLocation, json: str) -> Split:
     return Split._made(table, _native.Split(json))

@@ -1,4 +1,4 @@
-"""``Table``: where a Delta table lies, and the way to its versions."""
+"""``Table``: a Delta table's place, and access to its versions."""
 
 from __future__ import annotations
 
@@ -6,73 +6,73 @@ import datetime
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
-from urllib.parse import urlsplit, urlunsplit
 
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._alter import Altering
+from deltareplay._append import Appending
 from deltareplay._arguments import checked, checked_methods
 from deltareplay._changes import Changes
+from deltareplay._checkpoint import Checkpointing
+from deltareplay._cleanup_log import CleaningLog
+from deltareplay._compact_log import CompactingLog
+from deltareplay._delete import Deleting
 from deltareplay._filters import Filter
 from deltareplay._follow import Follow
+from deltareplay._merge import Merging
+from deltareplay._optimize_log import OptimizingLog
 from deltareplay._readers import reader, to_table
+from deltareplay._restore import Restoring
 from deltareplay._row_sources import schema_string
 from deltareplay._snapshot import Snapshot
-from deltareplay._table_services import TableServices
-from deltareplay._table_writing import TableWriting
+from deltareplay._transaction import Transaction
+from deltareplay._update import Updating
+from deltareplay._vacuum import Vacuuming
+from deltareplay._verify import Verifying
 
 #: The kinds of changes.
 Kind = Literal["full-delta", "min-delta", "upsert", "append-only"]
 
 
 @checked_methods
-class Table(TableWriting, TableServices):
-    """A Delta table: its place, and the options of the storage there. Making one does no I/O.
+class Table(
+    Appending,
+    Deleting,
+    Updating,
+    Merging,
+    Altering,
+    Checkpointing,
+    CompactingLog,
+    CleaningLog,
+    OptimizingLog,
+    Vacuuming,
+    Restoring,
+    Verifying,
+):
+    """A Delta table: its URI and storage options. Creating the object does no I/O.
 
     Args:
         uri: The table root: a local path, or ``file://``, ``s3://``, ``az://``, ``abfss://``,
-            ``gs://``, ``http(s)://`` or ``memory://``.
-        storage_options: Credentials and settings of the object store, by the keys of the
-            ``object_store`` library, e.g. ``aws_region``. They never show in ``repr``, and they do
-            travel with a pickle, because a worker needs them.
-        allowed_roots: Places outside of the table root that absolute paths in the log may point
-            to; None allows the table root only. Where it is given, even as an empty list, local
-            links are followed and judged as well: no file of the table (log, data, vectors) is
-            opened that lies elsewhere. With None a link in the table is the system's own matter.
-        strict: Refuses a log that needs repair by a reader, where otherwise the next best path is
-            taken with a warning. ``snapshot(strict=...)`` overrides it.
+            ``gs://``, ``hdfs://``, ``http(s)://`` or ``memory://``.
+        storage_options: Credentials and settings of the object store, with the keys of the
+            ``object_store`` library, e.g. ``aws_region``; for HDFS with Hadoop's own keys. They
+            never appear in ``repr``, but a pickle contains them, because a worker needs them.
+        allowed_roots: Places outside the table root that absolute paths in the log may point to;
+            None allows the table root only. If given, even as an empty list, local links are
+            resolved and checked too: no file of the table (log, data, vectors) is opened elsewhere.
+            With None, links in the table are followed like any path of the machine.
+        strict: Refuses a damaged log, instead of working around the damage with a warning.
+            ``snapshot(strict=...)`` overrides it.
 
     Raises:
-        InvalidArgumentError: The URI or an option is not understood.
+        InvalidArgumentError: The URI or an option is invalid.
 
     >>> Table(table.uri) == table
     True
     """
 
-    __slots__ = ("_allowed_roots", "_native", "_options", "_strict")
-
-    def __init__(
-        self,
-        uri: str | os.PathLike[str],
-        storage_options: Mapping[str, str] | None = None,
-        allowed_roots: Sequence[str | os.PathLike[str]] | None = None,
-        *,
-        strict: bool = False,
-    ) -> None:
-        self._options = dict(storage_options or {})
-        roots = None if allowed_roots is None else [os.fspath(root) for root in allowed_roots]
-        self._native = _native.Table(os.fspath(uri), self._options, roots, strict)
-        self._allowed_roots = roots
-        self._strict = strict
-
-    @property
-    def uri(self) -> str:
-        """The table root as a URI.
-
-        >>> table.uri.startswith("file:///")
-        True
-        """
-        return self._native.uri
+    __slots__ = ()
 
     def snapshot(
         self,
@@ -82,25 +82,26 @@ class Table(TableWriting, TableServices):
         strict: bool | None = None,
         verify: bool = False,
     ) -> Snapshot:
-        """Open one version: the latest, unless told.
+        """Open one version, by default the latest.
 
-        Reads version, protocol and metadata only; files are read when they are asked for.
+        Reads only version, protocol and metadata; files are read when you ask for them.
 
         Args:
             version: A version number.
-            timestamp: The latest version committed at or before this moment: a ``datetime`` (naive
-                means UTC) or ISO 8601 text.
+            timestamp: Selects the latest version committed at or before this time: a ``datetime``
+                (naive means UTC) or ISO 8601 text.
             strict: Overrides the table's own setting.
-            verify: Replays the whole version now, strictly, and holds it against its checksum: each
-                field of the checksum that the log can tell, and each live file for itself. What
-                differs or is doubtful is an error. ``update()`` verifies what it finds as well.
+            verify: Replays the whole version now, strictly, and compares it with every field of its
+                checksum that the log also has. It also checks each live file. What differs or is
+                doubtful is an error. ``update()`` then verifies the newer version too.
 
         Raises:
             TableNotFoundError: There is no Delta table.
-            VersionNotFoundError: No such version, or none that early; the message names the range.
+            VersionNotFoundError: There is no such version, or none so early; the message names the
+                range.
             UnsupportedFeatureError: The table needs features that this release lacks.
-            CorruptTableError: The log breaks the protocol beyond repair by a reader; strictly, or
-                with ``verify``, in any way.
+            CorruptTableError: The log is damaged and a reader cannot work around it; with
+                ``strict`` or ``verify``, any damage.
             InvalidArgumentError: Both ``version`` and ``timestamp`` were given.
 
         Source: Delta protocol, "Delta Log Entries".
@@ -120,12 +121,12 @@ class Table(TableWriting, TableServices):
         """List the commits, newest first.
 
         Args:
-            limit: How many; None lists all that are left in the log.
+            limit: How many; None lists all commits that are still in the log.
 
         Returns:
-            One row a commit: ``version`` (int64), ``timestamp`` (milliseconds, UTC), ``operation``,
-            ``operationParameters``, ``operationMetrics``, ``userMetadata``, ``engineInfo``,
-            ``isBlindAppend`` and others; null where the commit does not tell.
+            One row for each commit: ``version`` (int64), ``timestamp`` (milliseconds, UTC),
+            ``operation``, ``operationParameters``, ``operationMetrics``, ``userMetadata``,
+            ``engineInfo``, ``isBlindAppend`` and others; null if the commit does not have them.
 
         Raises:
             TableNotFoundError: There is no Delta table.
@@ -146,11 +147,11 @@ class Table(TableWriting, TableServices):
             end: The last version; None streams to the latest.
 
         Returns:
-            One row an action: ``version`` (int64), and one struct column for each kind of action,
-            of which one is not null. Batches are read as they are pulled.
+            One row for each action: ``version`` (int64), and one struct column for each kind of
+            action, of which one is not null. Batches are read when you ask for them.
 
         Raises:
-            VersionNotFoundError: A commit of the range is not in the log (any more).
+            VersionNotFoundError: A commit of the range is not in the log, or not any more.
             CorruptTableError: A commit does not decode.
 
         Source: Delta protocol, "Actions".
@@ -174,43 +175,44 @@ class Table(TableWriting, TableServices):
         require_feed: bool = False,
         allow_out_of_range: bool = False,
     ) -> Changes:
-        """Tell what happened to rows from ``start`` to ``end``, both included.
+        """Find what happened to rows from ``start`` to ``end``, both included.
 
-        Needs no change data feed: where a commit has change data files, they tell; where it has
-        none, the files that were added and removed tell, and the differences of deletion vectors.
-        Where files were rewritten, rows are told by their ids (row tracking), else by ``key``, else
-        equal rows are taken for carried over, and an update shows as a delete and an insert;
-        ``Changes.explain`` says which, for each commit.
+        Needs no change data feed. Change data files are used if a commit has them; otherwise the
+        files that were added and removed, and the differences of deletion vectors. If files were
+        rewritten, rows are matched by their ids (row tracking), or else by ``key``. Without both,
+        equal rows count as copied, and an update is a delete and an insert. ``Changes.explain``
+        says which way was used for each commit.
 
         Args:
-            start: The first version; or a moment (a ``datetime``, naive means UTC, or ISO 8601
-                text): then it is the first version committed at or after it.
-            end: The last version, or a moment: then it is the last version committed at or before
-                it. None, and a version that is not there yet, mean the latest.
-            kind: ``full-delta`` is every change of every commit. The others are what the range
-                comes to, one fate for each row, with the version of its last change: ``min-delta``
-                is what differs between the state before ``start`` and the state at ``end``;
-                ``upsert`` is the last image of every row that was inserted or updated and is still
-                there; ``append-only`` is the last image of every row that was inserted.
-            deleted: With ``include``, ``upsert`` has one delete for each row that was there before
-                and is gone, and ``append-only`` has inserted rows that are gone again. Not for the
-                other kinds, which have them anyway.
-            columns: Logical names of the columns wanted, as the table has them at the end; None
-                takes all. The three columns that tell what happened are always there.
+            start: The first version; or a time (a ``datetime``, naive means UTC, or ISO 8601 text),
+                which selects the first version committed at or after it.
+            end: The last version; or a time, which selects the last version committed at or before
+                it. None, and a version after the latest one, mean the latest.
+            kind: ``full-delta`` is every change of every commit. The others are net changes: the
+                result for each row, with the version of its last change. ``min-delta`` is the
+                difference between the state before ``start`` and the state at ``end``; ``upsert``
+                is the last image of every row that was inserted or updated and still exists;
+                ``append-only`` is the last image of every row that was inserted.
+            deleted: With ``include``, ``upsert`` has one delete for each row that existed before
+                and is gone, and ``append-only`` keeps inserted rows that were deleted again. Not
+                for the other kinds, which have them anyway.
+            columns: Logical names of the columns to return, as at the end of the range; None
+                returns all. The three columns that say what happened are always included.
             filter: Which changed rows, as in ``Snapshot.scan``; may name those three columns, too.
-            key: Columns that tell which row is which, where the table does not track rows.
-            most_rows: So many rows may be held as numbers where rows must be compared, about 100
-                bytes each; None allows four million. More rows are compared in parts.
+            key: Columns that identify a row, if the table does not track rows.
+            most_rows: How many rows may be kept in memory as numbers while rows are compared, at
+                about 100 bytes each; None allows four million. More rows are compared in parts.
             require_feed: Refuse versions at which the change data feed was off, as Spark does,
-                rather than derive their changes from files.
-            allow_out_of_range: A range that lies behind the latest version is empty, not an error.
+                instead of deriving their changes from files.
+            allow_out_of_range: If the range starts after the latest version, return no rows instead
+                of an error.
 
         Raises:
-            VersionNotFoundError: The range begins behind the latest version, or its commits are not
-                in the log any more; the message names those that are.
-            InvalidArgumentError: The range ends before it begins; the kind, a column or the filter
-                is not understood. While reading: rows have the same key; or ``upsert`` or
-                ``append-only`` of a range in which nothing says which row is which.
+            VersionNotFoundError: The range starts after the latest version, or its commits are no
+                longer in the log; the message names those that are.
+            InvalidArgumentError: The range ends before it starts; the kind, a column or the filter
+                is invalid. While reading: rows have the same key; or ``upsert`` or ``append-only``
+                is used and nothing identifies the rows of the range.
             TableNotFoundError: There is no Delta table.
 
         Source: Delta protocol, "Add CDC File".
@@ -230,6 +232,63 @@ class Table(TableWriting, TableServices):
         }
         native = self._native.changes(start, end, **arguments)
         return Changes._made(self, native, {"start": start, "end": end, **arguments})
+
+    def transaction(
+        self,
+        operation: str = "WRITE",
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        metrics: Mapping[str, Any] | None = None,
+        user_metadata: str | None = None,
+        tags: Mapping[str, str] | None = None,
+        engine_info: str | None = None,
+        snapshot: Snapshot | None = None,
+        isolation_level: str | None = None,
+        durable: bool = True,
+        timeout: float = 60.0,
+        txn: tuple[str, int] | None = None,
+    ) -> Transaction:
+        """Begin a transaction: its staged actions become one version, or none.
+
+        Args:
+            operation: Delta's name of the operation: ``WRITE``, ``DELETE``, ``MERGE`` ...
+            parameters: Parameters of the operation; any JSON.
+            metrics: Metrics of the operation; numbers become text.
+            user_metadata: Any text.
+            tags: Strings by name.
+            engine_info: The committing engine; by default this package.
+            snapshot: The snapshot that is read; by default the latest.
+            isolation_level: ``Serializable``, ``WriteSerializable`` or ``SnapshotIsolation``; by
+                default the table's own.
+            durable: Whether a local commit is synced to disk before ``commit`` returns.
+            timeout: Seconds to keep trying if other writers win or the storage does not answer.
+            txn: Application and version of an idempotent write, as for
+                ``Transaction.set_transaction``.
+
+        Raises:
+            UnsupportedFeatureError: The table has a feature that this release cannot write; the
+                message names every one.
+            TableNotFoundError: There is no Delta table.
+
+        Source: Delta protocol, "Delta Log Entries".
+
+        >>> with table.transaction("DELETE", parameters={"predicate": "true"}) as transaction:
+        ...     transaction.read()
+        ...     transaction.remove_files(transaction.snapshot.files())
+        >>> table.snapshot().num_files
+        0
+        """
+        read = self.snapshot() if snapshot is None else snapshot
+        native = self._native.transaction(
+            read._native, operation, isolation_level, durable, timeout
+        )
+        description = Transaction._description_of(
+            parameters, metrics, user_metadata, tags, engine_info
+        )
+        begun = Transaction._begun(read, native, description)
+        if txn is not None:
+            begun.set_transaction(*txn)
+        return begun
 
     def follow(
         self,
@@ -253,40 +312,40 @@ class Table(TableWriting, TableServices):
         until: str | None = None,
         poll_interval: float = 1.0,
     ) -> Follow:
-        """Follow the table: its rows, or its changes, in small batches as they come.
+        """Stream the rows of the table, or its changes, in small batches as they are committed.
 
-        Without a start the stream begins with the rows of the latest version, and goes on with the
-        commits behind it; with one it begins with that commit. A stream of rows has the rows of
-        added files; commits that remove files stop it, unless they are tolerated.
+        Without a start, the stream begins with the rows of the latest version and continues with
+        the commits after it; with a start, it begins with that commit. A stream of rows has the
+        rows of added files. A commit that removes files is an error, unless an option allows it.
 
         Args:
-            starting_version: The first version; ``"latest"`` begins behind the latest one.
-            starting_timestamp: Begins with the first version committed at or after this moment.
-            offset: Goes on behind this place: JSON from ``MicroBatch.offset``, or from the
-                checkpoint of a Spark query over this table.
-            ignore_deletes: Tolerates commits that only delete.
-            ignore_changes: Tolerates commits that change rows; gives the files that they wrote as a
-                whole, so that unchanged rows come again.
-            skip_change_commits: Passes over commits that change or delete rows.
-            read_change_feed: Gives changes rather than rows, as ``Table.changes`` tells them.
+            starting_version: The first version; ``"latest"`` starts after the latest one.
+            starting_timestamp: Starts with the first version committed at or after this time.
+            offset: Continues after this position: JSON from ``MicroBatch.offset``, or from the
+                checkpoint of a Spark query on this table.
+            ignore_deletes: Ignores commits that only delete.
+            ignore_changes: Accepts commits that change rows; returns the files that they wrote as a
+                whole, so unchanged rows are returned again.
+            skip_change_commits: Skips commits that change or delete rows.
+            read_change_feed: Returns changes instead of rows, as ``Table.changes`` does.
             require_feed: As in ``Table.changes``.
-            kind: Gives changes of this kind, as in ``Table.changes``; a net kind is what the
-                commits of one batch come to.
+            kind: Returns changes of this kind, as in ``Table.changes``; net kinds are computed for
+                the commits of one batch.
             deleted: As in ``Table.changes``.
             key: As in ``Table.changes``.
-            columns: Logical names of the columns wanted; None takes all.
+            columns: Logical names of the columns to return; None returns all.
             filter: Which rows, as in ``Snapshot.scan``.
-            max_files_per_batch: So many files at most in a batch; 1000 where no limit is set.
-                Files whose rows belong together are not taken apart.
-            max_bytes_per_batch: About so many bytes of files at most in a batch.
-            available_now: Ends with the version that is the latest now.
-            until: An offset behind which nothing is given, and at which the stream ends.
-            poll_interval: Seconds between two looks at the log when there is nothing new.
+            max_files_per_batch: Most files in a batch; 1000 if no limit is set. Files whose rows
+                belong together stay together.
+            max_bytes_per_batch: About how many bytes of files a batch has at most.
+            available_now: Ends with the version that is now the latest.
+            until: An offset at which the stream ends.
+            poll_interval: Seconds between two listings of the log when there is nothing new.
 
         Raises:
-            InvalidArgumentError: More than one start; an offset of another table; an option that is
-                not understood.
-            VersionNotFoundError: The start lies behind the latest version.
+            InvalidArgumentError: More than one start; an offset of another table; an invalid
+                option.
+            VersionNotFoundError: The start is after the latest version.
             TableNotFoundError: There is no Delta table.
 
         >>> stream = rows.follow(starting_version=0, read_change_feed=True, available_now=True)
@@ -315,38 +374,14 @@ class Table(TableWriting, TableServices):
         native = _native.Follow(self._native, arguments)
         return Follow._made(self, native, poll_interval)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Table):
-            return NotImplemented
-        return self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        return hash(self.uri)
-
-    def _identity(self) -> tuple[Any, ...]:
-        return self.uri, self._options, self._allowed_roots, self._strict
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _table, (self.uri, self._options, self._allowed_roots, self._strict)
-
-    def __repr__(self) -> str:
-        text = repr(_without_secrets(self.uri))
-        if self._options:
-            text += f", storage_options=<{', '.join(sorted(self._options))}>"
-        if self._allowed_roots is not None:
-            text += f", allowed_roots={[_without_secrets(root) for root in self._allowed_roots]}"
-        if self._strict:
-            text += ", strict=True"
-        return f"Table({text})"
-
 
 @checked
 def is_table(uri: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> bool:
-    """Tell whether there is a Delta table at a place.
+    """Return whether there is a Delta table at a place.
 
     Args:
-        uri: As ``Table`` takes it.
-        storage_options: As ``Table`` takes them.
+        uri: As for ``Table``.
+        storage_options: As for ``Table``.
 
     Raises:
         StorageError: The storage did not answer.
@@ -372,24 +407,24 @@ def create_table(
     """Create a Delta table: version 0, without rows.
 
     Args:
-        uri: As ``Table`` takes it.
+        uri: As for ``Table``.
         schema: The columns; field metadata ``comment`` becomes the column's comment.
         partition_columns: Names of the columns that the table is partitioned by.
         properties: Table properties. ``delta.minReaderVersion``, ``delta.minWriterVersion`` and
-            ``delta.feature.<name>`` say which protocol the table gets, and are not stored.
-        name: A name for people.
+            ``delta.feature.<name>`` set the protocol of the table, and are not stored.
+        name: The table's name.
         description: What the table is for.
-        storage_options: As ``Table`` takes them.
-        durable: Whether a local commit is synced to disk before it is said to be done.
+        storage_options: As for ``Table``.
+        durable: Whether a local commit is synced to disk before the call returns.
 
     Returns:
         The table.
 
     Raises:
-        TypeError: ``schema`` is no Arrow schema; the message tells how to make one.
+        TypeError: ``schema`` is not an Arrow schema; the message says how to create one.
         InvalidArgumentError: There is a table already; or a column, a property or a partition
-            column is not possible.
-        UnsupportedFeatureError: A property calls for a feature that this release cannot write.
+            column is invalid.
+        UnsupportedFeatureError: A property requires a feature that this release cannot write.
         CommitConflictError: Another writer created the table.
 
     Source: Delta protocol, "Change Metadata", "Protocol Evolution".
@@ -410,24 +445,3 @@ def create_table(
         durable,
     )
     return created
-
-
-def _table(
-    uri: str, options: dict[str, str], allowed_roots: list[str] | None, strict: bool
-) -> Table:
-    return Table(uri, options, allowed_roots, strict=strict)
-
-
-def _without_secrets(uri: str) -> str:
-    """A URI fit for printing: no user, no password, no query (which may hold a signature)."""
-    try:
-        parts = urlsplit(uri)
-    except ValueError:
-        return "<unreadable URI>"
-    if not parts.scheme:
-        return uri
-    # abfss:// writes the container where others write the user.
-    host = parts.netloc
-    if parts.scheme not in ("abfs", "abfss", "wasb", "wasbs") or ":" in host.rpartition("@")[0]:
-        host = host.rpartition("@")[2]
-    return urlunsplit((parts.scheme, host, parts.path, "", ""))

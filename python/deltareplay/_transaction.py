@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 @checked_methods
 class Transaction:
-    """What is to become the next version of a table; ``Table.transaction`` begins one.
+    """Staged actions for the next version of a table; ``Table.transaction`` begins one.
 
-    Stage what the commit shall do and note what was read for it; nothing is visible to others until
-    ``commit``, and then all of it. As a context manager it commits at the end of the block, and
-    commits nothing when the block raises.
+    Stage what the commit does and record what was read for it. Others see nothing before
+    ``commit``, and then everything. As a context manager it commits at the end of the block, and
+    commits nothing if the block raises.
 
-    Where another writer commits first, Delta's own rules tell whether this commit may follow; if so
+    If another writer commits first, Delta's rules decide whether this commit may follow it. If so,
     it does, after as many attempts as the timeout allows.
 
     >>> with table.transaction(operation="WRITE") as transaction:
@@ -42,7 +42,7 @@ class Transaction:
 
     #: The snapshot that the transaction reads.
     snapshot: Snapshot
-    #: The version that was committed; None before, and where it had been committed before.
+    #: The committed version; None before, and if the batch was committed earlier.
     version: int | None
     #: How many versions were tried.
     attempts: int
@@ -58,7 +58,7 @@ class Transaction:
         cls, snapshot: Snapshot | None, native: NativeTransaction, description: dict[str, Any]
     ) -> Transaction:
         self = cls.__new__(cls)
-        if snapshot is not None:  # one that creates the table reads nothing
+        if snapshot is not None:  # a commit that creates the table reads nothing
             self.snapshot = snapshot
         self.version = None
         self.attempts = 0
@@ -75,7 +75,7 @@ class Transaction:
         tags: Mapping[str, str] | None = None,
         engine_info: str | None = None,
     ) -> dict[str, Any]:
-        """What the commit says of itself."""
+        """What the commit says about itself."""
         return {
             "parameters": dict(parameters or {}),
             "metrics": {key: str(value) for key, value in (metrics or {}).items()},
@@ -86,7 +86,7 @@ class Transaction:
 
     @property
     def id(self) -> str:
-        """The id that the commit carries as ``txnId``.
+        """The id that the commit has as ``txnId``.
 
         >>> len(table.transaction(operation="WRITE").id)
         36
@@ -94,11 +94,11 @@ class Transaction:
         return self._native.id
 
     def read(self, filter: Filter | None = None) -> None:
-        """Note that rows were read: another writer that adds or removes such rows is in the way.
+        """Record that rows were read: another writer that adds or removes such rows is a conflict.
 
         Args:
-            filter: Which rows, as ``Snapshot.scan`` takes it; None means all. Only its conditions
-                on partition columns narrow what others may add.
+            filter: Which rows, as in ``Snapshot.scan``; None means all. Only its conditions on
+                partition columns limit which added rows are a conflict.
 
         Raises:
             InvalidArgumentError: The filter does not fit the schema.
@@ -108,10 +108,10 @@ class Transaction:
         self._native.read(filter)
 
     def read_files(self, paths: Iterable[str]) -> None:
-        """Note that these files were read: another writer that removes one of them is in the way.
+        """Record that these files were read: another writer that removes one of them is a conflict.
 
         Args:
-            paths: As the log has them.
+            paths: As in the log.
 
         >>> table.transaction(operation="OPTIMIZE").read_files(["day=2026-01-02/b.parquet"])
         """
@@ -132,20 +132,20 @@ class Transaction:
         default_row_commit_version: int | None = None,
         clustering_provider: str | None = None,
     ) -> None:
-        """Stage a data file that is written already.
+        """Stage a data file that you have written.
 
         Args:
             path: URI-encoded, relative to the table root or absolute.
             size: Bytes.
-            partition_values: A text or None for each partition column.
-            modification_time: Milliseconds since the epoch; now unless given.
-            data_change: False where rows are only rearranged.
+            partition_values: A string or None for each partition column.
+            modification_time: Milliseconds since the epoch; by default now.
+            data_change: False if rows are only rearranged.
             stats: The file's statistics, as JSON text or as an object.
             tags: Free-form.
-            deletion_vector: A descriptor, by the protocol's names.
-            base_row_id: The row id of the first row; assigned where the table tracks rows.
+            deletion_vector: A descriptor with the protocol's field names.
+            base_row_id: The row id of the first row; assigned if the table tracks rows.
             default_row_commit_version: Assigned likewise.
-            clustering_provider: Who clustered the file.
+            clustering_provider: The implementation that clustered the file.
 
         >>> table.transaction(operation="WRITE").add(
         ...     "day=2026-01-04/d.parquet", size=10, partition_values={"day": "2026-01-04"}
@@ -170,8 +170,8 @@ class Transaction:
         """Stage many data files at once.
 
         Args:
-            files: Columns of ``add`` by the protocol's names, as ``Snapshot.files`` gives them;
-                ``path`` and ``size`` at least.
+            files: Columns of ``add`` with the protocol's names, as from ``Snapshot.files``; at
+                least ``path`` and ``size``.
 
         >>> moved = table.snapshot().files().slice(0, 1)
         >>> table.transaction(operation="RESTORE").add_files(moved)
@@ -185,8 +185,8 @@ class Transaction:
         """Stage the removal of live files of the snapshot.
 
         Args:
-            paths: One or many, as the log has them.
-            data_change: False where their rows go on in other files.
+            paths: One or many, as in the log.
+            data_change: False if their rows continue in other files.
 
         Raises:
             InvalidArgumentError: A file is not live.
@@ -196,11 +196,11 @@ class Transaction:
         self._native.remove_paths(names("paths", paths), data_change)
 
     def remove_files(self, files: pa.Table) -> None:
-        """Stage the removal of many files, of which everything is known.
+        """Stage the removal of many files with all their fields.
 
         Args:
-            files: Columns of ``remove`` by the protocol's names, or of ``add`` as
-                ``Snapshot.files`` gives them.
+            files: Columns of ``remove`` with the protocol's names, or of ``add`` as from
+                ``Snapshot.files``.
 
         >>> table.transaction(operation="DELETE").remove_files(table.snapshot().files())
         """
@@ -211,11 +211,11 @@ class Transaction:
         """Stage new deletion vectors of live files.
 
         Args:
-            vectors: For each path a descriptor, by the protocol's names. It must cover the rows
-                that are deleted already.
+            vectors: For each path a descriptor with the protocol's field names. It must include the
+                rows that are already deleted.
 
         Raises:
-            InvalidArgumentError: A file is not live, or does not tell its number of rows.
+            InvalidArgumentError: A file is not live, or has no row count in the log.
 
         >>> table.transaction(operation="DELETE").update_vectors({})
         """
@@ -235,7 +235,7 @@ class Transaction:
         Args:
             path: URI-encoded, below ``_change_data``.
             size: Bytes.
-            partition_values: A text or None for each partition column.
+            partition_values: A string or None for each partition column.
 
         >>> table.transaction(operation="UPDATE").add_change_data(
         ...     "_change_data/c.parquet", size=9, partition_values={"day": None}
@@ -245,10 +245,10 @@ class Transaction:
         self._native.change_data(_json([{**body, "dataChange": False}]))
 
     def set_metadata(self, metadata: Metadata) -> None:
-        """Stage new metadata; the protocol is upgraded where the metadata calls for it.
+        """Stage new metadata; the protocol is upgraded if the metadata requires it.
 
         Args:
-            metadata: All of it: it replaces the old.
+            metadata: The whole metadata, which replaces the old.
 
         Raises:
             InvalidArgumentError: A feature is needed that must be added by name first.
@@ -263,7 +263,7 @@ class Transaction:
         """Stage a new protocol.
 
         Args:
-            protocol: All of it: it replaces the old.
+            protocol: The whole protocol, which replaces the old.
 
         Raises:
             UnsupportedFeatureError: It has a feature that this release cannot write.
@@ -278,10 +278,10 @@ class Transaction:
 
         Args:
             app_id: The application.
-            version: Its own number of the batch; numbers rise.
+            version: The application's number of the batch; numbers must rise.
 
         Returns:
-            True when the table has this batch, or a later one, already: then ``commit`` commits
+            True if the table already has this batch, or a later one: then ``commit`` commits
             nothing.
 
         Source: Delta protocol, "Transaction Identifiers".
@@ -306,7 +306,7 @@ class Transaction:
         self._native.set_domain(domain, configuration)
 
     def set_metrics(self, metrics: Mapping[str, Any]) -> None:
-        """Stage what the commit tells of its work.
+        """Stage the operation metrics of the commit.
 
         Args:
             metrics: By name; numbers become text, as Delta writes them.
@@ -318,15 +318,16 @@ class Transaction:
     def commit(self) -> int | None:
         """Commit what is staged.
 
-        Afterwards a checkpoint is written where ``delta.checkpointInterval`` asks for one, and the
-        version checksum of a table of at most 1,000 files; should that fail, a
-        ``DeltaReplayWarning`` says so.
+        Afterwards a checkpoint is written if ``delta.checkpointInterval`` requires one, and the
+        version checksum: derived from that of the version before, or counted in full for versions
+        with a checkpoint and tables of at most 1,000 files. If this fails, a ``DeltaReplayWarning``
+        says so.
 
         Returns:
-            The new version; None where ``set_transaction`` told that it was committed before.
+            The new version; None if ``set_transaction`` found that it was committed before.
 
         Raises:
-            CommitConflictError: Another writer is in the way; nothing was committed.
+            CommitConflictError: Another writer's commit conflicts; nothing was committed.
             InvalidArgumentError: The commit would break the table.
             CommitStateUnknownError: The storage never said whether it took the commit.
             StorageError: The storage failed; nothing was committed.
@@ -352,7 +353,7 @@ class Transaction:
         return self.version
 
     def abort(self) -> None:
-        """Forget what is staged.
+        """Drop what is staged.
 
         >>> table.transaction(operation="WRITE").abort()
         """
@@ -389,7 +390,7 @@ def _json(bodies: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _rows(files: pa.Table) -> Iterable[dict[str, Any]]:
-    """Rows of file actions: maps as dicts, nulls left out inside of structs too."""
+    """Rows of file actions: maps as dicts, without nulls, in structs too."""
     for row in files.to_pylist():
         for name in ("partitionValues", "tags"):
             if row.get(name) is not None:
@@ -406,7 +407,7 @@ def _removed(row: dict[str, Any], now: int) -> dict[str, Any]:
     """A row of ``add`` or ``remove`` as the body of a ``remove``."""
     extended = row.get("partitionValues") is not None and row.get("size") is not None
     body = {"deletionTimestamp": now, "extendedFileMetadata": extended, **row}
-    if "modificationTime" in row:  # an `add`, in which false says nothing of this commit
+    if "modificationTime" in row:  # an `add`, whose false does not concern this commit
         body["dataChange"] = True
     return {key: value for key, value in body.items() if key not in _ADD_ONLY}
 

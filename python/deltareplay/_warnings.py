@@ -1,4 +1,4 @@
-"""Warnings, at the line of whoever called the package."""
+"""Warnings at the caller's line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from deltareplay.exceptions import DeltaReplayWarning
 
 
 def warn(message: str) -> None:
-    """Tell the caller of the package: the first frame that is none of its own."""
+    """Warn at the caller's line: the first frame outside this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back

@@ -1,8 +1,11 @@
-"""``Written``: what came of writing rows."""
+"""``Written``: the result of writing rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from deltareplay._warnings import warn
 
 
 @dataclass(frozen=True)
@@ -10,9 +13,9 @@ class Written:
     """One write of rows, as it was committed.
 
     Attributes:
-        version: The new version; None where the application of ``txn`` had committed it before, or
-            no row was concerned.
-        metrics: Numbers of files, rows and bytes, by delta-spark's names for this operation.
+        version: The new version; None if the application of ``txn`` committed it before, or no row
+            was affected.
+        metrics: Numbers of files, rows and bytes, under delta-spark's names for this operation.
 
     >>> import pyarrow as pa
     >>> written = table.append(pa.table({"id": [7, 8]}))
@@ -22,3 +25,31 @@ class Written:
 
     version: int | None
     metrics: dict[str, int]
+
+
+def options(
+    schema_mode: str | None,
+    txn: tuple[str, int] | None,
+    user_metadata: str | None,
+    target_file_size: int | None,
+    durable: bool,
+    timeout: float,
+) -> dict[str, Any]:
+    """What every verb takes that writes rows, as the core takes it."""
+    return {
+        "schema_mode": schema_mode,
+        "txn": txn,
+        "user_metadata": user_metadata,
+        "target_file_size": target_file_size,
+        "durable": durable,
+        "timeout": timeout,
+    }
+
+
+def written(outcome: tuple[int | None, dict[str, str], str | None]) -> Written:
+    """What the core says of a write; warns of what failed behind the commit."""
+    version, metrics, afterwards = outcome
+    if afterwards is not None:
+        message = f"version {version} is committed, but a step after it failed: {afterwards}"
+        warn(message)
+    return Written(version, {name: int(value) for name, value in metrics.items()})

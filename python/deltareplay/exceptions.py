@@ -1,7 +1,7 @@
-"""What can go wrong, by what a caller can do about it.
+"""The exceptions, divided by what a caller can do about them.
 
-Every exception carries a stable, dotted ``code``, and names the place at fault where there is one.
-They all pickle, so that one raised on a Spark worker arrives whole on the driver.
+Every exception has a stable, dotted ``code``, and names the position of the fault if there is one.
+They all pickle, so one that is raised on a Spark worker reaches the driver with all attributes.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ class DeltaReplayError(Exception):
     """Anything that deltareplay raises on purpose.
 
     Attributes:
-        code: What went wrong, for machines, e.g. ``commit.json``. Stable over releases.
-        path: The file at fault, relative to the table root where it lies below it; or None.
+        code: What went wrong, for machines, e.g. ``commit.json``. Stable across releases.
+        path: The file at fault, relative to the table root if it is below it; or None.
         version: The table version at fault, or None.
         line: The line at fault, counted from 1, or None.
         offset: The byte at fault, counted from 0 in the file, or None.
@@ -44,7 +44,7 @@ class DeltaReplayError(Exception):
         self.offset = offset
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Attributes, notes included, travel as the state.
+        # The state has the attributes, including notes.
         return type(self), self.args, self.__dict__
 
 
@@ -53,7 +53,7 @@ class TableNotFoundError(DeltaReplayError):
 
 
 class VersionNotFoundError(DeltaReplayError):
-    """The table is there, the version or moment is not; the message names those that are."""
+    """The table exists, but not the version or time; the message names those that do."""
 
 
 class InvalidArgumentError(DeltaReplayError, ValueError):
@@ -65,7 +65,7 @@ class UnsupportedFeatureError(DeltaReplayError):
 
 
 class CorruptTableError(DeltaReplayError):
-    """The table is not fine: bytes of its log break the protocol. The message names the place."""
+    """The table is damaged: its bytes break the protocol. The message names the position."""
 
 
 #: Delta's names of conflicts, by the codes here.
@@ -110,15 +110,14 @@ class StorageError(DeltaReplayError):
 class CommitStateUnknownError(StorageError):
     """The storage never said whether it took a commit: it may be there, or appear later.
 
-    Its data files stay. Committing again may write the rows twice: look for the ``txnId`` that the
-    message names in ``Table.history`` first, or give ``txn`` to writes, so that they can be
-    repeated.
+    Its data files stay. Committing again may write the rows twice: first look in ``Table.history``
+    for the ``txnId`` in the message, or use ``txn`` for writes that you can repeat.
 
     Attributes:
-        version: The version that the commit was put under.
+        version: The version that the commit was written to.
         path: Its file.
     """
 
 
 class DeltaReplayWarning(UserWarning):
-    """Something in the log was passed over; ``Snapshot.warnings`` has the details."""
+    """Damage in the log was worked around; ``Snapshot.warnings`` has the details."""

@@ -43,7 +43,14 @@ def test_opens_a_relative_path(events: logs.LogBuilder, monkeypatch: pytest.Monk
 
 
 def test_making_a_table_reads_nothing(tmp_path: Path) -> None:
-    dr.Table(tmp_path / "nothing")
+    path = tmp_path / "later"
+    table = dr.Table(path)
+
+    assert not path.exists()
+    with pytest.raises(dr.TableNotFoundError):
+        table.snapshot()
+    samples.events(path)
+    assert table.snapshot().version == LAST, "it remembers nothing of a time without a table"
 
 
 @pytest.mark.parametrize("name", ["white space", "percent %41", "plus+", "ünïcode", "a#b?c"])

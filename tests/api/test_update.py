@@ -123,7 +123,7 @@ def test_what_cannot_be_set(set: dict[str, Any], code: str, tmp_path: Path) -> N
     assert caught.value.code == code
     assert table.snapshot().version == 2
     assert sorted((tmp_path / "t").rglob("*.parquet")) == before
-    with pytest.raises(TypeError, match="SQL text or a plain value"):
+    with pytest.raises(TypeError, match="SQL string or a plain value"):
         table.update(None, {"v": [1]})  # type: ignore[dict-item]
 
 

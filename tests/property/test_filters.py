@@ -51,7 +51,7 @@ class Condition:
 
 def literal(value: Any) -> str:
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        return "'" + value.replace("\\", r"\\").replace("'", "''") + "'"
     if isinstance(value, dt.date):
         return f"DATE '{value.isoformat()}'"
     return repr(value)

@@ -3,14 +3,41 @@
 from __future__ import annotations
 
 import fcntl
+import math
+import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+HERE = Path(__file__).parent
+
+#: How many cases the short form takes of a test.
+FEW = 6
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In short (``DELTAREPLAY_SHORT``) what is marked ``slow`` is left out.
+
+    Of each test with many cases some are taken, evenly: of tests with the same cases the same,
+    which share a table.
+    """
+    if not os.environ.get("DELTAREPLAY_SHORT"):
+        return
+    ours = [item for item in items if HERE in item.path.parents]
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in ours:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left_out = {item for item in ours if item.get_closest_marker("slow")}
+    for same in cases.values():
+        kept = same[:: math.ceil(len(same) / FEW)]
+        left_out.update(set(same) - set(kept))
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")
@@ -61,33 +88,41 @@ def _quiet_libraries() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
-def tables(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Gives the directory of a table by its name; it is written when it is first asked for."""
-    from spark import written_rows
-
-    root = tmp_path_factory.mktemp("spark-tables")
-    done: dict[str, Path] = {}
+def written_once(where: pytest.TempPathFactory, folder: str, write: Callable[..., object]) -> Any:
+    """Gives the directory of a table by its name; written when one of the workers first asks."""
+    base = where.getbasetemp()
+    root = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / folder
+    root.mkdir(exist_ok=True)
 
     def table(name: str) -> Path:
-        if name not in done:
-            written_rows.ROWS[name](spark, root / name)
-            done[name] = root / name
-        return done[name]
+        done = root / f"{name}.done"
+        with (root / f"{name}.lock").open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            if not done.exists():
+                write(name, root / name)
+                done.touch()
+        return root / name
 
     return table
+
+
+@pytest.fixture(scope="session")
+def tables(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Tables that delta-spark writes, by their names; nobody changes them."""
+    from spark import written_rows
+
+    def write(name: str, path: Path) -> None:
+        written_rows.ROWS[name](spark, path)
+
+    return written_once(tmp_path_factory, "spark-tables", write)
 
 
 @pytest.fixture(scope="session")
 def changed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Gives the directory of a table with a change feed by its name; written when asked for."""
+    """Tables with a change feed, by their names; nobody changes them."""
     from spark import written_changes
 
-    root = tmp_path_factory.mktemp("changed")
+    def write(name: str, path: Path) -> None:
+        written_changes.written(spark, path, name)
 
-    def table(name: str) -> Path:
-        if not (root / name).exists():
-            written_changes.written(spark, root / name, name)
-        return root / name
-
-    return table
+    return written_once(tmp_path_factory, "changed", write)

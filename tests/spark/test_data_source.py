@@ -163,11 +163,11 @@ def test_an_executor_without_the_wheel_says_so(spark: Any, tmp_path: Path) -> No
     from pyspark import cloudpickle
     from pyspark.sql.types import StructType
 
-    from deltareplay.spark._data_source import _made
+    from deltareplay.spark.data_source import DeltaReplayDataSource
 
-    source = _made("1.2.3", True)
     spark.range(3).write.format("delta").save(str(tmp_path / "t"))
-    reader = source({"path": str(tmp_path / "t")}).reader(StructType().add("id", "long"))
+    source = DeltaReplayDataSource({"path": str(tmp_path / "t")})
+    reader = source.reader(StructType().add("id", "long"))
     (tmp_path / "sent").write_bytes(cloudpickle.dumps((reader, reader.partitions()[0])))
     code = (
         "import pickle, sys; sys.modules['deltareplay'] = None; "
@@ -176,4 +176,4 @@ def test_an_executor_without_the_wheel_says_so(spark: Any, tmp_path: Path) -> No
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "has no deltareplay in" in done.stderr
-    assert "install deltareplay==1.2.3 there" in done.stderr
+    assert f"install deltareplay=={dr.__version__} there" in done.stderr

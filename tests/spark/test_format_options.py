@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import deltareplay as dr
-from deltareplay.spark import _data_source, options
+from deltareplay.spark import options
 
 pytestmark = pytest.mark.spark
 
@@ -67,7 +67,9 @@ def calls(given: dict[str, str]) -> dict[str, Any]:
     """Each thing that Spark's worker asks of the format, by what the user called."""
     types = pytest.importorskip("pyspark.sql.types")
     schema = types.StructType([types.StructField("id", types.LongType())])
-    source = _data_source._made("any", False)(given)
+    from deltareplay.spark.data_source import DeltaReplayDataSource
+
+    source = DeltaReplayDataSource(given)
     return {
         "reading": source.schema,
         "reading with a schema": lambda: source.reader(schema).partitions(),
@@ -115,7 +117,7 @@ def test_tables_of_the_catalog_are_refused_in_one_sentence(given: dict[str, str]
     for call, run in calls(given).items():
         error = refused(run)
         assert error.code == "option.path", call
-        assert "which Spark's catalog does not tell it" in str(error)
+        assert "which Spark's catalog does not pass on" in str(error)
         assert "CREATE TEMPORARY VIEW" in str(error)
 
 

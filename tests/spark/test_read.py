@@ -220,7 +220,7 @@ def test_a_newer_spark_is_told() -> None:
 
         def createDataFrame(self) -> None: ...
 
-    with pytest.warns(dr.DeltaReplayWarning, match=r"was tried with 3\.5 to 4\.3"):
+    with pytest.warns(dr.DeltaReplayWarning, match=r"was tested with 3\.5 to 4\.3"):
         session.check(Session())
 
 
@@ -379,7 +379,7 @@ def test_a_whole_file_deleted_and_no_file_at_all(spark: Any, tmp_path: Path) -> 
 def test_a_snapshot_is_of_one_version(spark: Any, tables: Any) -> None:
     snapshot = dr.Table(tables("plain")).snapshot(version=1)
     assert dr_spark.read(spark, snapshot).count() == snapshot.scan().count()
-    with pytest.raises(dr.InvalidArgumentError, match="one version already") as caught:
+    with pytest.raises(dr.InvalidArgumentError, match="already has a version") as caught:
         dr_spark.read(spark, snapshot, version=0)
     assert caught.value.code == "argument.version"
 

@@ -106,7 +106,7 @@ def test_what_is_overwritten(spark: Any, tmp_path: Path) -> None:
     before = dr.Table(path).snapshot().version
     with pytest.raises(dr.InvalidArgumentError, match="is not satisfied"):
         put(spark.sql("SELECT 1L AS id, 5L AS p"), path, "overwrite", replaceWhere="p = 1")
-    with pytest.raises(dr.InvalidArgumentError, match="may hold rows"):
+    with pytest.raises(dr.InvalidArgumentError, match="may have rows"):
         put(spark.sql("SELECT 3L AS id, 0L AS p"), path, "overwrite", replaceWhere="id = 3")
     assert dr.Table(path).snapshot().version == before
     put(spark.sql("SELECT 1L AS id, 1L AS p"), path, "overwrite")

@@ -300,7 +300,7 @@ def test_files_of_an_interrupted_commit_stay(
     same_rows(spark, path, spark.range(5))
 
 
-@pytest.mark.parametrize("place", ["dbfs:/x", "hdfs://host/t", "foo:bar"])
+@pytest.mark.parametrize("place", ["dbfs:/x", "viewfs://host/t", "foo:bar"])
 def test_a_place_that_no_store_knows_is_refused(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:

@@ -36,13 +36,17 @@ class _Started(dict[str, servers.Store]):
             if not servers.has("azurite-blob"):
                 pytest.skip("Azurite is not installed: make test-stores")
             store = self.running.enter_context(servers.azurite(self.directory / name))
+        elif name == "hdfs":
+            if importlib.util.find_spec("pyspark") is None:
+                pytest.skip("PySpark, which brings Hadoop, is not installed: make test-stores")
+            store = self.running.enter_context(servers.hdfs(self.directory / name))
         else:
             store = self.running.enter_context(servers.gcs())
         self[name] = store
         return store
 
 
-@pytest.fixture(params=["gcs", "moto", "versitygw", "azurite"])
+@pytest.fixture(params=["gcs", "moto", "versitygw", "azurite", "hdfs"])
 def store(
     request: pytest.FixtureRequest,
     _stores: dict[str, servers.Store],

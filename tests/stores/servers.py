@@ -15,7 +15,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from email.utils import formatdate
@@ -26,6 +26,8 @@ from stores import fake_gcs
 #: Where ``make test-stores`` puts what is no Python package.
 TOOLS = Path(__file__).resolve().parents[2] / ".venv" / "stores"
 BUCKET = "tables"
+#: Seconds in which a server has to be ready; the first HDFS on a machine is fetched before.
+PATIENCE = 240
 #: The account that every Azurite has; its key is published with it.
 ACCOUNT = "devstoreaccount1"
 ACCOUNT_KEY = (
@@ -57,12 +59,17 @@ class Store:
 
     def behind(self, port: int) -> Store:
         """The same tables by a proxy on another port."""
+        here, there = f"127.0.0.1:{self.port}", f"127.0.0.1:{port}"
 
         def moved(texts: dict[str, str]) -> dict[str, str]:
-            here, there = f"127.0.0.1:{self.port}", f"127.0.0.1:{port}"
             return {name: text.replace(here, there) for name, text in texts.items()}
 
-        return replace(self, options=moved(self.options), environment=moved(self.environment))
+        return replace(
+            self,
+            root=self.root.replace(here, there),
+            options=moved(self.options),
+            environment=moved(self.environment),
+        )
 
 
 @contextmanager
@@ -70,7 +77,7 @@ def moto() -> Iterator[Store]:
     """S3 as moto has it, in the memory of another process."""
     port = free_port()
     command = [sys.executable, str(Path(__file__).with_name("serve_moto.py")), str(port)]
-    with _running(command, port):
+    with _running(command, _listens(port)):
         scope = "Credential=any/20260101/us-east-1/s3/aws4_request"  # moto looks no further
         authorization = f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=any"
         _ask("PUT", f"http://127.0.0.1:{port}/{BUCKET}", {"Authorization": authorization})
@@ -89,7 +96,7 @@ def versitygw(directory: Path) -> Iterator[Store]:
         "ROOT_SECRET_KEY": options["aws_secret_access_key"],
     }
     command = [_tool("versitygw"), "--port", f"127.0.0.1:{port}", "posix", str(directory)]
-    with _running(command, port, environment):
+    with _running(command, _listens(port), environment):
         yield Store("versitygw", f"s3://{BUCKET}", options, port, directory=directory / BUCKET)
 
 
@@ -108,7 +115,7 @@ def azurite(directory: Path) -> Iterator[Store]:
         "azure_storage_use_emulator": "true",
         "allow_http": "true",
     }
-    with _running(command, port):
+    with _running(command, _listens(port)):
         _make_container(port)
         environment = {"AZURITE_BLOB_STORAGE_URL": f"http://127.0.0.1:{port}"}
         yield Store("azurite", f"az://{BUCKET}", options, port, environment)
@@ -127,6 +134,16 @@ def gcs(broken: bool = False) -> Iterator[Store]:
         }
         options = {"google_service_account_key": json.dumps(key)}
         yield Store("gcs", f"gs://{BUCKET}", options, int(url.rsplit(":", 1)[1]), bucket=bucket)
+
+
+@contextmanager
+def hdfs(directory: Path) -> Iterator[Store]:
+    """HDFS as Hadoop's own test cluster has it; its clients need no options."""
+    directory.mkdir()
+    port, usable = free_port(), directory / "usable"
+    command = [sys.executable, str(Path(__file__).with_name("serve_hdfs.py")), str(port)]
+    with _running([*command, str(usable)], usable.exists, directory=directory):
+        yield Store("hdfs", f"hdfs://127.0.0.1:{port}/{BUCKET}", {}, port)
 
 
 def has(tool: str) -> bool:
@@ -160,19 +177,24 @@ def _s3(port: int) -> dict[str, str]:
 
 @contextmanager
 def _running(
-    command: list[str], port: int, environment: dict[str, str] | None = None
+    command: list[str],
+    ready: Callable[[], bool],
+    environment: dict[str, str] | None = None,
+    directory: Path | None = None,
 ) -> Iterator[None]:
     # not a pipe: one that nobody reads fills up, and the server waits
     with tempfile.TemporaryFile() as said:
-        server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, env=environment)
+        server = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=said, env=environment, cwd=directory
+        )
         try:
-            deadline = time.monotonic() + 60
-            while not _listens(port):
+            deadline = time.monotonic() + PATIENCE
+            while not ready():
                 if server.poll() is not None:
                     said.seek(0)
-                    raise RuntimeError(f"{command[0]}: {said.read().decode()[-500:]}")
+                    raise RuntimeError(f"{command}: {said.read().decode()[-500:]}")
                 if time.monotonic() > deadline:
-                    raise RuntimeError(f"{command[0]} does not listen after a minute")
+                    raise RuntimeError(f"{command} is not ready after {PATIENCE} s")
                 time.sleep(0.05)
             yield
         finally:
@@ -180,9 +202,12 @@ def _running(
             server.wait()
 
 
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+def _listens(port: int) -> Callable[[], bool]:
+    def listens() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    return listens
 
 
 def _ask(method: str, url: str, headers: dict[str, str]) -> None:

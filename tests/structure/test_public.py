@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import doctest
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 from pathlib import Path
@@ -32,12 +33,12 @@ WITHOUT_EXAMPLE = {
 
 
 def modules() -> list[ModuleType]:
-    """Every module of the package that is Python."""
-    names = [info.name for info in pkgutil.walk_packages(dr.__path__, "deltareplay.")]
-    found = [
-        importlib.import_module(name) for name in sorted(names) if name != "deltareplay._native"
-    ]
-    return [dr, *found]
+    """Every module of the package that is Python, and that can be imported here."""
+    names = {info.name for info in pkgutil.walk_packages(dr.__path__, "deltareplay.")}
+    names.remove("deltareplay._native")
+    if importlib.util.find_spec("pyspark") is None:
+        names.remove("deltareplay.spark.data_source")
+    return [dr, *(importlib.import_module(name) for name in sorted(names))]
 
 
 def public() -> dict[str, Any]:

@@ -26,7 +26,7 @@ HOLDS = {
     "docs/guide/changes.md": "happened.num_rows and net.num_rows and batch.data.num_rows",
     "docs/guide/errors.md": "True",
     "docs/guide/services.md": "result.ok",
-    "docs/guide/storage.md": "table.uri == 's3://warehouse/orders'",
+    "docs/guide/storage.md": "table.uri == 'hdfs://lake/warehouse/orders'",
     "docs/guide/time-travel.md": "table.snapshot(timestamp=old.timestamp).version == 3",
     "docs/guide/warnings.md": "snapshot.warnings == []",
     "docs/guide/writing.md": (

@@ -35,6 +35,9 @@ import org.apache.spark.unsafe.types.UTF8String;
  * the values of partition columns. Lives on the driver only; compiled there when first needed, by the
  * compiler that Spark itself carries. Written for that compiler: no type arguments, no lambdas. SEQ
  * stands for the collection that this Spark's Scala means by Seq.
+ *
+ * Two that hold the same files are equal: by that Spark finds what it has cached, and exchanges that
+ * it can reuse.
  */
 public final class SnapshotFiles implements FileIndex {
 
@@ -42,6 +45,7 @@ public final class SnapshotFiles implements FileIndex {
     private final StructType values;
     private final Map filesByValues = new LinkedHashMap(); // InternalRow to ArrayList of FileStatus
     private long bytes = 0L;
+    private long digest = 0L; // of sizes and times: to Hadoop, files of one path are equal
 
     public SnapshotFiles(String root, StructType values) {
         this.root = new Path(root);
@@ -72,9 +76,11 @@ public final class SnapshotFiles implements FileIndex {
         for (int number = 0; number < batch.getRowCount(); number++) {
             InternalRow row = rows.getRow(number);
             long size = row.getLong(1);
+            long time = row.getLong(2);
             Path path = new Path(row.getUTF8String(0).toString());
             bytes += size;
-            filesOf(row).add(new FileStatus(size, false, 1, 0L, row.getLong(2), path));
+            digest = (digest * 31L + size) * 31L + time;
+            filesOf(row).add(new FileStatus(size, false, 1, 0L, time, path));
         }
     }
 
@@ -177,6 +183,19 @@ public final class SnapshotFiles implements FileIndex {
 
     public StructType partitionSchema() {
         return values;
+    }
+
+    public boolean equals(Object other) {
+        if (!(other instanceof SnapshotFiles)) {
+            return false;
+        }
+        SnapshotFiles that = (SnapshotFiles) other;
+        return digest == that.digest && bytes == that.bytes && root.equals(that.root)
+            && values.equals(that.values) && filesByValues.equals(that.filesByValues);
+    }
+
+    public int hashCode() {
+        return root.hashCode() * 31 + (int) (digest ^ (digest >>> 32));
     }
 
     public String toString() {

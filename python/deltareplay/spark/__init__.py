@@ -1,8 +1,8 @@
 """Delta tables in PySpark, without delta-spark's jar.
 
-The driver replays the log in Rust and chooses the files; Spark reads exactly those, with its own
-vectorised Parquet reader. Needs PySpark 4 (3.5 for what only reads, but
-for ``register``), and imports it only when a function is called.
+The driver replays the log in Rust and selects the files; Spark reads exactly those, with its own
+vectorised Parquet reader. Requires PySpark 4 (3.5 for functions that only read, except
+``register``), and imports it only when a function is called.
 
 >>> from deltareplay import spark as dr_spark
 >>> frame = dr_spark.read(spark, rows, filter="id > 1")  # doctest: +SKIP
@@ -13,11 +13,11 @@ for ``register``), and imports it only when a function is called.
 from deltareplay.spark._changes import changes
 from deltareplay.spark._count import count
 from deltareplay.spark._create_view import create_view
-from deltareplay.spark._data_source import register
 from deltareplay.spark._detail import detail
 from deltareplay.spark._files import files
 from deltareplay.spark._history import history
 from deltareplay.spark._read import read
+from deltareplay.spark._register import register
 from deltareplay.spark._write import write
 from deltareplay.spark._write_checkpoint import write_checkpoint
 

@@ -1,4 +1,4 @@
-"""``changes``: what happened to the rows of a table, told by the executors."""
+"""``changes``: what happened to the rows of a table, as a DataFrame."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from deltareplay._change_split import ChangeSplit
 from deltareplay._scan import TARGET_SIZE
 from deltareplay._snapshot import Snapshot
 from deltareplay.spark import on_executors, session, shuffled, whole_files
-from deltareplay.spark.relation import struct_type
-from deltareplay.spark.schema import CHANGE_FIELDS, Column, columns_of, plain_fields
+from deltareplay.spark.schema import CHANGE_FIELDS, Column, columns_of, plain_fields, struct_type
 from deltareplay.spark.sent_changes import SentChanges
 from deltareplay.spark.source import TableLike, table_of
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from deltareplay._native import ChangeShuffle
     from deltareplay._table import Kind, Table
 
-#: So many tasks may read the numbers of all rows before it is better to shuffle them.
+#: The most tasks that may each read the numbers of all rows; with more, a shuffle is better.
 _MOST_SHARES = 8
 
 #: More bytes than any table has.
@@ -53,50 +52,51 @@ def changes(
     native: bool = True,
     root: str | None = None,
 ) -> DataFrame:
-    """Tell what happened to rows from ``start`` to ``end``, both included; needs no feed.
+    """Find what happened to rows from ``start`` to ``end``, both included; needs no feed.
 
-    The driver reads the commits, now. Of full changes, files without a deletion vector all of whose
-    rows were changed, and change data files, are read by Spark's own Parquet reader. What is left
-    is cut into splits, which executors read, a task for each, in Python workers: of a range of many
-    commits each has its own. Where rows of a commit that is larger than a split must be compared,
-    each task reads the numbers of all of them and keeps a share; there are 64 shares of a commit at
-    most. So it is, for the range as a whole, with net kinds of small ranges, and where row tracking
-    lets both ends of the range tell everything. Of others Spark shuffles the numbers: each row is
-    numbered once, and judged where all that happened to it is together.
+    The driver reads the commits when this is called. For full changes, Spark's own Parquet reader
+    reads change data files, and those files without a deletion vector whose rows all changed. The
+    rest is divided into splits, which executors read in Python workers, one task for each split. If
+    rows of a commit that is larger than a split must be compared, each task reads the numbers of
+    all of them and keeps a share; a commit has at most 64 shares. The same is done, for the whole
+    range, with net kinds of small ranges, and if row tracking allows comparing only the ends of the
+    range. For other net kinds, Spark shuffles the numbers: each row is numbered once, and
+    everything that happened to it comes together in one task.
 
     Args:
         spark: As in ``read``.
-        table: As in ``read``; of a ``Snapshot`` the range ends with its version, if nowhere else.
+        table: As in ``read``; with a ``Snapshot`` the range ends with its version by default.
         start: As in ``Table.changes``.
         end: As in ``Table.changes``.
         kind: As in ``Table.changes``.
         deleted: As in ``Table.changes``.
-        columns: As in ``Table.changes``. Name those that you need: others are not decoded.
+        columns: As in ``Table.changes``. Name only those that you need: others are not decoded.
         filter: As in ``Table.changes``. Filters on the DataFrame are not pushed down.
         key: As in ``Table.changes``.
         most_rows: As in ``Table.changes``, for each task.
         require_feed: As in ``Table.changes``.
         allow_out_of_range: As in ``Table.changes``.
-        split_size: About how many bytes of files make a task, of those that Spark does not read.
-        shuffle: Of net kinds, whether numbers of rows are shuffled; if nothing is said, where rows
-            have to be followed through all commits, and files make more than eight splits.
-        native: False has Rust read all files in Python workers, by the table's storage options,
-            also where Spark could. So it is with a filter, and with Connect.
+        split_size: About how many bytes of files a task has, of those that Spark does not read.
+        shuffle: Whether numbers of rows are shuffled for net kinds. By default they are if rows
+            must be followed through all commits and the files make more than eight splits.
+        native: False lets Rust read all files in Python workers, with the table's storage options,
+            even if Spark could. This is always so with a filter, and on Spark Connect.
         root: As in ``read``.
 
     Returns:
-        Rows in no order: the columns as the table has them at the end, ``_change_type`` (string),
-        ``_commit_version`` (bigint), ``_commit_timestamp`` (timestamp). The range is decided when
-        this is called, and stays so for the life of the DataFrame.
+        Rows in no order: the columns as at the end of the range, ``_change_type`` (string),
+        ``_commit_version`` (bigint), ``_commit_timestamp`` (timestamp). The range is fixed when
+        this is called.
 
     Raises:
         VersionNotFoundError: As in ``Table.changes``.
-        InvalidArgumentError: As in ``Table.changes``, and as in ``Changes.splits``: rows that
-            nothing tells apart are known before a job starts. Rows of the same key are found by a
-            task: then the job fails with a ``PythonException`` that says so.
-        UnsupportedFeatureError: A type that this Spark cannot hold; or the feed was off at a
-            version, where ``require_feed`` was asked for.
-        CorruptTableError: The log is damaged. Where a file is, the task fails, and names it.
+        InvalidArgumentError: As in ``Table.changes``, and as in ``Changes.splits``: if nothing
+            identifies the rows, this is known before a job starts. Rows with the same key are found
+            by a task: then the job fails with a ``PythonException`` that says so.
+        UnsupportedFeatureError: This version of Spark does not support a type; or, with
+            ``require_feed``, the feed was off at a version.
+        CorruptTableError: The log is damaged. If a data file is damaged, the task fails and names
+            it.
 
     >>> changes(spark, rows, 1, columns=["id"]).show()  # doctest: +SKIP
     +---+------------+---------------+-------------------+

@@ -28,14 +28,14 @@ def count(
     filter: Filter | None = None,
     root: str | None = None,
 ) -> int:
-    """Count the rows: by the log alone where every file tells, by Spark otherwise.
+    """Count the rows: from the log alone if every file has a row count, otherwise by Spark.
 
     Args:
         spark: As in ``read``.
         table: As in ``read``.
         version: As in ``read``.
         timestamp: As in ``read``.
-        filter: As in ``read``; rows that it keeps are counted by Spark.
+        filter: As in ``read``; with a filter, Spark counts.
         root: As in ``read``.
 
     Raises:
@@ -49,7 +49,7 @@ def count(
     snapshot = snapshot_of(table, version, timestamp)
     if filter is None:
         with warnings.catch_warnings():
-            # that a file does not tell its rows is no news to whoever wants them counted
+            # no warning about a missing row count: the rows are counted all the same
             warnings.simplefilter("ignore", DeltaReplayWarning)
             told = snapshot.num_rows
         if told is not None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @checked
 def create_view(spark: SparkSession, name: str, table: TableLike, **options: Any) -> None:
-    """Make a temporary view of a table, or replace it; it stays at the version it was made of.
+    """Create or replace a temporary view of a table; it stays at one version.
 
     Args:
         spark: As in ``read``.

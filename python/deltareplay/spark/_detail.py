@@ -1,4 +1,4 @@
-"""``detail``: what a table is, in one row."""
+"""``detail``: a description of a table in one row."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SCHEMA = pa.schema(
     ]
 )
 
-#: The features of tables that name none, by the first version that has them: writers', readers'.
+#: The features that versions imply, by the first such version of writers and of readers.
 _OF_WRITERS = {
     2: ("appendOnly", "invariants"),
     3: ("checkConstraints",),
@@ -106,12 +106,12 @@ def _row(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _location(uri: str) -> str:
-    """A local path as Hadoop writes it; other URIs as they are."""
+    """A local path as a Hadoop path; other URIs unchanged."""
     return "file:" + uri.removeprefix("file://") if uri.startswith("file:///") else unquote(uri)
 
 
 def _clustering(snapshot: Snapshot) -> list[str]:
-    """Logical names of the columns that the table is clustered by; dotted inside of structs."""
+    """Logical names of the clustering columns; with dots for fields of structs."""
     text = snapshot.domain_metadata.get("delta.clustering")
     listed = json.loads(text).get("clusteringColumns", []) if text else []
     fields = [
@@ -127,7 +127,7 @@ def _clustering(snapshot: Snapshot) -> list[str]:
 
 
 def _logical_path(path: list[str], fields: list[dict[str, Any]]) -> str:
-    """A path of physical names by logical ones; as it is from where nothing has that name."""
+    """A path of physical names as logical ones; unchanged after the first unknown name."""
     if not path:
         return ""
     first, rest = path[0], path[1:]

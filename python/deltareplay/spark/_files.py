@@ -1,4 +1,4 @@
-"""``files``: the live files of a snapshot, replayed by the executors where they are many."""
+"""``files``: the live files of a snapshot; the executors replay large ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from deltareplay._filters import Filter
     from deltareplay._replay_plan import ReplayPlan
 
-#: A longer tail of commits is no longer the driver's work.
+#: The executors replay a longer tail of commits.
 DRIVER_BYTES = 256 << 20
 
 
@@ -38,34 +38,34 @@ def files(
     piece_size: int = 64 << 20,
     reconcile: Literal["auto", "driver", "executors"] = "auto",
 ) -> DataFrame:
-    """List the live files of a table, also of one that has too many for one machine.
+    """List the live files of a table, even if it has too many for one machine.
 
-    Where the checkpoint makes one task or none, the driver replays the log and hands the rows on as
-    Arrow. Of a larger one it replays the commits behind the checkpoint only. The executors, one
-    task for each piece of the checkpoint, decode it, leave out what those commits speak of and what
-    the filter rules out, and give the rows that are left. Nothing is shuffled, for a checkpoint is
-    reconciled already, and the driver holds no row of it.
+    If the checkpoint makes at most one task, the driver replays the log and passes the rows as
+    Arrow. If it is larger, the driver replays only the commits after the checkpoint. The executors,
+    one task for each piece of the checkpoint, decode it and leave out files that those commits add
+    or remove and files that the filter excludes. Nothing is shuffled, because a checkpoint is
+    already reconciled, and the driver has none of its rows in memory.
 
     Args:
         spark: As in ``read``.
         table: As in ``read``.
         version: As in ``read``.
         timestamp: As in ``read``.
-        columns: As in ``Snapshot.files``. Name those that you need: others are not decoded.
+        columns: As in ``Snapshot.files``. Name only those that you need: others are not decoded.
         filter: As in ``Snapshot.files``: files in which no row can match are left out.
-        piece_size: About how many bytes of the log make a task.
-        reconcile: Where the commits behind a large checkpoint are replayed: on the driver; or on
-            the executors, which costs a shuffle of all live files by their key. By itself the
-            driver does it up to 256 MiB of commits.
+        piece_size: About how many bytes of the log a task has.
+        reconcile: Where the commits after a large checkpoint are replayed: on the driver; or on the
+            executors, which costs a shuffle of all live files by their key. By default the driver
+            replays up to 256 MiB of commits.
 
     Returns:
-        One row a file, in no order; columns as ``Snapshot.files`` has them. The version is decided
-        when this is called, and stays so for the life of the DataFrame.
+        One row for each file, in no order; columns as of ``Snapshot.files``. The version is fixed
+        when this is called.
 
     Raises:
         InvalidArgumentError: As in ``Snapshot.files``.
-        CorruptTableError: The log is damaged where the driver reads it. Where a task does, the job
-            fails with a ``PythonException`` that names the file and says what to do.
+        CorruptTableError: The driver found the log damaged. If a task finds damage, the job fails
+            with a ``PythonException`` that names the file and says what to do.
 
     >>> files(spark, table, columns=["size"]).agg({"size": "sum"}).show()  # doctest: +SKIP
     +---------+
@@ -84,7 +84,7 @@ def files(
     keyed = reconcile == "executors" or (
         reconcile == "auto" and snapshot._native.tail_size_in_bytes > DRIVER_BYTES
     )
-    # a frame of no columns is a selection: rows without a column do not cross as Arrow
+    # no columns are a selection from one: rows without a column cannot be sent as Arrow
     names = ["path"] if columns is not None and len(columns) == 0 else columns
     plan = snapshot.replay_plan(names, filter, piece_size=piece_size, keyed=keyed)
     if keyed:
@@ -107,14 +107,14 @@ def _here(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
 def _united(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
     """The rows of a checkpoint and those of the tail: no key is in both."""
     if plan.files.num_rows == 0:
-        # where there is no piece either, Spark still wants one partition, of no rows
+        # without any piece, Spark still needs one partition, without rows
         return _replayed(spark, plan)
     newer = from_arrow(spark, plan.files, spark_schema(plan.tail.schema))
     return _replayed(spark, plan).union(newer) if plan.pieces else newer
 
 
 def _newest(rows: DataFrame) -> DataFrame:
-    """Of each key the newest row; null where that is no file."""
+    """The newest row of each key; null if that is not a file."""
     from pyspark.sql import functions as sf
 
     newest = rows.groupBy("key").agg(sf.max_by("file", "version").alias("file"))

@@ -1,4 +1,4 @@
-"""``read``: the rows of a table as a DataFrame that Spark reads by itself."""
+"""``read``: the rows of a table as a DataFrame, read by Spark's own reader."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from deltareplay._arguments import checked
 from deltareplay.spark import filters, names, session
-from deltareplay.spark.rows import Wanted, frame
+from deltareplay.spark.projection import Wanted
+from deltareplay.spark.rows import frame
 from deltareplay.spark.schema import Column, columns_of
 from deltareplay.spark.source import TableLike, snapshot_of
 
@@ -32,32 +33,33 @@ def read(
     with_row_index: bool = False,
     root: str | None = None,
 ) -> DataFrame:
-    """Read a version of a table: files are chosen here, now; Spark reads them when it runs.
+    """Read a version of a table: files are selected now; Spark reads them when the query runs.
 
-    The plan is that of ``spark.read.parquet`` over exactly the files that are left: vectorised,
-    with pushed filters, no Python. Deleted rows are left out by a broadcast join, in a branch of
-    their own for the files that have any.
+    The plan is that of ``spark.read.parquet`` over exactly the selected files: vectorised, with
+    pushed filters, without Python. Files with deleted rows have a separate branch, in which a
+    broadcast join leaves these rows out.
 
     Args:
         spark: A session of PySpark 3.5 or later, classic or Connect.
-        table: A ``Table``, a ``Snapshot``, or where the table lies.
-        version: A version; the latest where there is neither this nor ``timestamp``.
-        timestamp: The latest version committed at or before this moment.
-        filter: Rows to keep, as ``Snapshot.scan`` takes it. Prunes partitions, skips files by
-            statistics, and is evaluated by Spark. Filters on the DataFrame are pushed to the scan
-            as well, but files are skipped by this one.
+        table: A ``Table``, a ``Snapshot``, or the table's path or URI.
+        version: A version; by default, without ``timestamp``, the latest.
+        timestamp: Selects the latest version committed at or before this time.
+        filter: Rows to keep, as in ``Snapshot.scan``. Prunes partitions, skips files by statistics,
+            and is evaluated by Spark. Filters on the DataFrame are pushed to the scan too, but only
+            this filter skips files by statistics.
         columns: Logical names to keep, in this order.
         with_row_id: Adds ``_row_id`` and ``_row_commit_version`` (bigint), for tables with row
             tracking.
-        with_file_path: Adds ``_file_path`` (string): the file as the log has it.
-        with_row_index: Adds ``_row_index`` (bigint): the position in the file, before deletion.
-        root: Where Spark finds the table, as Hadoop writes it, where that is not the table's own
-            URI (``s3://`` becomes ``s3a://`` by itself). Spark reads with its own credentials.
+        with_file_path: Adds ``_file_path`` (string): the path as in the log.
+        with_row_index: Adds ``_row_index`` (bigint): the position in the file, deleted rows
+            counted.
+        root: Where Spark finds the table, as a Hadoop path, if it is not the table's own URI
+            (``s3://`` becomes ``s3a://`` automatically). Spark reads with its own credentials.
 
     Raises:
-        InvalidArgumentError: A column or filter that the table does not know, a storage that Spark
-            does not read.
-        UnsupportedFeatureError: A type or feature that this Spark cannot hold.
+        InvalidArgumentError: The column or filter is invalid, or Spark does not support the
+            storage.
+        UnsupportedFeatureError: This version of Spark does not support a type or feature.
         CorruptTableError: The log or a deletion vector is damaged.
 
     >>> read(spark, rows, filter="id > 1", columns=["name"]).show()  # doctest: +SKIP
@@ -78,7 +80,7 @@ def read(
         with_row_index=with_row_index,
     )
     if filter is not None:
-        snapshot.scan(filter=filter)  # judged by the same rules, whether or not it chooses files
+        snapshot.scan(filter=filter)  # checked by the same rules, whether or not it selects files
     every = _chosen(columns_of(snapshot), columns)
     session.check_types(spark, every)
     rows = frame(spark, snapshot, scan, every, wanted, root)
@@ -90,7 +92,7 @@ def read(
 
 
 def _chosen(every: list[Column], columns: Sequence[str] | None) -> list[Column]:
-    """Void columns are shown to those who name them, as delta-spark does not."""
+    """Void columns are returned if they are named; delta-spark never returns them."""
     named = {name.lower() for name in columns or ()}
     return [one for one in every if not one.is_void or one.name.lower() in named]
 

@@ -39,48 +39,47 @@ def write(
     user_metadata: str | None = None,
     root: str | None = None,
 ) -> int | None:
-    """Write rows into a table, as one commit.
+    """Write rows into a table, in one commit.
 
-    Spark's executors write the Parquet files into a directory of their own in the table, with its
-    Parquet writer and no Python; then they read the statistics of the footers, in Rust; the driver
-    commits once. Where anything fails before that, nothing of it is visible, and the files are
-    taken away, or left for ``VACUUM``.
+    The executors write the Parquet files into a separate directory in the table, with Spark's own
+    Parquet writer and without Python. Then they read the statistics from the footers, in Rust, and
+    the driver commits once. If anything fails before that, readers see nothing, and the files are
+    deleted, or left for ``VACUUM``.
 
-    NOT NULL, CHECK constraints and invariants are checked by Spark as the rows are written, and so
-    are generated columns that the rows bring; those that they lack are computed, and columns with
-    a default get it.
+    Spark checks NOT NULL, CHECK constraints, invariants and the values of generated columns while
+    it writes. Generated columns that the rows lack are computed, and columns with a default get it.
 
     Args:
-        df: The rows. Columns are found by name, whatever the case; they have the table's types, or
-            narrower ones. Columns that are not there are null.
-        table: A ``Table``, a ``Snapshot``, or where the table lies. One that is not there is
-            created, by the same commit as its first rows. Other writers who commit after a
-            ``Snapshot`` that is given are judged as if they had come meanwhile.
-        mode: ``append``, or ``overwrite``: the rows that are there go.
-        partition_by: The columns that a new table is partitioned by; of one that is there, its own.
-        replace_where: With ``overwrite``, SQL of Spark's on partition columns: only these
-            partitions are replaced, and all rows that are written must be of them.
-        partition_overwrite: With ``overwrite``, ``dynamic`` replaces those partitions that rows are
-            written to.
-        txn: Application and version of an idempotent write: where the table has this version of the
-            application, or a later one, nothing is written.
-        merge_schema: Adds columns that the table lacks, by the same commit.
+        df: The rows. Columns are found by name, ignoring case; they have the table's types, or
+            narrower ones. Missing columns are null.
+        table: A ``Table``, a ``Snapshot``, or the table's path or URI. A new table is created in
+            the commit of its first rows. With a ``Snapshot``, commits after it are checked for
+            conflicts.
+        mode: ``append``, or ``overwrite``, which replaces the existing rows.
+        partition_by: The partition columns of a new table; for an existing table, its own.
+        replace_where: With ``overwrite``, a Spark SQL condition on partition columns: only these
+            partitions are replaced, and all new rows must belong to them.
+        partition_overwrite: With ``overwrite``, ``dynamic`` replaces only the partitions of the new
+            rows.
+        txn: Application and version of an idempotent write: if the table already has this version
+            of the application, or a later one, nothing is written.
+        merge_schema: Adds columns that the table lacks, in the same commit.
         properties: Table properties of a new table.
         user_metadata: Any text for the commit.
         root: As in ``read``.
 
     Returns:
-        The new version; None where ``txn`` tells that it was written before.
+        The new version; None if ``txn`` shows that it was written before.
 
     Raises:
         InvalidArgumentError: Rows do not fit the table (``write.columns``), or break a constraint
-            (``write.constraint``; the message has the first such row that a task met); the
+            (``write.constraint``; the message has the first such row that a task found); the
             DataFrame is a stream (``write.stream``).
         UnsupportedFeatureError: The table has a feature that cannot be written; Spark is older than
             4.0; or the executors lack deltareplay (``spark.executors``). Nothing was written.
-        CommitConflictError: Another writer was in the way; nothing was committed.
-        StorageError: The storage failed; or files are there that no committed task of Spark's
-            wrote (``write.uncommitted_files``). Nothing was committed.
+        CommitConflictError: Another writer's commit conflicts; nothing was committed.
+        StorageError: The storage failed; or there are files that no committed Spark task wrote
+            (``write.uncommitted_files``). Nothing was committed.
 
     >>> write(df, "demo/new", partition_by=["day"], txn=("nightly", 20260101))  # doctest: +SKIP
     0
@@ -89,7 +88,7 @@ def write(
     session.check(spark)
     if session.version(spark) < (4, 0):
         raise UnsupportedFeatureError(
-            f"this is Spark {spark.version}: writing takes 4.0", code="spark.too_old"
+            f"this is Spark {spark.version}: writing requires 4.0", code="spark.too_old"
         )
     if df.isStreaming:
         raise InvalidArgumentError(
@@ -136,7 +135,7 @@ def write(
         return transaction.commit()
     except CommitStateUnknownError:
         raise
-    except DeltaReplayError:  # after anything else, such as Ctrl-C, the commit may be there
+    except DeltaReplayError:  # after other errors, such as Ctrl-C, the commit may exist
         staged.discard()
         raise
 

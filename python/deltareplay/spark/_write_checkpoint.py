@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from deltareplay import _native
 from deltareplay._arguments import checked
-from deltareplay._checkpoint import Checkpoint
+from deltareplay._checkpoint import Checkpoint, clean_behind
 from deltareplay._replay_piece import ReplayPiece
 from deltareplay._replay_tail import ReplayTail
-from deltareplay._table_writing import clean_behind
 from deltareplay.spark import on_executors, session
 from deltareplay.spark.source import TableLike, snapshot_of, table_of
 
@@ -26,32 +25,32 @@ def write_checkpoint(
 ) -> Checkpoint:
     """Write the checkpoint of a table that has too many files for one machine.
 
-    It is a V2 checkpoint: the driver replays the commits behind the checkpoint that is there; the
-    executors, one task for each piece of that one, decode it, leave out what those commits speak
-    of, and write what is left as a sidecar each; the driver writes the files of those commits, then
-    the manifest that names all sidecars, then the hint. Below some million files
-    ``Table.checkpoint`` is faster. One that is there stays.
+    It is a V2 checkpoint. The driver replays the commits after the existing checkpoint. The
+    executors, one task for each piece of that checkpoint, decode it, leave out files that those
+    commits add or remove, and write the rest as a sidecar. The driver writes a sidecar of those
+    commits, then the manifest that names all sidecars, then the hint. Below a few million files
+    ``Table.checkpoint`` is faster. An existing checkpoint stays.
 
-    Where the job fails, no checkpoint is there; sidecars that were written belong to nobody, and
-    ``Table.cleanup_log`` removes them.
+    If the job fails, there is no checkpoint. Nothing refers to the sidecars that were written, and
+    ``Table.cleanup_log`` deletes them.
 
     Args:
         spark: As in ``read``.
-        table: As in ``read``; of a ``Snapshot``, its version.
-        piece_size: About how many bytes of the log make a task, and a sidecar.
-        cleanup: As in ``Table.checkpoint``: the log behind it is cleaned, on the driver.
+        table: As in ``read``; with a ``Snapshot``, its version.
+        piece_size: About how many bytes of the log a task and a sidecar have.
+        cleanup: As in ``Table.checkpoint``: the log is cleaned afterwards, on the driver.
 
     Returns:
         What was written.
 
     Raises:
-        InvalidArgumentError: The table has not the feature ``v2Checkpoint``
+        InvalidArgumentError: The table does not have the feature ``v2Checkpoint``
             (``checkpoint.layout``): set ``delta.checkpointPolicy`` to ``v2``, or write a classic
-            checkpoint by ``Table.checkpoint``.
+            checkpoint with ``Table.checkpoint``.
         UnsupportedFeatureError: The table has a feature that this release cannot write.
-        CorruptTableError: The log is damaged where the driver reads it, or what the tasks have
-            found is not all there is. Where a task finds the log damaged, the job fails with a
-            ``PythonException`` that names the file.
+        CorruptTableError: The driver found the log damaged, or what the tasks found is not
+            complete. If a task finds damage, the job fails with a ``PythonException`` that names
+            the file.
 
     Source: Delta protocol, "V2 Spec".
 

@@ -1,21 +1,20 @@
-"""Arrow rows as Spark takes them from Python workers: types plain and exact."""
+"""Arrow rows in the types that Spark accepts from Python workers."""
 
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from deltareplay.exceptions import UnsupportedFeatureError
-from deltareplay.spark.schema import Json, field, struct
+from deltareplay.spark.schema import Json, field, struct_type
 
 #: Rows that become one batch.
 _AT_A_TIME = 8192
 
-#: Arrow's types of Spark's, by their names in JSON.
+#: Arrow types of Spark's types, by their names in JSON.
 _TYPES: dict[str, Any] = {
     "boolean": pa.bool_(),
     "byte": pa.int8(),
@@ -40,7 +39,7 @@ _TYPES: dict[str, Any] = {
 
 
 def as_spark_takes(batches: Iterable[pa.RecordBatch], schema: Any) -> Iterator[pa.RecordBatch]:
-    """The columns of a schema of Spark's, found by name whatever the case."""
+    """The columns of a Spark schema, found by name, ignoring case."""
     wanted = pa.schema([_arrow_field(one) for one in schema.jsonValue()["fields"]])
     for batch in batches:
         yield _cast(batch, wanted)
@@ -63,7 +62,7 @@ def _arrow_type(type_: Any) -> Any:
             type_ = "string"
         if type_ not in _TYPES:
             raise UnsupportedFeatureError(
-                f"Arrow has no type for {type_} as Spark takes it: leave such columns out with "
+                f"Arrow has no type for {type_} that Spark accepts: leave such columns out with "
                 "columns=",
                 code="spark.type",
             )
@@ -81,14 +80,11 @@ def _arrow_type(type_: Any) -> Any:
 
 def spark_schema(schema: pa.Schema) -> Any:
     """Spark's schema of Arrow rows with plain types."""
-    from pyspark.sql.types import StructType
-
-    fields = [field(one.name, _spark_type(one.type)) for one in schema]
-    return StructType.fromJson(json.loads(struct(fields)))
+    return struct_type([field(one.name, _spark_type(one.type)) for one in schema])
 
 
 def _spark_type(type_: Any) -> Any:
-    """One of Spark's types as JSON, all of whose parts may be null.
+    """One of Spark's types as JSON, with all parts nullable.
 
     >>> _spark_type(pa.map_(pa.string(), pa.int64()))["valueType"]
     'long'

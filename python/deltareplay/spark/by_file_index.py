@@ -1,20 +1,20 @@
 """Hands Spark a list of files without letting it list anything: 100,000 of them in a second.
 
-Spark's own readers of files take them from a ``FileIndex``. Ours, ``SnapshotFiles.java``, is
-compiled on the driver by the compiler that Spark carries for generated code; executors never see
-it. Files travel to the JVM as Arrow.
+Spark's own readers of files take them from a ``FileIndex``, which is one of its internals. Ours,
+``SnapshotFiles.java``, is compiled on the driver by the compiler that Spark carries for generated
+code; executors never see it. Files travel to the JVM as Arrow. Where any of this cannot be done,
+``by_paths`` does without.
 """
 
 from __future__ import annotations
 
-import warnings
 from importlib import resources
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import pyarrow as pa
 
-from deltareplay.exceptions import DeltaReplayWarning
+from deltareplay._warnings import warn
 from deltareplay.spark.located_files import Files
 from deltareplay.spark.schema import READ_OPTIONS, Json, struct
 
@@ -24,27 +24,31 @@ if TYPE_CHECKING:
 #: Files in one message to the JVM.
 _AT_ONCE = 50_000
 
+#: The class by the gateway to the JVM, and the sessions in which it could not be had.
 _compiled: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_warned: WeakSet[Any] = WeakSet()
 
 
 def frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame | None:
-    """As ``relation.relation`` tells; None, and a warning, where this Spark has other insides."""
-    from py4j.protocol import Py4JError
+    """As ``relation.relation`` tells; None where this Spark is built otherwise, or locked.
 
+    The first time that happens in a session, a warning says why.
+    """
     try:
         return _frame(spark, files, fields)
-    except (Py4JError, TypeError) as cause:  # py4j calls what is not there a package: TypeError
-        warnings.warn(
-            f"Spark {spark.version} does not take a list of files as others do ({_first(cause)}): "
-            "it will look at each path by itself, which is slower",
-            DeltaReplayWarning,
-            stacklevel=2,
-        )
+    except Exception as cause:  # each build, gateway and platform fails in its own way
+        if spark not in _warned:
+            _warned.add(spark)
+            warn(
+                f"Spark {spark.version} does not take a list of files as others do "
+                f"({_first(cause)}): it will look at each path by itself, which is slower"
+            )
         return None
 
 
 def _first(cause: Exception) -> str:
-    return str(getattr(cause, "java_exception", cause)).splitlines()[0]
+    lines = str(getattr(cause, "java_exception", cause)).splitlines()
+    return lines[0] if lines else type(cause).__name__
 
 
 def _frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame:

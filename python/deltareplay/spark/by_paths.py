@@ -17,7 +17,8 @@ from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.frames import from_arrow
 from deltareplay.spark.located_files import Files
 from deltareplay.spark.names import ROW_NUMBER, quoted
-from deltareplay.spark.schema import READ_OPTIONS, Json, field
+from deltareplay.spark.projection import of_file
+from deltareplay.spark.schema import READ_OPTIONS, Json, field, struct_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,8 +41,6 @@ def frame(spark: SparkSession, files: Files, fields: list[Json], numbered: bool)
             path=path,
         )
     from pyspark.sql import functions as sf
-
-    from deltareplay.spark.relation import of_file, struct_type
 
     schema = struct_type(fields)
     if len(files) == 0:

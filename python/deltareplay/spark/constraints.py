@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from deltareplay.spark.target_table import TargetTable
 
-#: How the message of a broken constraint begins, whatever Spark wraps it in.
+#: The start of the message of a broken constraint, inside of Spark's own message.
 MARK = "deltareplay cannot write this row: "
 
 _END = " /deltareplay"
@@ -27,7 +27,7 @@ def checked(
     computed: Sequence[str],
     replace_where: str | None,
 ) -> DataFrame:
-    """The same rows; a task that meets one that breaks a constraint fails.
+    """The same rows; a task fails if one breaks a constraint.
 
     Args:
         rows: With the table's columns.
@@ -44,13 +44,13 @@ def checked(
         )
         message = sf.concat(sf.lit(f"{MARK}{what}; it is "), shown.cast("string"), sf.lit(_END))
         fails = sf.raise_error(message).cast("boolean")
-        # what is neither true nor false breaks it, too
+        # a result of null breaks it, too
         rows = rows.where(sf.when(sf.expr(holds), sf.lit(True)).otherwise(fails))
     return rows
 
 
 def broken(error: BaseException) -> InvalidArgumentError | None:
-    """What a failed job says of a broken constraint."""
+    """The broken constraint in the error of a failed job."""
     text = str(error)
     if MARK not in text:
         return None
@@ -61,7 +61,7 @@ def broken(error: BaseException) -> InvalidArgumentError | None:
 def _conditions(
     target: TargetTable, fields: list[Json], computed: Sequence[str], replace_where: str | None
 ) -> Iterator[tuple[str, str]]:
-    """Each with how it is called."""
+    """Each condition with its description."""
     for one in fields:
         yield from _not_null([one], "")
         metadata = one.get("metadata") or {}
@@ -82,18 +82,18 @@ def _conditions(
         if key.startswith("delta.constraints."):
             yield f"it breaks the CHECK constraint {key[18:]} ({rule})", rule
     if replace_where is not None:
-        yield f"it is not of what replace_where replaces ({replace_where})", replace_where
+        yield f"it does not satisfy replace_where ({replace_where})", replace_where
 
 
 def _not_null(fields: list[Json], above: str) -> Iterator[tuple[str, str]]:
-    """The conditions of columns, and of what is in structs of theirs."""
+    """The conditions of columns, and of fields in their structs."""
     for one in fields:
         path = above + names.quoted(one["name"])
         if not one.get("nullable", True):
             holds = f"{path} IS NOT NULL"
             if above:
                 holds = f"{above[:-1]} IS NULL OR {holds}"
-            yield f"{path.replace('`', '')} is null, which the table does not take", holds
+            yield f"{path.replace('`', '')} is null, which the table does not allow", holds
         if isinstance(one["type"], dict) and one["type"]["type"] == "struct":
             yield from _not_null(one["type"]["fields"], f"{path}.")
 

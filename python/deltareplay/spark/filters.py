@@ -1,4 +1,4 @@
-"""A filter as Spark evaluates it, and what of it chooses files before that, in Rust."""
+"""A filter as Spark evaluates it, and the part that selects files before that, in Rust."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def condition(filter: Filter) -> Column:
             found = every if found is None else found | every
     if found is None:
         raise InvalidArgumentError(
-            "a filter of no tuples says nothing: leave the filter out to get all",
+            "the filter has no tuples: leave it out to get all rows",
             code="filter.empty",
         )
     return found
@@ -54,7 +54,7 @@ def _comparison(name: str, operator: str, value: Any) -> Column:
         among = column.isin(listed) if listed else sf.lit(False)
         if operator == "in":
             return among | column.isNull() if has_null else among
-        # nulls are never there: nothing that is compared with null is true
+        # no nulls: a comparison with null is never true
         return ~among & column.isNotNull()
     if value is None:
         return column.isNull() if operator in ("=", "==", "is") else column.isNotNull()
@@ -69,7 +69,7 @@ def _comparison(name: str, operator: str, value: Any) -> Column:
         return column <= literal
     if operator == ">":
         return column > literal
-    return column >= literal  # no other is left: Rust has judged the filter
+    return column >= literal  # no other is left: Rust has checked the filter
 
 
 def _literal(value: Any) -> Column:
@@ -84,11 +84,11 @@ def _literal(value: Any) -> Column:
 
 
 def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> Filter | None:
-    """What chooses files before Spark sees them: holds wherever the filter does.
+    """The condition that selects files in Rust: it is true wherever the filter is.
 
-    Clock times that are compared with timestamps are moments of the session's time zone. Spark says
-    which, for its own zones; what depends on the zone in another way chooses no files. Nor does SQL
-    that the session may read as something else.
+    Times without a zone that are compared with timestamps are in the session's time zone. Spark
+    converts them, by its own zone rules. Conditions that depend on the zone in another way do not
+    select files, and neither does SQL that the session may parse differently.
     """
     if isinstance(filter, str) and _reads_otherwise(spark, filter):
         return None
@@ -104,7 +104,7 @@ def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> F
     return _native.with_moments(filter, *table, moments)
 
 
-#: Settings by which SQL with such a letter means something else.
+#: Settings that change what SQL with such a character means.
 _DIALECT = {
     "\\": "spark.sql.parser.escapedStringLiterals",  # escapes nothing
     '"': "spark.sql.ansi.doubleQuotedIdentifiers",  # quotes names
@@ -112,9 +112,9 @@ _DIALECT = {
 
 
 def _reads_otherwise(spark: SparkSession, sql: str) -> bool:
-    """Whether the session takes letters of some SQL for something else than Rust does."""
+    """Whether the session may parse some SQL differently from Rust."""
     doubled = "''" in sql or '""' in sql
-    if doubled and version(spark) < (4, 1):  # two texts there, not a quote in one
+    if doubled and version(spark) < (4, 1):  # two strings there, not one with a quote
         return True
     asked = [setting for letter, setting in _DIALECT.items() if letter in sql]
     asked += ["spark.sql.legacy.consecutiveStringLiterals.enabled"] if doubled else []

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def from_arrow(spark: SparkSession, rows: pa.Table, schema: Any = None) -> DataFrame:
-    """A small table as a DataFrame: as it is from Spark 4 on, row by row before.
+    """A small table as a DataFrame: directly from Spark 4 on, row by row before.
 
     Args:
         spark: The session.
         rows: Plain types.
-        schema: Spark's, where the Arrow types do not say it all.
+        schema: Spark's schema, if the Arrow types are not enough.
     """
     if version(spark) >= (4, 0):
         # PySpark takes the type of a column from its chunks: no rows are one chunk of none

@@ -13,9 +13,9 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.schema import Json, field
 
 if TYPE_CHECKING:
-    from deltareplay._table import Table
+    from deltareplay._table_location import TableLocation
 
-#: Schemes as Hadoop calls them; what is not here needs ``root``.
+#: Hadoop's names of schemes; other schemes need ``root``.
 _SCHEMES = {
     "file": "file",
     "s3": "s3a",
@@ -28,16 +28,16 @@ _SCHEMES = {
     "hdfs": "hdfs",
 }
 
-#: A path that is certainly itself: relative, nothing encoded, no ``.`` or ``..`` among its parts.
+#: A path that needs no decoding or check: relative, nothing encoded, no part ``.`` or ``..``.
 _PLAIN = r"^[A-Za-z0-9_=\-][A-Za-z0-9_=\-.,+@]*(/[A-Za-z0-9_=\-][A-Za-z0-9_=\-.,+@]*)*$"
 
 
 @dataclass(frozen=True)
 class Constant:
-    """What is the same for all rows of a file: a column beside those that the files have.
+    """A column whose value is the same for all rows of a file, and is not in the file.
 
     Attributes:
-        json: The field as ``StructType.fromJson`` takes it.
+        json: The field, as an argument of ``StructType.fromJson``.
         values: One value for each file.
     """
 
@@ -62,7 +62,7 @@ class Files:
     """Some files of one scan.
 
     Attributes:
-        root: The table root as Hadoop writes it, decoded.
+        root: The Hadoop path of the table root, decoded.
         paths: Whole paths, decoded.
         sizes: Bytes, int64.
         times: Milliseconds since the epoch, int64.
@@ -93,17 +93,17 @@ class Files:
         return Files(self.root, self.paths, self.sizes, self.times, (*self.constants, *constants))
 
 
-def located(table: Table, files: pa.Table, root: str | None) -> Files:
+def located(table: TableLocation, files: pa.Table, root: str | None) -> Files:
     """The files of a listing, at the places where Spark finds them.
 
     Args:
         table: The table.
         files: With ``path``, ``size`` and ``modificationTime``.
-        root: Where Spark finds the table, where that is another URI than the table's own.
+        root: Where Spark finds the table, if that is not the table's own URI.
 
     Raises:
-        CorruptTableError: A path leads out of the table, or a local link where roots are named.
-        InvalidArgumentError: Spark knows no such storage.
+        CorruptTableError: A path leads out of the table; or a local link does, if roots are named.
+        InvalidArgumentError: Spark does not support the storage.
     """
     base = root_in_spark(table.uri, root)
     return Files(
@@ -115,7 +115,7 @@ def located(table: Table, files: pa.Table, root: str | None) -> Files:
 
 
 def root_in_spark(uri: str, root: str | None) -> str:
-    """Where Spark finds a table: its own place, or ``root`` as the caller says it.
+    """Where Spark finds a table: its own URI, or the caller's ``root``.
 
     Raises:
         InvalidArgumentError: Hadoop has no such scheme, or the root begins with ``~``.
@@ -124,13 +124,13 @@ def root_in_spark(uri: str, root: str | None) -> str:
         return hadoop_root(uri)
     if root.startswith("~"):
         raise InvalidArgumentError(
-            f"root is {root!r}: Hadoop knows no ~, write the path out", code="spark.root"
+            f"root is {root!r}: Hadoop does not expand ~, write the full path", code="spark.root"
         )
     return root.rstrip("/")
 
 
 def hadoop_root(uri: str) -> str:
-    """The root of a table as Hadoop's ``Path`` takes it.
+    """The root of a table as a Hadoop ``Path``.
 
     Raises:
         InvalidArgumentError: Hadoop has no such scheme.
@@ -142,18 +142,18 @@ def hadoop_root(uri: str) -> str:
     scheme = _SCHEMES.get(parts.scheme)
     if scheme is None:
         raise InvalidArgumentError(
-            f"Spark reads no {parts.scheme}:// URIs as they are: pass the table's place as Hadoop "
-            "writes it, e.g. root='abfss://container@account.dfs.core.windows.net/table'",
+            f"Spark does not read {parts.scheme}:// URIs: pass the table's Hadoop path, "
+            "e.g. root='abfss://container@account.dfs.core.windows.net/table'",
             code="spark.root",
         )
     return f"{scheme}://{parts.netloc}{unquote(parts.path)}".rstrip("/")
 
 
-def _whole(table: Table, paths: pa.ChunkedArray[Any], base: str) -> pa.ChunkedArray[Any]:
+def _whole(table: TableLocation, paths: pa.ChunkedArray[Any], base: str) -> pa.ChunkedArray[Any]:
     plain = pc.match_substring_regex(paths, _PLAIN)
-    # where roots are named, each file is looked at: what lies there may be a link
+    # if roots are named, each file is checked, because it may be a link
     if table._allowed_roots is None and pc.all(plain, min_count=0).as_py():
-        join: Any = pc.binary_join_element_wise  # its stubs know no mixture of texts and columns
+        join: Any = pc.binary_join_element_wise  # its stubs allow no mixture of strings and columns
         whole: pa.ChunkedArray[Any] = join(base, paths, "/")
         return whole
     parts = urlsplit(base)

@@ -33,7 +33,7 @@ def rows(spark: SparkSession, reader: Reader, sent: bytes, tasks: int, schema: A
     Args:
         spark: The session.
         reader: Which function reads them.
-        sent: The plan, pickled as that function takes it.
+        sent: The plan, pickled for that function.
         tasks: How many parts it has.
         schema: Spark's schema of the rows.
     """
@@ -42,29 +42,29 @@ def rows(spark: SparkSession, reader: Reader, sent: bytes, tasks: int, schema: A
 
 
 def over(rows: DataFrame, reader: Reader, sent: bytes, schema: Any) -> DataFrame:
-    """What tasks make of some rows.
+    """The results of tasks over some rows.
 
     Args:
-        rows: Rows as the function takes them.
+        rows: Rows for the function.
         reader: Which function.
-        sent: What else it needs, pickled as it takes that.
-        schema: Spark's schema of what it makes.
+        sent: What else it needs, pickled.
+        schema: Spark's schema of its results.
     """
     spark = rows.sparkSession
     classic = session.is_classic(spark)
-    # once for each executor; Connect has no broadcast, and sends it with each task
+    # sent once to each executor; Connect has no broadcast, and sends it with each task
     held = spark.sparkContext.broadcast(sent) if classic else None
     return rows.mapInArrow(task(reader, held, None if classic else sent), schema)
 
 
-#: The sessions whose executors have the package, as far as one task could tell.
+#: The sessions whose executors have the package, as one task found.
 _checked: set[str] = set()
 
 _LACKING = "deltareplay cannot be imported where Spark runs its tasks: "
 
 
 def check(spark: SparkSession) -> None:
-    """Runs one task that imports the package, so that its lack shows before any work is done.
+    """Runs one task that imports the package, to detect that it is missing before any work is done.
 
     Raises:
         UnsupportedFeatureError: The executors do not have it.
@@ -87,7 +87,7 @@ def check(spark: SparkSession) -> None:
 def task(
     reader: Reader, held: Any, sent: bytes | None
 ) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
-    """What a task does. It is pickled by value, so that it can say what the executor lacks."""
+    """The function of a task; pickled by value, so it can report what the executor lacks."""
     lacking = _LACKING  # the executor cannot look it up in this module
 
     def read(numbers: _Batches) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""Values of options, which Spark hands over as texts."""
+"""Values of options, which Spark passes as strings."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ def number(name: str, text: str) -> int:
         return int(text)
     except ValueError:
         raise InvalidArgumentError(
-            f"the option {name} takes a number, and not {text!r}", code="option.number"
+            f"the option {name} takes a number, not {text!r}", code="option.number"
         ) from None
 
 
 def path(given: Mapping[str, str], call: str) -> str:
-    """Where the table lies.
+    """The path of the table.
 
     Args:
         given: The options, by their names in lower case.
-        call: What names the path, where a program reads or writes.
+        call: The method with which a program passes the path.
 
     Raises:
-        InvalidArgumentError: ``option.path``: the options are those of a table of Spark's catalog,
-            which has a ``provider`` and keeps the path from Python data sources, or have no path.
+        InvalidArgumentError: ``option.path``: the options have no path, or are those of a table in
+            Spark's catalog, which has a ``provider`` and does not pass the path to Python data
+            sources.
     """
     if "path" not in given or "provider" in given:
         raise InvalidArgumentError(
-            "the format deltareplay needs to know where the table lies, which Spark's catalog does "
-            f"not tell it: use .{call}(path), or CREATE TEMPORARY VIEW name USING deltareplay "
+            "the format deltareplay needs the table's path, which Spark's catalog does not pass "
+            f"on: use .{call}(path), or CREATE TEMPORARY VIEW name USING deltareplay "
             "OPTIONS (path '...') instead of CREATE TABLE and saveAsTable",
             code="option.path",
         )

@@ -19,8 +19,7 @@ from deltareplay.exceptions import (
 from deltareplay.spark import names, stream_options
 from deltareplay.spark.arrow import as_spark_takes
 from deltareplay.spark.option_values import number, path
-from deltareplay.spark.relation import struct_type
-from deltareplay.spark.schema import CHANGE_FIELDS, field, plain_fields
+from deltareplay.spark.schema import CHANGE_FIELDS, field, plain_fields, struct_type
 from deltareplay.spark.stream_planner import StreamPlanner
 
 _STORAGE = "storage."
@@ -41,10 +40,10 @@ Options = Mapping[str, str]
 
 
 def pinned(options: Options) -> int | None:
-    """The version that all that follows is of; None where there is none to read.
+    """The version of everything that follows; None if there is none to read.
 
-    Whether a read or a write follows is not known yet. Either finds what is wrong with its options
-    by itself, and tells which it takes.
+    It is not known yet whether a read or a write follows. Each checks its own options, and lists
+    those that it has.
     """
     try:
         return snapshot(options, None).version
@@ -56,7 +55,7 @@ def snapshot(options: Options, version: int | None) -> Snapshot:
     """The snapshot that the options name, or this version of the table.
 
     Raises:
-        InvalidArgumentError: No path, or an option that is not known.
+        InvalidArgumentError: No path, or an unknown option.
     """
     given = {name.lower(): value for name, value in options.items()}
     place = path(given, "load")
@@ -118,7 +117,7 @@ def scan(options: Options, version: int | None, schema: Any, pushed: list[Any]) 
     """The scan of the columns that a schema names.
 
     Raises:
-        InvalidArgumentError: The schema or the filter has a column that the table has not.
+        InvalidArgumentError: The schema or the filter has a column that the table does not have.
     """
     stream_options.check_batch(options)
     extras = _extras(options)
@@ -133,7 +132,7 @@ def scan(options: Options, version: int | None, schema: Any, pushed: list[Any]) 
 
 
 def planner(options: Options, version: int | None, schema: Any) -> StreamPlanner:
-    """What plans the batches of a stream, with the columns that a schema names.
+    """The planner of a stream's batches, with the columns that a schema names.
 
     Raises:
         InvalidArgumentError: An option does not fit a stream.

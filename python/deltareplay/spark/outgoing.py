@@ -1,4 +1,4 @@
-"""``Outgoing``: rows as the table's data files hold them."""
+"""``Outgoing``: rows in the form of the table's data files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Outgoing:
     """Rows with the names of the data files, checked as they are evaluated.
 
     Attributes:
-        rows: The columns of the files, and the partition columns as the log's texts.
+        rows: The columns of the files, and the partition columns as strings of the log.
         partitions: The partition columns, by their names in the log.
     """
 
@@ -39,7 +39,7 @@ class Outgoing:
 
     @classmethod
     def of(cls, df: DataFrame, target: TargetTable, replace_where: str | None) -> Outgoing:
-        """Fits rows to a table.
+        """Converts rows to a table's columns.
 
         Args:
             df: The rows.
@@ -47,8 +47,8 @@ class Outgoing:
             replace_where: A condition that all rows must satisfy.
 
         Raises:
-            InvalidArgumentError: The table has no such column, or of another type; or a column that
-                must not be null is missing.
+            InvalidArgumentError: The table has no such column, or it has another type; or a column
+                that must not be null is missing.
         """
         fields = target.written_fields
         logical, computed = _logical(df, fields)
@@ -76,7 +76,7 @@ class Outgoing:
 
 
 def _logical(df: DataFrame, fields: list[Json]) -> tuple[DataFrame, list[str]]:
-    """The rows with the table's columns and types; and which of them were generated here."""
+    """The rows with the table's columns and types, and which columns were generated here."""
     from pyspark.sql import functions as sf
 
     given = _given(df, fields)
@@ -133,7 +133,7 @@ def _fitted(column: Column, found: Json, wanted: Json) -> Column:
 
 
 def _fits(found: Any, wanted: Any) -> bool:
-    """Whether every value of a type is one of another."""
+    """Whether every value of one type fits into another."""
     if isinstance(found, str) or isinstance(wanted, str):
         if not (isinstance(found, str) and isinstance(wanted, str)):
             return bool(found == "void")
@@ -169,13 +169,13 @@ def _text(column: Column, one: Json) -> Column:
     type_ = one["type"]
     if type_ == "binary" or not isinstance(type_, str):
         raise UnsupportedFeatureError(
-            f"the partition column {one['name']} is of a type whose values have no text: write "
-            "this table by Delta's own writer",
+            f"the partition column {one['name']} has a type whose values cannot be written as "
+            "text: write this table with Delta's own writer",
             code="write.feature",
         )
     if type_ != "timestamp":
         return column.cast("string")
-    # the wall clock of UTC, whatever the session's zone
+    # in UTC, whatever the session's time zone
     micros = sf.unix_micros(column)
     fraction = sf.pmod(micros, sf.lit(1_000_000))
     seconds = ((micros - fraction) / 1_000_000).cast("decimal(18, 6)")
@@ -195,7 +195,7 @@ def _physical(one: Json, mode: str) -> str:
 
 
 def _ids(one: Json, mode: str) -> Json:
-    """What Spark's Parquet writer takes a field's id from."""
+    """The metadata from which Spark's Parquet writer takes a field's id."""
     found = (one.get("metadata") or {}).get("delta.columnMapping.id")
     return {} if mode == "none" or found is None else {"parquet.field.id": found}
 

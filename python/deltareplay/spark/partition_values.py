@@ -12,7 +12,7 @@ from deltareplay.spark.located_files import Constant
 from deltareplay.spark.schema import Column
 from deltareplay.spark.session import is_utc
 
-#: How a moment in the log ends when it names its zone.
+#: The end of a timestamp in the log that has a time zone.
 _ZONED = r"(Z|z|UTC|GMT|[+-]\d\d?(:?\d\d)?)$"
 
 
@@ -22,10 +22,10 @@ def constants(files: pa.Table, columns: list[Column], zone: str) -> list[Constan
     Args:
         files: With ``partitionValues`` and ``partitionValues_parsed``.
         columns: Partition columns.
-        zone: The session's time zone: moments without a zone in the log are meant in it.
+        zone: The session's time zone, for timestamps in the log that have none.
 
     Raises:
-        CorruptTableError: A value is not of its type.
+        CorruptTableError: A value does not parse as its type.
     """
     if not columns:
         return []
@@ -52,8 +52,9 @@ def _in_zone(files: pa.Table, column: Column, values: Any, zone: str) -> Any:
         meant = pc.assume_timezone(clock, zone, ambiguous="earliest", nonexistent="latest")
     except (pa.ArrowInvalid, ValueError) as cause:
         raise UnsupportedFeatureError(
-            f"the log has moments without a zone in the column {column.name}, and {zone} is not in "
-            "the time zone database: set spark.sql.session.timeZone to a name like Europe/Berlin",
+            f"the log has timestamps without a time zone in the column {column.name}, and {zone} "
+            "is not in the time zone database: set spark.sql.session.timeZone to a name like "
+            "Europe/Berlin",
             code="spark.time_zone",
         ) from cause
     return pc.if_else(bare, meant.cast(pa.int64()), values.cast(pa.int64())).cast(values.type)

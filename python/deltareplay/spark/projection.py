@@ -1,17 +1,42 @@
-"""From what the files hold to what the table shows, as Spark expressions."""
+"""From the columns of the files to those of the table, as Spark expressions."""
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.spark import names
-from deltareplay.spark.schema import Column, field
+from deltareplay.spark.schema import Column, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
 
-    from deltareplay.spark.rows import Wanted
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which columns come beside those of the table."""
+
+    row_id: bool
+    file_path: bool
+    row_index: bool
+
+    @property
+    def numbered(self) -> bool:
+        """Whether positions of rows are needed for that."""
+        return self.row_id or self.row_index
+
+    @property
+    def names(self) -> list[str]:
+        """Their names, in the order of ``Snapshot.scan``."""
+        found = []
+        if self.file_path:
+            found.append(names.FILE_PATH)
+        if self.row_index:
+            found.append(names.ROW_INDEX)
+        if self.row_id:
+            found += [names.ROW_ID, names.ROW_COMMIT_VERSION]
+        return found
 
 
 def columns(
@@ -28,8 +53,8 @@ def _shown(column: Column) -> SparkColumn:
         return sf.lit(None).alias(column.name)
     found = sf.col(names.quoted(column.physical))
     if column.is_renamed_inside:
-        # by position: values stay as they are, fields get the names of the table
-        found = found.cast(_type(column.logical_type))
+        # by position: values do not change, fields get the names of the table
+        found = found.cast(spark_type(column.logical_type))
     if column.is_renamed_inside or column.name != column.physical or _has_own(column):
         own = {key: value for key, value in column.metadata.items() if key != "parquet.field.id"}
         return found.alias(column.name, metadata=own)
@@ -38,13 +63,6 @@ def _shown(column: Column) -> SparkColumn:
 
 def _has_own(column: Column) -> bool:
     return "parquet.field.id" in column.metadata
-
-
-def _type(type_: Any) -> Any:
-    from pyspark.sql.types import StructType
-
-    text = json.dumps({"type": "struct", "fields": [field("x", type_)]})
-    return StructType.fromJson(json.loads(text))[0].dataType
 
 
 def _extra(wanted: Wanted, materialized: tuple[str, str] | None) -> list[SparkColumn]:
@@ -63,3 +81,12 @@ def _extra(wanted: Wanted, materialized: tuple[str, str] | None) -> list[SparkCo
         default = sf.col(names.DEFAULT_VERSION)
         found.append(sf.coalesce(version, default).alias(names.ROW_COMMIT_VERSION))
     return found
+
+
+def of_file(rows: DataFrame, name: str) -> Any:
+    """A field of Spark's ``_metadata``, even where the table has a column of that name."""
+    from pyspark.sql import functions as sf
+
+    if hasattr(rows, "metadataColumn"):  # from 4.0 on
+        return rows.metadataColumn("_metadata").getField(name)
+    return sf.col(f"_metadata.{name}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deltareplay.spark import by_file_index, by_paths, names
 from deltareplay.spark.located_files import Files
+from deltareplay.spark.projection import of_file
 from deltareplay.spark.schema import Json
 from deltareplay.spark.session import is_classic
 
@@ -31,19 +31,3 @@ def relation(
     if not numbered:
         return rows
     return rows.select("*", of_file(rows, "row_index").alias(names.ROW_NUMBER))
-
-
-def of_file(rows: DataFrame, name: str) -> Any:
-    """A field of Spark's ``_metadata``, even where the table has a column of that name."""
-    from pyspark.sql import functions as sf
-
-    if hasattr(rows, "metadataColumn"):  # from 4.0 on
-        return rows.metadataColumn("_metadata").getField(name)
-    return sf.col(f"_metadata.{name}")
-
-
-def struct_type(fields: list[Json]) -> Any:
-    """PySpark's ``StructType`` of some fields."""
-    from pyspark.sql.types import StructType
-
-    return StructType.fromJson(json.loads(json.dumps({"type": "struct", "fields": fields})))

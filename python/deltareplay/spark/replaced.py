@@ -25,7 +25,7 @@ def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.
     """The live files, or those of the partitions that satisfy a condition.
 
     Raises:
-        InvalidArgumentError: The condition is none on partition columns.
+        InvalidArgumentError: The condition does not use partition columns only.
     """
     live = snapshot.files()
     if condition is None:
@@ -50,14 +50,14 @@ def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.
 def _not_by_partitions(snapshot: Snapshot, condition: str) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"replace_where takes conditions on partition columns, which are "
-        f"{list(snapshot.partition_columns)}, and {condition!r} is none: use Table.overwrite, or "
-        "DELETE what is to be replaced first",
+        f"{list(snapshot.partition_columns)}, and {condition!r} is not one: use Table.overwrite, "
+        "or delete the rows to replace first",
         code="write.replace_where",
     )
 
 
 def same_partitions(live: pa.Table, written: pa.Table) -> pa.Table:
-    """Those live files that lie in partitions of the written ones."""
+    """The live files in the partitions of the written files."""
     touched = {_key(values) for values in written["partitionValues"].to_pylist()}
     partitions = live["partitionValues"].to_pylist()
     return live.filter(pa.array([_key(values) in touched for values in partitions], pa.bool_()))
@@ -68,14 +68,14 @@ def _key(values: Any) -> tuple[tuple[str, str | None], ...]:
 
 
 def metrics(gone: pa.Table | None) -> dict[str, int]:
-    """What the commit tells of the files that are replaced."""
+    """The metrics of the replaced files."""
     if gone is None:
         return {}
     return {"numRemovedFiles": gone.num_rows, "numRemovedBytes": pc.sum(gone["size"]).as_py() or 0}
 
 
 def note_read(transaction: Transaction, condition: str | None) -> None:
-    """Notes what the write looked at, as narrowly as the filter's language allows."""
+    """Records what the write read, as narrowly as a filter can."""
     try:
         transaction.read(condition)
     except InvalidArgumentError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark import names, partition_values, projection, session, vectors
 from deltareplay.spark.located_files import Constant, located
+from deltareplay.spark.projection import Wanted
 from deltareplay.spark.relation import relation
 from deltareplay.spark.schema import Column, field
 
@@ -19,32 +19,6 @@ if TYPE_CHECKING:
 
     from deltareplay._scan import Scan
     from deltareplay._snapshot import Snapshot
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Which columns come beside those of the table."""
-
-    row_id: bool
-    file_path: bool
-    row_index: bool
-
-    @property
-    def numbered(self) -> bool:
-        """Whether positions of rows are needed for that."""
-        return self.row_id or self.row_index
-
-    @property
-    def names(self) -> list[str]:
-        """Their names, in the order of ``Snapshot.scan``."""
-        found = []
-        if self.file_path:
-            found.append(names.FILE_PATH)
-        if self.row_index:
-            found.append(names.ROW_INDEX)
-        if self.row_id:
-            found += [names.ROW_ID, names.ROW_COMMIT_VERSION]
-        return found
 
 
 def frame(

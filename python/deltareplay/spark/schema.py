@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-#: What Spark itself understands in the metadata of a field; Delta's own bookkeeping is left out.
+#: The keys in a field's metadata that Spark itself uses; Delta's own keys are left out.
 _DELTA = ("delta.", "__DELTA", "EXISTS_DEFAULT")
 
-#: With this, Spark's Parquet reader finds columns by their ids, and those without by their names.
+#: With this, Spark's Parquet reader finds columns by their ids, or by name if they have none.
 READ_OPTIONS = {"spark.sql.parquet.fieldId.read.enabled": "true"}
 
 
@@ -63,7 +63,7 @@ def field(name: str, type_: Any, metadata: Json | None = None) -> Json:
     return {"name": name, "type": type_, "nullable": True, "metadata": metadata or {}}
 
 
-#: What tells what happened to a row, behind the columns of the table.
+#: The columns that say what happened to a row, after the columns of the table.
 CHANGE_FIELDS = (
     field("_change_type", "string"),
     field("_commit_version", "long"),
@@ -74,6 +74,14 @@ CHANGE_FIELDS = (
 def struct(fields: list[Json]) -> str:
     """A struct type as JSON text."""
     return json.dumps({"type": "struct", "fields": fields})
+
+
+def struct_type(fields: list[Json]) -> Any:
+    """PySpark's ``StructType`` of some fields."""
+    from pyspark.sql.types import StructType
+
+    # of a copy: it changes what it is given
+    return StructType.fromJson(json.loads(struct(fields)))
 
 
 def columns_of(snapshot: Snapshot) -> list[Column]:
@@ -180,15 +188,12 @@ def _type(type_: Any, mode: str, at: str) -> Any:
 
 def spark_type(type_: Any) -> Any:
     """PySpark's type."""
-    from pyspark.sql.types import StructType
-
-    one = {"name": "one", "type": _with_metadata(type_), "nullable": True, "metadata": {}}
-    return StructType.fromJson({"type": "struct", "fields": [one]})["one"].dataType
+    return struct_type([field("one", _with_metadata(type_))])["one"].dataType
 
 
 def _with_metadata(type_: Any) -> Any:
     """The type with metadata everywhere, which PySpark wants."""
-    if not isinstance(type_, dict):  # the name of a type, or whether parts may be null
+    if not isinstance(type_, dict):  # the name of a type, or whether parts are nullable
         return type_
     if type_["type"] != "struct":
         return {key: _with_metadata(value) for key, value in type_.items() if key != "metadata"}

@@ -1,4 +1,4 @@
-"""What a Spark session can do."""
+"""What a Spark session supports."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ if TYPE_CHECKING:
 #: The newest Spark that the tests run.
 NEWEST = (4, 3)
 
-#: Zones in which a wall clock shows UTC.
+#: Time zones that equal UTC.
 UTC = frozenset({"utc", "etc/utc", "gmt", "etc/gmt", "z", "zulu", "uct", "+00:00", "utc+00:00"})
 
 
 def check(spark: Any) -> None:
-    """Refuses what is no session, and a PySpark that is too old; warns of one that is newer.
+    """Refuses anything but a session, and a PySpark that is too old; warns about a newer one.
 
     Raises:
-        InvalidArgumentError: It is no session.
+        InvalidArgumentError: It is not a session.
         UnsupportedFeatureError: PySpark is older than 3.5.
     """
     if not (hasattr(spark, "createDataFrame") and hasattr(spark, "version")):
         raise InvalidArgumentError(
-            f"the first argument is a SparkSession, and not {type(spark).__name__}",
+            f"the first argument must be a SparkSession, not {type(spark).__name__}",
             code="argument.session",
         )
     if version(spark) < (3, 5):
         raise UnsupportedFeatureError(
-            f"this is Spark {spark.version}: deltareplay.spark takes 3.5 and later",
+            f"this is Spark {spark.version}: deltareplay.spark requires 3.5 or later",
             code="spark.version",
         )
     if version(spark) > NEWEST:
         newest = ".".join(map(str, NEWEST))
         warnings.warn(
-            f"this is Spark {spark.version}, and deltareplay {_native.__version__} was tried with "
-            f"3.5 to {newest}: should something fail, look for a newer release",
+            f"this is Spark {spark.version}, and deltareplay {_native.__version__} was tested "
+            f"with 3.5 to {newest}: if something fails, look for a newer release",
             DeltaReplayWarning,
             stacklevel=3,
         )
@@ -65,7 +65,7 @@ def version(spark: SparkSession) -> tuple[int, int]:
 
 
 def check_types(spark: SparkSession, columns: list[Column]) -> None:
-    """Refuses what only Spark 4 reads.
+    """Refuses columns that only Spark 4 reads.
 
     Raises:
         UnsupportedFeatureError: Variants, or types that were widened, on an older Spark.
@@ -80,29 +80,29 @@ def check_types(spark: SparkSession, columns: list[Column]) -> None:
             what = "had a narrower type in older files (type widening)"
         if what:
             raise UnsupportedFeatureError(
-                f"the column {one.name} {what}, which takes Spark 4.0, and this is "
+                f"the column {one.name} {what}, which requires Spark 4.0, and this is "
                 f"{spark.version}: leave it out with columns=, or use Snapshot.scan",
                 code="spark.too_old",
             )
 
 
 def is_classic(spark: SparkSession) -> bool:
-    """Whether the driver's JVM is at hand: not with Connect, nor where the platform hides it."""
+    """Whether the driver's JVM is accessible: not on Connect, nor if the platform hides it."""
     try:
         return getattr(spark, "_jsparkSession", None) is not None and spark._jvm is not None
-    except Exception:  # Connect raises its own error for what it lacks
+    except Exception:  # Connect raises its own error if this is missing
         return False
 
 
 def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
-    """The same rows, computed with some settings that nobody else sees.
+    """The same rows, computed with settings that apply to nothing else.
 
-    They belong to a copy of the session: what the user's session says stays as it is, and what it
-    says meanwhile changes nothing here.
+    They are set in a copy of the session: the user's session does not change, and later changes to
+    it do not matter here.
 
     Raises:
-        UnsupportedFeatureError: Spark Connect before 4.1 copies no sessions, and this one says
-            something else.
+        UnsupportedFeatureError: Spark Connect before 4.1 cannot copy a session, and this one has
+            other values.
     """
     spark = df.sparkSession
     if is_classic(spark):
@@ -118,8 +118,8 @@ def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
     if not hasattr(spark, "cloneSession"):
         wanted = ", ".join(f"{name} = {value}" for name, value in other.items())
         raise UnsupportedFeatureError(
-            f"this write needs {wanted}, which the session does not say, and Spark Connect "
-            f"{spark.version} cannot copy a session: set it, use Spark 4.1, or write by "
+            f"this write needs {wanted}, which the session does not set, and Spark Connect "
+            f"{spark.version} cannot copy a session: set it, use Spark 4.1, or write with "
             "df.write.format('deltareplay')",
             code="spark.too_old",
         )

@@ -6,8 +6,7 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.spark import on_executors
-from deltareplay.spark.relation import struct_type
-from deltareplay.spark.schema import field
+from deltareplay.spark.schema import field, struct_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -1,4 +1,4 @@
-"""``Sink``: where ``df.write.format("deltareplay")`` and ``writeStream`` put rows."""
+"""``Sink``: the target of ``df.write.format("deltareplay")`` and ``writeStream``."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Written:
-    """What one task has written; nothing of it is visible.
+    """What one task has written; readers do not see it yet.
 
     Attributes:
         adds: Bodies of ``add``, a JSON array.
         rows: How many rows.
-        size_in_bytes: Of the files.
+        size_in_bytes: The size of the files.
         version: The version of the table that they were written for; None for a new table.
-        query: The id of the streaming query, where there is one.
+        query: The id of the streaming query, if there is one.
     """
 
     adds: str
@@ -46,7 +46,7 @@ class Written:
 
     @property
     def paths(self) -> list[str]:
-        """The files, as the log would have them."""
+        """The paths of the files, as in the log."""
         return [add["path"] for add in json.loads(self.adds)]
 
 
@@ -56,8 +56,8 @@ class Sink:
 
     Attributes:
         target: The table.
-        options: What was asked for.
-        overwrite: Whether rows that are there go.
+        options: The options of the write.
+        overwrite: Whether existing rows are replaced.
     """
 
     target: TargetTable
@@ -66,15 +66,15 @@ class Sink:
 
     @classmethod
     def open(cls, options: Mapping[str, str], schema: Any, overwrite: bool) -> Sink:
-        """The table that the options name; where it is not there, the commit will create it.
+        """The table that the options name; if it does not exist, the commit creates it.
 
         Args:
-            options: As Spark has them.
+            options: As from Spark.
             schema: Spark's schema of the rows.
-            overwrite: Whether rows that are there go.
+            overwrite: Whether existing rows are replaced.
 
         Raises:
-            InvalidArgumentError: An option is not known, or does not fit the others or the table.
+            InvalidArgumentError: An option is unknown, or contradicts the others or the table.
             UnsupportedFeatureError: The table has a feature that cannot be written.
         """
         asked = sink_options.parse(options, overwrite)
@@ -98,7 +98,7 @@ class Sink:
 
         Raises:
             InvalidArgumentError: Rows do not fit the table, or break a constraint; the files are
-                taken away.
+                deleted.
         """
         coming = iter(batches)
         first = next(coming, None)
@@ -110,14 +110,14 @@ class Sink:
         return Written(*staged, self.target.version, query)
 
     def commit(self, written: Sequence[Written], batch: int | None) -> None:
-        """Commits what all tasks have written, once; where it cannot be, the files are taken away.
+        """Commits what all tasks have written, once; if that fails, the files are deleted.
 
         Args:
-            written: What each task gave.
+            written: The result of each task.
             batch: The number of the batch of a stream.
 
         Raises:
-            CommitConflictError: Another writer was in the way.
+            CommitConflictError: Another writer's commit conflicts.
         """
         try:
             done = self._committed(written, batch)
@@ -175,17 +175,17 @@ class Sink:
         return found
 
     def _application(self, written: Sequence[Written]) -> str | None:
-        """Whose batches are counted: as the options say, else the query of the checkpoint.
+        """The application id of the batches: from the options, or else the query of the checkpoint.
 
-        None where no task was run: what has no rows may come twice.
+        None if no task ran: a batch without rows may be committed twice.
         """
         if self.options.txn_app_id is not None or not written:
             return self.options.txn_app_id
         found = {one.query for one in written if one.query is not None}
         if len(found) != 1:
             raise InvalidArgumentError(
-                "which query writes is not known here, so that a batch could be committed twice: "
-                "pass .option('txnAppId', ...), a name that no other query has",
+                "the id of the query is not known here, so a batch could be committed twice: "
+                "pass .option('txnAppId', ...) with a name that no other query has",
                 code="sink.query",
             )
         return found.pop()
@@ -200,8 +200,8 @@ class Sink:
             if both:
                 one = min(map(str, both))
                 raise InvalidArgumentError(
-                    f"replaceWhere is {condition!r}, and the file {one} may hold rows for "
-                    "which that is not true: name partition columns, or use Table.overwrite, which "
+                    f"replaceWhere is {condition!r}, and the file {one} may have rows for "
+                    "which it is not true: use partition columns, or use Table.overwrite, which "
                     "rewrites such files",
                     code="write.replace_where",
                 )
@@ -215,7 +215,7 @@ class Sink:
         return live
 
     def discard(self, written: Iterable[Written]) -> None:
-        """Takes files away that no commit speaks of; what stays is for ``VACUUM``."""
+        """Deletes files that no commit names; what stays is for ``VACUUM``."""
         paths = [path for one in written for path in one.paths]
         with contextlib.suppress(DeltaReplayError):
             _native.discard_staged(self.table._native, paths)

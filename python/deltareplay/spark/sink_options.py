@@ -11,7 +11,7 @@ from deltareplay.spark.option_values import number, path
 
 _STORAGE = "storage."
 
-#: Those that only writing takes, in lower case.
+#: The options of writing only, in lower case.
 KNOWN = frozenset(
     {
         "mergeschema",
@@ -32,13 +32,13 @@ class SinkOptions:
     """How rows are written.
 
     Attributes:
-        path: Where the table lies.
+        path: The path of the table.
         storage: Options of the storage.
         roots: Allowed roots.
         partition_by: Partition columns of a new table.
         merge_schema: Whether columns that the table lacks are added.
         replace_where: Which rows are replaced.
-        dynamic: Whether the partitions are replaced that rows are written to.
+        dynamic: Whether the partitions of the new rows are replaced.
         txn_app_id: The application of an idempotent write.
         txn_version: Its number.
         user_metadata: Any text for the commit.
@@ -61,20 +61,20 @@ class SinkOptions:
 
     @property
     def txn(self) -> tuple[str, int] | None:
-        """Application and version, where both are given."""
+        """Application and version, if both are given."""
         if self.txn_app_id is None or self.txn_version is None:
             return None
         return self.txn_app_id, self.txn_version
 
     def __repr__(self) -> str:
-        return f"SinkOptions({self.path!r})"  # options of the storage are secrets
+        return f"SinkOptions({self.path!r})"  # storage options are secrets
 
 
 def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
     """The options of a write.
 
     Raises:
-        InvalidArgumentError: One is not known, or they do not fit each other.
+        InvalidArgumentError: One is unknown, or they contradict each other.
 
     >>> parse({"path": "t", "partitionBy": "a, b"}, overwrite=False).partition_by
     ('a', 'b')
@@ -93,13 +93,13 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
     mode = given.get("partitionoverwritemode", "static").lower()
     if mode not in ("static", "dynamic"):
         raise InvalidArgumentError(
-            f"partitionOverwriteMode is {mode!r}: it is static or dynamic", code="option.write"
+            f"partitionOverwriteMode is {mode!r}: pass static or dynamic", code="option.write"
         )
     where = given.get("replacewhere")
     if where is not None and (mode == "dynamic" or not overwrite):
         raise InvalidArgumentError(
-            "replaceWhere says what .mode('overwrite') replaces, in the place of "
-            "partitionOverwriteMode: pass that mode, and one of the two",
+            "replaceWhere says what .mode('overwrite') replaces, instead of "
+            "partitionOverwriteMode: pass that mode, and one of the two options",
             code="option.write",
         )
     version = given.get("txnversion")

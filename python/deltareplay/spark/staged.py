@@ -1,4 +1,4 @@
-"""``Staged``: data files that Spark has written, and no commit speaks of yet."""
+"""``Staged``: data files that Spark has written, and no commit names yet."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
-#: What only a session can say of the files that Spark writes.
+#: Settings of the written files that only a session can have.
 _SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.writeLegacyFormat": "false",
@@ -46,8 +46,8 @@ class Staged:
         Args:
             spark: The session.
             target: The table.
-            name: Of the directory; no other write has it.
-            root: The table's place as Hadoop writes it, where that is not its URI.
+            name: The name of the directory, which no other write has.
+            root: The table's Hadoop path, if it is not its URI.
         """
         self._spark = spark
         self._target = target
@@ -55,7 +55,7 @@ class Staged:
         self._place = f"{root_in_spark(target.table.uri, root)}/{name}"
 
     def write(self, outgoing: Outgoing) -> pa.Table:
-        """Writes the rows, and gives the columns of ``add`` for each file that has any.
+        """Writes the rows, and returns the columns of ``add`` for each file with rows.
 
         Raises:
             InvalidArgumentError: A row breaks a constraint.
@@ -84,14 +84,14 @@ class Staged:
     def _check_rows(self, files: pa.Table, written: int) -> None:
         """Refuses files of attempts that Spark did not commit; some committers leave them there.
 
-        An attempt that moved its files and was then lost is repeated. Where the second has other
-        rows, as those of a source that is not deterministic, files of the first may stay.
+        An attempt that moved its files and was then lost is repeated. If the second attempt has
+        other rows, because the source is not deterministic, files of the first one may stay.
         """
         found = self.metrics(files)["numOutputRows"]
         if found != written:
             raise StorageError(
-                f"Spark's tasks committed {written} rows, and the files in {self._name} have "
-                f"{found}: an attempt that was repeated has left some there, or lost some. "
+                f"Spark's tasks committed {written} rows, but the files in {self._name} have "
+                f"{found}: a repeated attempt has left some there, or lost some. "
                 "Nothing was committed; write again",
                 code="write.uncommitted_files",
             )
@@ -124,7 +124,7 @@ class Staged:
 
     @staticmethod
     def metrics(written: pa.Table) -> dict[str, int]:
-        """What the commit tells of the write."""
+        """The metrics of the write."""
         told = written.to_pylist()
         rows = sum(json.loads(one["stats"])["numRecords"] for one in told)
         return {
@@ -134,7 +134,7 @@ class Staged:
         }
 
     def discard(self) -> None:
-        """Takes the files away, as far as possible; what stays is for ``VACUUM``."""
+        """Deletes the files, as far as possible; what stays is for ``VACUUM``."""
         if not session.is_classic(self._spark):
             return
         try:

@@ -8,7 +8,7 @@ from typing import Any
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.option_values import number
 
-#: By name, what ``Table.follow`` calls them.
+#: Options by name, with the arguments of ``Table.follow``.
 _SWITCHES = {
     "ignorechanges": "ignore_changes",
     "ignoredeletes": "ignore_deletes",
@@ -32,7 +32,7 @@ _UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def check_batch(options: Mapping[str, str]) -> None:
-    """Refuses what only streams take.
+    """Refuses options that only streams have.
 
     Raises:
         InvalidArgumentError: An option of streams.
@@ -40,14 +40,14 @@ def check_batch(options: Mapping[str, str]) -> None:
     given = sorted(name for name in options if name.lower() in KNOWN)
     if given:
         raise InvalidArgumentError(
-            f"{', '.join(given)}: only spark.readStream takes that; for changes between two "
-            "versions there is deltareplay.spark._changes",
+            f"{', '.join(given)}: only spark.readStream supports that; for changes between "
+            "two versions use deltareplay.spark.changes",
             code="option.stream",
         )
 
 
 def check_stream(options: Mapping[str, str]) -> None:
-    """Refuses what only batches take.
+    """Refuses options that only batch reads have.
 
     Raises:
         InvalidArgumentError: An option of batches, or two starts.
@@ -55,7 +55,7 @@ def check_stream(options: Mapping[str, str]) -> None:
     given = sorted(name for name in options if name.lower() in _ONLY_BATCHES)
     if given:
         raise InvalidArgumentError(
-            f"{', '.join(given)}: a stream does not take that; it begins where startingVersion or "
+            f"{', '.join(given)}: a stream does not take that; it starts where startingVersion or "
             "startingTimestamp say",
             code="option.batch",
         )
@@ -68,12 +68,12 @@ def check_stream(options: Mapping[str, str]) -> None:
 
 
 def gives_changes(options: Mapping[str, str]) -> bool:
-    """Whether rows tell what happened to them."""
+    """Whether the rows are changes."""
     return "kind" in follow_arguments(options)
 
 
 def follow_arguments(options: Mapping[str, str]) -> dict[str, Any]:
-    """What of the options says which rows are given, as ``Table.follow`` takes it."""
+    """The options that select rows, as arguments of ``Table.follow``."""
     given = {name.lower(): value for name, value in options.items()}
     found: dict[str, Any] = {
         name: True for one, name in _SWITCHES.items() if given.get(one, "").lower() == "true"
@@ -91,10 +91,10 @@ def follow_arguments(options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def limits(options: Mapping[str, str]) -> dict[str, Any]:
-    """How much a batch takes, as ``Table.follow`` takes it.
+    """The limits of a batch, as arguments of ``Table.follow``.
 
     Raises:
-        InvalidArgumentError: A limit is no number.
+        InvalidArgumentError: A limit is not a number.
 
     >>> limits({"maxBytesPerTrigger": "10m"})
     {'max_bytes_per_batch': 10485760}
@@ -108,10 +108,10 @@ def limits(options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def start(options: Mapping[str, str]) -> dict[str, Any]:
-    """Where a stream begins that was never begun, as ``Table.follow`` takes it.
+    """Where a new stream starts, as arguments of ``Table.follow``.
 
     Raises:
-        InvalidArgumentError: The version is no number.
+        InvalidArgumentError: The version is not a number.
     """
     given = {name.lower(): value for name, value in options.items()}
     if "startingtimestamp" in given:
@@ -123,12 +123,12 @@ def start(options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _size(name: str, text: str) -> int:
-    """Bytes or files, with a unit as Spark writes it: ``10m``, ``2gb``."""
+    """Bytes or files, with one of Spark's units: ``10m``, ``2gb``."""
     digits = text.strip().lower().removesuffix("b")
     unit = _UNITS.get(digits[-1:], 0)
     found = number(name, digits[:-1] if unit else digits) * (unit or 1)
     if found < 1:
         raise InvalidArgumentError(
-            f"the option {name} is at least 1, and not {text!r}", code="option.number"
+            f"the option {name} must be at least 1, not {text!r}", code="option.number"
         )
     return found

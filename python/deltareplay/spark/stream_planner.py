@@ -1,4 +1,4 @@
-"""``StreamPlanner``: how far a batch of a stream goes, and what lies between two places."""
+"""``StreamPlanner``: where a batch of a stream ends, and what is between two offsets."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from deltareplay._change_split import ChangeSplit
 from deltareplay._follow import Follow
 from deltareplay._snapshot import Snapshot
-from deltareplay._table import Table
 from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.source import table_of
 
 #: An offset as Spark keeps it: Delta's own JSON.
 Place = dict[str, Any]
@@ -20,11 +20,11 @@ _NO_LIMIT = (1 << 62) - 1
 class StreamPlanner:
     """Plans the batches of one run of a query.
 
-    Spark before 4.2 asks how far the next batch goes without saying where the stream stands, so
-    the place is kept here. After a restart it is known, too: Spark asks first what lies between the
-    last place and itself.
+    Spark before 4.2 asks where the next batch ends without passing the current offset, so it is
+    kept here. It is also known after a restart, because Spark first asks what is between the last
+    offset and itself.
 
-    What lies between two places is the same whenever it is asked for, also by another process.
+    What is between two offsets is always the same, also in another process.
     """
 
     def __init__(
@@ -34,15 +34,15 @@ class StreamPlanner:
         rows: dict[str, Any],
         limits: dict[str, Any],
     ) -> None:
-        """Begins with what the options say.
+        """Starts with the options of the stream.
 
         Args:
-            known: The version whose columns Spark was told.
-            start: Where a stream begins that was never begun, as ``Table.follow`` takes it.
-            rows: Which rows are given, as ``Table.follow`` takes it.
-            limits: How much a batch takes, as ``Table.follow`` takes it; none gives all there is.
+            known: The version whose columns Spark knows.
+            start: Where a new stream starts, as in ``Table.follow``.
+            rows: Which rows are returned, as in ``Table.follow``.
+            limits: The limits of a batch, as in ``Table.follow``; without limits it has everything.
         """
-        self._table: Table = known._table
+        self._table = table_of(known)
         self._known = known
         self._start = start
         self._rows = rows
@@ -52,38 +52,38 @@ class StreamPlanner:
         self._target: Place | None = None
 
     def first(self) -> Place:
-        """Where a stream begins that was never begun.
+        """Where a new stream starts.
 
         Raises:
-            InvalidArgumentError: The start is not understood.
-            VersionNotFoundError: It lies behind the latest version.
+            InvalidArgumentError: The start is invalid.
+            VersionNotFoundError: It is after the latest version.
         """
         if self._first is None:
             self._first = _place(self._table.follow(**self._start))
         return self._first
 
     def end_at_newest(self) -> None:
-        """No batch goes beyond what is there now."""
+        """Limits batches to what is there now."""
         self._target = self._latest()
 
     def next(self, start: Place | None = None, *, limited: bool = True) -> Place:
-        """How far the next batch goes; its start where there is nothing new.
+        """Where the next batch ends; its start if there is nothing new.
 
         Args:
-            start: Where it begins; None where Spark does not say it.
-            limited: Whether the limits of the options hold.
+            start: Where it starts; None if Spark does not pass it.
+            limited: Whether the limits of the options apply.
 
         Raises:
             InvalidArgumentError: The table's columns changed, or it was replaced.
-            UnsupportedFeatureError: A commit that comes next is not tolerated.
-            VersionNotFoundError: The stream begins behind the latest version.
+            UnsupportedFeatureError: The options do not allow one of the next commits.
+            VersionNotFoundError: The stream starts after the latest version.
         """
         self._check_columns()
         at = start or self._at
         if at is None:
             at = self.first()
             if self._start.get("starting_version") == "latest":
-                # a stream of what is to come stays where it began, though commits come meanwhile
+                # a stream of new commits stays where it started, even if commits were added since
                 self._at = at
                 return at
         is_done = self._target is not None and _order(at) >= _order(self._target)
@@ -98,13 +98,13 @@ class StreamPlanner:
     def _newest(self, at: Place) -> Place:
         newest = self._target or self._latest()
         if newest["reservoirId"] != at["reservoirId"] or _order(newest) < _order(at):
-            self._table.follow(offset=json.dumps(at))  # says what is wrong
+            self._table.follow(offset=json.dumps(at))  # raises the error
         return max(at, newest, key=_order)
 
     def _limited(self, at: Place) -> Place:
         ends = [] if self._target is None else [self._target]
         if at["isStartingVersion"]:
-            # a batch of the state ends with it: what the first batch began with is told by its end
+            # a batch of the table's rows ends with their version: the end of the first batch has it
             behind = {**at, "reservoirVersion": at["reservoirVersion"] + 1, "index": -1}
             ends.append({**behind, "isStartingVersion": False})
         until: dict[str, Any] = {"until": json.dumps(min(ends, key=_order))} if ends else {}
@@ -115,16 +115,16 @@ class StreamPlanner:
         return _place(stream)
 
     def between(self, start: Place, end: Place, split_size: int) -> list[ChangeSplit]:
-        """What lies between two places.
+        """The splits between two offsets.
 
         Args:
-            start: Behind this place.
-            end: Up to this one.
+            start: After this offset.
+            end: Up to this offset.
             split_size: About how many bytes of files a split has.
 
         Raises:
             InvalidArgumentError: The table's columns changed, or it was replaced.
-            UnsupportedFeatureError: A commit changed rows, and the options do not tolerate that.
+            UnsupportedFeatureError: A commit changed rows, and the options do not allow that.
             CorruptTableError: The log is damaged.
         """
         self._check_columns()
@@ -143,15 +143,15 @@ class StreamPlanner:
         splits = [split for batch in stream for split in batch.splits(split_size)]
         if _order(_place(stream)) < _order(end):
             raise InvalidArgumentError(
-                f"a batch ends at version {end['reservoirVersion']}, and the log of the table ends "
-                "before it: the table was replaced or its log was cut; begin anew, with another "
+                f"a batch ends at version {end['reservoirVersion']}, but the log of the table ends "
+                "before it: the table was replaced or its log was cut; start again with another "
                 "checkpoint",
                 code="follow.offset",
             )
         return splits
 
     def _check_columns(self) -> None:
-        """Refuses to go on when the table has other columns than Spark was told."""
+        """Raises if the table's columns are not those that Spark knows."""
         newest, known = self._table.snapshot(), self._known
         if (newest.schema_json, newest.partition_columns) != (
             known.schema_json,
@@ -159,15 +159,15 @@ class StreamPlanner:
         ):
             raise InvalidArgumentError(
                 f"the table's columns changed after version {known.version}: start the query "
-                "again, with the same checkpoint, and it goes on with the new ones",
+                "again with the same checkpoint, and it continues with the new ones",
                 code="follow.schema",
             )
 
 
 def _begun(start: Place, end: Place) -> Place:
-    """The state that the first batch begins with.
+    """The version whose rows the first batch has.
 
-    When that batch is planned anew after a crash, the latest version is another one by then.
+    When that batch is planned again after a crash, the latest version may be another one.
     """
     if not start["isStartingVersion"] or start["index"] >= 0:
         return start
@@ -181,5 +181,5 @@ def _place(stream: Follow) -> Place:
 
 
 def _order(place: Place) -> tuple[int, int]:
-    """What tells which of two places comes first."""
+    """The sort key of an offset."""
     return place["reservoirVersion"], max(place["index"], -1)

@@ -1,4 +1,4 @@
-"""``TargetTable``: what rows are written to. A new table appears with its first rows."""
+"""``TargetTable``: the table that rows are written to; a new one appears with its first rows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from deltareplay._protocol import Protocol
 from deltareplay._transaction import Transaction
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.schema import Json, field, struct
+from deltareplay.spark.source import table_of
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TargetTable:
-    """A table as it will be once the rows are committed; plain values, so that it pickles.
+    """A table as it will be after the commit; plain values, so that it pickles.
 
     Attributes:
-        table: Where it lies.
-        version: The version that the write begins with; None for a table that the write creates.
-        metadata: Of the version that is written.
-        protocol: Of the version that is written.
+        table: The table.
+        version: The version that the write starts from; None for a table that the write creates.
+        metadata: The metadata of the new version.
+        protocol: The protocol of the new version.
         adds_columns: Whether the write adds columns.
     """
 
@@ -41,8 +42,8 @@ class TargetTable:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> TargetTable:
-        """A version of a table as it is."""
-        return cls(snapshot._table, snapshot.version, snapshot.metadata, snapshot.protocol)
+        """A version of an existing table."""
+        return cls(table_of(snapshot), snapshot.version, snapshot.metadata, snapshot.protocol)
 
     @classmethod
     def new(
@@ -52,13 +53,13 @@ class TargetTable:
         partition_by: Sequence[str],
         properties: Mapping[str, str],
     ) -> TargetTable:
-        """A table that is not there yet, with the columns of some rows.
+        """A new table, with the columns of some rows.
 
-        All columns may be null, as with Delta's own writer.
+        All columns are nullable, as with Delta's own writer.
 
         Raises:
             InvalidArgumentError: A column or a property that no table can have.
-            UnsupportedFeatureError: A property calls for a feature that cannot be written.
+            UnsupportedFeatureError: A property requires a feature that cannot be written.
         """
         names = {one.lower(): one for one in schema.fieldNames()}
         partitions = [names.get(one.lower(), one) for one in partition_by]
@@ -84,7 +85,7 @@ class TargetTable:
 
     @property
     def written_fields(self) -> list[Json]:
-        """The columns that have values at all."""
+        """The columns that have values in data files."""
         return [one for one in self.fields if one["type"] != "void"]
 
     @property
@@ -99,7 +100,7 @@ class TargetTable:
 
     @property
     def facts(self) -> tuple[Any, ...]:
-        """What data files follow from, as ``_native.stage_rows`` takes it."""
+        """What data files depend on, as an argument of ``_native.stage_rows``."""
         metadata = self.metadata
         return (
             metadata.schema_string,
@@ -109,17 +110,17 @@ class TargetTable:
         )
 
     def check(self, partition_by: Sequence[str] | None) -> None:
-        """Refuses what cannot be kept while rows are written by Spark.
+        """Refuses features that a write by Spark cannot maintain.
 
         Raises:
             InvalidArgumentError: The table is partitioned by other columns.
-            UnsupportedFeatureError: A feature that would need more than this.
+            UnsupportedFeatureError: The table has such a feature.
         """
         own = list(self.partition_columns)
         asked = own if partition_by is None else list(partition_by)
         if [one.lower() for one in asked] != [one.lower() for one in own]:
             raise InvalidArgumentError(
-                f"the table is partitioned by {own}, and not by {asked}: leave partition_by out, "
+                f"the table is partitioned by {own}, not by {asked}: leave partition_by out, "
                 "or write another table",
                 code="write.partitions",
             )
@@ -127,8 +128,8 @@ class TargetTable:
         named = sorted(one for one in features if one.startswith(("iceberg", "materialize")))
         if named:
             raise UnsupportedFeatureError(
-                f"the table has {', '.join(named)}, which wants more in its files than Spark "
-                "writes: write it by Delta's own writer",
+                f"the table has {', '.join(named)}, which requires more in its files than "
+                "Spark writes: write it with Delta's own writer",
                 code="write.feature",
             )
         for one in self.fields:
@@ -140,13 +141,13 @@ class TargetTable:
                 what = "is of type CHAR, which is padded"
             if what:
                 raise UnsupportedFeatureError(
-                    f"the column {one['name']} {what}: Spark's own writer knows nothing of that; "
-                    "write this table by Delta's",
+                    f"the column {one['name']} {what}: Spark's own writer does not support that; "
+                    "write this table with Delta's",
                     code="write.feature",
                 )
 
     def snapshot(self) -> Snapshot | None:
-        """The version that the write begins with."""
+        """The version that the write starts from."""
         return None if self.version is None else self.table.snapshot(self.version)
 
     def begin(
@@ -156,10 +157,10 @@ class TargetTable:
         parameters: Mapping[str, Any],
         user_metadata: str | None,
     ) -> Transaction:
-        """A transaction that creates the table, or adds columns, where that is wanted.
+        """A transaction that also creates the table or adds columns, if needed.
 
         Args:
-            snapshot: The version that the write begins with; None for a new table.
+            snapshot: The version that the write starts from; None for a new table.
             operation: As in ``Table.transaction``.
             parameters: As in ``Table.transaction``.
             user_metadata: As in ``Table.transaction``.
@@ -190,7 +191,7 @@ def _nullable(one: Json) -> Json:
 
 
 def nullable(type_: Any) -> Any:
-    """A type all of whose parts may be null, without metadata.
+    """A type with all parts nullable, without metadata.
 
     >>> nullable({"type": "array", "elementType": "long", "containsNull": False})
     {'type': 'array', 'elementType': 'long', 'containsNull': True}

@@ -21,10 +21,10 @@ from deltareplay.spark.sink import Sink, Written
 if TYPE_CHECKING:
     from deltareplay._table import Table
 
-#: What stays as it is in the paths of the log.
+#: Characters that are not encoded in the paths of the log.
 SAFE = "/=:@!$&'()*+,;~-._"
 
-#: What is told of a sidecar.
+#: The columns that describe a sidecar.
 _SIDECAR = pa.schema(
     [pa.field("path", pa.string())]
     + [
@@ -35,7 +35,7 @@ _SIDECAR = pa.schema(
 
 _Batches = Iterable[pa.RecordBatch]
 
-#: The plan that this worker read last: its tasks are likely to be of one plan, and keys take time.
+#: The plan that this worker read last: the next task probably has the same one, and keys take time.
 _last: tuple[bytes, ReplayTail, list[ReplayPiece]] | None = None
 
 
@@ -115,7 +115,7 @@ def _shuffle(payload: bytes) -> tuple[Table, _native.ChangeShuffle, list[tuple[i
 
 
 def _stream(batches: _Batches) -> pa.RecordBatchReader | None:
-    """The batches as a stream that Rust pulls; None where there is none."""
+    """The batches as a stream that Rust reads; None if there is none."""
     coming = iter(batches)
     first = next(coming, None)
     if first is None:
@@ -187,7 +187,7 @@ def stage(sink: Sink, batches: Iterable[pa.RecordBatch]) -> Written:
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    # which query this is a batch of: Spark does not tell its Python sinks
+    # the query of this batch: Spark does not pass it to Python sinks
     query = None if context is None else context.getLocalProperty("sql.streaming.queryId")
     return sink.stage(batches, query)
 

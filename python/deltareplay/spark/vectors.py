@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Rows in a chunk, as powers of two, from the cheapest to test to the smallest to send.
 _CHUNKS = (16, 12, 9)
-#: How large the bitmaps may be together before smaller chunks are tried, and at all.
+#: The total size of the bitmaps from which smaller chunks are tried, and the largest allowed.
 _COMFORTABLE = 64 << 20
 _MOST = 2 << 30
 #: Place of the vector's number in a key; a file has fewer than 2^32 chunks.
@@ -70,7 +70,7 @@ def without_deleted(
 
 def _chunk_bits(vectors: list[dict[str, Any]]) -> int:
     for bits in _CHUNKS:
-        # Chunks of a vector: no more than rows, nor, on the whole, than bytes tell.
+        # A vector has at most as many chunks as rows, and about as many as bytes at most.
         chunks = sum(min(one["cardinality"], one["sizeInBytes"]) for one in vectors)
         if chunks * (1 << bits) // 8 <= _COMFORTABLE:
             return bits

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from deltareplay.spark import names, projection
 from deltareplay.spark.located_files import Constant, located
+from deltareplay.spark.projection import Wanted
 from deltareplay.spark.relation import relation
-from deltareplay.spark.rows import Wanted
 from deltareplay.spark.schema import CHANGE_FIELDS, Column, spark_type
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from deltareplay._table import Table
 
-#: A file as ``_native.ChangeSplit.without_whole_files`` tells of it.
+#: A file from ``_native.ChangeSplit.without_whole_files``.
 WholeFile = tuple[str, int, list[tuple[str, str | None]], str | None, int, int]
 
 _NOTHING_MORE = Wanted(row_id=False, file_path=False, row_index=False)
@@ -31,10 +31,10 @@ def frame(
     columns: Sequence[Column],
     root: str | None,
 ) -> list[DataFrame]:
-    """The rows of the files: of those that hold what happened to each row, and of the others.
+    """The rows of the files: of change data files, and of the others.
 
     Args:
-        spark: The session; it is no Connect one.
+        spark: The session; not on Spark Connect.
         table: The table.
         files: The files.
         columns: Which columns, in this order.

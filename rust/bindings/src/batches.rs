@@ -1,5 +1,5 @@
-//! Arrow data on its way out, by the C data interface: nothing is copied, and whoever pulls a
-//! stream needs no interpreter lock.
+//! Export of Arrow data by the C data interface: nothing is copied, and reading a stream needs no
+//! interpreter lock.
 
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,14 +10,15 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, SchemaRef};
 use deltareplay_core::error::{Error, Result};
+use deltareplay_core::table::FileTable;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::gate::{detached, panic_message};
 
-/// Batches that are read as they are pulled, in the process that began them: behind them may stand
-/// threads, and a forked child has none of those.
+/// Batches that are read on demand, in the process that created them: they may need threads, which a
+/// forked child does not have.
 pub(crate) struct Batches {
     process: u32,
     inner: ManuallyDrop<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>>,
@@ -47,8 +48,11 @@ impl Drop for Batches {
     fn drop(&mut self) {
         // In a forked child, waiting for the threads to end would never end itself.
         if self.process == std::process::id() {
+            #[allow(unsafe_code)]
             // SAFETY: nobody uses `inner` after this, for `self` is going.
-            unsafe { ManuallyDrop::drop(&mut self.inner) }
+            unsafe {
+                ManuallyDrop::drop(&mut self.inner)
+            }
         }
     }
 }
@@ -60,7 +64,7 @@ fn forked() -> Error {
     )
 }
 
-/// A schema; `pyarrow.schema()` takes it.
+/// A schema, for `pyarrow.schema()`.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct ArrowSchema(pub(crate) SchemaRef);
 
@@ -72,11 +76,20 @@ impl ArrowSchema {
     }
 }
 
-/// A whole table in memory; `pyarrow.table()` takes it, as often as one likes.
+/// A whole table in memory; for `pyarrow.table()`, any number of times.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct ArrowTable {
     pub(crate) schema: SchemaRef,
     pub(crate) batches: Vec<RecordBatch>,
+}
+
+impl From<FileTable> for ArrowTable {
+    fn from(found: FileTable) -> Self {
+        Self {
+            schema: found.schema,
+            batches: found.batches,
+        }
+    }
 }
 
 #[pymethods]
@@ -99,7 +112,7 @@ impl ArrowTable {
     }
 }
 
-/// One record batch; `pyarrow.record_batch()` takes it.
+/// One record batch, for `pyarrow.record_batch()`.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct ArrowBatch(RecordBatch);
 
@@ -128,7 +141,7 @@ impl ArrowBatch {
     }
 }
 
-/// Batches that are read as they are pulled; once through.
+/// Batches that are read on demand, only once.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct BatchIterator {
     schema: SchemaRef,
@@ -148,7 +161,7 @@ impl BatchIterator {
         }
     }
 
-    /// The batches, unless another process began them: then even the lock may be held for ever.
+    /// The batches, unless another process created them: then even the lock may be held for ever.
     fn lock(&self) -> Result<MutexGuard<'_, Option<Batches>>> {
         if self.process != std::process::id() {
             return Err(forked());
@@ -165,7 +178,7 @@ impl BatchIterator {
         ArrowSchema(Arc::clone(&self.schema))
     }
 
-    /// The next batch, or None after the last one. Errors come typed, and Ctrl-C is heard.
+    /// The next batch, or None after the last one. Errors are typed, and Ctrl-C stops it.
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<ArrowBatch>> {
         let found = detached(py, || {
             let mut batches = self.lock()?;
@@ -178,7 +191,7 @@ impl BatchIterator {
         Ok(found.map(ArrowBatch))
     }
 
-    /// The remaining batches as a capsule of the Arrow C stream interface; leaves none here.
+    /// The remaining batches as a capsule of the Arrow C stream interface; none are left here.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -213,7 +226,7 @@ fn refused(cause: ArrowError) -> PyErr {
     PyValueError::new_err(cause.to_string())
 }
 
-/// The batches as the C stream wants them: errors as text, and no panic over the border.
+/// The batches as the C stream requires them: errors as text, and no panic across the border.
 struct Reader {
     schema: SchemaRef,
     batches: Batches,

@@ -26,7 +26,7 @@ impl Changes {
         self.0.versions()
     }
 
-    /// The rows, read as they are pulled.
+    /// The rows, read on demand.
     fn rows(&self, py: Python<'_>) -> PyResult<BatchIterator> {
         let rows = detached(py, || self.0.rows())?;
         Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
@@ -47,13 +47,13 @@ impl Changes {
         Ok(commits.into_iter().map(facts).collect())
     }
 
-    /// The steps of net changes that many processes take; None for full changes.
+    /// The steps of net changes for many processes; None for full changes.
     fn shuffle(&self, py: Python<'_>) -> PyResult<Option<ChangeShuffle>> {
         let shuffle = detached(py, || self.0.shuffle())?;
         Ok(shuffle.map(ChangeShuffle))
     }
 
-    /// Parts of about so many bytes.
+    /// Parts of about this many bytes.
     fn splits(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<ChangeSplit>> {
         let size = convert::unsigned(py, "target_size", target_size)?;
         let splits = detached(py, || self.0.splits(size))?;
@@ -85,7 +85,7 @@ impl ChangeSplit {
         detached(py, || changes::Split::from_json(json)).map(Self)
     }
 
-    /// The split as JSON, which makes it anew.
+    /// The split as JSON, from which it can be created again.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, || self.0.to_json())
     }
@@ -95,7 +95,7 @@ impl ChangeSplit {
         detached(py, || self.0.schema()).map(ArrowSchema)
     }
 
-    /// The paths of the files as the log has them.
+    /// The paths of the files, as in the log.
     fn paths(&self) -> Vec<String> {
         self.0.paths()
     }
@@ -106,14 +106,14 @@ impl ChangeSplit {
         self.0.size_in_bytes()
     }
 
-    /// The same rows in parts of about so many bytes.
+    /// The same rows in parts of about this many bytes.
     fn cut(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<Self>> {
         let size = convert::unsigned(py, "target_size", target_size)?;
         let parts = detached(py, || self.0.cut(size))?;
         Ok(parts.into_iter().map(Self).collect())
     }
 
-    /// Files that any reader of Parquet reads as they stand, and the split of what is left.
+    /// Files that any Parquet reader can read as a whole, and the split of the rest.
     fn without_whole_files(&self) -> (Vec<WholeFile>, Option<Self>) {
         let (whole, rest) = self.0.clone().without_whole_files();
         let facts = |one: changes::WholeFile| {
@@ -129,7 +129,7 @@ impl ChangeSplit {
         (whole.into_iter().map(facts).collect(), rest.map(Self))
     }
 
-    /// The rows, read as they are pulled from the files of this table.
+    /// The rows, read on demand from the files of this table.
     fn rows(&self, py: Python<'_>, table: &crate::table::Table) -> PyResult<BatchIterator> {
         let rows = detached(py, || self.0.rows(table.0.source()))?;
         Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
@@ -147,26 +147,26 @@ impl ChangeShuffle {
         detached(py, || changes::Shuffle::from_json(json)).map(Self)
     }
 
-    /// The steps as JSON, which makes them anew.
+    /// The steps as JSON, from which they can be created again.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, || self.0.to_json())
     }
 
-    /// Parts of about so many bytes of files, a task each: numbers of the first piece, and of the one
-    /// behind the last.
+    /// Parts of about this many bytes of files, one for each task: the number of the first piece, and of
+    /// the one after the last.
     fn parts(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<(u32, u32)>> {
         let size = convert::unsigned(py, "target_size", target_size)?;
         detached(py, || self.0.parts(size))
     }
 
-    /// The same rows without a shuffle: shares of them, of about so many bytes of files.
+    /// The same rows without a shuffle: shares of them, of about this many bytes of files.
     fn splits(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<ChangeSplit>> {
         let size = convert::unsigned(py, "target_size", target_size)?;
         let splits = detached(py, || self.0.splits(size))?;
         Ok(splits.into_iter().map(ChangeSplit).collect())
     }
 
-    /// Whether rows are followed through all commits, which takes more than both ends of the range.
+    /// Whether rows are followed through all commits, not only at both ends of the range.
     #[getter]
     fn follows_commits(&self) -> bool {
         self.0.follows_commits()
@@ -179,18 +179,18 @@ impl ChangeShuffle {
         table: &crate::table::Table,
         part: (u32, u32),
     ) -> PyResult<BatchIterator> {
-        let notes = detached(py, || self.0.notes(table.0.source(), part))?;
+        let notes = detached(py, || self.0.row_events(table.0.source(), part))?;
         Ok(BatchIterator::new(notes.schema(), Box::new(notes)))
     }
 
     /// What came of rows; their notes are together, and sorted by row.
     fn fates(&self, py: Python<'_>, notes: &Bound<'_, PyAny>) -> PyResult<BatchIterator> {
         let notes = stream(notes)?;
-        let fates = detached(py, || self.0.fates(notes))?;
+        let fates = detached(py, || self.0.outcomes(notes))?;
         Ok(BatchIterator::new(fates.schema(), Box::new(fates)))
     }
 
-    /// The rows that are shown; fates of a file are one behind another.
+    /// The rows that are returned; the results for one file are consecutive.
     fn rows(
         &self,
         py: Python<'_>,

@@ -1,8 +1,6 @@
 //! `CheckpointPlan`: a checkpoint whose sidecars other processes write.
 
-use deltareplay_core::derived::checkpoint::WrittenCheckpoint;
-use deltareplay_core::derived::checkpoint::distributed::{Planned, WrittenSidecar};
-use deltareplay_core::spec::actions::Sidecar;
+use deltareplay_core::derived::checkpoint::distributed::Planned;
 use pyo3::prelude::*;
 
 use crate::convert;
@@ -10,14 +8,9 @@ use crate::gate::detached;
 use crate::pieces::{ReplayPiece, ReplayTail};
 use crate::snapshot::Snapshot;
 use crate::table::Table;
+use crate::written::{PyCheckpoint, PySidecar, checkpoint_out, sidecar_in};
 
-/// Path, actions, files, bytes, sidecars.
-pub(crate) type PyCheckpoint = (String, u64, u64, u64, u64);
-
-/// Path, bytes, modification time in milliseconds, files, tombstones.
-pub(crate) type PySidecar = (String, i64, i64, u64, u64);
-
-/// What is to be done for a checkpoint of a snapshot.
+/// The plan for a checkpoint of a snapshot.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct CheckpointPlan(Planned);
 
@@ -35,7 +28,7 @@ impl CheckpointPlan {
         detached(py, || table.0.plan_checkpoint(snapshot.state(), size)).map(Self)
     }
 
-    /// The checkpoint that is there already.
+    /// The existing checkpoint, if any.
     fn there(&self) -> Option<PyCheckpoint> {
         match &self.0 {
             Planned::There(written) => Some(checkpoint_out(written.clone())),
@@ -43,7 +36,7 @@ impl CheckpointPlan {
         }
     }
 
-    /// What others are to write, what they read it with, and the codec.
+    /// The pieces that others write, the tail that they need, and the codec.
     fn work(&self) -> Option<(Vec<ReplayPiece>, ReplayTail, Option<String>)> {
         match &self.0 {
             Planned::There(_) => None,
@@ -55,7 +48,7 @@ impl CheckpointPlan {
         }
     }
 
-    /// Writes what is left, with the sidecars that others have written.
+    /// Writes the rest, with the sidecars that others have written.
     fn finish(
         &self,
         py: Python<'_>,
@@ -68,40 +61,5 @@ impl CheckpointPlan {
             Planned::ToDo(plan) => table.0.finish_checkpoint(plan, written),
         })?;
         Ok(checkpoint_out(done))
-    }
-}
-
-/// A checkpoint for Python.
-pub(crate) fn checkpoint_out(written: WrittenCheckpoint) -> PyCheckpoint {
-    (
-        written.path,
-        written.num_actions,
-        written.num_files,
-        written.size_in_bytes,
-        written.num_sidecars,
-    )
-}
-
-/// A sidecar for Python.
-pub(crate) fn sidecar_out(written: WrittenSidecar) -> PySidecar {
-    (
-        written.sidecar.path,
-        written.sidecar.size_in_bytes,
-        written.sidecar.modification_time,
-        written.num_files,
-        written.num_removes,
-    )
-}
-
-fn sidecar_in(written: PySidecar) -> WrittenSidecar {
-    let (path, size_in_bytes, modification_time, num_files, num_removes) = written;
-    WrittenSidecar {
-        sidecar: Sidecar {
-            path,
-            size_in_bytes,
-            modification_time,
-        },
-        num_files,
-        num_removes,
     }
 }

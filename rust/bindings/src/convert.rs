@@ -1,8 +1,10 @@
 //! Python arguments as Rust values, before any work begins.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use deltareplay_core::changes::{Edge, Kind, Net};
+use deltareplay_core::error::{Error, Result};
 use deltareplay_core::table::At;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -10,7 +12,7 @@ use pyo3::types::{PyBool, PyDateTime, PyDict, PyInt, PyString};
 
 use crate::exceptions::invalid;
 
-/// `storage_options`: text to text, sorted by key.
+/// `storage_options`: string to string, sorted by key.
 pub(crate) fn storage_options(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<(String, String)>> {
@@ -29,7 +31,7 @@ pub(crate) fn storage_options(
     Ok(found.into_iter().collect())
 }
 
-/// A sequence of texts; one text alone is a slip, not a sequence of letters.
+/// A sequence of strings; a single string is a mistake, not a sequence of letters.
 pub(crate) fn texts(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<String>>> {
     let Some(value) = value else {
         return Ok(None);
@@ -64,7 +66,7 @@ pub(crate) fn at(
     }
 }
 
-/// An end of a range: a version, or a moment.
+/// An end of a range: a version, or a time.
 pub(crate) fn edge(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Edge> {
     if value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>() {
         let version = unsigned(value.py(), name, value.extract()?)?;
@@ -168,4 +170,12 @@ pub(crate) fn microseconds(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
     let seconds: i64 = span.getattr("seconds")?.extract()?;
     let microseconds: i64 = span.getattr("microseconds")?.extract()?;
     Ok((days * 86_400 + seconds) * 1_000_000 + microseconds)
+}
+
+/// A span of time out of Python's seconds.
+pub(crate) fn seconds(timeout: f64) -> Result<Duration> {
+    Duration::try_from_secs_f64(timeout).map_err(|_| {
+        let message = format!("timeout is {timeout}: pass seconds from 0 on");
+        Error::invalid("argument.range", message)
+    })
 }

@@ -1,4 +1,4 @@
-//! What a table is to be, as bodies of actions: nothing is written here.
+//! The definition of a table, as bodies of actions: nothing is written here.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use crate::gate::detached;
 use crate::protocol::{Versions, versions};
 
-/// The body of `metaData` as JSON, and the protocol, that a new table begins with.
+/// The body of `metaData` as JSON, and the protocol, of a new table.
 #[pyfunction]
 pub(crate) fn new_table(
     py: Python<'_>,
@@ -33,7 +33,7 @@ pub(crate) fn new_table(
     })
 }
 
-/// The body of a `metaData` with columns behind the others.
+/// The body of a `metaData` with more columns after the others.
 #[pyfunction]
 pub(crate) fn with_columns(
     py: Python<'_>,

@@ -130,13 +130,13 @@ impl DeletionVector {
         detached(py, || columns(self.0.ranges()))
     }
 
-    /// What is left of a file as ranges: the columns `start` and `end`.
+    /// The live rows of a file as ranges: the columns `start` and `end`.
     fn live_ranges(&self, py: Python<'_>, num_rows: i128) -> PyResult<ArrowBatch> {
         let num_rows = self.checked(py, num_rows)?;
         detached(py, || columns(self.0.live_ranges(0..num_rows).into_iter()))
     }
 
-    /// A bit for each row of a file, in one column: set where it is deleted, or where it is left.
+    /// A bit for each row of a file, in one column: set if it is deleted, or if it is live.
     fn mask(&self, py: Python<'_>, num_rows: i128, live: bool) -> PyResult<ArrowBatch> {
         let num_rows = self.checked(py, num_rows)?;
         detached(py, || {
@@ -152,17 +152,17 @@ impl DeletionVector {
 
     /// Rows of either.
     fn union(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
-        detached(py, || Ok(self.0.union(&other.0))).map(Self)
+        detached(py, || self.0.union(&other.0)).map(Self)
     }
 
     /// Rows of both.
     fn intersection(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
-        detached(py, || Ok(self.0.intersection(&other.0))).map(Self)
+        detached(py, || self.0.intersection(&other.0)).map(Self)
     }
 
-    /// Rows of this that are not in the other.
+    /// Rows of this vector that are not in the other.
     fn difference(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
-        detached(py, || Ok(self.0.difference(&other.0))).map(Self)
+        detached(py, || self.0.difference(&other.0)).map(Self)
     }
 
     /// The same rows.
@@ -191,7 +191,7 @@ impl DeletionVector {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The descriptor of the vector in the log itself.
+    /// An inline descriptor of the vector.
     fn encode_inline<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let descriptor = detached(py, || self.0.encode_inline())?;
         fields(py, &descriptor)
@@ -199,7 +199,7 @@ impl DeletionVector {
 }
 
 impl DeletionVector {
-    /// A number of rows that the vector fits into.
+    /// A number of rows, of which none is deleted after the last.
     fn checked(&self, py: Python<'_>, num_rows: i128) -> PyResult<u64> {
         const MOST: u64 = 1 << 40;
         let last = self.0.max();
@@ -248,7 +248,7 @@ pub(crate) fn pack_deletion_vectors<'py>(
     Ok((path, PyBytes::new(py, &bytes), descriptors))
 }
 
-/// A descriptor as the log has it.
+/// A descriptor, as in the log.
 fn fields<'py>(
     py: Python<'py>,
     descriptor: &DeletionVectorDescriptor,
@@ -283,7 +283,7 @@ fn batch<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<ArrowBatch> {
         })
 }
 
-/// An array that its owner hands over by the Arrow C data interface.
+/// An array that its owner passes by the Arrow C data interface.
 fn imported(owner: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) =
         owner.call_method0("__arrow_c_array__")?.extract()?;
@@ -293,6 +293,7 @@ fn imported(owner: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let array = array
         .pointer_checked(Some(c"arrow_array"))?
         .cast::<FFI_ArrowArray>();
+    #[allow(unsafe_code)]
     // SAFETY: the capsules have the names that the interface gives to these structs, and stay alive
     // until the end of this function; moving the array out marks it as released.
     let data = unsafe { from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), schema.as_ref()) };

@@ -1,4 +1,4 @@
-//! Filters as Python writes them: SQL text, or tuples.
+//! Filters from Python: SQL text, or tuples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -142,8 +142,8 @@ pub(crate) fn clock_times(
     })
 }
 
-/// The SQL of a filter with moments, in microseconds since the epoch, for its clock times; None where
-/// nothing is left that does not depend on the time zone.
+/// The SQL of a filter with timestamps, in microseconds since the epoch, for its clock times; None if
+/// every part of it depends on the time zone.
 #[pyfunction]
 pub(crate) fn with_moments(
     py: Python<'_>,

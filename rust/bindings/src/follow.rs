@@ -14,7 +14,7 @@ use crate::exceptions::{invalid, to_exception};
 use crate::filter;
 use crate::gate::detached;
 
-/// The limit of Delta's own streaming source, where no other is set.
+/// The limit of Delta's own streaming source, if no other is set.
 const MOST_FILES: u64 = 1000;
 
 /// A table that is followed.
@@ -24,7 +24,7 @@ pub(crate) struct Follow {
     inner: Mutex<follow::Follow>,
 }
 
-/// Where a stream begins: at most one of the three.
+/// Where a stream starts: at most one of the three.
 fn begin(
     py: Python<'_>,
     version: Option<&Bound<'_, PyAny>>,
@@ -62,7 +62,7 @@ fn begin(
     })
 }
 
-/// What Python passes.
+/// The arguments from Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Arguments<'py> {
@@ -152,17 +152,17 @@ impl Follow {
         ArrowSchema(self.schema.0.clone())
     }
 
-    /// Where the stream stands, as JSON.
+    /// The offset of the stream, as JSON.
     fn offset(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, || Ok(self.with(|follow| follow.offset().to_json())))
     }
 
-    /// Whether it has come to its end.
+    /// Whether it has ended.
     fn is_done(&self, py: Python<'_>) -> PyResult<bool> {
         detached(py, || Ok(self.with(|follow| follow.is_done())))
     }
 
-    /// The next rows with the offset behind them, if there are any yet.
+    /// The next rows with the offset after them, if there are any yet.
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<(ChangeSplit, String)>> {
         let found = detached(py, || self.with(follow::Follow::next_batch))?;
         Ok(found.map(|batch| (ChangeSplit(batch.rows), batch.offset.to_json())))

@@ -36,7 +36,7 @@ impl FooterStatistics {
         })
     }
 
-    /// The statistics of a file of a table, as JSON; the path is as the log has it.
+    /// The statistics of a file of a table, as JSON; the path is as in the log.
     fn read(&self, py: Python<'_>, table: &Table, path: &str, size: u64) -> PyResult<String> {
         detached(py, || self.0.read(table.0.source(), path, size))
     }

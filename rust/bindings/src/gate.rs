@@ -1,5 +1,4 @@
-//! The one gate: core work runs without the interpreter lock; what goes wrong comes out as an
-//! exception.
+//! The one gate: core work runs without the interpreter lock; errors become exceptions.
 //!
 //! Ctrl-C: the core asks a hook every now and then whether to stop. On a thread that came through
 //! this gate the hook lets Python run its signal handlers; what they raise is kept and raised again
@@ -20,7 +19,7 @@ use crate::progress;
 thread_local! {
     /// This thread holds a Python thread state that the gate has detached.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
-    /// What a signal handler raised while this thread was inside.
+    /// The exception of a signal handler while this thread was inside.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
@@ -29,7 +28,7 @@ pub(crate) fn install_interrupt_hook() {
     interrupt::install(stop_wanted);
 }
 
-/// Runs core work without the interpreter lock; a core error or a panic comes out as its exception.
+/// Runs core work without the interpreter lock; a core error or a panic becomes its exception.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T> + Send,
@@ -52,7 +51,7 @@ pub(crate) fn detached<T: Send>(
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));

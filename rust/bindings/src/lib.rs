@@ -1,6 +1,6 @@
-//! `deltareplay._native`: the core in Python's hands.
+//! `deltareplay._native`: the core for Python.
 //!
-//! Converts arguments, releases the interpreter lock, hands Arrow data out by its C interface and
+//! Converts arguments, releases the interpreter lock, exports Arrow data by its C interface and
 //! turns errors into the classes of `deltareplay.exceptions`. No logic lives here, and nothing
 //! starts a thread at import.
 
@@ -24,6 +24,7 @@ mod services;
 mod snapshot;
 mod table;
 mod transaction;
+mod written;
 
 use pyo3::prelude::*;
 

@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::batches::{ArrowSchema, BatchIterator};
-use crate::checkpoint_plan::{PySidecar, sidecar_out};
 use crate::gate::detached;
+use crate::written::{PySidecar, sidecar_out};
 
 /// A part of a snapshot's log.
 #[pyclass(module = "deltareplay._native", frozen)]
@@ -19,7 +19,7 @@ impl ReplayPiece {
         detached(py, || table::ReplayPiece::from_json(json)).map(Self)
     }
 
-    /// The piece as JSON, which makes it anew.
+    /// The piece as JSON, from which it can be created again.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, || self.0.to_json())
     }
@@ -35,7 +35,7 @@ impl ReplayPiece {
         self.0.size_in_bytes()
     }
 
-    /// Its live files, read as they are pulled from the log of this table.
+    /// Its live files, read on demand from the log of this table.
     #[pyo3(signature = (table, tail, threads=None))]
     fn rows(
         &self,
@@ -67,7 +67,7 @@ impl ReplayPiece {
     }
 }
 
-/// What the pieces of one plan are read with.
+/// What is needed to read the pieces of one plan.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct ReplayTail(pub(crate) table::ReplayTail);
 
@@ -83,7 +83,7 @@ impl ReplayTail {
         detached(py, || self.0.to_json())
     }
 
-    /// The keys of the files that the tail speaks of, 16 bytes each.
+    /// The keys of the files that the tail adds or removes, 16 bytes each.
     fn hidden_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let found = detached(py, || Ok(self.0.hidden_bytes()))?;
         Ok(PyBytes::new(py, &found))

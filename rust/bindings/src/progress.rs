@@ -1,6 +1,6 @@
-//! Shows a person that a long call is under way: after a second, and a few times a second from then on.
+//! Shows the progress of a long call: after a second, and a few times a second from then on.
 //!
-//! Whether there is a person, and how a line is shown, is decided in `deltareplay._progress`.
+//! `deltareplay._progress` decides whether and how a line is shown.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ pub(crate) fn begin() {
     }));
 }
 
-/// Shows how far the call is, when it is time to. Only Ctrl-C is an error: a terminal that is gone
+/// Shows how far the call is, if it is time to. Only Ctrl-C is an error: a terminal that is gone
 /// must not end the work.
 pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
     let Some(call) = CALL.get() else {
@@ -65,7 +65,7 @@ pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
     }
 }
 
-/// The call is over; what it showed goes away.
+/// The call is over; its line is removed.
 pub(crate) fn end(py: Python<'_>) {
     if CALL.take().is_some_and(|call| call.shown.is_some()) {
         let _a_terminal_that_is_gone = py

@@ -1,4 +1,4 @@
-//! Protocols and table features, asked about plain values.
+//! Questions about protocols and table features, on plain values.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ fn metadata(schema_string: String, configuration: BTreeMap<String, String>) -> M
     }
 }
 
-/// What keeps this build from reading tables of such a protocol: (feature, reason, remedy) each.
+/// What prevents this build from reading tables with such a protocol: (feature, reason, remedy) each.
 #[pyfunction]
 #[pyo3(signature = (min_reader_version, min_writer_version, reader_features, writer_features, /))]
 pub(crate) fn why_not_readable(
@@ -58,7 +58,7 @@ pub(crate) fn why_not_readable(
     facts(protocol(asked).why_not_readable())
 }
 
-/// What keeps this build from writing to tables of such a protocol: (feature, reason, remedy) each.
+/// What prevents this build from writing to tables with such a protocol: (feature, reason, remedy) each.
 #[pyfunction]
 #[pyo3(signature = (min_reader_version, min_writer_version, reader_features, writer_features, /))]
 pub(crate) fn why_not_writable(
@@ -95,7 +95,7 @@ pub(crate) fn protocol_for_new_table(
     detached(py, || Protocol::for_new_table(&asked)).map(versions)
 }
 
-/// The least versions by the rules from before table features, and the features that were met.
+/// The lowest versions by the rules from before table features, and the features that were found.
 #[pyfunction]
 #[pyo3(signature = (schema_string, configuration, /))]
 pub(crate) fn protocol_required_minimum(
@@ -108,7 +108,7 @@ pub(crate) fn protocol_required_minimum(
     Ok((versions(found), used))
 }
 
-/// The features that metadata calls for, those of the protocol, and all that they lean on.
+/// The features that metadata requires, those of the protocol, and all that they depend on.
 #[pyfunction]
 #[pyo3(signature = (schema_string, configuration, protocol, /))]
 pub(crate) fn automatically_enabled_features(
@@ -136,7 +136,7 @@ pub(crate) fn protocol_with_feature(
     detached(py, || old.with_feature(name)).map(versions)
 }
 
-/// The protocol with one feature less.
+/// The protocol without one feature.
 #[pyfunction]
 #[pyo3(signature = (protocol, name, /))]
 pub(crate) fn protocol_without_feature(
@@ -169,7 +169,7 @@ pub(crate) fn protocol_upgrade_for(
     detached(py, || old.upgrade_for(&asked)).map(versions)
 }
 
-/// Whether every feature of the old protocol is one of the new.
+/// Whether every feature of the old protocol is in the new one.
 #[pyfunction]
 #[pyo3(signature = (old, new, /))]
 pub(crate) fn protocol_can_upgrade_to(old: Versions, new: Versions) -> bool {

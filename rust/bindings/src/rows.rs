@@ -14,15 +14,15 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
+use crate::convert;
 use crate::filter;
 use crate::gate::detached;
 use crate::protocol::{Versions, protocol};
-use crate::table::seconds;
 
 /// Version, metrics, what went wrong afterwards.
 pub(crate) type Outcome = (Option<u64>, BTreeMap<String, String>, Option<String>);
 
-/// How rows are written, as Python says it.
+/// How rows are written: the arguments from Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
@@ -40,7 +40,7 @@ impl Options {
             write: write_options(self.target_file_size)?,
             transaction: TransactionOptions {
                 durable: self.durable,
-                timeout: seconds(self.timeout)?,
+                timeout: convert::seconds(self.timeout)?,
                 ..TransactionOptions::default()
             },
             schema_mode: match self.schema_mode.as_deref() {
@@ -93,7 +93,7 @@ pub(crate) fn append(
     detached(py, || table.append(rows, options.core()?)).map(outcome)
 }
 
-/// Puts the rows of an Arrow stream in the place of others.
+/// Replaces rows by those of an Arrow stream.
 pub(crate) fn overwrite(
     py: Python<'_>,
     table: &table::Table,
@@ -122,7 +122,7 @@ pub(crate) fn delete(
     detached(py, || table.delete(condition.as_ref(), options.core()?)).map(outcome)
 }
 
-/// Gives columns of rows other values.
+/// Sets columns of rows.
 pub(crate) fn update(
     py: Python<'_>,
     table: &table::Table,
@@ -187,7 +187,7 @@ pub(crate) fn merge(
 /// Bodies of `add` as a JSON array, rows, bytes.
 type Staged = (String, u64, u64);
 
-/// Writes the rows of an Arrow stream into files that no commit speaks of yet.
+/// Writes the rows of an Arrow stream into files that no commit names yet.
 #[pyfunction]
 #[pyo3(signature = (table, data, facts, condition=None, target_file_size=None))]
 pub(crate) fn stage_rows(
@@ -218,7 +218,7 @@ pub(crate) fn stage_rows(
     })
 }
 
-/// Deletes files that no commit speaks of, by their paths in the log.
+/// Deletes files that no commit names, by their paths in the log.
 #[pyfunction]
 pub(crate) fn discard_staged(
     py: Python<'_>,
@@ -233,11 +233,12 @@ fn outcome(done: RowsWritten) -> Outcome {
     (done.version, done.metrics, afterwards)
 }
 
-/// The batches that their owner hands over by the Arrow C stream interface; nothing is pulled yet.
+/// The batches that their owner passes by the Arrow C stream interface; nothing is read yet.
 pub(crate) fn stream(owner: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
     let capsule = owner.call_method0("__arrow_c_stream__")?;
     let capsule = capsule.cast::<PyCapsule>()?;
     let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
+    #[allow(unsafe_code)]
     // SAFETY: the capsule has the name that the interface gives to this struct; it is moved out of it,
     // which marks it as released.
     let reader = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr().cast()) };

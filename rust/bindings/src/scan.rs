@@ -6,9 +6,8 @@ use pyo3::prelude::*;
 use crate::batches::{ArrowSchema, ArrowTable, BatchIterator};
 use crate::convert;
 use crate::gate::detached;
-use crate::snapshot::arrow_table;
 
-/// A file that was passed over: path, code, message.
+/// A file that was skipped: path, code, message.
 type Skipped = (String, &'static str, String);
 
 fn listed(skipped: Vec<scan::SkippedFile>) -> Vec<Skipped> {
@@ -18,7 +17,7 @@ fn listed(skipped: Vec<scan::SkippedFile>) -> Vec<Skipped> {
         .collect()
 }
 
-/// What of a snapshot is to be read.
+/// The part of a snapshot to read.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct Scan(pub(crate) scan::Scan);
 
@@ -30,7 +29,7 @@ impl Scan {
         ArrowSchema(self.0.schema())
     }
 
-    /// The rows, read as they are pulled.
+    /// The rows, read on demand.
     fn rows(&self, py: Python<'_>) -> PyResult<BatchIterator> {
         let rows = detached(py, || self.0.rows())?;
         Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
@@ -40,7 +39,7 @@ impl Scan {
     #[pyo3(signature = (columns=None))]
     fn files(&self, py: Python<'_>, columns: Option<&Bound<'_, PyAny>>) -> PyResult<ArrowTable> {
         let columns = convert::texts("columns", columns)?;
-        detached(py, || self.0.files(columns.as_deref())).map(arrow_table)
+        detached(py, || self.0.files(columns.as_deref())).map(ArrowTable::from)
     }
 
     /// How many rows there are.
@@ -48,26 +47,26 @@ impl Scan {
         detached(py, || self.0.count())
     }
 
-    /// Files and bytes of all, after pruning by partition values, after skipping by statistics.
+    /// Files and bytes: all, after pruning by partition values, after skipping by statistics.
     fn explain(&self, py: Python<'_>) -> PyResult<[(u64, u64); 3]> {
         let found = detached(py, || self.0.explain())?;
         Ok([found.all, found.partitions, found.statistics].map(|left| (left.files, left.bytes)))
     }
 
-    /// Pieces of about so many bytes.
+    /// Splits of about this many bytes.
     fn splits(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<Split>> {
         let size = convert::unsigned(py, "target_size", target_size)?;
         let splits = detached(py, || self.0.splits(size))?;
         Ok(splits.into_iter().map(Split).collect())
     }
 
-    /// The files that were passed over so far.
+    /// The files that were skipped so far.
     fn skipped(&self) -> Vec<Skipped> {
         listed(self.0.skipped())
     }
 }
 
-/// A piece of a scan.
+/// A part of a scan.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct Split(scan::Split);
 
@@ -78,7 +77,7 @@ impl Split {
         detached(py, || scan::Split::from_json(json)).map(Self)
     }
 
-    /// The split as JSON, which makes it anew.
+    /// The split as JSON, from which it can be created again.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, || self.0.to_json())
     }
@@ -88,7 +87,7 @@ impl Split {
         detached(py, || self.0.schema()).map(ArrowSchema)
     }
 
-    /// The paths of the files as the log has them.
+    /// The paths of the files, as in the log.
     fn paths(&self) -> Vec<String> {
         self.0.paths().map(str::to_owned).collect()
     }
@@ -99,13 +98,13 @@ impl Split {
         self.0.size_in_bytes()
     }
 
-    /// The rows, read as they are pulled from the files of this table.
+    /// The rows, read on demand from the files of this table.
     fn rows(&self, py: Python<'_>, table: &crate::table::Table) -> PyResult<BatchIterator> {
         let rows = detached(py, || self.0.rows(table.0.source()))?;
         Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
     }
 
-    /// The files that were passed over so far.
+    /// The files that were skipped so far.
     fn skipped(&self) -> Vec<Skipped> {
         listed(self.0.skipped())
     }

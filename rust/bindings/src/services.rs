@@ -1,4 +1,4 @@
-//! The verbs of `Table` that keep it small and sound. Each gives its report as JSON.
+//! The methods of `Table` for maintenance. Each returns its report as JSON.
 
 use deltareplay_core::maintenance::to_json;
 use deltareplay_core::maintenance::vacuum::VacuumOptions;
@@ -10,13 +10,13 @@ use crate::exceptions::invalid;
 use crate::gate::detached;
 use crate::table::Table;
 
-/// Deletes expired files of the log, or tells which these are.
+/// Deletes expired files of the log, or lists them.
 #[pyfunction]
 pub(crate) fn cleanup_log(py: Python<'_>, table: &Table, dry_run: bool) -> PyResult<String> {
     detached(py, || Ok(to_json(&table.0.cleanup_log(dry_run)?)))
 }
 
-/// Deletes expired data files, or tells which these are. The retention is in milliseconds.
+/// Deletes expired data files, or lists them. The retention is in milliseconds.
 #[pyfunction]
 #[pyo3(signature = (table, retention, lite, dry_run, force, log))]
 pub(crate) fn vacuum(
@@ -38,7 +38,7 @@ pub(crate) fn vacuum(
     detached(py, || Ok(to_json(&table.0.vacuum(options, log)?)))
 }
 
-/// Commits a version that holds what an older one held.
+/// Commits a version with the content of an older one.
 #[pyfunction]
 #[pyo3(signature = (table, version, timestamp, ignore_missing))]
 pub(crate) fn restore(
@@ -65,7 +65,7 @@ pub(crate) fn optimize_log(py: Python<'_>, table: &Table) -> PyResult<String> {
     detached(py, || Ok(to_json(&table.0.optimize_log()?)))
 }
 
-/// What is wrong with the log, and with the data files if they are to be looked at.
+/// What is wrong with the log, and with the data files if they are checked.
 #[pyfunction]
 pub(crate) fn verify(
     py: Python<'_>,

@@ -1,11 +1,9 @@
 //! `Snapshot`: the state of a table at one version.
 
-use std::sync::Arc;
-
 use deltareplay_core::scan::ScanOptions;
 use deltareplay_core::scan::data_file::Extras;
 use deltareplay_core::snapshot::{self, columns::FileColumns};
-use deltareplay_core::table::{FileTable, Table};
+use deltareplay_core::table::Table;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -16,13 +14,13 @@ use crate::gate::detached;
 use crate::pieces::{ReplayPiece, ReplayTail};
 use crate::scan::Scan;
 
-/// Something of a definition: what, name, before, after.
+/// A difference in the definition: what, name, before, after.
 type Difference = (&'static str, String, Option<String>, Option<String>);
 
 /// Files, rows and bytes.
 type Totals = (u64, Option<u64>, u64);
 
-/// One version of a table. What is asked for is read when it is asked for.
+/// One version of a table. Everything is read on demand.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct Snapshot {
     table: Table,
@@ -53,7 +51,7 @@ impl Snapshot {
         self.state.timestamp()
     }
 
-    /// The in-commit timestamp in milliseconds since the epoch, where the table has them.
+    /// The in-commit timestamp in milliseconds since the epoch, if the table has them.
     #[getter]
     fn in_commit_timestamp(&self) -> Option<i64> {
         self.state.in_commit_timestamp()
@@ -118,18 +116,18 @@ impl Snapshot {
         detached(py, || self.table.num_files(&self.state))
     }
 
-    /// How many rows there are, where the log tells.
+    /// How many rows there are, if the log has the number.
     fn num_rows(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         detached(py, || self.table.num_rows(&self.state))
     }
 
-    /// The least and the greatest value of a column, where the log tells them.
+    /// The smallest and the largest value of a column, if the log has them.
     fn min_max(&self, py: Python<'_>, column: &str) -> PyResult<Option<ArrowBatch>> {
         let found = detached(py, || self.table.min_max(&self.state, column))?;
         Ok(found.map(ArrowBatch::new))
     }
 
-    /// The bytes of the live files together.
+    /// The total bytes of the live files.
     fn size_in_bytes(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, || self.table.size_in_bytes(&self.state))
     }
@@ -148,10 +146,10 @@ impl Snapshot {
             self.table
                 .files(&self.state, columns.as_deref(), filter.as_ref())
         })?;
-        Ok(arrow_table(found))
+        Ok(ArrowTable::from(found))
     }
 
-    /// The live files, read as they are pulled.
+    /// The live files, read on demand.
     #[pyo3(signature = (columns=None, filter=None))]
     fn file_batches(
         &self,
@@ -168,15 +166,15 @@ impl Snapshot {
         Ok(BatchIterator::new(found.schema(), Box::new(found)))
     }
 
-    /// The bytes of the commits and compacted files that are replayed upon the checkpoint.
+    /// The bytes of the commits and compacted files that are replayed after the checkpoint.
     #[getter]
     fn tail_size_in_bytes(&self) -> u64 {
         let segment = self.state.segment();
         segment.tail.iter().map(|file| file.file.size).sum()
     }
 
-    /// The replay of the live files in pieces: those, what to read them with, and the files that
-    /// are known already.
+    /// The replay of the live files in pieces: these, what is needed to read them, and the files
+    /// that are already known.
     #[pyo3(signature = (columns=None, filter=None, *, target_size, keyed=false))]
     fn replay_plan(
         &self,
@@ -194,7 +192,7 @@ impl Snapshot {
                 .replay_plan(&self.state, columns, filter.as_ref(), size, keyed)
         })?;
         let pieces = plan.pieces.into_iter().map(ReplayPiece).collect();
-        Ok((pieces, ReplayTail(plan.tail), arrow_table(plan.files)))
+        Ok((pieces, ReplayTail(plan.tail), ArrowTable::from(plan.files)))
     }
 
     /// Rows of this version, or some of them.
@@ -233,10 +231,10 @@ impl Snapshot {
 
     /// The removed files whose retention has not passed.
     fn tombstones(&self, py: Python<'_>) -> PyResult<ArrowTable> {
-        detached(py, || self.table.tombstones(&self.state)).map(arrow_table)
+        detached(py, || self.table.tombstones(&self.state)).map(ArrowTable::from)
     }
 
-    /// What differs from this version to another one of the same table: files, the definition as
+    /// What differs between this version and another one of the same table: files, the definition as
     /// (what, name, before, after), and (files, rows, bytes) of both.
     fn diff(
         &self,
@@ -258,24 +256,17 @@ impl Snapshot {
         ))
     }
 
-    /// The snapshot of the newest version; this one where there is none newer.
+    /// The snapshot of the newest version; this one if there is none newer.
     fn update(&self, py: Python<'_>) -> PyResult<Self> {
         let state = detached(py, || self.table.update(&self.state))?;
         Ok(Self::new(self.table.clone(), state))
     }
 
-    /// What was passed over, from the `start`th on: (code, path, version, message) each.
+    /// The warnings, from the `start`th on: (code, path, version, message) each.
     fn warnings(&self, start: usize) -> Vec<(&'static str, Option<String>, Option<u64>, String)> {
         let found = self.state.warnings().into_iter().skip(start);
         found
             .map(|one| (one.code, one.path, one.version, one.message))
             .collect()
-    }
-}
-
-pub(crate) fn arrow_table(found: FileTable) -> ArrowTable {
-    ArrowTable {
-        schema: Arc::clone(&found.schema),
-        batches: found.batches,
     }
 }

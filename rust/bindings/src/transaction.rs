@@ -21,7 +21,7 @@ use crate::filter;
 use crate::gate::detached;
 use crate::protocol::{Versions, protocol};
 
-/// What is to become the next version of a table.
+/// The next version of a table, being staged.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct Transaction {
     table: Table,
@@ -62,13 +62,13 @@ fn finished() -> Error {
 
 #[pymethods]
 impl Transaction {
-    /// The id that the commit carries.
+    /// The id of the commit.
     #[getter]
     fn id(&self) -> &str {
         &self.id
     }
 
-    /// What the commit says of itself: JSON parameters, metrics, user metadata, tags, engine.
+    /// What the commit says about itself: JSON parameters, metrics, user metadata, tags, engine.
     #[pyo3(signature = (parameters, metrics, user_metadata, tags, engine_info))]
     fn describe(
         &self,
@@ -94,14 +94,14 @@ impl Transaction {
         })
     }
 
-    /// Notes that rows were read: all, or those of a filter.
+    /// Records that rows were read: all, or those of a filter.
     #[pyo3(signature = (filter=None))]
     fn read(&self, py: Python<'_>, filter: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let predicate = filter::predicate(py, filter)?;
         self.with(py, |staged| staged.read(predicate.as_ref()))
     }
 
-    /// Notes that files were read.
+    /// Records that files were read.
     fn read_files(&self, py: Python<'_>, paths: &Bound<'_, PyAny>) -> PyResult<()> {
         let paths = convert::texts("paths", Some(paths))?.unwrap_or_default();
         self.with(py, |staged| {
@@ -171,7 +171,7 @@ impl Transaction {
         self.with(py, |staged| staged.set_protocol(protocol))
     }
 
-    /// Stages the progress of an application; true when it got that far before.
+    /// Stages the progress of an application; true if it was there before.
     fn set_transaction(&self, py: Python<'_>, app_id: &str, version: i64) -> PyResult<bool> {
         self.with(py, |staged| staged.set_transaction(app_id, version))
     }
@@ -187,7 +187,7 @@ impl Transaction {
         self.with(py, |staged| staged.set_domain(domain, configuration))
     }
 
-    /// Commits: the version, None where the application had committed it before; the attempts; what
+    /// Commits: the version, None if the application committed it before; the attempts; what
     /// went wrong afterwards.
     fn commit(&self, py: Python<'_>) -> PyResult<(Option<u64>, u32, Option<String>)> {
         let done = detached(py, || self.table.commit(self.take()?))?;
@@ -195,7 +195,7 @@ impl Transaction {
         Ok((done.commit.version, done.commit.attempts, afterwards))
     }
 
-    /// Forgets what was staged.
+    /// Drops what was staged.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.take().map(drop))
     }
@@ -208,6 +208,7 @@ pub(crate) fn schema_string(py: Python<'_>, schema: &Bound<'_, PyAny>) -> PyResu
     let capsule = schema.call_method0("__arrow_c_schema__")?;
     let capsule = capsule.cast::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(c"arrow_schema"))?;
+    #[allow(unsafe_code)]
     // SAFETY: the capsule has the name that the interface gives to this struct, and stays alive.
     let arrow = unsafe { &*pointer.as_ptr().cast::<FFI_ArrowSchema>() };
     let arrow = Schema::try_from(arrow).map_err(|cause| PyTypeError::new_err(cause.to_string()))?;

@@ -10,7 +10,6 @@ use crate::expr::Predicate;
 use crate::log::LogListing;
 use crate::log::history::{history_batch, read_history, version_at};
 use crate::replay::{FileFilter, Source};
-use crate::scan::file_bounds::FilePredicate;
 use crate::scan::min_max::min_max;
 use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::columns::FileColumns;
@@ -19,19 +18,27 @@ use crate::snapshot::pieces::PieceOptions;
 use crate::spec::actions::{DomainMetadata, SetTransaction};
 use arrow_array::RecordBatch;
 
-mod changing;
-mod dropping;
-mod rows;
-mod altering;
-mod services;
-mod staging;
-mod truncating;
-mod writing;
+mod alter;
+mod append;
+mod checkpoint;
+mod commit;
+mod create;
+mod delete;
+mod drop_feature;
+mod drop_history;
+mod maintenance;
+mod merge;
+mod overwrite;
+mod stage_rows;
+mod update;
+mod write;
 
-pub use altering::Alteration;
-pub use rows::{Replaced, Rows, RowsOptions, RowsWritten, SchemaMode};
-pub use staging::StagedRows;
-pub use writing::{Committed, TableDefinition};
+pub use alter::Alteration;
+pub use commit::Committed;
+pub use create::TableDefinition;
+pub use overwrite::Replaced;
+pub use stage_rows::StagedRows;
+pub use write::{Rows, RowsOptions, RowsWritten, SchemaMode};
 
 pub use crate::log::actions::ActionBatches;
 pub use crate::snapshot::Snapshot;
@@ -239,8 +246,8 @@ impl Table {
             Some(text) => {
                 let bound = Predicate::parse_sql(text)?.bind(tail.table_schema())?;
                 let (columns, mode) = (tail.partition_columns(), tail.column_mapping_mode());
-                let filter = FilePredicate::new(bound, tail.table_schema(), columns, mode)?;
-                Some(Arc::new(filter) as Arc<dyn FileFilter>)
+                let filter = FileFilter::new(bound, tail.table_schema(), columns, mode)?;
+                Some(Arc::new(filter))
             }
         };
         piece.rows(&self.source, tail, filter, threads)
@@ -287,13 +294,10 @@ impl Table {
     }
 }
 
-fn file_filter(
-    snapshot: &Snapshot,
-    filter: Option<&Predicate>,
-) -> Result<Option<Arc<dyn FileFilter>>> {
+fn file_filter(snapshot: &Snapshot, filter: Option<&Predicate>) -> Result<Option<Arc<FileFilter>>> {
     let Some(filter) = filter else {
         return Ok(None);
     };
     let bound = filter.bind(snapshot.schema())?;
-    Ok(Some(Arc::new(FilePredicate::of(bound, snapshot)?)))
+    Ok(Some(Arc::new(snapshot.file_filter(bound)?)))
 }

@@ -1,4 +1,5 @@
-//! Keeps the direction of the rooms: a room of `rust/core/src` imports only from its left.
+//! Keeps the direction of the rooms: a room of `rust/core/src` imports only from its left, and no files
+//! of one room import each other in a circle.
 //!
 //! Reads every source file as tokens, comments and literals left out, and follows every path that
 //! begins with `crate`, `self` or `super`, wherever it stands: in a `use`, in a group of one, in an
@@ -11,6 +12,7 @@
     reason = "a test reports by panicking"
 )]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +45,101 @@ fn imports_point_left() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(followed > 0, "a guard that checks nothing guards nothing");
+}
+
+#[test]
+fn no_files_of_a_room_import_each_other_in_a_circle() {
+    let mut found = BTreeMap::new();
+    let core = sources();
+    for room in ORDER {
+        let inside = |source: &&Source| source.modules.first().is_some_and(|first| first == room);
+        let arrows = arrows(&core.iter().filter(inside).collect::<Vec<_>>());
+        assert!(arrows.len() > 1 || room == "error" || room == "table");
+        found.insert(room, circles(&arrows));
+    }
+    let bindings = sources_below("../bindings/src");
+    let arrows = arrows(&bindings.iter().collect::<Vec<_>>());
+    assert!(arrows.len() > 10, "no sources of the bindings found");
+    found.insert("bindings", circles(&arrows));
+    found.retain(|_, circles| !circles.is_empty());
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// Which files each file imports. That a folder's own file uses what lies in the folder is no arrow: it
+/// is made of it.
+fn arrows(sources: &[&Source]) -> BTreeMap<Vec<String>, BTreeSet<Vec<String>>> {
+    let files: BTreeSet<&[String]> = sources.iter().map(|s| s.modules.as_slice()).collect();
+    let of_file = |source: &&Source| {
+        let here = &source.modules;
+        let imports = paths(source).into_iter().filter(|import| !import.in_tests);
+        let to = imports.filter_map(|import| {
+            let names = (1..=import.names.len()).rev();
+            let named = names.filter_map(|length| import.names.get(..length));
+            named
+                .into_iter()
+                .find(|names| files.contains(names))
+                .map(<[String]>::to_vec)
+        });
+        let to = to.filter(|to| !to.starts_with(here)).collect();
+        (here.clone(), to)
+    };
+    let is_test = |source: &&&Source| source.modules.iter().any(|name| name == "tests");
+    sources
+        .iter()
+        .filter(|source| !is_test(source))
+        .map(of_file)
+        .collect()
+}
+
+/// Every set of files of which each reaches each.
+fn circles(arrows: &BTreeMap<Vec<String>, BTreeSet<Vec<String>>>) -> Vec<Vec<String>> {
+    let reached = |from: &Vec<String>| {
+        let mut reached = BTreeSet::new();
+        let mut next = vec![from];
+        while let Some(file) = next.pop() {
+            for to in arrows.get(file).into_iter().flatten() {
+                if reached.insert(to) {
+                    next.push(to);
+                }
+            }
+        }
+        reached
+    };
+    let reached: BTreeMap<_, _> = arrows.keys().map(|file| (file, reached(file))).collect();
+    let mut circles = BTreeSet::new();
+    for (file, others) in &reached {
+        let circle = others
+            .iter()
+            .filter(|other| reached[**other].contains(file));
+        let circle: Vec<String> = circle.map(|file| file.join("::")).collect();
+        if circle.len() > 1 {
+            circles.insert(circle);
+        }
+    }
+    circles.into_iter().collect()
+}
+
+#[test]
+fn the_guard_sees_a_circle() {
+    let source = |modules: &[&str], text: &str| Source {
+        file: modules.join("/").into(),
+        modules: modules.iter().map(|name| (*name).to_owned()).collect(),
+        tokens: tokens(text),
+    };
+    let folder = source(&["log"], "mod one; use one::a; pub struct Log;");
+    let one = source(&["log", "one"], "use super::two::b; use super::Log;");
+    let three = source(&["log", "three"], "use super::one;");
+    for (text, found) in [
+        ("", 0),
+        ("use super::Log;", 0),
+        ("fn f() { super::one::a(); }", 1),
+        ("use crate::log::{three, Log};", 1),
+        ("mod tests { use super::super::one::a; }", 0),
+    ] {
+        let two = source(&["log", "two"], text);
+        let arrows = arrows(&[&folder, &one, &two, &three]);
+        assert_eq!(circles(&arrows).len(), found, "{text}");
+    }
 }
 
 #[test]
@@ -147,6 +244,8 @@ struct Source {
 #[derive(Debug)]
 struct Import {
     relative: bool,
+    /// Stands in a module `tests`.
+    in_tests: bool,
     names: Vec<String>,
 }
 
@@ -173,7 +272,11 @@ fn fault(source: &Source, import: &Import) -> Option<String> {
 }
 
 fn sources() -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    sources_below("src")
+}
+
+fn sources_below(root: &str) -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(root);
     let mut found = Vec::new();
     let mut directories = vec![root.clone()];
     while let Some(directory) = directories.pop() {
@@ -325,7 +428,12 @@ fn paths(source: &Source) -> Vec<Import> {
                     if start == "super" {
                         names.pop();
                     }
+                    let before = found.len();
                     follow(tokens, at + 1, names, relative, &mut found);
+                    let in_tests = here.iter().any(|name| name == "tests");
+                    found[before..]
+                        .iter_mut()
+                        .for_each(|path| path.in_tests = in_tests);
                 }
             }
             _ => {}
@@ -383,7 +491,11 @@ fn follow(
             }
         }
     }
-    found.push(Import { relative, names });
+    found.push(Import {
+        relative,
+        in_tests: false,
+        names,
+    });
     at
 }
 

@@ -39,7 +39,7 @@ const LOOK_BACK: u64 = 100;
 pub(super) struct Stamp {
     /// The version.
     pub version: u64,
-    /// When it was committed, in milliseconds since the epoch.
+    /// When it was committed, in milliseconds since the metadata_history.
     pub timestamp: i64,
 }
 

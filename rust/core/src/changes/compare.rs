@@ -13,7 +13,7 @@ use arrow_array::RecordBatch;
 use super::commits::Stamp;
 use super::definition::Reading;
 use super::derive::Way;
-use super::identify::{Seen, Share, Telling, look};
+use super::identify::{RowIdentity, Seen, Share, look};
 use super::piece::{ChangeType, Labels, Piece, PieceRows, RowLabel};
 use super::runs::{Joined, Run, is_twice, join, read, sort};
 use crate::codec::deletion_vector::DeletionVector;
@@ -41,14 +41,14 @@ pub(super) struct Differences {
 }
 
 /// Rows that are held in chains, one for each number.
-struct Held {
+struct RowsByIdentity {
     heads: Numbers<u32>,
     rows: Vec<(Seen, u32)>,
 }
 
 const NONE: u32 = u32::MAX;
 
-impl Held {
+impl RowsByIdentity {
     fn push(&mut self, seen: Seen) {
         let at = u32::try_from(self.rows.len()).unwrap_or(NONE);
         let before = self.heads.insert(seen.who, at);
@@ -100,13 +100,13 @@ impl Held {
 pub(super) fn differences(
     source: &Source,
     reading: &Arc<Reading>,
-    telling: &Telling,
+    identity: &RowIdentity,
     share: Share,
     (gone, new): (Vec<Piece>, Vec<Piece>),
 ) -> Result<Option<Differences>> {
-    let most = telling.most_rows_of(share);
+    let most = identity.most_rows_of(share);
     let shift = u32::try_from(gone.len()).unwrap_or(NONE);
-    let mut held = Held {
+    let mut held = RowsByIdentity {
         heads: Numbers::default(),
         rows: Vec::new(),
     };
@@ -116,7 +116,7 @@ pub(super) fn differences(
         held.push(seen);
         !full
     };
-    look(source, reading, telling, share, gone, &mut hold)?;
+    look(source, reading, identity, share, gone, &mut hold)?;
     if full {
         return Ok(None);
     }
@@ -131,7 +131,7 @@ pub(super) fn differences(
         }
         !full
     };
-    look(source, reading, telling, share, new, &mut compare)?;
+    look(source, reading, identity, share, new, &mut compare)?;
     if full {
         return Ok(None);
     }
@@ -143,7 +143,7 @@ pub(super) fn differences(
 
 /// The same of rows that are all at hand.
 pub(super) fn cancel(gone: Vec<Seen>, new: Vec<Seen>) -> Differences {
-    let mut held = Held {
+    let mut held = RowsByIdentity {
         heads: Numbers::default(),
         rows: Vec::with_capacity(gone.len()),
     };
@@ -168,20 +168,20 @@ pub(super) fn cancel(gone: Vec<Seen>, new: Vec<Seen>) -> Differences {
 pub(super) fn compare(
     source: &Source,
     reading: &Arc<Reading>,
-    telling: &Telling,
+    identity: &RowIdentity,
     share: Share,
     stamp: Stamp,
     (gone, new): (Vec<Piece>, Vec<Piece>),
 ) -> Result<Compared> {
     let pieces: Vec<Piece> = gone.iter().chain(&new).cloned().collect();
-    if telling.way == Way::RowTracking {
+    if identity.way == Way::RowTracking {
         let of_gone = gone.len();
-        let found = compare_ids(source, reading, telling, share, stamp, &pieces, of_gone);
+        let found = compare_ids(source, reading, identity, share, stamp, &pieces, of_gone);
         if let Some(found) = found.map_err(|error| error.at_version(stamp.version))? {
             return Ok(found);
         }
     }
-    let found = differences(source, reading, telling, share, (gone, new));
+    let found = differences(source, reading, identity, share, (gone, new));
     let Some(found) = found.map_err(|error| error.at_version(stamp.version))? else {
         return Ok(Compared::TooMany);
     };
@@ -199,7 +199,7 @@ pub(super) fn compare(
         .values()
         .any(|(left, came)| *came > 0 && left + came > 2)
     {
-        return Err(twice(telling.way).at_version(stamp.version));
+        return Err(twice(identity.way).at_version(stamp.version));
     }
     let mut labels = LabelledPieces::new(pieces);
     for seen in &found.gone {
@@ -227,13 +227,13 @@ pub(super) fn compare(
 fn compare_ids(
     source: &Source,
     reading: &Arc<Reading>,
-    telling: &Telling,
+    identity: &RowIdentity,
     share: Share,
     stamp: Stamp,
     pieces: &[Piece],
     of_gone: usize,
 ) -> Result<Option<Compared>> {
-    let most = telling.most_rows_of(share);
+    let most = identity.most_rows_of(share);
     let (mut gone, mut new): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
     let mut labels = LabelledPieces::new(pieces.to_vec());
     let mut counts = vec![0_u64; pieces.len()];
@@ -298,7 +298,7 @@ struct Labelled {
     labels: Vec<RowLabel>,
     /// How many rows the piece has, where that is known.
     rows: Option<u64>,
-    /// The rows with their marks, where they were read already.
+    /// The rows with their codes, where they were read already.
     read: Option<(Vec<RecordBatch>, Arc<Vec<Stamp>>)>,
 }
 
@@ -313,7 +313,7 @@ impl LabelledPieces {
         Self(pieces.collect())
     }
 
-    /// Tells how many rows there are in all, so that a piece whose rows have all the same fate is
+    /// Tells how many rows there are in all, so that a piece whose rows have all the same outcome is
     /// kept as a whole.
     pub(super) fn set_rows(&mut self, piece: u32, rows: u64) {
         if let Some(labelled) = self.0.get_mut(piece as usize) {
@@ -326,7 +326,7 @@ impl LabelledPieces {
         self.0.get(piece as usize)?.rows
     }
 
-    /// Gives the rows of a piece with their marks; labels do not count then.
+    /// Gives the rows of a piece with their codes; labels do not count then.
     pub(super) fn set_read(&mut self, piece: u32, rows: Vec<RecordBatch>, stamps: Arc<Vec<Stamp>>) {
         if let Some(labelled) = self.0.get_mut(piece as usize) {
             labelled.read = Some((rows, stamps));
@@ -378,7 +378,7 @@ impl Labelled {
             return Ok(Piece {
                 file: self.piece.file,
                 rows: PieceRows::Read(Arc::new(read)),
-                labels: Labels::Marked(stamps),
+                labels: Labels::Coded(stamps),
             });
         }
         if !self.labels.is_sorted_by_key(|label| label.row) {

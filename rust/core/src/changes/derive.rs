@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::commits::{Commit, FileChange, Stamp};
-use super::epoch::Facts;
+use super::metadata_history::CommitFacts;
 use super::piece::{ChangeType, Labels, Piece, PieceRows};
 use crate::error::{Error, Result};
 use crate::replay::Keys;
@@ -98,7 +98,12 @@ pub(super) struct Sides {
 }
 
 /// What happened in a commit, every row of it.
-pub(super) fn derive(commit: &Commit, facts: Facts, keys: &Keys, has_key: bool) -> Result<Derived> {
+pub(super) fn derive(
+    commit: &Commit,
+    facts: CommitFacts,
+    keys: &Keys,
+    has_key: bool,
+) -> Result<Derived> {
     let stamp = commit.stamp;
     let derived = |way, reason, work| {
         Ok(Derived {
@@ -150,7 +155,12 @@ pub(super) fn derive(commit: &Commit, facts: Facts, keys: &Keys, has_key: bool) 
 }
 
 /// How rows that left are told from rows that came.
-fn identity(commit: &Commit, facts: Facts, sides: &Sides, has_key: bool) -> (Way, &'static str) {
+fn identity(
+    commit: &Commit,
+    facts: CommitFacts,
+    sides: &Sides,
+    has_key: bool,
+) -> (Way, &'static str) {
     let kept = commit.info.row_ids_preserved != Some(false);
     if facts.row_tracking && sides.row_ids && kept {
         return (Way::RowTracking, "files were rewritten; rows have ids");
@@ -179,7 +189,12 @@ fn identity(commit: &Commit, facts: Facts, sides: &Sides, has_key: bool) -> (Way
 }
 
 /// What a commit did, where the net of several is wanted and rows are told in this way.
-pub(super) fn derive_net(commit: &Commit, facts: Facts, keys: &Keys, way: Way) -> Result<Item> {
+pub(super) fn derive_net(
+    commit: &Commit,
+    facts: CommitFacts,
+    keys: &Keys,
+    way: Way,
+) -> Result<Item> {
     let by_values = matches!(way, Way::Key | Way::Rows);
     if by_values && !commit.change_files.is_empty() {
         return Ok(Item::Pieces(change_files(commit)));
@@ -219,7 +234,7 @@ pub(super) fn change_files(commit: &Commit) -> Vec<Piece> {
 /// # Errors
 ///
 /// Corrupt: `changes.partition_values`, with the file.
-pub(super) fn sides(commit: &Commit, facts: Facts, keys: &Keys) -> Result<Sides> {
+pub(super) fn sides(commit: &Commit, facts: CommitFacts, keys: &Keys) -> Result<Sides> {
     sides_of(commit.stamp, &commit.adds, &commit.removes, facts, keys)
 }
 
@@ -228,7 +243,7 @@ pub(super) fn sides_of(
     stamp: Stamp,
     adds: &[FileChange],
     removes: &[FileChange],
-    facts: Facts,
+    facts: CommitFacts,
     keys: &Keys,
 ) -> Result<Sides> {
     let mut sides = Sides {

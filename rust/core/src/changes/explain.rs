@@ -2,7 +2,7 @@
 
 use super::derive::{Item, Way};
 use super::plan::{DerivedCommits, NetPlan};
-use super::{Changes, Net, ends};
+use super::{Changes, Net, range_ends};
 use crate::error::Result;
 
 /// One commit of a range.
@@ -40,7 +40,7 @@ impl Changes {
         let plan = NetPlan::new(self)?;
         let known = match plan.way {
             Way::RowTracking => match plan.ends(&self.source.keys) {
-                Ok(ends) if ends.brings_rows_back(&self.source)? => ends::BACK,
+                Ok(ends) if ends.brings_rows_back(&self.source)? => range_ends::BACK,
                 Ok(_) => {
                     "rows have ids in every commit of the range, and its two ends tell what it comes to"
                 }

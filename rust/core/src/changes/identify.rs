@@ -52,7 +52,7 @@ impl Share {
 
 /// How rows are told apart.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Telling {
+pub(super) struct RowIdentity {
     pub way: Way,
     /// Logical names of the key columns.
     pub key: Vec<String>,
@@ -62,7 +62,7 @@ pub(super) struct Telling {
     pub most_rows: usize,
 }
 
-impl Telling {
+impl RowIdentity {
     /// So many rows of a share may be held; as many as there are, where it cannot be cut any more.
     pub(super) fn most_rows_of(&self, share: Share) -> usize {
         share.halves().map_or(usize::MAX, |_| self.most_rows)
@@ -87,7 +87,7 @@ pub(super) struct Seen {
 pub(super) struct Identities {
     source: Source,
     reading: Arc<Reading>,
-    telling: Telling,
+    identity: RowIdentity,
     key: Vec<usize>,
     share: Share,
     pieces: Vec<Piece>,
@@ -97,18 +97,18 @@ pub(super) struct Identities {
 
 /// Numbers of every row of the pieces, batch by batch: piece, row, who, what, change; and its values
 /// as a number, where they are asked for.
-pub(super) fn noted(
+pub(super) fn row_events(
     source: &Source,
     reading: &Arc<Reading>,
-    telling: &Telling,
+    identity: &RowIdentity,
     pieces: Vec<Piece>,
     with_values: bool,
 ) -> Result<OrderedRows<Identities>> {
     let work = Identities {
         source: source.clone(),
         reading: Arc::clone(reading),
-        key: reading.positions(&telling.key)?,
-        telling: telling.clone(),
+        key: reading.positions(&identity.key)?,
+        identity: identity.clone(),
         share: Share::ALL,
         pieces,
         with_values,
@@ -120,7 +120,7 @@ pub(super) fn noted(
 pub(super) fn look(
     source: &Source,
     reading: &Arc<Reading>,
-    telling: &Telling,
+    identity: &RowIdentity,
     share: Share,
     pieces: Vec<Piece>,
     see: &mut dyn FnMut(Seen) -> bool,
@@ -128,8 +128,8 @@ pub(super) fn look(
     let work = Identities {
         source: source.clone(),
         reading: Arc::clone(reading),
-        key: reading.positions(&telling.key)?,
-        telling: telling.clone(),
+        key: reading.positions(&identity.key)?,
+        identity: identity.clone(),
         share,
         pieces,
         with_values: false,
@@ -152,7 +152,7 @@ pub(super) fn look(
                 row: row.cast_unsigned(),
                 who: who.cast_unsigned(),
                 what: what.cast_unsigned(),
-                change: change_of(*change),
+                change: ChangeType::from_number(*change),
             });
             if !more {
                 return Ok(());
@@ -160,24 +160,6 @@ pub(super) fn look(
         }
     }
     Ok(())
-}
-
-pub(super) fn change_of(number: u8) -> ChangeType {
-    match number {
-        0 => ChangeType::Delete,
-        1 => ChangeType::UpdatePreimage,
-        2 => ChangeType::UpdatePostimage,
-        _ => ChangeType::Insert,
-    }
-}
-
-pub(super) fn number_of(change: ChangeType) -> u8 {
-    match change {
-        ChangeType::Delete => 0,
-        ChangeType::UpdatePreimage => 1,
-        ChangeType::UpdatePostimage => 2,
-        ChangeType::Insert => 3,
-    }
 }
 
 impl Work for Identities {
@@ -188,7 +170,7 @@ impl Work for Identities {
     }
 
     fn open(&self, number: usize) -> Result<Vec<Self::Unit>> {
-        let purpose = |piece: &Piece| match self.telling.way {
+        let purpose = |piece: &Piece| match self.identity.way {
             Way::RowTracking if self.with_values => Purpose::TrackedValues,
             Way::RowTracking => Purpose::RowIds,
             Way::Files => Purpose::Positions,
@@ -222,15 +204,15 @@ impl Work for Identities {
 impl Identities {
     fn identities(&self, number: usize, piece: &Piece, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
-        let seed = self.telling.seed;
-        let own = match self.telling.way {
+        let seed = self.identity.seed;
+        let own = match self.identity.way {
             Way::RowTracking if !self.with_values => 0,
             Way::Files => 0,
             _ => self.reading.table().0.fields().len(),
         };
         let positions = long(batch.columns().get(own))?;
         let columns = || batch.columns().iter().take(own);
-        let (who, what) = match self.telling.way {
+        let (who, what) = match self.identity.way {
             Way::RowTracking => (
                 ids(batch.columns().get(own + 1))?.map(spread).collect(),
                 ids(batch.columns().get(own + 2))?.collect(),
@@ -252,10 +234,10 @@ impl Identities {
             _ => (hash_rows(columns(), rows, seed)?, vec![0; rows]),
         };
         let changes: Vec<u8> = match &piece.labels {
-            Labels::All(change, _) => vec![number_of(*change); rows],
+            Labels::All(change, _) => vec![change.number(); rows],
             _ => {
                 let types = change_types(batch.columns().get(own + 1))?;
-                types.into_iter().map(number_of).collect()
+                types.into_iter().map(ChangeType::number).collect()
             }
         };
         let kept: Option<Vec<usize>> = (self.share.of > 1).then(|| {

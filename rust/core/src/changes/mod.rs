@@ -3,7 +3,7 @@
 //! A range of commits is told by [`range`]; [`commits`] reads them, [`derive`] says of each which rows
 //! of which files left and came, [`read`] gives those rows. Where files were rewritten, [`compare`]
 //! tells rows that changed from rows that were carried over; [`net`] follows rows through all of the
-//! commits, on one machine or by a [`shuffle`]; [`ends`] compares both ends of a range where that is
+//! commits, on one machine or by a [`shuffle`]; [`range_ends`] compares both ends of a range where that is
 //! enough. Full changes stream: commits and rows are read as they are pulled. Everything is planned in
 //! plain values, so that other processes may read.
 //!
@@ -22,8 +22,8 @@ mod compare;
 mod definition;
 mod derive;
 pub mod diff;
-mod ends;
-mod epoch;
+mod range_ends;
+mod metadata_history;
 mod explain;
 pub mod follow;
 mod identify;
@@ -44,12 +44,12 @@ pub use explain::Explained;
 pub use net::Net;
 pub use piece::ChangeType;
 pub use range::Edge;
-pub use shuffle::{Judged, Notes, Shown, Shuffle, Shuffled};
+pub use shuffle::{OutcomeBatches, RowEvents, ShownRows, Shuffle, Shuffled};
 pub use split::{Split, WholeFile};
 pub use stream::ChangeRows;
 
 use definition::{Definition, Reading};
-use plan::Teller;
+use plan::IdentityOptions;
 use range::Range;
 
 /// Which of the four kinds of changes.
@@ -88,7 +88,7 @@ pub struct Changes {
     range: Range,
     definition: Definition,
     reading: Arc<Reading>,
-    teller: Teller,
+    identity_options: IdentityOptions,
     options: ChangeOptions,
 }
 
@@ -117,7 +117,7 @@ impl Changes {
         reading.positions(&options.key)?;
         Ok(Self {
             source: source.clone(),
-            teller: Teller::new(&options.key, options.most_rows),
+            identity_options: IdentityOptions::new(&options.key, options.most_rows),
             reading,
             definition,
             range,

@@ -1,9 +1,9 @@
-//! What a range of commits comes to in the end: one fate for each row.
+//! What a range of commits comes to in the end: one outcome for each row.
 //!
 //! All commits are read as numbers, oldest first: which row, where its values are. What is held is
 //! about 100 bytes for each row that changed; where there are too many, the work is cut in halves by
 //! the numbers. The values themselves are read at the end, only those that are shown. Where rows have ids,
-//! [`super::ends`] mostly knows without that.
+//! [`super::range_ends`] mostly knows without that.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use super::commits::Stamp;
 use super::compare::{Compared, LabelledPieces, Numbers, differences, twice};
 use super::definition::Reading;
 use super::derive::{Item, Way};
-use super::identify::{Seen, Share, Telling, look};
+use super::identify::{RowIdentity, Seen, Share, look};
 use super::piece::{ChangeType, Labels, Piece, PieceRows};
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::Result;
 use crate::replay::Source;
 
-/// Which fates are shown, and how.
+/// Which outcomes are shown, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Net {
@@ -47,7 +47,7 @@ const NONE: u32 = u32::MAX;
 
 /// One row from before the range to its end; of rows that only their values tell, all that are equal.
 #[derive(Clone, Copy)]
-struct Fate {
+struct Outcome {
     /// What it was before: a chain of places.
     before: u32,
     /// What it is now.
@@ -59,13 +59,13 @@ struct Fate {
 }
 
 /// Follows rows through commits.
-pub(super) struct Fates {
+pub(super) struct Outcomes {
     way: Way,
-    fates: Numbers<Fate>,
+    outcomes: Numbers<Outcome>,
     places: Vec<(Place, u32)>,
 }
 
-impl Fate {
+impl Outcome {
     fn new() -> Self {
         Self {
             before: NONE,
@@ -91,11 +91,11 @@ fn behind(places: &[(Place, u32)], at: u32) -> u32 {
     places.get(at as usize).map_or(NONE, |(_, next)| *next)
 }
 
-impl Fates {
+impl Outcomes {
     pub(super) fn new(way: Way) -> Self {
         Self {
             way,
-            fates: Numbers::default(),
+            outcomes: Numbers::default(),
             places: Vec::new(),
         }
     }
@@ -118,44 +118,45 @@ impl Fates {
             let (place, _) = places.get(at as usize)?;
             Some((place.piece, place.row))
         };
-        self.fates
-            .retain(|_, fate| match (place(fate.before), place(fate.now)) {
+        self.outcomes.retain(
+            |_, outcome| match (place(outcome.before), place(outcome.now)) {
                 (Some(before), Some(now)) => !equal(before, now),
                 _ => true,
-            });
+            },
+        );
     }
 
     /// A row left.
     fn left(&mut self, seen: &Seen, base: u32, stamp: u32) -> Result<()> {
-        let fate = self.fates.entry(seen.who).or_insert_with(Fate::new);
-        fate.stamp = stamp;
-        if fate.now != NONE {
-            if fate.before == NONE {
-                fate.ghost = fate.now;
+        let outcome = self.outcomes.entry(seen.who).or_insert_with(Outcome::new);
+        outcome.stamp = stamp;
+        if outcome.now != NONE {
+            if outcome.before == NONE {
+                outcome.ghost = outcome.now;
             }
-            fate.now = behind(&self.places, fate.now);
+            outcome.now = behind(&self.places, outcome.now);
             return Ok(());
         }
-        if self.way != Way::Rows && (fate.before != NONE || fate.ghost != NONE) {
+        if self.way != Way::Rows && (outcome.before != NONE || outcome.ghost != NONE) {
             return Err(twice(self.way));
         }
-        fate.before = push(&mut self.places, seen, base, stamp, fate.before);
+        outcome.before = push(&mut self.places, seen, base, stamp, outcome.before);
         Ok(())
     }
 
     /// A row came.
     fn came(&mut self, seen: &Seen, base: u32, stamp: u32) -> Result<()> {
-        let fate = self.fates.entry(seen.who).or_insert_with(Fate::new);
-        fate.stamp = stamp;
-        if self.way == Way::Rows && fate.before != NONE {
+        let outcome = self.outcomes.entry(seen.who).or_insert_with(Outcome::new);
+        outcome.stamp = stamp;
+        if self.way == Way::Rows && outcome.before != NONE {
             // an equal row left before
-            fate.before = behind(&self.places, fate.before);
+            outcome.before = behind(&self.places, outcome.before);
             return Ok(());
         }
-        if self.way != Way::Rows && fate.now != NONE {
+        if self.way != Way::Rows && outcome.now != NONE {
             return Err(twice(self.way));
         }
-        fate.now = push(&mut self.places, seen, base, stamp, fate.now);
+        outcome.now = push(&mut self.places, seen, base, stamp, outcome.now);
         Ok(())
     }
 
@@ -168,17 +169,19 @@ impl Fates {
 pub(super) fn net(
     source: &Source,
     reading: &Arc<Reading>,
-    telling: &Telling,
+    identity: &RowIdentity,
     share: Share,
     kind: Net,
     commits: &[(Stamp, Item)],
 ) -> Result<Compared> {
-    let mut fates = Fates::new(telling.way);
+    let mut outcomes = Outcomes::new(identity.way);
     let mut pieces: Vec<Piece> = Vec::new();
     let mut run: Vec<Piece> = Vec::new();
     let mut stamps: Vec<Stamp> = Vec::new();
-    let follow = |fates: &mut Fates, run: Vec<Piece>, base: usize, stamps: &[Stamp]| {
-        follow_pieces(source, reading, telling, share, fates, run, base, stamps)
+    let follow = |outcomes: &mut Outcomes, run: Vec<Piece>, base: usize, stamps: &[Stamp]| {
+        follow_pieces(
+            source, reading, identity, share, outcomes, run, base, stamps,
+        )
     };
     for (stamp, item) in commits {
         match item {
@@ -188,40 +191,40 @@ pub(super) fn net(
                 let base = pieces.len();
                 let whole = std::mem::take(&mut run);
                 pieces.extend(whole.iter().cloned());
-                if !follow(&mut fates, whole, base, &stamps)? {
+                if !follow(&mut outcomes, whole, base, &stamps)? {
                     return Ok(Compared::TooMany);
                 }
                 let base = u32::try_from(pieces.len()).unwrap_or(NONE);
                 pieces.extend(gone.iter().chain(new).cloned());
                 let sides = (gone.clone(), new.clone());
-                let found = differences(source, reading, telling, share, sides);
+                let found = differences(source, reading, identity, share, sides);
                 let at = |error: crate::error::Error| error.at_version(stamp.version);
                 let Some(found) = found.map_err(at)? else {
                     return Ok(Compared::TooMany);
                 };
                 let number = u32::try_from(stamps.len()).unwrap_or(NONE);
                 for seen in &found.gone {
-                    fates.left(seen, base, number).map_err(at)?;
+                    outcomes.left(seen, base, number).map_err(at)?;
                 }
                 for seen in &found.new {
-                    fates.came(seen, base, number).map_err(at)?;
+                    outcomes.came(seen, base, number).map_err(at)?;
                 }
             }
         }
         stamps.push(*stamp);
-        if fates.len() > telling.most_rows_of(share) {
+        if outcomes.len() > identity.most_rows_of(share) {
             return Ok(Compared::TooMany);
         }
     }
     let base = pieces.len();
     pieces.extend(run.iter().cloned());
-    if !follow(&mut fates, run, base, &stamps)? {
+    if !follow(&mut outcomes, run, base, &stamps)? {
         return Ok(Compared::TooMany);
     }
-    if kind == Net::MinDelta && telling.way != Way::Rows {
-        drop_unchanged(source, reading, telling, &mut fates, &pieces)?;
+    if kind == Net::MinDelta && identity.way != Way::Rows {
+        drop_unchanged(source, reading, identity, &mut outcomes, &pieces)?;
     }
-    shown(&fates, kind, pieces, &stamps).map(Compared::Pieces)
+    shown(&outcomes, kind, pieces, &stamps).map(Compared::Pieces)
 }
 
 /// Follows the rows of pieces that say of themselves what happened; false when there are too many.
@@ -229,9 +232,9 @@ pub(super) fn net(
 fn follow_pieces(
     source: &Source,
     reading: &Arc<Reading>,
-    telling: &Telling,
+    identity: &RowIdentity,
     share: Share,
-    fates: &mut Fates,
+    outcomes: &mut Outcomes,
     run: Vec<Piece>,
     base: usize,
     stamps: &[Stamp],
@@ -248,7 +251,7 @@ fn follow_pieces(
         })
         .collect();
     let base = u32::try_from(base).unwrap_or(NONE);
-    let most = telling.most_rows_of(share);
+    let most = identity.most_rows_of(share);
     let mut failed = None;
     let mut full = false;
     // of one commit, what left is followed before what came
@@ -258,11 +261,13 @@ fn follow_pieces(
         let number = numbers.get(seen.piece as usize).copied().unwrap_or(NONE);
         let mut step = || {
             if number != current {
-                flush(fates, &mut came, base, current, stamps)?;
+                flush(outcomes, &mut came, base, current, stamps)?;
                 current = number;
             }
             match seen.change {
-                ChangeType::Delete | ChangeType::UpdatePreimage => fates.left(&seen, base, number),
+                ChangeType::Delete | ChangeType::UpdatePreimage => {
+                    outcomes.left(&seen, base, number)
+                }
                 ChangeType::Insert | ChangeType::UpdatePostimage => {
                     came.push(seen);
                     Ok(())
@@ -273,28 +278,28 @@ fn follow_pieces(
             let version = versions.get(seen.piece as usize).copied();
             failed = Some(error.at_version(version.unwrap_or_default()));
         }
-        full = fates.len() + came.len() > most;
+        full = outcomes.len() + came.len() > most;
         failed.is_none() && !full
     };
-    look(source, reading, telling, share, run, &mut see)?;
+    look(source, reading, identity, share, run, &mut see)?;
     if let Some(error) = failed {
         return Err(error);
     }
     if !full {
-        flush(fates, &mut came, base, current, stamps)?;
+        flush(outcomes, &mut came, base, current, stamps)?;
     }
     Ok(!full)
 }
 
 fn flush(
-    fates: &mut Fates,
+    outcomes: &mut Outcomes,
     came: &mut Vec<Seen>,
     base: u32,
     number: u32,
     stamps: &[Stamp],
 ) -> Result<()> {
     for seen in came.drain(..) {
-        let came = fates.came(&seen, base, number);
+        let came = outcomes.came(&seen, base, number);
         came.map_err(|error| match stamps.get(number as usize) {
             Some(stamp) => error.at_version(stamp.version),
             None => error,
@@ -307,15 +312,15 @@ fn flush(
 fn drop_unchanged(
     source: &Source,
     reading: &Arc<Reading>,
-    telling: &Telling,
-    fates: &mut Fates,
+    identity: &RowIdentity,
+    outcomes: &mut Outcomes,
     pieces: &[Piece],
 ) -> Result<()> {
-    let both = |fate: &&Fate| fate.before != NONE && fate.now != NONE;
+    let both = |outcome: &&Outcome| outcome.before != NONE && outcome.now != NONE;
     let mut rows: Vec<(u32, u64)> = Vec::new();
-    for fate in fates.fates.values().filter(both) {
-        for at in [fate.before, fate.now] {
-            if let Some((place, _)) = fates.places.get(at as usize) {
+    for outcome in outcomes.outcomes.values().filter(both) {
+        for at in [outcome.before, outcome.now] {
+            if let Some((place, _)) = outcomes.places.get(at as usize) {
                 rows.push((place.piece, place.row));
             }
         }
@@ -345,10 +350,10 @@ fn drop_unchanged(
         };
         wanted.push((*number, piece));
     }
-    let by_values = Telling {
+    let by_values = RowIdentity {
         way: Way::Rows,
         key: Vec::new(),
-        seed: telling.seed,
+        seed: identity.seed,
         most_rows: usize::MAX,
     };
     let numbers: Vec<u32> = wanted.iter().map(|(number, _)| *number).collect();
@@ -367,36 +372,36 @@ fn drop_unchanged(
             true
         },
     )?;
-    fates.drop_equal(|before, now| values.get(&before) == values.get(&now));
+    outcomes.drop_equal(|before, now| values.get(&before) == values.get(&now));
     Ok(())
 }
 
-impl Fates {
+impl Outcomes {
     /// The rows that are shown: where they are, what they are shown as, by which stamp.
-    pub(super) fn marks(&self, kind: Net, mut mark: impl FnMut((u32, u64), ChangeType, u32)) {
+    pub(super) fn codes(&self, kind: Net, mut code: impl FnMut((u32, u64), ChangeType, u32)) {
         // by place first, since places are in the order of the files
-        let mut marks: Vec<Option<(ChangeType, u32)>> = vec![None; self.places.len()];
+        let mut codes: Vec<Option<(ChangeType, u32)>> = vec![None; self.places.len()];
         let mut show = |mut at: u32, change: ChangeType, stamp: Option<u32>| {
             while let Some((place, next)) = self.places.get(at as usize) {
-                if let Some(mark) = marks.get_mut(at as usize) {
-                    *mark = Some((change, stamp.unwrap_or(place.stamp)));
+                if let Some(code) = codes.get_mut(at as usize) {
+                    *code = Some((change, stamp.unwrap_or(place.stamp)));
                 }
                 at = *next;
             }
         };
-        for fate in self.fates.values() {
-            let known = fate.before != NONE;
-            let stamp = Some(fate.stamp);
+        for outcome in self.outcomes.values() {
+            let known = outcome.before != NONE;
+            let stamp = Some(outcome.stamp);
             match kind {
                 Net::MinDelta => {
-                    let updated = known && fate.now != NONE;
+                    let updated = known && outcome.now != NONE;
                     let (left, came) = if updated {
                         (ChangeType::UpdatePreimage, ChangeType::UpdatePostimage)
                     } else {
                         (ChangeType::Delete, ChangeType::Insert)
                     };
-                    show(fate.before, left, stamp);
-                    show(fate.now, came, stamp);
+                    show(outcome.before, left, stamp);
+                    show(outcome.now, came, stamp);
                 }
                 Net::Upsert { deleted } => {
                     let came = if known {
@@ -404,32 +409,37 @@ impl Fates {
                     } else {
                         ChangeType::Insert
                     };
-                    show(fate.now, came, stamp);
-                    if deleted && fate.now == NONE {
-                        show(fate.before, ChangeType::Delete, stamp);
+                    show(outcome.now, came, stamp);
+                    if deleted && outcome.now == NONE {
+                        show(outcome.before, ChangeType::Delete, stamp);
                     }
                 }
                 Net::AppendOnly { .. } if known => {}
                 Net::AppendOnly { deleted } => {
-                    show(fate.now, ChangeType::Insert, stamp);
-                    if deleted && fate.now == NONE {
-                        show(fate.ghost, ChangeType::Insert, None);
+                    show(outcome.now, ChangeType::Insert, stamp);
+                    if deleted && outcome.now == NONE {
+                        show(outcome.ghost, ChangeType::Insert, None);
                     }
                 }
             }
         }
-        for ((place, _), found) in self.places.iter().zip(marks) {
+        for ((place, _), found) in self.places.iter().zip(codes) {
             if let Some((change, stamp)) = found {
-                mark((place.piece, place.row), change, stamp);
+                code((place.piece, place.row), change, stamp);
             }
         }
     }
 }
 
 /// The rows that are shown, at their places.
-fn shown(fates: &Fates, kind: Net, pieces: Vec<Piece>, stamps: &[Stamp]) -> Result<Vec<Piece>> {
+fn shown(
+    outcomes: &Outcomes,
+    kind: Net,
+    pieces: Vec<Piece>,
+    stamps: &[Stamp],
+) -> Result<Vec<Piece>> {
     let mut labels = LabelledPieces::new(pieces);
-    fates.marks(kind, |(piece, row), change, number| {
+    outcomes.codes(kind, |(piece, row), change, number| {
         if let Some(stamp) = stamps.get(number as usize) {
             labels.push(piece, row, change, *stamp);
         }

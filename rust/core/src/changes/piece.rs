@@ -6,7 +6,6 @@ use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
 
 use super::commits::Stamp;
-use super::identify::{change_of, number_of};
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::Result;
 use crate::scan::ScanFile;
@@ -39,6 +38,26 @@ impl ChangeType {
             Self::Insert => "insert",
         }
     }
+
+    /// For a column; [`ChangeType::from_number`] gives it back.
+    pub(super) fn number(self) -> u8 {
+        match self {
+            Self::Delete => 0,
+            Self::UpdatePreimage => 1,
+            Self::UpdatePostimage => 2,
+            Self::Insert => 3,
+        }
+    }
+
+    /// Out of a column.
+    pub(super) fn from_number(number: u8) -> Self {
+        match number {
+            0 => Self::Delete,
+            1 => Self::UpdatePreimage,
+            2 => Self::UpdatePostimage,
+            _ => Self::Insert,
+        }
+    }
 }
 
 /// Which rows of a file.
@@ -54,23 +73,23 @@ pub(super) enum PieceRows {
     /// These; never in a split.
     #[serde(skip)]
     Only(Arc<DeletionVector>),
-    /// These and perhaps others, as they were read to be compared, with their marks; never in a split.
+    /// These and perhaps others, as they were read to be compared, with their codes; never in a split.
     #[serde(skip)]
     Read(Arc<Vec<RecordBatch>>),
 }
 
 /// What happened to a row, as one number: what, and the place of the commit among all stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mark(u32);
+pub(super) struct ChangeCode(u32);
 
-impl Mark {
+impl ChangeCode {
     /// The row is not shown.
     pub(super) const NONE: Self = Self(u32::MAX);
 
     /// `None` when there are too many stamps.
     pub(super) fn new(change: ChangeType, stamp: usize) -> Option<Self> {
         let stamp = u32::try_from(stamp).ok().filter(|stamp| *stamp < 1 << 29)?;
-        Some(Self(stamp << 2 | u32::from(number_of(change))))
+        Some(Self(stamp << 2 | u32::from(change.number())))
     }
 
     /// Out of a column.
@@ -85,7 +104,7 @@ impl Mark {
 
     /// What happened to it.
     pub(super) fn change(self) -> ChangeType {
-        change_of((self.0 & 3) as u8)
+        ChangeType::from_number((self.0 & 3) as u8)
     }
 
     /// The place of the commit.
@@ -115,9 +134,9 @@ pub(super) enum Labels {
     /// To each row its own, by runs of rows, ascending; never in a split.
     #[serde(skip)]
     Each(Arc<Vec<RowLabel>>),
-    /// The last column has the [`Mark`] of each row, with a place among these; never in a split.
+    /// The last column has the [`ChangeCode`] of each row, with a place among these; never in a split.
     #[serde(skip)]
-    Marked(Arc<Vec<Stamp>>),
+    Coded(Arc<Vec<Stamp>>),
 }
 
 /// Rows of one file that were changed.
@@ -143,7 +162,7 @@ impl Piece {
         match &self.labels {
             Labels::All(_, stamp) | Labels::InFile(stamp) => Some(stamp.version),
             Labels::Each(labels) => labels.first().map(|label| label.stamp.version),
-            Labels::Marked(stamps) => stamps.first().map(|stamp| stamp.version),
+            Labels::Coded(stamps) => stamps.first().map(|stamp| stamp.version),
         }
     }
 
@@ -173,7 +192,7 @@ impl Piece {
                 return self.file.data_file(resolver, gone).map(Some);
             }
             PieceRows::Between { of, but } => match (vector(of)?, optional(but)?) {
-                (Some(of), Some(but)) => Some(Arc::new(of.difference(&but))),
+                (Some(of), Some(but)) => Some(Arc::new(of.difference(&but)?)),
                 (of, _) => of,
             },
             PieceRows::Only(rows) => Some(Arc::clone(rows)),
@@ -205,11 +224,12 @@ mod tests {
         ];
         for change in changes {
             for stamp in [0, 1, 12_345, (1 << 29) - 1] {
-                let mark = Mark::from_number(Mark::new(change, stamp).unwrap().number());
-                assert_eq!((mark.change(), mark.stamp()), (change, stamp));
-                assert_ne!(mark, Mark::NONE);
+                let code =
+                    ChangeCode::from_number(ChangeCode::new(change, stamp).unwrap().number());
+                assert_eq!((code.change(), code.stamp()), (change, stamp));
+                assert_ne!(code, ChangeCode::NONE);
             }
         }
-        assert_eq!(Mark::new(ChangeType::Insert, 1 << 29), None);
+        assert_eq!(ChangeCode::new(ChangeType::Insert, 1 << 29), None);
     }
 }

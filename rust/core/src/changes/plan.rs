@@ -9,11 +9,11 @@ use super::commits::{Commit, Commits, Stamp};
 use super::compare::MOST_ROWS;
 use super::definition::Reading;
 use super::derive::{Derived, Item, Way, derive, derive_net, sides, sides_of};
-use super::ends::{self, Ends};
-use super::epoch::{Epochs, Facts};
-use super::identify::{Share, Telling};
+use super::identify::{RowIdentity, Share};
+use super::metadata_history::{CommitFacts, MetadataHistory};
 use super::net::Net;
 use super::piece::Piece;
+use super::range_ends::{self, RangeEnds};
 use super::{ChangeOptions, Changes};
 use crate::error::{Error, Result};
 use crate::replay::{Keys, Source};
@@ -60,13 +60,13 @@ impl Task {
 
 /// What rows are told by, whatever the way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Teller {
+pub(super) struct IdentityOptions {
     key: Vec<String>,
     seed: u64,
     most_rows: usize,
 }
 
-impl Teller {
+impl IdentityOptions {
     pub(super) fn new(key: &[String], most_rows: Option<usize>) -> Self {
         Self {
             key: key.to_vec(),
@@ -75,8 +75,8 @@ impl Teller {
         }
     }
 
-    pub(super) fn by(&self, way: Way) -> Telling {
-        Telling {
+    pub(super) fn by(&self, way: Way) -> RowIdentity {
+        RowIdentity {
             way,
             key: self.key.clone(),
             seed: self.seed,
@@ -86,19 +86,19 @@ impl Teller {
 }
 
 /// The commits of a range with what held for them, oldest first.
-struct FactualCommits {
+struct CommitsWithFacts {
     reading: Arc<Reading>,
     options: ChangeOptions,
     /// `None` for an empty range, and behind the end.
-    log: Option<(Commits, Epochs)>,
+    log: Option<(Commits, MetadataHistory)>,
 }
 
-impl FactualCommits {
+impl CommitsWithFacts {
     fn new(changes: &Changes) -> Result<Self> {
         let log = match (changes.range.versions, &changes.range.start) {
             (Some((first, last)), Some(start)) => Some((
                 Commits::new(&changes.source.storage, first, last)?,
-                Epochs::new(start, &changes.reading)?,
+                MetadataHistory::new(start, &changes.reading)?,
             )),
             _ => None,
         };
@@ -110,14 +110,14 @@ impl FactualCommits {
     }
 }
 
-impl Iterator for FactualCommits {
-    type Item = Result<(Commit, Facts)>;
+impl Iterator for CommitsWithFacts {
+    type Item = Result<(Commit, CommitFacts)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (commits, epochs) = self.log.as_mut()?;
+        let (commits, history) = self.log.as_mut()?;
         let next = commits.next().map(|commit| {
             let commit = commit?;
-            let facts = epochs.step(&commit, &self.reading)?;
+            let facts = history.step(&commit, &self.reading)?;
             if self.options.require_feed && !facts.feed {
                 return Err(feed_disabled(commit.stamp.version));
             }
@@ -141,14 +141,14 @@ pub(super) fn feed_disabled(version: u64) -> Error {
 /// What each commit of a range did, oldest first.
 pub(super) struct DerivedCommits {
     source: Source,
-    commits: FactualCommits,
+    commits: CommitsWithFacts,
 }
 
 impl DerivedCommits {
     pub(super) fn new(changes: &Changes) -> Result<Self> {
         Ok(Self {
             source: changes.source.clone(),
-            commits: FactualCommits::new(changes)?,
+            commits: CommitsWithFacts::new(changes)?,
         })
     }
 }
@@ -191,19 +191,19 @@ impl NetPlan {
     /// As [`NetPlan::of`]; errors of the log.
     pub(super) fn new(changes: &Changes) -> Result<Self> {
         let kind = changes.net().unwrap_or(Net::MinDelta);
-        let commits = FactualCommits::new(changes)?.collect::<Result<Vec<_>>>()?;
+        let commits = CommitsWithFacts::new(changes)?.collect::<Result<Vec<_>>>()?;
         let has_key = !changes.options.key.is_empty();
         Self::of(&commits, &changes.source.keys, has_key, kind)
     }
 
     /// The two ends of the range, where rows have ids and these tell what it comes to; else why not.
-    pub(super) fn ends(&self, keys: &Keys) -> Result<Ends, &'static str> {
+    pub(super) fn ends(&self, keys: &Keys) -> Result<RangeEnds, &'static str> {
         let moves = match &self.moves {
             Some(moves) => moves,
-            None if ends::are_enough(self.kind) => return Err(ends::NO_IDS),
-            None => return Err(ends::GHOSTS),
+            None if range_ends::are_enough(self.kind) => return Err(range_ends::NO_IDS),
+            None => return Err(range_ends::GHOSTS),
         };
-        Ends::of(&self.commits, moves, keys)
+        RangeEnds::of(&self.commits, moves, keys)
     }
 
     /// All pieces that may be read.
@@ -219,7 +219,7 @@ impl NetPlan {
     ///
     /// Invalid argument: `changes.identity` where the kind needs to know which row is which.
     pub(super) fn of(
-        commits: &[(Commit, Facts)],
+        commits: &[(Commit, CommitFacts)],
         keys: &Keys,
         has_key: bool,
         kind: Net,
@@ -232,10 +232,10 @@ impl NetPlan {
             );
             return Err(Error::invalid("changes.identity", message));
         }
-        let net = |(commit, facts): &(Commit, Facts)| {
+        let net = |(commit, facts): &(Commit, CommitFacts)| {
             derive_net(commit, *facts, keys, way).map(|item| (commit.stamp, item))
         };
-        let by_ends = way == Way::RowTracking && ends::are_enough(kind);
+        let by_ends = way == Way::RowTracking && range_ends::are_enough(kind);
         Ok(Self {
             kind,
             way,
@@ -248,7 +248,7 @@ impl NetPlan {
 
 /// The files that commits rewrote without a change. `None` when the log does not tell rows of all of
 /// them by their ids.
-fn moves(commits: &[(Commit, Facts)], keys: &Keys) -> Option<Vec<(Stamp, Item)>> {
+fn moves(commits: &[(Commit, CommitFacts)], keys: &Keys) -> Option<Vec<(Stamp, Item)>> {
     let mut found = Vec::new();
     for (commit, facts) in commits {
         let stamp = commit.stamp;
@@ -277,7 +277,7 @@ fn moves(commits: &[(Commit, Facts)], keys: &Keys) -> Option<Vec<(Stamp, Item)>>
 
 /// The best way to know rows in all of the commits.
 fn common_way(
-    commits: &[(Commit, Facts)],
+    commits: &[(Commit, CommitFacts)],
     keys: &Keys,
     has_key: bool,
 ) -> Result<(Way, &'static str)> {

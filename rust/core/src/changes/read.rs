@@ -13,7 +13,7 @@ use arrow_select::filter::filter_record_batch;
 
 use super::commits::Stamp;
 use super::definition::{Purpose, Reading};
-use super::piece::{ChangeType, Labels, Mark, Piece, PieceRows, RowLabel};
+use super::piece::{ChangeCode, ChangeType, Labels, Piece, PieceRows, RowLabel};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::scan::data_file::{OpenFile, Unit};
@@ -154,7 +154,7 @@ fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<R
     }
     let own = reading.all().fields().len() - 3;
     let rows = batch.num_rows();
-    // the position, the type or the mark that is there besides
+    // the position, the type or the code that is there besides
     let beside = batch.columns().get(own);
     let mut columns: Vec<ArrayRef> = batch.columns().iter().take(own).cloned().collect();
     match labels {
@@ -176,11 +176,11 @@ fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<R
             columns.push(Arc::new(StringArray::from_iter_values(types)));
             columns.extend(stamps(found().map(|label| &label.stamp)));
         }
-        Labels::Marked(all) => {
-            let marks = marks(beside)?;
-            columns.push(types_of(marks));
-            let marks = marks.values().iter();
-            let found = marks.map(|mark| all.get(Mark::from_number(*mark).stamp()));
+        Labels::Coded(all) => {
+            let codes = codes(beside)?;
+            columns.push(types_of(codes));
+            let codes = codes.values().iter();
+            let found = codes.map(|code| all.get(ChangeCode::from_number(*code).stamp()));
             let found: Vec<&Stamp> = found.collect::<Option<_>>().ok_or_else(odd)?;
             columns.extend(stamps(found.iter().copied()));
         }
@@ -250,32 +250,35 @@ pub(super) fn change_types(column: Option<&ArrayRef>) -> Result<Vec<ChangeType>>
         .collect()
 }
 
-/// The rows that are shown; their marks are the last column.
+/// The rows that are shown; their codes are the last column.
 fn shown(batch: &RecordBatch) -> Result<RecordBatch> {
-    let is_shown = |mark: u32| Mark::from_number(mark) != Mark::NONE;
-    let marks = marks(batch.columns().last())?;
-    if marks.values().iter().all(|mark| is_shown(*mark)) {
+    let is_shown = |code: u32| ChangeCode::from_number(code) != ChangeCode::NONE;
+    let codes = codes(batch.columns().last())?;
+    if codes.values().iter().all(|code| is_shown(*code)) {
         return Ok(batch.clone());
     }
-    let is_shown = BooleanArray::from_unary(marks, is_shown);
+    let is_shown = BooleanArray::from_unary(codes, is_shown);
     filter_record_batch(batch, &is_shown).map_err(|cause| odd().because(cause))
 }
 
-fn marks(column: Option<&ArrayRef>) -> Result<&UInt32Array> {
+fn codes(column: Option<&ArrayRef>) -> Result<&UInt32Array> {
     let column = column.and_then(|column| column.as_primitive_opt::<UInt32Type>());
     column.ok_or_else(odd)
 }
 
-/// What these marks say.
-fn types_of(marks: &UInt32Array) -> ArrayRef {
-    let mut names = (marks.values().iter()).map(|mark| Mark::from_number(*mark).change().name());
+/// What these codes say.
+fn types_of(codes: &UInt32Array) -> ArrayRef {
+    let mut names =
+        (codes.values().iter()).map(|code| ChangeCode::from_number(*code).change().name());
     let first = names.clone().next().unwrap_or_default();
     // an image is mostly in files with others of its kind
     Arc::new(if names.all(|name| name == first) {
-        StringArray::new_repeated(first, marks.len())
+        StringArray::new_repeated(first, codes.len())
     } else {
-        let marks = marks.values().iter();
-        StringArray::from_iter_values(marks.map(|mark| Mark::from_number(*mark).change().name()))
+        let codes = codes.values().iter();
+        StringArray::from_iter_values(
+            codes.map(|code| ChangeCode::from_number(*code).change().name()),
+        )
     })
 }
 

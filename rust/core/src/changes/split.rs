@@ -10,7 +10,7 @@ use super::Changes;
 use super::definition::Definition;
 use super::identify::Share;
 use super::piece::{ChangeType, Labels, Piece, PieceRows};
-use super::plan::{DerivedCommits, NetPlan, Task, Teller};
+use super::plan::{DerivedCommits, IdentityOptions, NetPlan, Task};
 use super::stream::ChangeRows;
 use crate::error::{Error, Result};
 use crate::replay::Source;
@@ -22,7 +22,7 @@ const MOST_SHARES: u64 = 64;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Split {
     definition: Definition,
-    teller: Teller,
+    identity_options: IdentityOptions,
     tasks: Vec<Task>,
     bytes: u64,
 }
@@ -40,7 +40,7 @@ pub struct WholeFile {
     pub change: Option<ChangeType>,
     /// In this version.
     pub version: u64,
-    /// Milliseconds since the epoch.
+    /// Milliseconds since the metadata_history.
     pub timestamp: i64,
 }
 
@@ -49,7 +49,7 @@ impl WholeFile {
         let (change, stamp) = match &piece.labels {
             Labels::All(change, stamp) => (Some(*change), stamp),
             Labels::InFile(stamp) => (None, stamp),
-            Labels::Each(_) | Labels::Marked(_) => return None,
+            Labels::Each(_) | Labels::Coded(_) => return None,
         };
         let file = &piece.file;
         let whole = matches!(piece.rows, PieceRows::Live) && file.deletion_vector.is_none();
@@ -81,7 +81,12 @@ impl Changes {
         for derived in DerivedCommits::new(self)? {
             steps.extend(steps_of(Task::of(derived?.work), target_size));
         }
-        let empty = Split::new(self.definition.clone(), self.teller.clone(), Vec::new(), 0);
+        let empty = Split::new(
+            self.definition.clone(),
+            self.identity_options.clone(),
+            Vec::new(),
+            0,
+        );
         Ok(empty.filled(steps, target_size))
     }
 }
@@ -144,13 +149,13 @@ fn bytes_of<'a>(pieces: impl Iterator<Item = &'a Piece>) -> u64 {
 impl Split {
     pub(super) fn new(
         definition: Definition,
-        teller: Teller,
+        identity_options: IdentityOptions,
         tasks: Vec<Task>,
         bytes: u64,
     ) -> Self {
         Self {
             definition,
-            teller,
+            identity_options,
             tasks,
             bytes,
         }
@@ -159,12 +164,12 @@ impl Split {
     /// Net changes by shares of their rows.
     pub(super) fn of_net(
         definition: Definition,
-        teller: Teller,
+        identity_options: IdentityOptions,
         plan: Arc<NetPlan>,
         target_size: u64,
     ) -> Vec<Self> {
         let steps = steps_of(Task::Net(plan, Share::ALL), target_size);
-        Self::new(definition, teller, Vec::new(), 0).filled(steps, target_size)
+        Self::new(definition, identity_options, Vec::new(), 0).filled(steps, target_size)
     }
 
     /// The same rows in parts of about `target_size` bytes of files.
@@ -185,8 +190,14 @@ impl Split {
 
     /// Splits like this one, with some of the steps each.
     fn filled(&self, steps: Vec<(Task, u64)>, target_size: u64) -> Vec<Self> {
-        let with =
-            |tasks, bytes| Self::new(self.definition.clone(), self.teller.clone(), tasks, bytes);
+        let with = |tasks, bytes| {
+            Self::new(
+                self.definition.clone(),
+                self.identity_options.clone(),
+                tasks,
+                bytes,
+            )
+        };
         let mut splits = Vec::new();
         let mut current: Vec<Task> = Vec::new();
         let mut bytes = 0_u64;
@@ -284,7 +295,7 @@ impl Split {
         Ok(ChangeRows::new(
             source,
             &reading,
-            self.teller.clone(),
+            self.identity_options.clone(),
             tasks,
         ))
     }

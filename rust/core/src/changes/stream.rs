@@ -10,11 +10,11 @@ use super::Changes;
 use super::compare::{Compared, compare};
 use super::definition::Reading;
 use super::derive::Item;
-use super::ends;
 use super::identify::Share;
 use super::net::net;
 use super::piece::Piece;
-use super::plan::{DerivedCommits, NetPlan, Task, Teller};
+use super::plan::{DerivedCommits, IdentityOptions, NetPlan, Task};
+use super::range_ends;
 use super::read::{ChangedRows, changed_rows};
 use crate::error::{Error, Result};
 use crate::replay::Source;
@@ -29,7 +29,7 @@ type Tasks = Box<dyn Iterator<Item = Result<Task>> + Send>;
 pub struct ChangeRows {
     source: Source,
     reading: Arc<Reading>,
-    teller: Teller,
+    identity_options: IdentityOptions,
     tasks: Tasks,
     /// What comes before the next of the tasks.
     waiting: VecDeque<Task>,
@@ -51,7 +51,7 @@ impl ChangeRows {
         Ok(Self::new(
             &changes.source,
             &changes.reading,
-            changes.teller.clone(),
+            changes.identity_options.clone(),
             tasks,
         ))
     }
@@ -59,13 +59,13 @@ impl ChangeRows {
     pub(super) fn new(
         source: &Source,
         reading: &Arc<Reading>,
-        teller: Teller,
+        identity_options: IdentityOptions,
         tasks: Tasks,
     ) -> Self {
         Self {
             source: source.clone(),
             reading: Arc::clone(reading),
-            teller,
+            identity_options,
             tasks,
             waiting: VecDeque::new(),
             current: None,
@@ -122,9 +122,9 @@ impl ChangeRows {
                 else {
                     return Ok(Vec::new());
                 };
-                let telling = self.teller.by(*way);
+                let identity = self.identity_options.by(*way);
                 let sides = (gone.clone(), new.clone());
-                let found = compare(&self.source, &self.reading, &telling, share, *stamp, sides)?;
+                let found = compare(&self.source, &self.reading, &identity, share, *stamp, sides)?;
                 let halves = share.halves();
                 let task = |share| Task::Compare(Arc::clone(&item), share);
                 (found, halves.map(|halves| halves.map(task)))
@@ -149,14 +149,15 @@ impl ChangeRows {
 
     /// By the ends of the range where they tell everything, else through all of its commits.
     fn net(&self, plan: &NetPlan, share: Share) -> Result<Compared> {
-        let telling = self.teller.by(plan.way);
+        let identity = self.identity_options.by(plan.way);
         let (source, reading) = (&self.source, &self.reading);
         if let Ok(ends) = plan.ends(&source.keys)
-            && let Some(found) = ends::net(source, reading, &telling, share, plan.kind, &ends)?
+            && let Some(found) =
+                range_ends::net(source, reading, &identity, share, plan.kind, &ends)?
         {
             return Ok(found);
         }
-        net(source, reading, &telling, share, plan.kind, &plan.commits)
+        net(source, reading, &identity, share, plan.kind, &plan.commits)
     }
 
     fn pull(&mut self) -> Result<Option<RecordBatch>> {

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use md5::{Digest, Md5};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::spec::json::{Event, JsonError, JsonReader, MAX_DEPTH, clipped};
 
 /// All but letters, digits and `-._~`.
@@ -56,9 +56,8 @@ impl CanonicalJson {
     /// object, deep nesting, or a canonical form beyond 64 MiB.
     pub(crate) fn parse(json: &str, code: &'static str) -> Result<Self> {
         let mut reader = JsonReader::new(json, MAX_DEPTH);
-        let at = |error: JsonError| {
-            error.corrupt(code, "the file is not the JSON object that it should be")
-        };
+        let what = "the file is not the JSON object that it should be";
+        let at = |error: JsonError| error.corrupt(code, what);
         if reader.next().map_err(at)? != Event::BeginObject {
             return Err(at(reader.error("no object")));
         }
@@ -78,9 +77,10 @@ impl CanonicalJson {
                     .as_mut()
                     .is_some_and(|names| names.insert(name.to_string()));
                 if !fresh {
-                    return Err(at(
-                        reader.error(format!("the name {} occurs twice", clipped(name)))
-                    ));
+                    let offset = reader.offset();
+                    let twice = format!("the name {} occurs twice", clipped(name));
+                    let error = Error::corrupt(code, format!("{what}: {twice} at byte {offset}"));
+                    return Err(error.at_offset(offset as u64));
                 }
                 if levels.len() == 1 && name == CHECKSUM {
                     reader.skip_value().map_err(at)?;

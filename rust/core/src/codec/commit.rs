@@ -13,9 +13,9 @@ use super::action_json::{
 use super::file_actions::{
     ADD_FIELDS, CDC_FIELDS, FileActionBuilder, FileField, REMOVE_FIELDS, RawFileAction,
 };
-use super::json::{Cursor, JsonError};
 use crate::error::{Error, Result};
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
+use crate::spec::json::{Cursor, JsonError};
 
 /// A batch is closed before its text outgrows Arrow's 32-bit offsets.
 const MAX_BATCH_TEXT: usize = 1 << 30;

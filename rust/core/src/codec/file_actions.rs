@@ -13,7 +13,7 @@ use arrow_array::builder::{
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StructArray};
 use arrow_schema::DataType;
 
-use super::json::{Cursor, JsonError, RawString};
+use crate::spec::json::{Cursor, JsonError, RawString};
 
 mod fields;
 pub use fields::{

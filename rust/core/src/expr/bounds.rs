@@ -3,7 +3,7 @@
 use arrow_array::{ArrayRef, Int64Array};
 
 use crate::error::Result;
-use crate::expr::node::BoundColumn;
+use crate::expr::bound_column::BoundColumn;
 
 /// Bounds of columns over many units: files, row groups or pages, one row each.
 pub trait ColumnBounds {

@@ -8,9 +8,9 @@ use arrow_cast::cast;
 use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::error::Result;
-use crate::expr::evaluate::failed;
+use crate::expr::bound_column::BoundColumn;
 use crate::expr::formula::{BoundFormula, Formula};
-use crate::expr::node::BoundColumn;
+use crate::expr::normal::failed;
 use crate::spec::char_length::DECLARED_TYPE;
 
 /// A formula that is a condition, and the columns of its names.

@@ -12,9 +12,10 @@ use arrow_schema::{ArrowError, DataType};
 use arrow_select::filter::filter;
 
 use crate::error::{Error, Result};
+use crate::expr::bound_column::BoundColumn;
 use crate::expr::formula;
-use crate::expr::node::{BoundColumn, BoundPredicate, Node, Order};
-use crate::expr::normal::{Form, as_bytes};
+use crate::expr::node::{BoundPredicate, Node, Order};
+use crate::expr::normal::{Form, as_bytes, failed};
 use crate::spec::char_length::filled_up;
 
 impl BoundPredicate {
@@ -62,14 +63,6 @@ impl Order {
             Self::GtEq => cmp::gt_eq,
         }
     }
-}
-
-pub(super) fn failed(cause: ArrowError) -> Error {
-    Error::invalid(
-        "filter.values",
-        "the filter cannot be applied to these values",
-    )
-    .because(cause)
 }
 
 #[derive(Clone, Copy)]

@@ -72,6 +72,17 @@ impl Decimal {
         Some(Self { value, scale })
     }
 
+    /// A number by its digits without the point.
+    pub(super) fn new(value: i128, scale: u8) -> Self {
+        Self { value, scale }
+    }
+
+    /// Digits of the smallest type that holds it.
+    pub(super) fn precision(self) -> u8 {
+        let digits = self.value.unsigned_abs().checked_ilog10().unwrap_or(0) + 1;
+        u8::try_from(digits).unwrap_or(u8::MAX).max(self.scale)
+    }
+
     /// The digits without the point: `1250` for `12.50`.
     pub fn unscaled(self) -> i128 {
         self.value
@@ -80,11 +91,6 @@ impl Decimal {
     /// Digits after the point.
     pub fn scale(self) -> u8 {
         self.scale
-    }
-
-    /// The number without its fraction.
-    pub(super) fn truncated(self) -> i128 {
-        self.value / power_of_ten(self.scale)
     }
 
     /// The nearest floating-point number.

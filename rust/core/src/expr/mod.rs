@@ -9,6 +9,7 @@
 //! printed and dropped by plain recursion.
 
 mod bind;
+mod bound_column;
 mod bounds;
 mod computed;
 mod evaluate;
@@ -29,10 +30,11 @@ mod tuples;
 pub(crate) use bind::closest_columns;
 pub(crate) use evaluate::nested;
 
+pub use bound_column::BoundColumn;
 pub use bounds::{Bounds, ColumnBounds};
 pub use formula::{BoundFormula, Formula};
 pub use literal::{Decimal, Literal};
-pub use node::{BoundColumn, BoundPredicate};
+pub use node::BoundPredicate;
 pub use predicate::Predicate;
 
 #[cfg(test)]

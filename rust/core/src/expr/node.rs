@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Scalar};
-use arrow_schema::DataType;
 
+use crate::expr::bound_column::BoundColumn;
 use crate::expr::computed::BoundComputed;
 use crate::expr::in_list::InList;
 use crate::expr::like::Matcher;
@@ -18,17 +18,6 @@ pub struct BoundPredicate {
     predicate: Predicate,
     pub(super) root: Node,
     columns: Vec<BoundColumn>,
-}
-
-/// A column that a predicate uses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BoundColumn {
-    /// The names that lead to it, outermost first, as the schema spells them.
-    pub path: Vec<String>,
-    /// The type of its values.
-    pub data_type: DataType,
-    /// Of `char(n)`: to how many letters its texts are filled up with blanks. Bounds know nothing of it.
-    pub char_length: Option<usize>,
 }
 
 /// A condition. The parts of `And` and `Or` stand in the order of the predicate's.

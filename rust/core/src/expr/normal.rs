@@ -15,7 +15,7 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 use crate::error::{Error, Result};
-use crate::expr::node::BoundColumn;
+use crate::expr::bound_column::BoundColumn;
 
 /// A form that values are compared in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,4 +140,13 @@ pub(super) fn as_decimals(values: &ArrayRef) -> Result<&Decimal128Array> {
 /// Values that are bytes in their form.
 pub(super) fn as_bytes(values: &ArrayRef) -> Result<&BinaryArray> {
     values.as_binary_opt::<i32>().ok_or_else(|| odd(values))
+}
+
+/// What Arrow refused to compute with the values of a filter's columns.
+pub(super) fn failed(cause: ArrowError) -> Error {
+    Error::invalid(
+        "filter.values",
+        "the filter cannot be applied to these values",
+    )
+    .because(cause)
 }

@@ -1,20 +1,17 @@
 //! A predicate as it was written: names and values without types.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::expr::formula::Formula;
 use crate::expr::literal::Literal;
-use crate::expr::parse;
-use crate::expr::print::text_length;
 
 /// Bytes that a predicate's text may have.
 pub(super) const MAX_TEXT: usize = 4 << 20;
 /// Levels of parentheses and `NOT` inside each other.
 pub(super) const MAX_DEPTH: usize = 100;
 
-/// Formulas that a predicate's text may have: each looks through the text for its place.
+/// Formulas that a predicate's text may have: the text of each is looked for in the whole.
 pub(super) const MAX_FORMULAS: usize = 200;
 
 /// A condition on rows, not yet bound to a schema.
@@ -46,16 +43,8 @@ pub(super) enum Expr {
         pattern: String,
         escape: char,
     },
-    /// What the grammar of conditions cannot say: arithmetic, functions.
-    Computed(Arc<Computed>),
-}
-
-/// A formula that is a condition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Computed {
-    pub(super) formula: Formula,
-    /// The words of its text in small letters, the names of its columns among them.
-    pub(super) words: BTreeSet<String>,
+    /// What only rows decide: arithmetic, functions.
+    Computed(Arc<Formula>),
 }
 
 /// One side of a comparison.
@@ -136,24 +125,6 @@ impl Expr {
 }
 
 impl Predicate {
-    /// Parses a condition as it stands behind SQL's `WHERE`.
-    ///
-    /// Names may be quoted by backticks and lead into structs by dots; texts are quoted by `'`, with
-    /// `''` for the quote itself and no other escape. Comparisons (`=`, `==`, `<>`, `!=`, `<`, `<=`,
-    /// `>`, `>=`, `<=>`), `AND`, `OR`, `NOT`, `IS [NOT] NULL`, `TRUE`, `FALSE` and `DISTINCT FROM`,
-    /// `IN`, `BETWEEN`, `LIKE` with `ESCAPE`, `isnull`, `isnotnull`, `isnan`, `startswith`, literals
-    /// with a type (`DATE '2026-01-31'`, `X'00ff'`, `1.5D`) and `CAST` of a literal. Conditions with
-    /// arithmetic, functions and casts of columns are formulas: they are evaluated for each row, and
-    /// leave out only files whose rows all have the same values.
-    ///
-    /// # Errors
-    ///
-    /// Invalid: `filter.syntax` with the place marked, `filter.unsupported` with the name of what is
-    /// not supported, `filter.literal` for an impossible value, `filter.too_long`, `filter.too_deep`.
-    pub fn parse_sql(text: &str) -> Result<Self> {
-        parse::parse(text).map(|root| Self { root })
-    }
-
     /// What holds where this one is false or unknown.
     #[must_use]
     pub fn not_true(self) -> Self {
@@ -168,14 +139,6 @@ impl Predicate {
         Self {
             root: Expr::all(vec![self.root, other.root]),
         }
-    }
-
-    /// Refuses what would not parse from its own text.
-    pub(super) fn checked(self) -> Result<Self> {
-        if text_length(&self) > MAX_TEXT {
-            return Err(too_long());
-        }
-        Ok(self)
     }
 }
 

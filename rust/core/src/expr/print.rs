@@ -2,18 +2,22 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
+use crate::error::Result;
 use crate::expr::like::DEFAULT_ESCAPE;
 use crate::expr::literal::Literal;
-use crate::expr::predicate::{Expr, Op, Operand, Path, Predicate};
+use crate::expr::predicate::{self, Expr, Op, Operand, Path, Predicate};
 
 /// Words that mean something where a name may stand.
-const RESERVED: [&str; 33] = [
+const RESERVED: [&str; 38] = [
     "AND",
     "BETWEEN",
     "BINARY",
     "CASE",
     "CAST",
     "COLLATE",
+    "CURRENT_DATE",
+    "CURRENT_TIME",
+    "CURRENT_TIMESTAMP",
     "DATE",
     "DISTINCT",
     "DIV",
@@ -26,6 +30,8 @@ const RESERVED: [&str; 33] = [
     "INTERVAL",
     "IS",
     "LIKE",
+    "LOCALTIME",
+    "LOCALTIMESTAMP",
     "NOT",
     "NULL",
     "OR",
@@ -42,6 +48,16 @@ const RESERVED: [&str; 33] = [
     "WHERE",
     "X",
 ];
+
+impl Predicate {
+    /// Refuses what would not parse from its own text.
+    pub(super) fn checked(self) -> Result<Self> {
+        if text_length(&self) > predicate::MAX_TEXT {
+            return Err(predicate::too_long());
+        }
+        Ok(self)
+    }
+}
 
 impl Display for Predicate {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -95,7 +111,7 @@ fn print(expr: &Expr, at_least: Level, f: &mut Formatter<'_>) -> fmt::Result {
             print(inner, Level::Not, f)
         }
         Expr::Value(operand) => write!(f, "{operand}"),
-        Expr::Computed(computed) => f.write_str(computed.formula.text()),
+        Expr::Computed(formula) => f.write_str(formula.text()),
         other => condition(other, "", f),
     }
 }

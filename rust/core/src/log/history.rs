@@ -19,8 +19,8 @@ use super::listing::{LogListing, VersionedFile};
 use super::segment::monotonised;
 use crate::codec::commit::{ActionDecoder, Wanted};
 use crate::codec::file_actions::STRING_MAP;
-use crate::codec::json::{Cursor, JsonError};
 use crate::error::{Error, ErrorKind, Result};
+use crate::spec::json::{Cursor, JsonError};
 use crate::storage::{FileMeta, Storage, interrupt};
 
 /// From which version on commits carry their own timestamp.

@@ -194,7 +194,13 @@ fn plan(source: &Source, snapshot: &Snapshot, now: i64, cutoff: i64) -> Result<L
     Ok(report)
 }
 
+/// What a writer left that was stopped: `.name.tmp`, on HDFS `.name.tmp.1` as well.
 fn is_temporary(name: &str) -> bool {
+    let numbered = |number: &str| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    let name = match name.rsplit_once('.') {
+        Some((name, number)) if numbered(number) => name,
+        _ => name,
+    };
     name.starts_with('.') && name.ends_with(".tmp")
 }
 

@@ -14,10 +14,9 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use arrow_schema::Fields;
 use bytes::Bytes;
 
-use super::filter::FileFilter;
+use super::file_filter::FileFilter;
 use super::key::{FileActionKey, KeySet, Keys};
 use super::row_columns::RowColumns;
-use super::scatter::{Scatter, scatter};
 use super::source::Source;
 use crate::codec::checkpoint::{CheckpointFile, Control, Fetch, FileAction, FileRows, Unit};
 use crate::codec::commit::{ActionDecoder, Wanted};
@@ -28,7 +27,7 @@ use crate::log::listing::CheckpointInstance;
 use crate::log::path::{CheckpointName, SIDECAR_DIRECTORY};
 use crate::spec::actions::Sidecar;
 use crate::storage::Storage;
-use crate::storage::pool::ordered;
+use crate::storage::pool::{Unordered, ordered, unordered};
 
 mod parts;
 
@@ -80,7 +79,7 @@ pub struct Selection {
     /// In what pieces.
     pub grain: Grain,
     /// Which rows may be left out by their statistics and partition values.
-    pub filter: Option<Arc<dyn FileFilter>>,
+    pub filter: Option<Arc<FileFilter>>,
     /// On how many threads; `None` for as many as the pool has.
     pub threads: Option<usize>,
 }
@@ -215,7 +214,7 @@ impl Checkpoint {
 
     /// Streams the file actions of all Parquet files, in no order; each result has the number of its
     /// unit, which ascend with the files and their rows.
-    pub fn rows(&self, selection: &Selection) -> Result<Scatter<KeyedRows>> {
+    pub fn rows(&self, selection: &Selection) -> Result<Unordered<KeyedRows>> {
         let fields = selection.columns.decoded();
         let mut units: Vec<(usize, Unit)> = Vec::new();
         for (number, open) in self.files.iter().enumerate() {
@@ -230,7 +229,7 @@ impl Checkpoint {
         let selection_threads = selection.threads;
         let selection = selection.clone();
         let version = self.version;
-        scatter(
+        unordered(
             units,
             selection_threads,
             WAITING_BATCHES,
@@ -241,9 +240,7 @@ impl Checkpoint {
                 let located = |error: Error| error.at_path(open.path.clone()).at_version(version);
                 let fetch = |ranges: &[Range<u64>]| source.storage.read_ranges(&open.path, ranges);
                 let judged = match &selection.filter {
-                    Some(filter) => {
-                        Some(judge(&open.file, unit, &**filter, &fetch).map_err(located)?)
-                    }
+                    Some(filter) => Some(judge(&open.file, unit, filter, &fetch).map_err(located)?),
                     None => None,
                 };
                 if judged
@@ -335,7 +332,7 @@ impl Held {
 fn judge(
     file: &CheckpointFile,
     unit: &Unit,
-    filter: &dyn FileFilter,
+    filter: &FileFilter,
     fetch: &Fetch<'_>,
 ) -> Result<BooleanBuffer> {
     let mut bits = BooleanBufferBuilder::new(unit.rows());

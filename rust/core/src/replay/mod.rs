@@ -2,18 +2,17 @@
 
 pub mod active_files;
 pub mod checkpoint;
-pub mod filter;
+pub mod file_filter;
 pub mod key;
 pub mod reconciler;
 pub mod row_columns;
-pub mod scatter;
 pub mod source;
 pub mod state;
 pub mod tail;
 
 pub use active_files::ActiveFiles;
 pub use checkpoint::{Checkpoint, CheckpointPart, Grain, KeyedRows, Selection};
-pub use filter::FileFilter;
+pub use file_filter::FileFilter;
 pub use key::{FileActionKey, Folded, KeySet, Keys};
 pub use reconciler::{LiveActions, Reconciler};
 pub use row_columns::RowColumns;

@@ -16,11 +16,11 @@ use arrow_select::concat::concat;
 use arrow_select::filter::filter;
 use arrow_select::take::take;
 
-use super::file_bounds::{FilePredicate, tight_bounds};
 use crate::error::{Error, Result};
 use crate::expr::{Bounds, ColumnBounds, Literal, Predicate};
 use crate::log::LogWarning;
-use crate::replay::{FileFilter, Source};
+use crate::replay::Source;
+use crate::replay::file_filter::tight_bounds;
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
 use crate::snapshot::row_count::live_rows;
@@ -40,7 +40,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
     let Some(column) = is_null.columns().first().cloned() else {
         return Ok(None);
     };
-    let known = FilePredicate::of(is_null, snapshot)?.with_tight_bounds();
+    let known = snapshot.file_filter(is_null)?.with_tight_bounds();
     let is_partition = !known.columns().partition_values.is_empty();
     if !is_partition && !is_exact(&column.data_type) {
         let message = format!(

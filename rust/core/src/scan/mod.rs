@@ -21,7 +21,6 @@ pub mod bitmaps;
 pub mod data_file;
 pub mod deletion_vectors;
 mod explain;
-pub mod file_bounds;
 mod files;
 pub mod min_max;
 pub mod rows;
@@ -35,7 +34,6 @@ pub use scan_file::ScanFile;
 pub use split::Split;
 
 use data_file::{Extras, ReadPlan};
-use file_bounds::FilePredicate;
 use files::{Files, Part, Skipped};
 use rows::Look;
 use scan_file::SCAN_FIELDS;
@@ -63,7 +61,7 @@ pub struct Scan {
     snapshot: Snapshot,
     definition: Definition,
     plan: ReadPlan,
-    filter: Option<Arc<FilePredicate>>,
+    filter: Option<Arc<FileFilter>>,
     skipped: Option<Skipped>,
     look: Look,
 }
@@ -90,9 +88,7 @@ impl Scan {
         let text = options.filter.as_ref().map(ToString::to_string);
         let definition = Definition::new(snapshot, options.columns, options.extras, text);
         let plan = definition.plan_with(snapshot.schema().clone(), bound.clone())?;
-        let filter = bound
-            .map(|bound| FilePredicate::of(bound, snapshot))
-            .transpose()?;
+        let filter = bound.map(|bound| snapshot.file_filter(bound)).transpose()?;
         let mut look = Look::default();
         look.bytes = options.look_ahead.unwrap_or(look.bytes);
         Ok(Self {
@@ -115,19 +111,14 @@ impl Scan {
     pub fn files(&self, columns: Option<&[String]>) -> Result<FileTable> {
         let columns = FileColumns::new(columns, &self.snapshot)?;
         self.snapshot
-            .files(&self.source, &columns, self.file_filter().as_ref())
-    }
-
-    fn file_filter(&self) -> Option<Arc<dyn FileFilter>> {
-        let filter = self.filter.as_ref()?;
-        Some(Arc::clone(filter) as Arc<dyn FileFilter>)
+            .files(&self.source, &columns, self.filter.as_ref())
     }
 
     fn scan_files(&self) -> Result<Vec<ScanFile>> {
         let columns = FileColumns::fields_only(&SCAN_FIELDS);
         let found = self
             .snapshot
-            .files(&self.source, &columns, self.file_filter().as_ref())?;
+            .files(&self.source, &columns, self.filter.as_ref())?;
         let mut files = Vec::new();
         for rows in &found.batches {
             for file in ScanFile::of(rows)? {

@@ -6,14 +6,12 @@
 //! the stream and end with it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
 
-use crate::codec::room::keep_room;
 use crate::error::{Error, Result};
 use crate::storage::{interrupt, pool};
 
@@ -132,13 +130,11 @@ impl<W: Work> Shared<W> {
     }
 
     fn run(&self) {
-        keep_room();
         while let Some((place, task)) = self.take() {
-            let worked = catch_unwind(AssertUnwindSafe(|| match task {
+            let worked = pool::guarded(|| match task {
                 Task::Open => self.opened(place),
                 Task::Read(unit) => self.work.read(unit, &mut |batch| self.give(place, batch)),
-            }));
-            let worked = worked.unwrap_or_else(|panic| Err(pool::panicked(&*panic)));
+            });
             let mut state = self.lock();
             if let Some(slot) = state.slots.get_mut(&place) {
                 slot.done = true;

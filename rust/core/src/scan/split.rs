@@ -19,7 +19,7 @@ use crate::spec::schema::StructType;
 pub(super) struct Definition {
     schema: String,
     partition_columns: Vec<String>,
-    column_mapping: String,
+    column_mapping: ColumnMappingMode,
     row_id_column: Option<String>,
     row_commit_version_column: Option<String>,
     columns: Option<Vec<String>>,
@@ -38,16 +38,11 @@ impl Definition {
         filter: Option<String>,
     ) -> Self {
         let properties = snapshot.properties();
-        let mode = match properties.column_mapping_mode {
-            ColumnMappingMode::None => "none",
-            ColumnMappingMode::Name => "name",
-            ColumnMappingMode::Id => "id",
-        };
         let metadata = snapshot.metadata();
         Self {
             schema: metadata.schema_string.clone(),
             partition_columns: metadata.partition_columns.clone(),
-            column_mapping: mode.to_owned(),
+            column_mapping: properties.column_mapping_mode,
             row_id_column: properties.materialized_row_id_column.clone(),
             row_commit_version_column: properties.materialized_row_commit_version_column.clone(),
             columns,
@@ -71,11 +66,7 @@ impl Definition {
         TableLayout {
             schema,
             partition_columns: self.partition_columns.clone(),
-            column_mapping: match self.column_mapping.as_str() {
-                "name" => ColumnMappingMode::Name,
-                "id" => ColumnMappingMode::Id,
-                _ => ColumnMappingMode::None,
-            },
+            column_mapping: self.column_mapping,
             row_id_column: self.row_id_column.clone(),
             row_commit_version_column: self.row_commit_version_column.clone(),
         }

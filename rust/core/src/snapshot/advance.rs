@@ -3,11 +3,12 @@
 //! Protocol and metadata, the live files and everything else that did not change is shared with the
 //! older snapshot.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 
+use super::cache::ReplayCache;
 use super::load::{empty_commits, load, read_checksum};
 use super::replayed::{keyed, settled};
-use super::{Definition, Inner, Snapshot, lock, refused};
+use super::{Definition, Inner, Snapshot, refused};
 use crate::codec::commit::{ActionBatch, Wanted};
 use crate::codec::file_actions::{ADD_FIELDS, FileField};
 use crate::error::{Error, Result};
@@ -42,7 +43,7 @@ impl Snapshot {
             .checkpoints
             .iter()
             .any(|checkpoint| checkpoint.version > self.version());
-        if !same || (checkpointed && lock(&self.0.files).is_none()) {
+        if !same || (checkpointed && self.0.cache.files().is_none()) {
             // rewritten, cleaned up, or a shorter tail is to be had
             return load(source, None, self.0.strict);
         }
@@ -69,7 +70,7 @@ impl Snapshot {
         let fresh = warnings.len();
         let newer = |warning: &crate::log::LogWarning| warning.version > Some(self.version());
         warnings.extend(empty_commits(&segment).into_iter().filter(newer));
-        let kept = lock(&self.0.files).clone();
+        let kept = self.0.cache.files();
         let fields = kept.as_ref().map(|kept| kept.columns().decoded());
         let wanted = Wanted {
             adds: fields.as_ref().map(|fields| keyed(fields, &ADD_FIELDS)),
@@ -105,8 +106,8 @@ impl Snapshot {
             None => None,
         };
         let mut state = None;
-        if let Some(known) = lock(&self.0.state).as_ref() {
-            let mut next = (**known).clone();
+        if let Some(known) = self.0.cache.state() {
+            let mut next = (*known).clone();
             batches.iter().for_each(|batch| next.newer(batch));
             state = Some(Arc::new(next));
         }
@@ -126,22 +127,17 @@ impl Snapshot {
             in_commit_timestamp: in_commit,
             definition,
             checksum,
-            segment: Mutex::new(Arc::new(segment)),
-            warnings: Mutex::new(warnings),
-            files: Mutex::new(files),
-            state: Mutex::new(state),
-            contradicted: OnceLock::new(),
-            verified: OnceLock::new(),
+            cache: ReplayCache::new(segment, warnings, files, state),
         }));
         next.verify_advanced().map_err(located)?;
         Ok(next)
     }
 
     fn verify_advanced(&self) -> Result<()> {
-        if let Some(state) = lock(&self.0.state).as_ref() {
-            self.verify_state(state)?;
+        if let Some(state) = self.0.cache.state() {
+            self.verify_state(&state)?;
         }
-        match lock(&self.0.files).as_ref() {
+        match self.0.cache.files() {
             // the sizes are the table's to add up, the count is not
             Some(files) => self.verify_totals(files.num_rows() as u64, None),
             None => Ok(()),

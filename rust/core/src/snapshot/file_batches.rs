@@ -6,14 +6,14 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
+use super::Snapshot;
 use super::columns::FileColumns;
 use super::replayed::{Live, Replay, settled, total_size};
-use super::{Snapshot, lock};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::file_actions::FileField;
 use crate::error::Result;
-use crate::replay::scatter::Scatter;
 use crate::replay::{FileFilter, KeyedRows, RowColumns, Source};
+use crate::storage::pool::Unordered;
 
 impl Snapshot {
     /// The live files with these columns, batch by batch, nothing kept; without those that `filter`
@@ -22,7 +22,7 @@ impl Snapshot {
         &self,
         source: &Source,
         columns: FileColumns,
-        filter: Option<&Arc<dyn FileFilter>>,
+        filter: Option<&Arc<FileFilter>>,
     ) -> Result<FileBatches> {
         let fields = columns.fields();
         let sized = fields.contains(&FileField::Size);
@@ -70,7 +70,7 @@ impl Snapshot {
             .ready
             .extend(inline.map(|inline| settled(inline.rows)).transpose()?);
         batches.stream = stream;
-        lock(&self.0.state).get_or_insert_with(|| Arc::new(replay.state));
+        self.0.cache.keep_state(replay.state);
         Ok(batches)
     }
 }
@@ -81,7 +81,7 @@ pub struct FileBatches {
     columns: FileColumns,
     snapshot: Snapshot,
     ready: VecDeque<RecordBatch>,
-    stream: Option<Scatter<KeyedRows>>,
+    stream: Option<Unordered<KeyedRows>>,
     /// Number and, where it is known, size of all files so far; `None` when a filter leaves some out.
     totals: Option<(u64, Option<u64>)>,
     done: bool,

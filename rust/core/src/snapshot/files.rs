@@ -11,14 +11,14 @@ use arrow_array::types::Int64Type;
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::SchemaRef;
 
+use super::Snapshot;
 use super::columns::FileColumns;
 use super::replayed::{Live, Replay, chosen, total_size};
-use super::{Snapshot, lock};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
 use crate::error::{Error, Result};
 use crate::log::LogSegment;
-use crate::replay::{ActiveFiles, FileFilter, LogState, RowColumns, Source};
+use crate::replay::{ActiveFiles, FileFilter, RowColumns, Source};
 use crate::spec::actions::{DomainMetadata, SetTransaction};
 
 /// Columns of many files.
@@ -37,7 +37,7 @@ impl Snapshot {
         &self,
         source: &Source,
         columns: &FileColumns,
-        filter: Option<&Arc<dyn FileFilter>>,
+        filter: Option<&Arc<FileFilter>>,
     ) -> Result<FileTable> {
         let schema = columns.schema();
         let Some(filter) = filter else {
@@ -64,7 +64,7 @@ impl Snapshot {
                 let replay = Replay::new(self, source, segment, &wanted, &[])?;
                 self.verify_state(&replay.state)?;
                 let rows = replay.rows(&wanted, false)?;
-                lock(&self.0.state).get_or_insert_with(|| Arc::new(replay.state));
+                self.0.cache.keep_state(replay.state);
                 Ok(rows.into_iter().map(|(rows, _)| rows).collect())
             })?,
         };
@@ -105,8 +105,9 @@ impl Snapshot {
 
     /// The kept files, if they have these columns.
     pub(super) fn kept_files(&self, columns: &RowColumns) -> Option<Arc<ActiveFiles>> {
-        lock(&self.0.files)
-            .clone()
+        self.0
+            .cache
+            .files()
             .filter(|kept| kept.columns().covers(columns))
     }
 
@@ -114,7 +115,7 @@ impl Snapshot {
         if let Some(kept) = self.kept_files(columns) {
             return Ok(kept);
         }
-        let before = lock(&self.0.files).clone();
+        let before = self.0.cache.files();
         let columns = match &before {
             Some(kept) => kept.columns().merged(columns),
             None => columns.clone(),
@@ -126,9 +127,7 @@ impl Snapshot {
                 self.replay_files(source, segment, &columns)
             })?,
         };
-        let files = Arc::new(files);
-        *lock(&self.0.files) = Some(Arc::clone(&files));
-        Ok(files)
+        Ok(self.0.cache.keep_files(files))
     }
 
     fn replay_files(
@@ -145,7 +144,7 @@ impl Snapshot {
             files.push(rows, keys)?;
         }
         self.verify_files(&files)?;
-        lock(&self.0.state).get_or_insert_with(|| Arc::new(replay.state));
+        self.0.cache.keep_state(replay.state);
         Ok(files)
     }
 
@@ -190,7 +189,7 @@ impl Snapshot {
         self.0
             .checksum
             .as_ref()
-            .filter(|checksum| checksum.answers && self.0.contradicted.get().is_none())
+            .filter(|checksum| checksum.answers && !self.0.cache.is_contradicted())
             .and_then(|checksum| value(&checksum.values))
     }
 
@@ -249,7 +248,7 @@ impl Snapshot {
     pub fn transactions(&self, source: &Source) -> Result<Vec<SetTransaction>> {
         let known = self.checksum_answers(|values| values.set_transactions.clone());
         let all = match known {
-            Some(known) if lock(&self.0.state).is_none() => known,
+            Some(known) if self.0.cache.state().is_none() => known,
             _ => self.state(source)?.transactions.values().cloned().collect(),
         };
         let Some(retention) = self.properties().set_transaction_retention else {
@@ -265,23 +264,11 @@ impl Snapshot {
     /// The live domains.
     pub fn domain_metadata(&self, source: &Source) -> Result<Vec<DomainMetadata>> {
         match self.checksum_answers(|values| values.domain_metadata.clone()) {
-            Some(known) if lock(&self.0.state).is_none() => {
+            Some(known) if self.0.cache.state().is_none() => {
                 Ok(known.into_iter().filter(|domain| !domain.removed).collect())
             }
             _ => Ok(self.state(source)?.domains.values().cloned().collect()),
         }
-    }
-
-    pub(super) fn state(&self, source: &Source) -> Result<Arc<LogState>> {
-        if let Some(state) = lock(&self.0.state).as_ref() {
-            return Ok(Arc::clone(state));
-        }
-        let state = self.recovering(source, |segment| super::load::read_state(source, segment))?;
-        self.verify_state(&state)
-            .map_err(|error| self.located(error))?;
-        let state = Arc::new(state);
-        *lock(&self.0.state) = Some(Arc::clone(&state));
-        Ok(state)
     }
 }
 

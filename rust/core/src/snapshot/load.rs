@@ -3,9 +3,11 @@
 //! One read of the hint and one listing, then the checksum and the newest commit side by side; the
 //! tail and the checkpoint only where the checksum does not answer. No `add` is decoded.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 
+use super::cache::ReplayCache;
 use super::recover::{missing_sidecar, pass_over};
+use super::state::{definition_of, read_state};
 use super::verify::check_definition;
 use super::{Checksum, Definition, Inner, Snapshot, refused};
 use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
@@ -15,8 +17,7 @@ use crate::log::commit::decode_file;
 use crate::log::hint::Hint;
 use crate::log::history::required_in_commit_timestamp;
 use crate::log::{Avoid, LogListing, LogSegment, LogWarning};
-use crate::replay::{Checkpoint, LogState, Source, decode_tail};
-use crate::spec::actions::{Metadata, Protocol};
+use crate::replay::{Source, decode_tail};
 
 /// A listing begins this many versions before the hint's, so that modification times are made
 /// ascending as the reference does it.
@@ -143,12 +144,7 @@ fn open(
         in_commit_timestamp,
         definition: Arc::new(definition),
         checksum,
-        segment: Mutex::new(Arc::new(segment)),
-        warnings: Mutex::new(warnings),
-        files: Mutex::default(),
-        state: Mutex::new(state),
-        contradicted: OnceLock::new(),
-        verified: OnceLock::new(),
+        cache: ReplayCache::new(segment, warnings, None, state),
     })))
 }
 
@@ -232,51 +228,6 @@ pub(super) fn read_checksum(
             Ok(None)
         }
     }
-}
-
-/// Protocol, metadata, transactions and domains from the checkpoint and the tail.
-pub(super) fn read_state(source: &Source, segment: &LogSegment) -> Result<LogState> {
-    let mut state = match &segment.checkpoint {
-        Some(checkpoint) => LogState::of_checkpoint(&Checkpoint::read_control(source, checkpoint)?),
-        None => LogState::default(),
-    };
-    let wanted = Wanted {
-        control: true,
-        ..Wanted::default()
-    };
-    for batch in decode_tail(&source.storage, &segment.tail, &wanted)? {
-        state.newer(&batch);
-    }
-    Ok(state)
-}
-
-/// Protocol and metadata of a replayed state; a log without them is damaged.
-pub(super) fn definition_of(
-    state: &LogState,
-    segment: &LogSegment,
-) -> Result<(Protocol, Metadata)> {
-    let lacks = |code, what: &str| {
-        let message = format!(
-            "neither the commits nor the checkpoint hold a {what} action: the log is damaged; restore it"
-        );
-        let first = segment
-            .paths()
-            .first()
-            .map(|path| (*path).to_owned())
-            .unwrap_or_default();
-        Error::corrupt(code, message)
-            .at_path(first)
-            .at_version(segment.version)
-    };
-    let protocol = state
-        .protocol
-        .clone()
-        .ok_or_else(|| lacks("log.no_protocol", "protocol"))?;
-    let metadata = state
-        .metadata
-        .clone()
-        .ok_or_else(|| lacks("log.no_metadata", "metaData"))?;
-    Ok((protocol, metadata))
 }
 
 /// Names the file whose protocol or metadata is at fault: the newest that has one.

@@ -1,22 +1,25 @@
 //! One version of a table: a value that never changes, found by `load`, carried on by `advance`.
 //!
 //! A snapshot knows its files of the log, its protocol and its metadata. The live data files are
-//! replayed when they are asked for, and then kept: `files` has that.
+//! replayed when they are asked for, and then kept in its `ReplayCache`: `files` has that.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
+use self::cache::ReplayCache;
 use crate::codec::version_checksum::VersionChecksum;
 use crate::error::{Error, Result};
+use crate::expr::BoundPredicate;
 use crate::log::history::InCommitTimestamps;
 use crate::log::{LogSegment, LogWarning};
-use crate::replay::{ActiveFiles, LogState};
+use crate::replay::FileFilter;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::properties::TableProperties;
 use crate::spec::schema::StructType;
 
 pub mod advance;
+mod cache;
 pub mod columns;
 pub mod file_batches;
 pub mod files;
@@ -25,6 +28,7 @@ pub mod pieces;
 mod recover;
 mod replayed;
 pub(crate) mod row_count;
+mod state;
 pub(crate) mod verified;
 mod verify;
 
@@ -40,15 +44,8 @@ struct Inner {
     timestamp: i64,
     in_commit_timestamp: Option<i64>,
     checksum: Option<Checksum>,
-    /// Changes when a checkpoint turns out to be unreadable.
-    segment: Mutex<Arc<LogSegment>>,
-    warnings: Mutex<Vec<LogWarning>>,
-    files: Mutex<Option<Arc<ActiveFiles>>>,
-    state: Mutex<Option<Arc<LogState>>>,
-    /// Set once the checksum was found to be wrong: then it answers nothing any more.
-    contradicted: OnceLock<()>,
-    /// Set once everything was replayed and compared.
-    verified: OnceLock<()>,
+    /// All that changes: what was read since.
+    cache: ReplayCache,
 }
 
 /// Protocol and metadata, and what follows from them; versions share it until one of them changes.
@@ -97,11 +94,6 @@ impl Definition {
         self.properties.in_commit_timestamps
             && enabled.is_none_or(|enabled| version >= enabled.version)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // every value behind these locks is replaced whole, so a panic elsewhere cannot have left half of one
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Snapshot {
@@ -156,9 +148,20 @@ impl Snapshot {
         Arc::clone(&self.0.definition.arrow_schema)
     }
 
+    /// The filter that leaves out files of this version in which no row can satisfy a predicate.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileFilter::new`].
+    pub fn file_filter(&self, predicate: BoundPredicate) -> Result<FileFilter> {
+        let mode = self.properties().column_mapping_mode;
+        let partition_columns = &self.metadata().partition_columns;
+        FileFilter::new(predicate, self.schema(), partition_columns, mode)
+    }
+
     /// What was passed over so far; grows when files are replayed.
     pub fn warnings(&self) -> Vec<LogWarning> {
-        lock(&self.0.warnings).clone()
+        self.0.cache.warnings()
     }
 
     /// Whether it refuses rather than passes over.
@@ -168,7 +171,7 @@ impl Snapshot {
 
     /// The files of the log that it is replayed from.
     pub fn segment(&self) -> Arc<LogSegment> {
-        Arc::clone(&lock(&self.0.segment))
+        self.0.cache.segment()
     }
 
     /// Keeps a warning, each once; an error where the snapshot is strict.
@@ -176,10 +179,7 @@ impl Snapshot {
         if self.0.strict {
             return Err(refused(&warning));
         }
-        let mut warnings = lock(&self.0.warnings);
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
-        }
+        self.0.cache.warn(warning);
         Ok(())
     }
 

@@ -35,7 +35,7 @@ pub struct PieceOptions {
     /// Columns of the files; `None` for all fields of `add`.
     pub columns: Option<Vec<String>>,
     /// Which files may be left out, and the predicate as SQL.
-    pub filter: Option<(Arc<dyn FileFilter>, String)>,
+    pub filter: Option<(Arc<FileFilter>, String)>,
     /// About how many bytes of the log make a piece.
     pub target_size: u64,
     /// Whether commits become pieces too, and rows come with their keys.
@@ -173,7 +173,7 @@ impl ReplayPiece {
         &self,
         source: &Source,
         tail: &ReplayTail,
-        filter: Option<Arc<dyn FileFilter>>,
+        filter: Option<Arc<FileFilter>>,
         threads: Option<usize>,
     ) -> Result<PieceRows> {
         self.check(tail)?;

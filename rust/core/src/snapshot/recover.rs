@@ -1,9 +1,7 @@
 //! The next best way when a file of the log cannot be read: an older checkpoint, or the commits.
 
-use std::sync::Arc;
-
-use super::load::read_state;
-use super::{Snapshot, lock};
+use super::Snapshot;
+use super::state::read_state;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::path::SIDECAR_DIRECTORY;
 use crate::log::{Avoid, LogListing, LogSegment, LogWarning};
@@ -110,8 +108,7 @@ impl Snapshot {
             }
             first.get_or_insert(error);
             self.warn(warning)?;
-            *lock(&self.0.segment) = Arc::new(next);
-            *lock(&self.0.state) = state.map(Arc::new);
+            self.0.cache.replace_segment(next, state);
         }
     }
 }

@@ -60,7 +60,7 @@ pub(super) fn settled(rows: RecordBatch) -> Result<RecordBatch> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Live {
     pub(super) columns: RowColumns,
-    pub(super) filter: Option<Arc<dyn FileFilter>>,
+    pub(super) filter: Option<Arc<FileFilter>>,
 }
 
 impl Live {

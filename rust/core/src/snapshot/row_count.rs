@@ -6,8 +6,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 
+use super::Snapshot;
 use super::columns::FileColumns;
-use super::{Snapshot, lock};
 use crate::error::{Error, Result};
 use crate::log::LogWarning;
 use crate::replay::Source;
@@ -52,10 +52,7 @@ impl Snapshot {
 
     /// Adds what a question to the snapshot has shown; once.
     pub(crate) fn note(&self, warning: LogWarning) {
-        let mut warnings = lock(&self.0.warnings);
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
-        }
+        self.0.cache.warn(warning);
     }
 }
 

@@ -49,13 +49,13 @@ impl Snapshot {
     pub fn verify(&self, source: &Source) -> Result<()> {
         self.check_whole(source)
             .map_err(|error| self.located(error))?;
-        self.0.verified.get_or_init(|| ());
+        self.0.cache.set_verified();
         Ok(())
     }
 
     /// Whether it was replayed whole and found to be as its checksum says.
     pub fn is_verified(&self) -> bool {
-        self.0.verified.get().is_some()
+        self.0.cache.is_verified()
     }
 
     fn check_whole(&self, source: &Source) -> Result<()> {

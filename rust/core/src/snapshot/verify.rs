@@ -4,7 +4,7 @@
 
 use std::fmt::Debug;
 
-use super::load::definition_of;
+use super::state::definition_of;
 use super::{Checksum, Snapshot};
 use crate::codec::commit::ActionBatch;
 use crate::error::{Error, Result};
@@ -119,7 +119,7 @@ impl Snapshot {
         });
         match totals {
             Err(error) if checksum.answers => {
-                self.0.contradicted.get_or_init(|| ());
+                self.0.cache.set_contradicted();
                 let message = format!("the log was believed: {}", error.message());
                 self.warn(LogWarning::new(
                     error.code(),

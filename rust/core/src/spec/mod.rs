@@ -12,7 +12,7 @@ pub mod feature_rules;
 pub mod features;
 pub mod from_arrow;
 pub(crate) mod interval;
-pub(crate) mod json;
+pub mod json;
 pub mod properties;
 pub mod property_rules;
 pub mod protocol;

@@ -8,6 +8,8 @@
 
 use std::fmt;
 
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as ValueError;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -277,11 +279,12 @@ impl<'a> Reader<'a> {
         let Some(text) = self.find(key) else {
             return Ok(ColumnMappingMode::None);
         };
-        let mode = match text.to_ascii_lowercase().as_str() {
-            "none" => ColumnMappingMode::None,
-            "name" => ColumnMappingMode::Name,
-            "id" => ColumnMappingMode::Id,
-            _ if self.protocol.is_supported("columnMapping") => {
+        let lower = text.to_ascii_lowercase();
+        let parsed: Result<_, ValueError> =
+            ColumnMappingMode::deserialize(lower.into_deserializer());
+        let mode = match parsed {
+            Ok(mode) => mode,
+            Err(_) if self.protocol.is_supported("columnMapping") => {
                 let message = format!(
                     "the column mapping mode {} is unknown: known are none, name and id; read the table with a \
                      newer client, or correct its property {key}",
@@ -289,7 +292,7 @@ impl<'a> Reader<'a> {
                 );
                 return Err(Error::corrupt("properties.column_mapping_mode", message));
             }
-            _ => {
+            Err(_) => {
                 self.problem(
                     key,
                     format!(

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind as IoKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::local::failed;
+use super::failures::failed;
 use super::location::{Location, StoreKind};
 use crate::error::{Error, Result};
 

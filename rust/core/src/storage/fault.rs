@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 
 use super::counting::Operation;
-use super::local::beyond_the_end;
+use super::failures::beyond_the_end;
 use super::{FileMeta, Storage};
 use crate::error::{Error, Result};
 

@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 
 use super::confined::{Confinement, is_same, leads_out};
-use super::{FileMeta, Storage, interrupt, ordered::ordered, pool, progress, refuse_climbing};
-use crate::codec::room::Room;
+use super::failures::{beyond_the_end, failed, not_a_file};
+use super::pool::{self, ordered};
+use super::{FileMeta, Storage, interrupt, progress, refuse_climbing};
 use crate::error::{Error, Result};
 
 mod directories;
@@ -228,19 +229,20 @@ impl Storage for LocalStorage {
             interrupt::check()?;
             let length = range.end - range.start;
             let length = usize::try_from(length).map_err(|_| too_large(path, length))?;
-            let room = Room::empty(length);
-            let mut room = room.ok_or_else(|| too_large(path, range.end - range.start))?;
-            let bytes = room.bytes_mut();
-            // not filled with zeros first
+            let mut bytes = room_for(length, path)?;
             (&file)
                 .seek(SeekFrom::Start(range.start))
-                .and_then(|_| (&file).take(range.end - range.start).read_to_end(bytes))
+                .and_then(|_| {
+                    (&file)
+                        .take(range.end - range.start)
+                        .read_to_end(&mut bytes)
+                })
                 .map_err(|cause| failed("read", path, cause).at_offset(range.start))?;
             if bytes.len() < length {
                 return Err(beyond_the_end(path, range, size));
             }
             progress::read(bytes.len());
-            results.push(Bytes::from_owner(room));
+            results.push(bytes.into());
         }
         Ok(results)
     }
@@ -417,68 +419,6 @@ fn too_large(path: &str, length: u64) -> Error {
         format!("no memory for {length} bytes of this file"),
     )
     .at_path(path)
-}
-
-fn not_a_file(path: &str) -> Error {
-    Error::storage(
-        "storage.not_a_file",
-        "there is something else where a file should be",
-    )
-    .at_path(path)
-}
-
-/// A range that the file does not have.
-pub(super) fn beyond_the_end(path: &str, range: &Range<u64>, size: u64) -> Error {
-    Error::corrupt(
-        "storage.truncated",
-        format!(
-            "bytes {} to {} were asked for, but the file has {size}: \
-             it is truncated, or what points into it is wrong",
-            range.start, range.end
-        ),
-    )
-    .at_path(path)
-    .at_offset(range.start.min(size))
-}
-
-pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
-    let error = match cause.kind() {
-        IoKind::NotADirectory if verb == "write" => Error::storage(
-            "storage.name",
-            "there is a file where a directory of this one's should be: write elsewhere",
-        ),
-        IoKind::NotFound | IoKind::NotADirectory => {
-            return Error::storage("storage.not_found", "there is no such file").at_path(path);
-        }
-        IoKind::PermissionDenied => Error::storage(
-            "storage.permission",
-            format!("not allowed to {verb} this file: ask for access to it"),
-        ),
-        IoKind::IsADirectory => return not_a_file(path),
-        IoKind::StorageFull | IoKind::QuotaExceeded | IoKind::FileTooLarge => Error::storage(
-            "storage.full",
-            "there is no room for this file: free some, then try again",
-        ),
-        IoKind::ReadOnlyFilesystem => Error::storage(
-            "storage.read_only",
-            "this file system can only be read: mount it for writing, or write elsewhere",
-        ),
-        // links in a circle have no stable kind yet
-        kind if kind == IoKind::InvalidFilename || cause.raw_os_error() == Some(libc::ELOOP) => {
-            Error::storage(
-                "storage.name",
-                format!(
-                    "cannot {verb} a file of this name: it is too long, or links lead in a circle"
-                ),
-            )
-        }
-        IoKind::Unsupported | IoKind::CrossesDevices | IoKind::TooManyLinks => Error::storage(
-            "storage.unsupported",
-            format!("this file system cannot {verb} files so: commits need hard links"),
-        ),
-        _ => Error::storage("storage.io", format!("cannot {verb} this file")),
-    };
-    error.at_path(path).because(cause)
 }
 
 #[cfg(test)]

@@ -31,7 +31,8 @@ pub(crate) const URI_PATH: &AsciiSet = &CONTROLS
     .add(b'}');
 
 /// Every scheme that names a store.
-const SCHEMES: &str = "file, memory, s3, s3a, az, azure, adl, abfs, abfss, gs, http and https";
+const SCHEMES: &str =
+    "file, memory, s3, s3a, az, azure, adl, abfs, abfss, gs, hdfs, http and https";
 
 /// The kinds of store that a URI can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,6 +48,8 @@ pub enum StoreKind {
     Azure,
     /// `gs://`.
     Gcs,
+    /// `hdfs://`, with a name node or a name service, or neither: Hadoop's default file system.
+    Hdfs,
     /// Any other `http://` or `https://` server, which must speak WebDAV for listings.
     Http,
 }
@@ -137,6 +140,7 @@ impl Location {
             "http" | "https" => return Self::parse_http(scheme, uri),
             "s3" | "s3a" => StoreKind::S3,
             "gs" => StoreKind::Gcs,
+            "hdfs" => StoreKind::Hdfs,
             "az" | "azure" | "adl" | "abfs" | "abfss" => StoreKind::Azure,
             _ => {
                 let instead = match scheme {
@@ -146,8 +150,8 @@ impl Location {
                     "dbfs" => {
                         "on Databricks pass the path below /dbfs, or the place on the object store"
                     }
-                    "hdfs" | "viewfs" | "webhdfs" | "maprfs" => {
-                        "mount the file system, by its NFS gateway or fuse, and pass the local path"
+                    "viewfs" | "webhdfs" | "maprfs" => {
+                        "write hdfs://, or mount the file system and pass the local path"
                     }
                     _ => "for a local directory of this name write it with ./ in front",
                 };
@@ -159,7 +163,8 @@ impl Location {
                 ));
             }
         };
-        if authority.is_empty() && !matches!(kind, StoreKind::Local | StoreKind::Memory) {
+        let may_be_empty = [StoreKind::Local, StoreKind::Memory, StoreKind::Hdfs];
+        if authority.is_empty() && !may_be_empty.contains(&kind) {
             return Err(form("the URI names no bucket or container", uri));
         }
         if authority.contains(['?', '#', '\\', ' ']) || authority.matches(':').count() > 1 {

@@ -17,12 +17,12 @@ use crate::error::{Error, Result};
 mod confined;
 pub mod counting;
 pub mod crash;
+mod failures;
 pub mod fault;
 pub mod interrupt;
 mod local;
 mod location;
 mod object;
-mod ordered;
 mod per_process;
 pub mod pool;
 pub mod progress;
@@ -214,6 +214,9 @@ mod tests {
             open("gs://bucket/t", &options).unwrap_err().code(),
             "options.unknown"
         );
-        assert_eq!(open("hdfs://host/t", &[]).unwrap_err().code(), "uri.scheme");
+        assert_eq!(
+            open("viewfs://host/t", &[]).unwrap_err().code(),
+            "uri.scheme"
+        );
     }
 }

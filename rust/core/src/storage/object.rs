@@ -4,6 +4,7 @@
 //! are not its own.
 
 mod config;
+mod hdfs;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,10 +16,10 @@ use futures::{StreamExt, TryStreamExt, stream};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 
 use self::config::Settings;
-use super::local::beyond_the_end;
+use super::failures::beyond_the_end;
 use super::per_process::PerProcess;
 use super::{FileMeta, Location, Storage, StoreKind, progress, refuse_climbing, runtime};
 use crate::error::{Error, Result};
@@ -117,7 +118,10 @@ impl ObjectStorage {
                 "storage.unsupported",
                 format!("this store cannot {verb} files so"),
             ),
-            _ => ("storage.io", format!("cannot {verb} this file")),
+            _ => match hdfs::refusal(&cause) {
+                Some((code, why)) => (code, format!("cannot {verb} this file: {why}")),
+                None => ("storage.io", format!("cannot {verb} this file")),
+            },
         };
         Error::storage(code, message)
             .at_path(path)
@@ -293,11 +297,10 @@ impl Storage for ObjectStorage {
         let (object, store) = (self.object(path)?, self.client()?.store);
         let payload = PutPayload::from(Bytes::copy_from_slice(bytes));
         let outcome = runtime::block_on(async move {
-            let options = PutOptions {
-                mode: PutMode::Create,
-                ..Default::default()
-            };
-            match store.put_opts(&object, payload, options).await {
+            match store
+                .put_opts(&object, payload, PutMode::Create.into())
+                .await
+            {
                 Ok(_) => Ok(Some(true)),
                 // Some stores say the same while another writer is at it, and nothing may come of it.
                 Err(object_store::Error::AlreadyExists { .. }) => match store.head(&object).await {

@@ -5,6 +5,8 @@
 //! behind. Nothing is locked, because a lock that another thread holds during the fork never opens in
 //! the child.
 
+#![allow(unsafe_code)] // an atomic pointer to the value: no lock, and a parent's value is left alone
+
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};

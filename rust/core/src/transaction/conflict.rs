@@ -8,7 +8,6 @@ use arrow_buffer::BooleanBuffer;
 use crate::codec::commit::FileActions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::replay::FileFilter;
-use crate::scan::file_bounds::FilePredicate;
 use crate::spec::actions::Metadata;
 use crate::spec::features::find_feature;
 
@@ -209,7 +208,7 @@ impl Transaction {
 }
 
 /// Whether the partition of a file may hold rows that the predicate asks for.
-fn partitions_match(predicate: &FilePredicate, files: &FileActions) -> Result<bool> {
+fn partitions_match(predicate: &FileFilter, files: &FileActions) -> Result<bool> {
     let judged = predicate.columns().of(&files.rows)?;
     Ok(any(&predicate.partitions_may_match(&judged)?))
 }

@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
+use crate::replay::FileFilter;
 use crate::replay::{FileActionKey, Source};
-use crate::scan::file_bounds::FilePredicate;
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
 use crate::spec::DeletionVectorDescriptor;
@@ -83,7 +83,7 @@ pub struct CommitDescription {
 #[derive(Debug, Default)]
 struct Reads {
     whole_table: bool,
-    predicates: Vec<FilePredicate>,
+    predicates: Vec<FileFilter>,
     /// By path alone.
     files: HashSet<FileActionKey>,
     applications: BTreeSet<String>,
@@ -246,7 +246,7 @@ impl Transaction {
         match (predicate, &self.snapshot) {
             (Some(predicate), Some(snapshot)) => {
                 let bound = predicate.bind(snapshot.schema())?;
-                let predicate = FilePredicate::of(bound, snapshot)?;
+                let predicate = snapshot.file_filter(bound)?;
                 self.reads.predicates.push(predicate);
             }
             _ => self.reads.whole_table = true,

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use deltareplay_core::expr::Predicate;
 use deltareplay_core::replay::{FileFilter, Source};
-use deltareplay_core::scan::file_bounds::FilePredicate;
 use deltareplay_core::snapshot::columns::FileColumns;
 use deltareplay_core::snapshot::load::load;
 use deltareplay_core::storage::counting::{CountingStorage, Operation};
@@ -81,12 +80,12 @@ fn what_is_kept_answers_a_filter() {
     let (source, counting) = counted(&log);
     let snapshot = load(&source, None, false).unwrap();
     let rows = |columns: &FileColumns, filter: Option<&str>| -> usize {
-        let filter = filter.map(|text| -> Arc<dyn FileFilter> {
+        let filter = filter.map(|text| -> Arc<FileFilter> {
             let filter = Predicate::parse_sql(text)
                 .unwrap()
                 .bind(snapshot.schema())
                 .unwrap();
-            Arc::new(FilePredicate::of(filter, &snapshot).unwrap())
+            Arc::new(snapshot.file_filter(filter).unwrap())
         });
         let files = snapshot.files(&source, columns, filter.as_ref()).unwrap();
         files.batches.iter().map(|batch| batch.num_rows()).sum()
@@ -106,7 +105,7 @@ fn what_is_kept_answers_a_filter() {
         .unwrap()
         .bind(newer.schema())
         .unwrap();
-    let filter: Arc<dyn FileFilter> = Arc::new(FilePredicate::of(filter, &newer).unwrap());
+    let filter: Arc<FileFilter> = Arc::new(newer.file_filter(filter).unwrap());
     let files = newer
         .files(&source, &FileColumns::all(), Some(&filter))
         .unwrap();

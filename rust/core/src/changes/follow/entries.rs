@@ -9,8 +9,8 @@ use super::{FollowOptions, Tasks, net_of};
 use crate::changes::Kind;
 use crate::changes::commits::{Commit, FileChange, Stamp};
 use crate::changes::derive::{Item, derive};
-use crate::changes::epoch::Facts;
 use crate::changes::identify::Share;
+use crate::changes::metadata_history::CommitFacts;
 use crate::changes::piece::{ChangeType, Piece};
 use crate::changes::plan::{NetPlan, Task, feed_disabled};
 use crate::codec::file_actions::FileField;
@@ -36,7 +36,7 @@ enum What {
     /// These rows.
     Rows(Box<Piece>),
     /// What the commit did, with the last of its files.
-    Commit(Box<(Commit, Facts)>),
+    Commit(Box<(Commit, CommitFacts)>),
     /// Belongs to the commit that comes with the last one.
     Part,
 }
@@ -59,7 +59,7 @@ impl Entries {
         let bytes = self.0.iter().map(|entry| entry.bytes);
         let bytes = bytes.fold(0, u64::saturating_add);
         let mut tasks: Tasks = Vec::new();
-        let mut commits: Vec<(Commit, Facts)> = Vec::new();
+        let mut commits: Vec<(Commit, CommitFacts)> = Vec::new();
         let has_key = !options.key.is_empty();
         for entry in self.0 {
             match entry.what {
@@ -128,7 +128,7 @@ fn entry(index: i64, piece: Piece) -> Entry {
 pub(super) fn of_commit(
     source: &Source,
     commit: &Commit,
-    facts: Option<Facts>,
+    facts: Option<CommitFacts>,
     options: &FollowOptions,
 ) -> Result<Vec<Vec<Entry>>> {
     match (options.changes, facts) {
@@ -192,7 +192,7 @@ fn tolerated(commit: &Commit, options: &FollowOptions) -> Result<()> {
 fn changes(
     source: &Source,
     commit: &Commit,
-    facts: Facts,
+    facts: CommitFacts,
     kind: Kind,
     options: &FollowOptions,
 ) -> Result<Vec<Vec<Entry>>> {

@@ -15,8 +15,8 @@ pub use offset::Offset;
 
 use super::commits::Commits;
 use super::definition::{Definition, Reading};
-use super::epoch::Epochs;
-use super::plan::{Task, Teller};
+use super::metadata_history::MetadataHistory;
+use super::plan::{IdentityOptions, Task};
 use super::range::{Edge, first_version};
 use super::split::Split;
 use super::stream::ChangeRows;
@@ -82,14 +82,14 @@ pub struct Follow {
     options: FollowOptions,
     definition: Definition,
     reading: Arc<Reading>,
-    teller: Teller,
+    identity_options: IdentityOptions,
     /// The newest version when it began: its schema is that of all batches.
     known: Snapshot,
     /// The last version to give; `None` for no end.
     last: Option<u64>,
     offset: Offset,
     /// Protocol and metadata before the next commit; found when they are needed.
-    epochs: Option<Epochs>,
+    history: Option<MetadataHistory>,
 }
 
 /// Some rows of a stream.
@@ -141,13 +141,13 @@ impl Follow {
         Ok(Self {
             source: source.clone(),
             strict,
-            teller: Teller::new(&options.key, None),
+            identity_options: IdentityOptions::new(&options.key, None),
             last: options.available_now.then(|| known.version()),
             definition,
             reading,
             known,
             offset,
-            epochs: None,
+            history: None,
             options,
         })
     }
@@ -201,7 +201,7 @@ impl Follow {
         if batch.is_err() {
             // what was not given is looked at again
             self.offset = before;
-            self.epochs = None;
+            self.history = None;
         }
         batch
     }
@@ -222,7 +222,12 @@ impl Follow {
         }
         let (tasks, bytes) = entries.finish(&self.source, &self.options)?;
         Ok(Some(MicroBatch {
-            rows: Split::new(self.definition.clone(), self.teller.clone(), tasks, bytes),
+            rows: Split::new(
+                self.definition.clone(),
+                self.identity_options.clone(),
+                tasks,
+                bytes,
+            ),
             offset: self.offset.clone(),
         }))
     }
@@ -260,16 +265,16 @@ impl Follow {
         if newest < first || listing.commits.is_empty() {
             return Ok(());
         }
-        if self.epochs.is_none() && self.options.changes.is_some() {
-            self.epochs = Some(self.first_epoch(first)?);
+        if self.history.is_none() && self.options.changes.is_some() {
+            self.history = Some(self.first_epoch(first)?);
         }
         for commit in Commits::new(&self.source.storage, first, newest)? {
             let commit = commit?;
             let version = commit.stamp.version;
             let begun = self.offset.version == version && self.offset.index >= 0;
-            let facts = match &mut self.epochs {
+            let facts = match &mut self.history {
                 // a commit that was begun was looked at before, unless the stream was resumed in it
-                Some(epochs) => Some(epochs.step(&commit, &self.reading)?),
+                Some(history) => Some(history.step(&commit, &self.reading)?),
                 None => None,
             };
             self.check(&commit)?;
@@ -302,12 +307,12 @@ impl Follow {
             }
             if !whole {
                 // the next batch looks at this commit again
-                self.epochs = None;
+                self.history = None;
                 return Ok(());
             }
             self.offset = Offset::before(&self.offset.table_id, version.saturating_add(1));
             if admission.full() {
-                // the epochs stand behind this commit
+                // the history stand behind this commit
                 return Ok(());
             }
         }
@@ -315,16 +320,16 @@ impl Follow {
     }
 
     /// What holds before the commit of a version.
-    fn first_epoch(&self, version: u64) -> Result<Epochs> {
+    fn first_epoch(&self, version: u64) -> Result<MetadataHistory> {
         let newest = self.known.version();
         if version == newest {
-            return Epochs::new(&self.known, &self.reading);
+            return MetadataHistory::new(&self.known, &self.reading);
         }
         if version == newest.saturating_add(1) {
-            return Ok(Epochs::new(&self.known, &self.reading)?.behind());
+            return Ok(MetadataHistory::new(&self.known, &self.reading)?.behind());
         }
         let snapshot = load(&self.source, Some(version), self.strict)?;
-        Epochs::new(&snapshot, &self.reading)
+        MetadataHistory::new(&snapshot, &self.reading)
     }
 
     /// Whether the commit keeps the table and its columns.
@@ -353,8 +358,8 @@ impl Follow {
             );
             return Err(Error::invalid("follow.schema", message).at_version(version));
         }
-        if !same && self.epochs.is_none() {
-            super::epoch::check_metadata(metadata, &self.reading)
+        if !same && self.history.is_none() {
+            super::metadata_history::check_metadata(metadata, &self.reading)
                 .map_err(|error| error.at_version(version))?;
         }
         Ok(())
@@ -443,7 +448,7 @@ impl MicroBatch {
     }
 }
 
-/// Which fates of a batch are shown.
+/// Which outcomes of a batch are shown.
 fn net_of(options: &FollowOptions) -> Option<Net> {
     match options.changes {
         Some(Kind::Net(net)) => Some(net),

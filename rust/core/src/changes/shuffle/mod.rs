@@ -1,9 +1,9 @@
 //! Net changes by a shuffle, where too many rows changed for one machine.
 //!
-//! Other processes take three steps. [`Shuffle::notes`] says of every row of some files which row it is
-//! and what happened to it. Behind a shuffle by row, [`Shuffle::fates`] judges what came of each. Behind
+//! Other processes take three steps. [`Shuffle::events`] says of every row of some files which row it is
+//! and what happened to it. Behind a shuffle by row, [`Shuffle::outcomes`] resolves what came of each. Behind
 //! a shuffle by file, [`Shuffle::rows`] reads those that are shown. What one step holds is what belongs
-//! to some thousand rows, or the fates of the rows of one file.
+//! to some thousand rows, or the outcomes of the rows of one file.
 
 use std::sync::Arc;
 
@@ -17,25 +17,25 @@ use super::Changes;
 use super::definition::Definition;
 use super::derive::Item;
 use super::piece::Piece;
-use super::plan::{NetPlan, Teller, shared};
+use super::plan::{IdentityOptions, NetPlan, shared};
 use super::split::{Split, check_size};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 
-mod fates;
-mod notes;
+mod outcomes;
+mod row_events;
 mod rows;
 
-pub use fates::Judged;
-pub use notes::Notes;
-pub use rows::Shown;
+pub use outcomes::OutcomeBatches;
+pub use row_events::RowEvents;
+pub use rows::ShownRows;
 
 /// What a step takes from the one before it.
 pub type Shuffled = Box<dyn RecordBatchReader + Send>;
 
-/// The columns of notes: which row it is and what it holds, as halves of numbers; where it is; what
+/// The columns of events: which row it is and what it holds, as halves of numbers; where it is; what
 /// happened to it.
-const NOTES: [(&str, DataType); 10] = [
+const ROW_EVENTS: [(&str, DataType); 10] = [
     ("who", DataType::Int64),
     ("who_low", DataType::Int64),
     ("what", DataType::Int64),
@@ -48,8 +48,8 @@ const NOTES: [(&str, DataType); 10] = [
     ("change", DataType::Int8),
 ];
 
-/// The columns of fates: which row of which piece is shown as what, and by which commit.
-const FATES: [(&str, DataType); 4] = [
+/// The columns of outcomes: which row of which piece is shown as what, and by which commit.
+const OUTCOMES: [(&str, DataType); 4] = [
     ("piece", DataType::Int32),
     ("row", DataType::Int64),
     ("change", DataType::Int8),
@@ -60,7 +60,7 @@ const FATES: [(&str, DataType); 4] = [
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shuffle {
     definition: Definition,
-    teller: Teller,
+    identity_options: IdentityOptions,
     #[serde(with = "shared")]
     plan: Arc<NetPlan>,
 }
@@ -77,7 +77,7 @@ impl Changes {
         }
         Ok(Some(Shuffle {
             definition: self.definition.clone(),
-            teller: self.teller.clone(),
+            identity_options: self.identity_options.clone(),
             plan: Arc::new(NetPlan::new(self)?),
         }))
     }
@@ -121,8 +121,14 @@ impl Shuffle {
     pub fn splits(&self, target_size: u64) -> Result<Vec<Split>> {
         check_size(target_size)?;
         let plan = Arc::clone(&self.plan);
-        let (definition, teller) = (self.definition.clone(), self.teller.clone());
-        Ok(Split::of_net(definition, teller, plan, target_size))
+        let (definition, identity_options) =
+            (self.definition.clone(), self.identity_options.clone());
+        Ok(Split::of_net(
+            definition,
+            identity_options,
+            plan,
+            target_size,
+        ))
     }
 
     /// Whether rows are followed through all commits: else the ends of the range are likely to tell
@@ -131,34 +137,34 @@ impl Shuffle {
         self.plan.moves.is_none()
     }
 
-    /// Notes on the rows of these pieces.
+    /// RowEvents on the rows of these pieces.
     ///
     /// # Errors
     ///
-    /// Those of the definition; files are read as notes are pulled.
-    pub fn notes(&self, source: &Source, part: (u32, u32)) -> Result<Notes> {
-        Notes::new(self, source, part)
+    /// Those of the definition; files are read as events are pulled.
+    pub fn row_events(&self, source: &Source, part: (u32, u32)) -> Result<RowEvents> {
+        RowEvents::new(self, source, part)
     }
 
-    /// What came of the rows of these notes: all notes on a row are there, and rows ascend by `who` and
+    /// What came of the rows of these events: all events on a row are there, and rows ascend by `who` and
     /// `who_low`.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `changes.shuffle` when these are no notes.
-    pub fn fates(&self, notes: Shuffled) -> Result<Judged> {
-        check_columns(&notes.schema(), &NOTES)?;
-        Ok(Judged::new(self, notes))
+    /// Invalid argument: `changes.shuffle` when these are no events.
+    pub fn outcomes(&self, events: Shuffled) -> Result<OutcomeBatches> {
+        check_columns(&events.schema(), &ROW_EVENTS)?;
+        Ok(OutcomeBatches::new(self, events))
     }
 
-    /// The rows of these fates. Those of one piece come one after another.
+    /// The rows of these outcomes. Those of one piece come one after another.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `changes.shuffle` when these are no fates; those of the definition.
-    pub fn rows(&self, source: &Source, fates: Shuffled) -> Result<Shown> {
-        check_columns(&fates.schema(), &FATES)?;
-        Shown::new(self, source, fates)
+    /// Invalid argument: `changes.shuffle` when these are no outcomes; those of the definition.
+    pub fn rows(&self, source: &Source, outcomes: Shuffled) -> Result<ShownRows> {
+        check_columns(&outcomes.schema(), &OUTCOMES)?;
+        ShownRows::new(self, source, outcomes)
     }
 
     /// Whether rows of a commit may have been carried over.

@@ -10,41 +10,40 @@ use arrow_schema::SchemaRef;
 use super::{Shuffle, Shuffled, numbers, odd};
 use crate::changes::compare::LabelledPieces;
 use crate::changes::definition::Reading;
-use crate::changes::identify::change_of;
 use crate::changes::piece::{ChangeType, Piece};
 use crate::changes::read::{ChangedRows, changed_rows};
 use crate::error::Result;
 use crate::replay::Source;
 use crate::scan::rows::OrderedRows;
 
-/// So many fates are gathered before files are read, and those of a whole piece.
-const FATES_AT_ONCE: usize = 1 << 20;
+/// So many outcomes are gathered before files are read, and those of a whole piece.
+const OUTCOMES_AT_ONCE: usize = 1 << 20;
 
-/// Shown rows, batch by batch, as fates are pulled.
-pub struct Shown {
+/// ShownRows rows, batch by batch, as outcomes are pulled.
+pub struct ShownRows {
     shuffle: Shuffle,
     source: Source,
     reading: Arc<Reading>,
-    fates: Option<Shuffled>,
-    held: Vec<Fate>,
+    outcomes: Option<Shuffled>,
+    held: Vec<Outcome>,
     current: Option<OrderedRows<ChangedRows>>,
 }
 
 #[derive(Clone, Copy)]
-struct Fate {
+struct Outcome {
     piece: u32,
     row: u64,
     change: ChangeType,
     commit: u32,
 }
 
-impl Shown {
-    pub(super) fn new(shuffle: &Shuffle, source: &Source, fates: Shuffled) -> Result<Self> {
+impl ShownRows {
+    pub(super) fn new(shuffle: &Shuffle, source: &Source, outcomes: Shuffled) -> Result<Self> {
         Ok(Self {
             reading: Arc::new(shuffle.definition.reading()?),
             shuffle: shuffle.clone(),
             source: source.clone(),
-            fates: Some(fates),
+            outcomes: Some(outcomes),
             held: Vec::new(),
             current: None,
         })
@@ -57,19 +56,22 @@ impl Shown {
 
     /// The next pieces with their labels; none at the end.
     fn gather(&mut self) -> Result<Vec<Piece>> {
-        while let Some(fates) = &mut self.fates {
-            let Some(batch) = fates.next() else {
-                self.fates = None;
+        while let Some(outcomes) = &mut self.outcomes {
+            let Some(batch) = outcomes.next() else {
+                self.outcomes = None;
                 break;
             };
-            let batch = batch.map_err(|cause| odd("fates do not come").because(cause))?;
+            let batch = batch.map_err(|cause| odd("outcomes do not come").because(cause))?;
             hold(&mut self.held, &batch)?;
-            if self.held.len() < FATES_AT_ONCE {
+            if self.held.len() < OUTCOMES_AT_ONCE {
                 continue;
             }
             // the last piece may have more rows
-            let last = self.held.last().map(|fate| fate.piece);
-            let known = self.held.iter().rposition(|fate| Some(fate.piece) != last);
+            let last = self.held.last().map(|outcome| outcome.piece);
+            let known = self
+                .held
+                .iter()
+                .rposition(|outcome| Some(outcome.piece) != last);
             if let Some(known) = known {
                 let rest = self.held.split_off(known + 1);
                 let held = std::mem::replace(&mut self.held, rest);
@@ -80,27 +82,28 @@ impl Shown {
         self.labelled(&held)
     }
 
-    fn labelled(&self, fates: &[Fate]) -> Result<Vec<Piece>> {
-        let mut places: BTreeMap<u32, u32> = fates.iter().map(|fate| (fate.piece, 0)).collect();
+    fn labelled(&self, outcomes: &[Outcome]) -> Result<Vec<Piece>> {
+        let mut places: BTreeMap<u32, u32> =
+            outcomes.iter().map(|outcome| (outcome.piece, 0)).collect();
         let mut pieces = Vec::with_capacity(places.len());
         let mut all = self.shuffle.pieces().enumerate();
         let mut behind = 0_usize;
         for (number, place) in &mut places {
             let skipped = (*number as usize).saturating_sub(behind);
             let Some((at, (_, piece))) = all.nth(skipped) else {
-                return Err(odd("a fate is of a file that is not in the range"));
+                return Err(odd("a outcome is of a file that is not in the range"));
             };
             behind = at + 1;
             *place = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
             pieces.push(piece.clone());
         }
         let mut labels = LabelledPieces::new(pieces);
-        for fate in fates {
-            let commit = self.shuffle.plan.commits.get(fate.commit as usize);
-            let (Some(place), Some((stamp, _))) = (places.get(&fate.piece), commit) else {
-                return Err(odd("a fate is of a commit that is not in the range"));
+        for outcome in outcomes {
+            let commit = self.shuffle.plan.commits.get(outcome.commit as usize);
+            let (Some(place), Some((stamp, _))) = (places.get(&outcome.piece), commit) else {
+                return Err(odd("a outcome is of a commit that is not in the range"));
             };
-            labels.push(*place, fate.row, fate.change, *stamp);
+            labels.push(*place, outcome.row, outcome.change, *stamp);
         }
         labels.finish()
     }
@@ -122,31 +125,31 @@ impl Shown {
     }
 }
 
-/// Puts fates behind the others.
-fn hold(held: &mut Vec<Fate>, batch: &RecordBatch) -> Result<()> {
+/// Puts outcomes behind the others.
+fn hold(held: &mut Vec<Outcome>, batch: &RecordBatch) -> Result<()> {
     let pieces = numbers::<Int32Type>(batch, 0)?.values().iter();
     let rows = numbers::<Int64Type>(batch, 1)?.values().iter();
     let changes = numbers::<Int8Type>(batch, 2)?.values().iter();
     let commits = numbers::<Int32Type>(batch, 3)?.values().iter();
     for (((piece, row), change), commit) in pieces.zip(rows).zip(changes).zip(commits) {
-        held.push(Fate {
+        held.push(Outcome {
             piece: piece.cast_unsigned(),
             row: row.cast_unsigned(),
-            change: change_of(change.cast_unsigned()),
+            change: ChangeType::from_number(change.cast_unsigned()),
             commit: commit.cast_unsigned(),
         });
     }
     Ok(())
 }
 
-impl Iterator for Shown {
+impl Iterator for ShownRows {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.pull().transpose();
         if !matches!(next, Some(Ok(_))) {
             self.current = None;
-            self.fates = None;
+            self.outcomes = None;
             self.held.clear();
         }
         next

@@ -1,55 +1,21 @@
-//! Base 85 as the log uses it (Z85): four bytes, big-endian, as five characters.
+//! Base 85 as the log has it: Z85, whose bytes are filled up with zeros to a multiple of four.
 //!
-//! Strict: a length that is no multiple of five, another character, and five characters that stand
-//! for more than 32 bits are errors. With one exception: writers that build on the `z85` crate do not
-//! pad with zeros. They mark each byte that the last group lacks by a `#` before its digits (five that
-//! begin with `#` stand for more than 32 bits, so nothing else is meant). The reference does not know
-//! that and reads other bytes.
+//! The `z85` crate reads it strictly, and one thing more: it does not pad with zeros itself but marks
+//! each byte that the last group lacks by a `#`, and so do vectors of writers that leave padding to it
+//! (five characters that begin with `#` stand for more than 32 bits, so nothing else is meant). The
+//! reference does not know that and reads other bytes.
 //!
 //! Protocol: "Deletion Vector Descriptor Schema"; ZeroMQ RFC 32.
 
+use z85::DecodeError;
+
 use crate::error::{Error, Result};
-
-const ALPHABET: &[u8; 85] =
-    b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
-
-const NONE: u8 = u8::MAX;
-
-/// The digit of each byte.
-static DIGITS: [u8; 256] = {
-    let mut digits = [NONE; 256];
-    let mut digit = 0_u8;
-    while digit < 85 {
-        #[allow(clippy::indexing_slicing, reason = "checked when it is compiled")]
-        {
-            digits[ALPHABET[digit as usize] as usize] = digit;
-        }
-        digit += 1;
-    }
-    digits
-};
-
-fn digit(byte: u8) -> u8 {
-    DIGITS.get(usize::from(byte)).copied().unwrap_or(NONE)
-}
 
 /// As text; zeros are added to a length that is no multiple of four.
 pub fn encode(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len().div_ceil(4) * 5);
-    let (groups, rest) = bytes.as_chunks::<4>();
-    let mut last = [0; 4];
-    for (to, from) in last.iter_mut().zip(rest) {
-        *to = *from;
-    }
-    let padded = (!rest.is_empty()).then_some(&last);
-    for group in groups.iter().chain(padded) {
-        let value = u32::from_be_bytes(*group);
-        for power in [85 * 85 * 85 * 85, 85 * 85 * 85, 85 * 85, 85, 1] {
-            let digit = usize::try_from(value / power % 85).unwrap_or(0);
-            text.push(char::from(ALPHABET.get(digit).copied().unwrap_or(b'0')));
-        }
-    }
-    text
+    let mut padded = bytes.to_vec();
+    padded.resize(bytes.len().next_multiple_of(4), 0);
+    z85::encode(padded)
 }
 
 /// The bytes that the text stands for, with the zeros that pad them; without where the text says how
@@ -59,58 +25,24 @@ pub fn encode(bytes: &[u8]) -> String {
 ///
 /// Corrupt: `dv.base85`, with the offset of the character in the text.
 pub fn decode(text: &str) -> Result<Vec<u8>> {
-    let (groups, rest) = text.as_bytes().as_chunks::<5>();
-    if !rest.is_empty() {
-        return Err(Error::corrupt(
-            "dv.base85",
-            format!(
-                "base 85 comes in groups of five characters, and this has {}",
-                text.len()
+    const BEYOND: &str = "five characters that stand for more than four bytes";
+    z85::decode(text).map_err(|cause| {
+        let (what, at) = match cause {
+            // it is wrong wherever it stands; the crate counts it otherwise in a group that is marked
+            DecodeError::InvalidByte(_, wrong) => (
+                "a character that base 85 does not have",
+                text.bytes().position(|byte| byte == wrong).unwrap_or(0),
             ),
-        ));
-    }
-    let mut bytes = Vec::with_capacity(groups.len().saturating_mul(4));
-    for (index, group) in groups.iter().enumerate() {
-        let digits = group.map(digit);
-        match u32::try_from(number(&digits)) {
-            Ok(value) if !digits.contains(&NONE) => bytes.extend_from_slice(&value.to_be_bytes()),
-            _ if index + 1 < groups.len() => return Err(refused(index, digits)),
-            _ => {
-                let value = tail(group).ok_or_else(|| refused(index, digits))?;
-                bytes.extend(value);
+            DecodeError::InvalidChunk(at) => (BEYOND, at),
+            DecodeError::InvalidTail => (BEYOND, text.len().saturating_sub(5)),
+            DecodeError::InvalidLength(length) => {
+                let message = "base 85 comes in groups of five characters, and this has";
+                return Error::corrupt("dv.base85", format!("{message} {length}"));
             }
-        }
-    }
-    Ok(bytes)
-}
-
-fn number(digits: &[u8]) -> u64 {
-    let place = |value, digit: &u8| value * 85 + u64::from(*digit);
-    digits.iter().fold(0, place)
-}
-
-/// The one, two or three bytes of a last group that marks those it lacks.
-fn tail(group: &[u8; 5]) -> Option<impl Iterator<Item = u8> + use<>> {
-    let lacking = group.iter().take_while(|byte| **byte == b'#').count();
-    let digits = group.map(digit);
-    let value = number(digits.get(lacking..)?);
-    let bytes = 4_usize.checked_sub(lacking)?;
-    let fits = (1..=3).contains(&bytes) && !digits.contains(&NONE) && value >> (bytes * 8) == 0;
-    fits.then(|| value.to_be_bytes().into_iter().skip(8 - bytes))
-}
-
-fn refused(group: usize, digits: [u8; 5]) -> Error {
-    let wrong = digits.iter().position(|digit| *digit == NONE);
-    let what = if wrong.is_some() {
-        "a character that base 85 does not have"
-    } else {
-        "five characters that stand for more than four bytes"
-    };
-    let offset = u64::try_from(group * 5 + wrong.unwrap_or(0)).unwrap_or(u64::MAX);
-    Error::corrupt(
-        "dv.base85",
-        format!("the base 85 text has {what}, at character {offset}"),
-    )
+        };
+        let message = format!("the base 85 text has {what}, at character {at}");
+        Error::corrupt("dv.base85", message)
+    })
 }
 
 #[cfg(test)]

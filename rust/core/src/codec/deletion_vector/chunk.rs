@@ -163,16 +163,6 @@ impl Rows<'_> {
         self.flip(&mut words);
         words
     }
-
-    /// Whether both hold the same rows.
-    pub(super) fn same(&self, other: &Rows<'_>) -> bool {
-        match (self, other) {
-            (Self::Array(left), Rows::Array(right)) => left == right,
-            (Self::Words(left), Rows::Words(right)) => left == right,
-            // Runs may touch, so that their bytes tell nothing.
-            _ => self.words() == other.words(),
-        }
-    }
 }
 
 fn flip_run(words: &mut Words, first: u16, last: u16) {

@@ -18,11 +18,11 @@ pub(super) const PORTABLE_MAGIC: u32 = 1_681_511_377;
 const NATIVE_MAGIC: u32 = 1_681_511_376;
 
 /// A bitmap without runs begins with this.
-pub(super) const NO_RUNS: u32 = 12_346;
+const NO_RUNS: u32 = 12_346;
 /// A bitmap with runs has this in the low half of its first word.
-pub(super) const WITH_RUNS: u32 = 12_347;
+const WITH_RUNS: u32 = 12_347;
 /// So many containers or more have their offsets listed, if there are runs.
-pub(super) const OFFSETS_FROM: usize = 4;
+const OFFSETS_FROM: usize = 4;
 
 /// The least bytes that a bitmap and its key or length take.
 const LEAST_BITMAP: usize = 12;

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 
-use super::encode::too_large;
+use super::set::too_large;
 use super::{DeletionVector, base85, place};
 use crate::error::{Error, Result};
 use crate::spec::DeletionVectorDescriptor;

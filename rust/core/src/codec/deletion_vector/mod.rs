@@ -1,8 +1,9 @@
 //! Deletion vectors: bytes in, the rows that a reader leaves out; and back.
 //!
 //! A vector stays as it is stored: bytes and a table of contents, checked once. Ranges, masks and
-//! set operations walk its containers (arrays of values, bit maps, runs), never one row at a time
-//! where a word will do. No I/O: whoever calls fetched the bytes.
+//! selections walk its containers (arrays of values, bit maps, runs), never one row at a time where a
+//! word will do. Sets that are made or combined are those of the `roaring` crate. No I/O: whoever calls
+//! fetched the bytes.
 //!
 //! Protocol: "Deletion Vector Format".
 
@@ -12,23 +13,20 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 
-mod algebra;
 pub mod base85;
-mod build;
 mod chunk;
 mod columns;
 mod decode;
-mod encode;
 mod file;
 mod place;
 mod ranges;
 mod select;
+mod set;
 
 pub use columns::Descriptors;
 pub use file::FileBuilder;
 pub(crate) use file::check_version;
 pub use place::{Place, place};
-pub use ranges::Ranges;
 
 use chunk::{Chunk, Rows};
 
@@ -140,11 +138,7 @@ impl DeletionVector {
 impl PartialEq for DeletionVector {
     /// The same rows, however they are stored.
     fn eq(&self, other: &Self) -> bool {
-        self.len == other.len
-            && self.chunks.len() == other.chunks.len()
-            && self.chunks.iter().zip(&other.chunks).all(|(left, right)| {
-                left.key == right.key && self.rows_of(left).same(&other.rows_of(right))
-            })
+        self.len == other.len && self.set() == other.set()
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Protocol: "Derived Fields".
 
+use uuid::Uuid;
+
 use super::base85;
 use crate::error::{Error, Result};
 use crate::spec::{DeletionVectorDescriptor, DeletionVectorStorage};
@@ -44,20 +46,7 @@ pub(super) fn relative_path(text: &str) -> Result<String> {
     let at = text.len().checked_sub(20).ok_or_else(wrong)?;
     let (prefix, uuid) = text.split_at_checked(at).ok_or_else(wrong)?;
     let bytes = base85::decode(uuid).map_err(|cause| wrong().because(cause))?;
-    let bytes: [u8; 16] = bytes.try_into().map_err(|_| wrong())?;
-    let hex = format!("{:032x}", u128::from_be_bytes(bytes));
-    let mut name = String::with_capacity(prefix.len() + 60);
-    if !prefix.is_empty() {
-        name.push_str(prefix);
-        name.push('/');
-    }
-    name.push_str("deletion_vector_");
-    for (index, digit) in hex.chars().enumerate() {
-        if matches!(index, 8 | 12 | 16 | 20) {
-            name.push('-');
-        }
-        name.push(digit);
-    }
-    name.push_str(".bin");
-    Ok(name)
+    let uuid = Uuid::from_slice(&bytes).map_err(|_| wrong())?;
+    let separator = if prefix.is_empty() { "" } else { "/" };
+    Ok(format!("{prefix}{separator}deletion_vector_{uuid}.bin"))
 }

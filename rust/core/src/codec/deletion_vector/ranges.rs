@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::DeletionVector;
-use super::chunk::{Chunk, ROWS, Rows, run};
+use super::chunk::{Chunk, Rows, run};
 
 /// The range that is still growing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,14 +65,10 @@ impl Open {
 
 impl DeletionVector {
     /// The deleted rows as ranges that do not touch, ascending.
-    pub fn ranges(&self) -> Ranges<'_> {
-        Ranges {
-            vector: self,
-            next: 0,
-            open: Open::default(),
-            ready: Vec::new(),
-            given: 0,
-        }
+    pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> + use<> {
+        let mut ranges = Vec::new();
+        self.for_each_range(0..u64::MAX, |range| ranges.push(range));
+        ranges.into_iter()
     }
 
     /// Calls `emit` with every deleted range within `rows`: the fastest way to see them all.
@@ -110,25 +106,14 @@ impl DeletionVector {
         live
     }
 
-    /// How many of `rows` are deleted.
-    pub fn count_within(&self, rows: Range<u64>) -> u64 {
-        let whole =
-            |chunk: &Chunk| chunk.base() >= rows.start && chunk.base() + ROWS as u64 <= rows.end;
-        let mut count = 0;
-        for chunk in self.chunks_within(&rows) {
-            if whole(chunk) {
-                count += u64::from(chunk.cardinality);
-            } else {
-                let mut open = Open::default();
-                let mut add = |range: Range<u64>| {
-                    let (start, end) = (range.start.max(rows.start), range.end.min(rows.end));
-                    count += end.saturating_sub(start);
-                };
-                open.add_chunk(chunk.base(), self.rows_of(chunk), &mut add);
-                open.close(&mut add);
-            }
-        }
-        count
+    /// The rows of one chunk as ranges that do not touch.
+    pub(super) fn ranges_of(&self, chunk: &Chunk) -> Vec<Range<u64>> {
+        let mut ranges = Vec::new();
+        let mut add = |range| ranges.push(range);
+        let mut open = Open::default();
+        open.add_chunk(chunk.base(), self.rows_of(chunk), &mut add);
+        open.close(&mut add);
+        ranges
     }
 
     /// The chunks that may hold some of `rows`.
@@ -138,45 +123,5 @@ impl DeletionVector {
             .partition_point(|chunk| chunk.key < rows.start >> 16);
         let to = self.chunks.partition_point(|chunk| chunk.base() < rows.end);
         self.chunks.get(from..to).unwrap_or_default()
-    }
-}
-
-/// The iterator that [`DeletionVector::ranges`] gives: one chunk at a time.
-#[derive(Debug)]
-pub struct Ranges<'a> {
-    vector: &'a DeletionVector,
-    /// The next chunk.
-    next: usize,
-    open: Open,
-    /// Ranges of the chunk before, of which some are given out.
-    ready: Vec<Range<u64>>,
-    given: usize,
-}
-
-impl Iterator for Ranges<'_> {
-    type Item = Range<u64>;
-
-    fn next(&mut self) -> Option<Range<u64>> {
-        loop {
-            if let Some(range) = self.ready.get(self.given) {
-                self.given += 1;
-                return Some(range.clone());
-            }
-            self.ready.clear();
-            self.given = 0;
-            let ready = &mut self.ready;
-            if let Some(chunk) = self.vector.chunks.get(self.next) {
-                self.next += 1;
-                let rows = self.vector.rows_of(chunk);
-                self.open
-                    .add_chunk(chunk.base(), rows, &mut |range| ready.push(range));
-            } else {
-                self.open.close(&mut |range| ready.push(range));
-                self.open = Open::default();
-                if ready.is_empty() {
-                    return None;
-                }
-            }
-        }
     }
 }

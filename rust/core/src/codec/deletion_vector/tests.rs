@@ -122,6 +122,43 @@ fn the_native_layout_is_read() {
          14000000 3a300000 01000000 0000 0100 10000000 0000 0100");
     let vector = DeletionVector::decode(&two, None).unwrap();
     assert_eq!(rows_of(&vector), [1 << 32, (1 << 32) + 1]);
+    // it is combined and written again like any other
+    assert_eq!(
+        vector.encode().unwrap(),
+        of(&rows_of(&vector)).encode().unwrap()
+    );
+    assert_eq!(
+        vector.difference(&of(&[1 << 32])).unwrap(),
+        of(&[(1 << 32) + 1])
+    );
+}
+
+#[test]
+fn runs_stay_runs_when_they_are_combined() {
+    // runs that touch, a short one first in each of 4,000 containers: 8 KiB each as bit maps
+    let count = 4_000_u32;
+    let mut bytes = hex("d1d33964 0100000000000000 00000000");
+    bytes.extend((12_347 | (count - 1) << 16).to_le_bytes());
+    bytes.extend(vec![0xFF; count as usize / 8]);
+    (0..4_000_u16).for_each(|key| {
+        bytes.extend(key.to_le_bytes());
+        bytes.extend([0xFF; 2]);
+    });
+    bytes.extend(vec![0; count as usize * 4]);
+    (0..count).for_each(|_| bytes.extend([3, 0, 0, 0, 0, 0, 2, 0, 99, 0, 102, 0, 0x98, 0xFF]));
+    let vector = DeletionVector::decode(&bytes, None).unwrap();
+    let set = vector.set();
+    assert!(
+        set.bitmaps()
+            .all(|(_, map)| map.statistics().n_bitset_containers == 0)
+    );
+    assert_eq!(vector.union(&of(&[1])).unwrap().len(), vector.len() + 1);
+    let encoded = vector.encode().unwrap();
+    assert!(RoaringTreemap::deserialize_from(&encoded[4..]).is_ok());
+    assert_eq!(
+        DeletionVector::decode(&encoded, Some(vector.len())).unwrap(),
+        vector
+    );
 }
 
 #[test]
@@ -227,7 +264,6 @@ fn runs_that_fill_chunks_are_one_range() {
     );
     assert_eq!(vector.live_ranges(70_000..80_000), []);
     assert!(vector.encode().unwrap().len() < 100);
-    assert_eq!(vector.count_within(64_999..65_002), 2);
 }
 
 #[test]
@@ -312,9 +348,9 @@ proptest! {
     fn sets_are_sets(left in some_rows(), right in some_rows()) {
         let (a, b) = (vector(&left), vector(&right));
         for (found, wanted) in [
-            (a.union(&b), left.union(&right).copied().collect::<BTreeSet<_>>()),
-            (a.intersection(&b), left.intersection(&right).copied().collect()),
-            (a.difference(&b), left.difference(&right).copied().collect()),
+            (a.union(&b).unwrap(), left.union(&right).copied().collect::<BTreeSet<_>>()),
+            (a.intersection(&b).unwrap(), left.intersection(&right).copied().collect()),
+            (a.difference(&b).unwrap(), left.difference(&right).copied().collect()),
         ] {
             prop_assert_eq!(found.len(), wanted.len() as u64);
             prop_assert!(found.ranges().flatten().eq(wanted.iter().copied()));
@@ -339,7 +375,6 @@ proptest! {
             ranges.extend(range);
         });
         prop_assert_eq!(&ranges, &inside);
-        prop_assert_eq!(vector.count_within(window.clone()), inside.len() as u64);
         let (mask, live_mask) = (vector.mask(window.clone()), vector.live_mask(window.clone()));
         prop_assert_eq!(mask.len() as u64, len);
         prop_assert!(mask.set_indices().map(|at| at as u64 + start).eq(inside.iter().copied()));

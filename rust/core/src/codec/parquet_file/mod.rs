@@ -21,9 +21,8 @@ mod thrift;
 mod write;
 
 pub(crate) use chunks::Chunks;
-pub(crate) use pages::{MOST_CHECKPOINT_PAGE, Page, PageRules, check_pages};
-pub(crate) use ranges::{Selected, chunk_ranges};
-pub(crate) use thrift::PageHeader;
+pub(crate) use pages::{MOST_CHECKPOINT_PAGE, PageRules, check_pages};
+pub(crate) use ranges::chunk_ranges;
 pub(crate) use write::{codec, writer_options};
 
 /// Gives byte ranges of the file, in the order asked.

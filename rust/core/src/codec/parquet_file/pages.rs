@@ -30,14 +30,7 @@ pub(crate) struct PageRules {
     pub(crate) most_bytes: u64,
 }
 
-/// A page, and where its body lies in what was fetched of its chunk.
-#[derive(Debug)]
-pub(crate) struct Page {
-    pub(crate) header: PageHeader,
-    pub(crate) body: Range<usize>,
-}
-
-/// Judges the pages that were fetched of a row group; gives those of each range.
+/// Checks the pages that were fetched of a row group.
 ///
 /// # Errors
 ///
@@ -48,12 +41,11 @@ pub(crate) fn check_pages(
     selected: &Selected,
     fetched: &[Bytes],
     rules: &PageRules,
-) -> Result<Vec<Vec<Page>>> {
+) -> Result<()> {
     let columns = metadata.row_groups().get(row_group);
     let columns = columns.map_or(&[][..], |group| group.columns());
     let mut last = None;
     let mut values = 0;
-    let mut pages = Vec::with_capacity(fetched.len());
     for ((leaf, range), bytes) in selected.leaves.iter().zip(&selected.ranges).zip(fetched) {
         let Some(column) = columns.get(*leaf) else {
             continue;
@@ -61,9 +53,9 @@ pub(crate) fn check_pages(
         if last.replace(*leaf) != Some(*leaf) {
             values = 0;
         }
-        pages.push(check_range(column, range, bytes, &mut values, rules)?);
+        check_range(column, range, bytes, &mut values, rules)?;
     }
-    Ok(pages)
+    Ok(())
 }
 
 /// Pages one after the other, until the chunk has all of its values: what follows nobody reads.
@@ -73,9 +65,8 @@ fn check_range(
     bytes: &[u8],
     values: &mut i64,
     rules: &PageRules,
-) -> Result<Vec<Page>> {
+) -> Result<()> {
     let mut rest = bytes;
-    let mut pages = Vec::new();
     while !rest.is_empty() && *values < column.num_values() {
         let at = range.start + (bytes.len() - rest.len()) as u64;
         let broken = |what: &str| {
@@ -118,12 +109,9 @@ fn check_range(
         {
             return Err(broken("its bytes do not have its checksum"));
         }
-        let end = bytes.len() - behind.len();
-        let body = end - body.len()..end;
-        pages.push(Page { header, body });
         rest = behind;
     }
-    Ok(pages)
+    Ok(())
 }
 
 /// The most that so many bytes can unfold to, by the formats of the codecs.

@@ -22,14 +22,6 @@ pub(crate) struct Selected {
     pub(crate) policy: RowSelectionPolicy,
 }
 
-impl Selected {
-    /// The number of the range that holds this leaf's chunk, where it is one.
-    pub(crate) fn whole(&self, leaf: usize) -> Option<usize> {
-        let first = self.leaves.iter().position(|other| *other == leaf)?;
-        (self.leaves.get(first + 1) != Some(&leaf)).then_some(first)
-    }
-}
-
 /// The byte ranges of these leaves' chunks in one row group whose footer was checked: of each chunk
 /// the pages that hold selected rows, where the page index tells, else the whole.
 pub(crate) fn chunk_ranges(

@@ -87,35 +87,26 @@ fn take_children(open: &mut Vec<u64>, mut count: u64) {
 
 /// What the header of a page says.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct PageHeader {
+pub(super) struct PageHeader {
     /// Its own length.
-    pub(crate) length: usize,
-    pub(crate) kind: i64,
-    pub(crate) uncompressed: i64,
-    pub(crate) compressed: i64,
-    pub(crate) crc: Option<i64>,
-    pub(crate) values: i64,
-    /// Of the values.
-    pub(crate) encoding: Option<i64>,
-    /// Of the definition levels, where they may be of more than one.
-    pub(crate) level_encoding: Option<i64>,
-    /// Bytes of levels that stand before what is compressed: repetition, definition.
-    pub(crate) level_bytes: [i64; 2],
-    /// Whether what follows these is stored as it is, whatever the codec.
-    pub(crate) stored: bool,
+    pub(super) length: usize,
+    pub(super) kind: i64,
+    pub(super) uncompressed: i64,
+    pub(super) compressed: i64,
+    pub(super) crc: Option<i64>,
+    pub(super) values: i64,
 }
 
 impl PageHeader {
-    pub(crate) const DATA: i64 = 0;
-    pub(crate) const DICTIONARY: i64 = 2;
-    pub(crate) const DATA_V2: i64 = 3;
+    pub(super) const DATA: i64 = 0;
+    pub(super) const DICTIONARY: i64 = 2;
+    pub(super) const DATA_V2: i64 = 3;
 }
 
 /// The header that the bytes begin with.
 pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     let mut header = PageHeader::default();
     let mut values = [None; 3];
-    let mut encodings = [None; 3];
     header.length = walk(bytes, &PAGE, &mut |open, number| {
         match open {
             [Open::Struct(_, 1)] => header.kind = number,
@@ -123,15 +114,8 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
             [Open::Struct(_, 3)] => header.compressed = number,
             [Open::Struct(_, 4)] => header.crc = Some(number),
             [Open::Struct(_, 5), Open::Struct(_, 1)] => values[0] = Some(number),
-            [Open::Struct(_, 5), Open::Struct(_, 2)] => encodings[0] = Some(number),
-            [Open::Struct(_, 5), Open::Struct(_, 3)] => header.level_encoding = Some(number),
             [Open::Struct(_, 7), Open::Struct(_, 1)] => values[1] = Some(number),
-            [Open::Struct(_, 7), Open::Struct(_, 2)] => encodings[1] = Some(number),
             [Open::Struct(_, 8), Open::Struct(_, 1)] => values[2] = Some(number),
-            [Open::Struct(_, 8), Open::Struct(_, 4)] => encodings[2] = Some(number),
-            [Open::Struct(_, 8), Open::Struct(_, 5)] => header.level_bytes[1] = number,
-            [Open::Struct(_, 8), Open::Struct(_, 6)] => header.level_bytes[0] = number,
-            [Open::Struct(_, 8), Open::Struct(_, 7)] => header.stored = number == 0,
             _ => {}
         }
         Some(())
@@ -143,7 +127,6 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
         _ => return Some(header),
     };
     header.values = (*values.get(kind)?)?;
-    header.encoding = encodings.get(kind).copied().flatten();
     Some(header)
 }
 

@@ -230,7 +230,7 @@ fn number<'a>(scalar: Scalar<'a>) -> Option<&'a str> {
 
 fn text<'a>(scalar: Scalar<'a>, scratch: &'a mut String) -> Option<&'a str> {
     match scalar {
-        Scalar::Text(text) => text.resolve(scratch),
+        Scalar::Text(text) => text.strict(scratch),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use arrow_schema::TimeUnit;
 
-use super::mask::plain_prefix;
+use crate::spec::json::plain_prefix;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 

@@ -4,7 +4,6 @@
 
 mod columns;
 mod format;
-mod mask;
 mod num_records;
 mod parse;
 mod render;

@@ -8,7 +8,8 @@
 use arrow_array::{Int64Array, StringArrayType};
 use arrow_buffer::{BooleanBufferBuilder, NullBuffer, ScalarBuffer};
 
-use super::scan::{Scalar, Scanner};
+use super::scan::{self, Scalar};
+use crate::spec::json::Cursor;
 
 /// The physical row count of each file; null where the text is null, no JSON object, without the
 /// key, or with another value than a whole number.
@@ -70,24 +71,23 @@ fn search(text: &str) -> Option<i64> {
         return None;
     }
     let mut scratch = String::new();
-    let mut scanner = Scanner::new(text);
-    scanner.take(b'{')?;
+    let mut cursor = Cursor::new(text);
+    cursor.begin_object().ok()?;
     loop {
-        let key = scanner.key()?;
-        if key.resolve(&mut scratch) == Some("numRecords")
-            && !matches!(scanner.peek()?, b'{' | b'[')
+        let key = scan::key(&mut cursor)?;
+        if key.strict(&mut scratch) == Some("numRecords") && !matches!(cursor.peek()?, b'{' | b'[')
         {
-            let count = match scanner.scalar()? {
+            let count = match scan::scalar(&mut cursor)? {
                 Scalar::Number(number) => number.parse().ok(),
                 _ => None,
             };
-            if !scanner.more(b'}')? || count.is_some() {
+            if !cursor.more(b'}').ok()? || count.is_some() {
                 return count;
             }
             continue;
         }
-        scanner.skip_value()?;
-        if !scanner.more(b'}')? {
+        scan::skip(&mut cursor)?;
+        if !cursor.more(b'}').ok()? {
             return None;
         }
     }

@@ -18,8 +18,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::MAX_SCHEMA_DEPTH;
 use super::columns::{Leaf, all_null};
 use super::format;
-use super::scan::{Scanner, Text};
+use super::scan;
 use crate::error::{Error, Result};
+use crate::spec::json::{Cursor, RawString};
 
 /// The statistics of each row as a struct with the fields of `shape`, all of them nullable.
 ///
@@ -99,19 +100,19 @@ impl Children {
     #[inline]
     fn take(
         &self,
-        scanner: &mut Scanner<'_>,
+        cursor: &mut Cursor<'_>,
         next: usize,
         scratch: &mut String,
     ) -> Option<Option<(usize, usize)>> {
-        scanner.peek()?;
+        cursor.peek()?;
         match self.fields.get(next) {
-            Some(child) if scanner.take_key(&child.key) => Some(Some((next, child.node))),
-            _ => Some(self.find(scanner.key()?, scratch)),
+            Some(child) if cursor.take_exact(&child.key) => Some(Some((next, child.node))),
+            _ => Some(self.find(scan::key(cursor)?, scratch)),
         }
     }
 
-    fn find(&self, key: Text<'_>, scratch: &mut String) -> Option<(usize, usize)> {
-        let key = key.resolve(scratch)?;
+    fn find(&self, key: RawString<'_>, scratch: &mut String) -> Option<(usize, usize)> {
+        let key = key.strict(scratch)?;
         let same = |place: &usize| self.name(*place) == Some(key);
         let place = *self.places.find(xxh3_64(key.as_bytes()), same)?;
         self.fields.get(place).map(|child| (place, child.node))
@@ -161,23 +162,21 @@ impl Table {
             scratch,
             ..
         } = self;
-        let mut scanner = Scanner::new(text);
+        let mut cursor = Cursor::new(text);
         open.clear();
-        scanner.take(b'{')?;
-        if scanner.peek()? == b'}' {
-            enter(nodes, open, 0, row);
-            scanner.take(b'}')?;
-            return scanner.at_end().then_some(());
-        }
+        cursor.begin_object().ok()?;
         enter(nodes, open, 0, row);
+        if cursor.take_byte(b'}') {
+            return cursor.end().ok();
+        }
         loop {
             // A member starts here.
             let top = open.last_mut()?;
             let Node::Struct { children, .. } = nodes.get(top.node)? else {
                 return None;
             };
-            let child = children.take(&mut scanner, top.next, scratch)?;
-            let first = scanner.peek()?;
+            let child = children.take(&mut cursor, top.next, scratch)?;
+            let first = cursor.peek()?;
             let node = child.and_then(|(place, node)| {
                 top.complete &= place == top.next;
                 top.next = place + 1;
@@ -185,24 +184,23 @@ impl Table {
             });
             match node {
                 Some((_, Node::Leaf(leaf))) if !matches!(first, b'{' | b'[') => {
-                    leaf.set(row, scanner.scalar()?, scratch);
+                    leaf.set(row, scan::scalar(&mut cursor)?, scratch);
                 }
                 Some((node, Node::Struct { valid, .. }))
                     if first == b'{' && !valid.get_bit(row) =>
                 {
-                    scanner.take(b'{')?;
+                    cursor.begin_object().ok()?;
                     enter(nodes, open, node, row);
-                    if scanner.peek()? != b'}' {
+                    if !cursor.take_byte(b'}') {
                         continue;
                     }
-                    scanner.take(b'}')?;
                     open.pop();
                 }
-                _ => scanner.skip_value()?,
+                _ => scan::skip(&mut cursor)?,
             }
             // A value ends here, and with it perhaps the structs that it stood in.
             loop {
-                if scanner.more(b'}')? {
+                if cursor.more(b'}').ok()? {
                     let top = open.last()?;
                     let Some(Node::Struct { children, .. }) = nodes.get(top.node) else {
                         return None;
@@ -210,11 +208,11 @@ impl Table {
                     if !top.complete || top.next < children.fields.len() {
                         break;
                     }
-                    scanner.skip_rest()?;
+                    cursor.skip_open().ok()?;
                 }
                 open.pop();
                 if open.is_empty() {
-                    return scanner.at_end().then_some(());
+                    return cursor.end().ok();
                 }
             }
         }

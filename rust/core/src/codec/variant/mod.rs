@@ -3,6 +3,8 @@
 //! Takes a struct of `metadata`, and of `value` or `typed_value` or both; gives one of `metadata` and
 //! `value`. Values that were not shredded are copied as they are: both refer to the same dictionary.
 //!
+//! Not by `parquet-variant-compute`: it takes instants through chrono, whose years are fewer than those of 64 bits.
+//!
 //! Parquet: "Variant Binary Encoding", "Variant Shredding".
 
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Found;
 use super::values::Family;
 use crate::error::{Error, Result};
-use crate::expr::node::BoundColumn;
+use crate::expr::bound_column::BoundColumn;
 use crate::expr::predicate::Path;
 use crate::spec::schema::{DataType, StructField, StructType};
 

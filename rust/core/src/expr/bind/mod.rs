@@ -7,15 +7,15 @@ mod columns;
 mod moments;
 mod values;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::expr::bound_column::BoundColumn;
 use crate::expr::computed::BoundComputed;
 use crate::expr::formula::Formula;
 use crate::expr::like::Matcher;
 use crate::expr::literal::Literal;
-use crate::expr::node::{BoundColumn, BoundPredicate, Node, Order};
+use crate::expr::node::{BoundPredicate, Node, Order};
 use crate::expr::normal::Form;
 use crate::expr::predicate::{Expr, Op, Operand, Path, Predicate};
 use crate::spec::schema::{StructField, StructType};
@@ -73,14 +73,12 @@ impl Binder<'_> {
                 Expr::Value(Operand::Literal(literal)) => {
                     Node::Constant(Some(*literal == Literal::Null))
                 }
-                Expr::Computed(computed) => {
-                    self.computed(&computed.formula.is_null(), &computed.words)?
-                }
+                Expr::Computed(formula) => self.computed(&formula.is_null())?,
                 inner => Node::IsNull(Box::new(self.node(inner)?)),
             },
             Expr::Is(inner, true) => Node::IsTrue(Box::new(self.node(inner)?)),
             Expr::Is(inner, false) => Node::IsTrue(Box::new(self.node(inner)?.negated())),
-            Expr::Computed(computed) => self.computed(&computed.formula, &computed.words)?,
+            Expr::Computed(formula) => self.computed(formula)?,
             Expr::Compare(left, op, right) => {
                 if self.changes_texts(left, right)? {
                     return self.as_formula(expr);
@@ -120,7 +118,8 @@ impl Binder<'_> {
         })
     }
 
-    fn computed(&mut self, formula: &Formula, words: &BTreeSet<String>) -> Result<Node> {
+    fn computed(&mut self, formula: &Formula) -> Result<Node> {
+        let words = formula.words();
         let named = |field: &&StructField| words.contains(&field.name.to_lowercase());
         let mut columns = Vec::new();
         for field in self.schema.fields().iter().filter(named) {
@@ -152,8 +151,7 @@ impl Binder<'_> {
     /// A condition as the formula of its text.
     fn as_formula(&mut self, expr: &Expr) -> Result<Node> {
         let text = Predicate { root: expr.clone() }.to_string();
-        let formula = Formula::parse(&text)?;
-        self.computed(&formula, &formula.words())
+        self.computed(&Formula::parse(&text)?)
     }
 
     fn nodes(&mut self, parts: &[Expr]) -> Result<Vec<Node>> {

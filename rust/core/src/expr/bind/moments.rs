@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::columns::Columns;
 use super::values::Family;
 use crate::error::{Error, Result};
+use crate::expr::formula::Formula;
 use crate::expr::literal::Literal;
-use crate::expr::predicate::{Computed, Expr, Operand, Path, Predicate};
+use crate::expr::predicate::{Expr, Operand, Path, Predicate};
 use crate::spec::schema::StructType;
 use crate::spec::values::has_zone;
 
@@ -147,7 +148,7 @@ impl<'a> Zoned<'a> {
                 let list = moments.into_iter().collect::<Option<_>>();
                 list.map(|list| Expr::In(path.clone(), list))
             }
-            Expr::Computed(computed) => (!self.is_zoned(computed)).then(|| expr.clone()),
+            Expr::Computed(formula) => (!self.is_zoned(formula)).then(|| expr.clone()),
             Expr::Value(_) | Expr::Like { .. } => Some(expr.clone()),
         })
     }
@@ -186,12 +187,12 @@ impl<'a> Zoned<'a> {
     }
 
     /// Whether a formula may have another value in another time zone.
-    fn is_zoned(&self, computed: &Computed) -> bool {
+    fn is_zoned(&self, formula: &Formula) -> bool {
         let named = |word: &String| {
             let mut fields = self.schema.fields().iter();
             fields.find(|field| field.name.eq_ignore_ascii_case(word))
         };
-        computed.words.iter().any(|word| match named(word) {
+        formula.words().iter().any(|word| match named(word) {
             Some(field) => matches!(
                 Family::of(&field.data_type),
                 Family::Date | Family::Timestamp | Family::TimestampNtz | Family::Other("struct")

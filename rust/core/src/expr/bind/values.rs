@@ -7,9 +7,9 @@ use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Int64Arr
 use arrow_schema::DataType as ArrowType;
 
 use crate::error::{Error, Result};
+use crate::expr::bound_column::BoundColumn;
 use crate::expr::in_list::{InList, Values};
 use crate::expr::literal::{Decimal, Literal, power_of_ten};
-use crate::expr::node::BoundColumn;
 use crate::expr::normal::{Form, key};
 use crate::expr::predicate::Op;
 use crate::expr::text;

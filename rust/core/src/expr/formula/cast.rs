@@ -210,7 +210,7 @@ pub(super) fn sql_name(data_type: &DataType) -> String {
 }
 
 /// The Arrow type of a type's name in SQL; `None` for those that formulas do not have.
-pub(super) fn named_type(name: &str) -> Option<DataType> {
+pub(in crate::expr) fn named_type(name: &str) -> Option<DataType> {
     let name: String = name
         .to_ascii_uppercase()
         .split_whitespace()

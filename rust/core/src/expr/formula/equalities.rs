@@ -1,12 +1,8 @@
 //! What a join condition says of the columns of its two sides.
 
-use std::collections::BTreeSet;
-
 use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
 };
-use sqlparser::dialect::SparkSqlDialect;
-use sqlparser::tokenizer::{Token, Tokenizer};
 
 use super::Formula;
 
@@ -54,21 +50,6 @@ pub(crate) fn equalities(on: &Formula, side_of: SideOf<'_>) -> (Vec<Equality>, O
         }
     }
     (pairs, rest.map(|rest| formula(&rest)))
-}
-
-impl Formula {
-    /// The words of the text in small letters, the names of its columns among them.
-    pub(crate) fn words(&self) -> BTreeSet<String> {
-        let tokens = Tokenizer::new(&SparkSqlDialect, &self.text).tokenize();
-        let words = tokens
-            .into_iter()
-            .flatten()
-            .filter_map(|token| match token {
-                Token::Word(word) => Some(word.value.to_lowercase()),
-                _ => None,
-            });
-        words.collect()
-    }
 }
 
 fn formula(root: &Expr) -> Formula {

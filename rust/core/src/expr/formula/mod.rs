@@ -22,24 +22,18 @@ use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, Field, Fields, Schema};
 use sqlparser::ast::Expr;
-use sqlparser::dialect::SparkSqlDialect;
-use sqlparser::keywords::Keyword;
-use sqlparser::parser::Parser;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
-use crate::expr::quoted::canonical;
+
+pub(super) use cast::named_type;
 
 pub(crate) use cast::cast_value;
 pub(crate) use equalities::{Equality, Side, equalities};
 pub(crate) use evaluate::spread;
 pub(crate) use operators::common as common_type;
 
-/// Bytes of the longest formula, and how deep it may nest.
+/// Bytes of the longest formula.
 const MAX_TEXT: usize = 64 << 10;
-const MAX_DEPTH: usize = 50;
-/// Operators of a formula: in `a + b + c` each is one level deeper than the next, without any parentheses.
-const MAX_OPERATORS: usize = 500;
 
 /// An expression as it was written, its columns not yet found.
 #[derive(Clone)]
@@ -64,44 +58,16 @@ impl fmt::Debug for Formula {
 }
 
 impl Formula {
-    /// Parses an expression of Spark's SQL.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: `formula.syntax`, `formula.too_long`.
-    pub fn parse(text: &str) -> Result<Self> {
+    /// An expression and the text that it was read from.
+    pub(super) fn new(text: &str, root: Expr) -> Result<Self> {
         if text.len() > MAX_TEXT {
             let message = format!("a formula may have {MAX_TEXT} bytes");
             return Err(Error::invalid("formula.too_long", message));
         }
-        let written = canonical(text);
-        let wrong = |cause: String| {
-            let message = format!("this is no expression of SQL: {text}");
-            Error::invalid("formula.syntax", message).because(cause)
-        };
-        let tokens = Tokenizer::new(&SparkSqlDialect, &written)
-            .tokenize_with_location()
-            .map_err(|cause| wrong(cause.to_string()))?;
-        let tokens = with_casts(tokens);
-        if tokens.iter().filter(|one| deepens(&one.token)).count() > MAX_OPERATORS {
-            let message = format!(
-                "a formula may have {MAX_OPERATORS} operators: write it as several conditions"
-            );
-            return Err(Error::invalid("formula.too_long", message));
-        }
-        let mut parser = Parser::new(&SparkSqlDialect)
-            .with_recursion_limit(MAX_DEPTH)
-            .with_tokens_with_locations(tokens);
-        let root = parser
-            .parse_expr()
-            .map_err(|cause| wrong(cause.to_string()))?;
-        match parser.peek_token().token {
-            Token::EOF => Ok(Self {
-                text: text.to_owned(),
-                root,
-            }),
-            other => Err(wrong(format!("{other} stands behind the expression"))),
-        }
+        Ok(Self {
+            text: text.to_owned(),
+            root,
+        })
     }
 
     /// The text.
@@ -213,89 +179,6 @@ impl BoundFormula {
             .as_boolean_opt()
             .cloned()
             .ok_or_else(|| mistyped(&format!("{} is no condition", self.text())))
-    }
-}
-
-/// Numbers that name their type, such as `1.5D` and `10L`, as casts.
-fn with_casts(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let mut found: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
-    for token in tokens {
-        let named = match (&token.token, found.last()) {
-            (Token::Word(word), Some(number)) if number.span.end == token.span.start => {
-                let suffixes = ["D", "F", "S", "Y", "BD"].into_iter();
-                let mut suffix = suffixes.filter(|one| word.value.eq_ignore_ascii_case(one));
-                let plain = |digits: &str| !digits.contains(['e', 'E']);
-                suffix.next().filter(|one| match &number.token {
-                    Token::Number(digits, false) => *one != "BD" || plain(digits),
-                    _ => false,
-                })
-            }
-            _ => None,
-        };
-        let Some((suffix, number)) = named.zip(found.last().cloned()) else {
-            found.push(token);
-            continue;
-        };
-        let Token::Number(digits, _) = &number.token else {
-            continue;
-        };
-        let word = |text: &str| Token::make_word(text, None);
-        let mut tokens = vec![
-            word("CAST"),
-            Token::LParen,
-            number.token.clone(),
-            word("AS"),
-        ];
-        tokens.extend(match suffix {
-            "D" => vec![word("DOUBLE")],
-            "F" => vec![word("FLOAT")],
-            "S" => vec![word("SMALLINT")],
-            "Y" => vec![word("TINYINT")],
-            _ => exact(digits),
-        });
-        tokens.push(Token::RParen);
-        found.pop();
-        let span = token.span.union(&number.span);
-        let spread = tokens
-            .into_iter()
-            .map(|token| TokenWithSpan { token, span });
-        found.extend(spread);
-    }
-    found
-}
-
-/// `DECIMAL(p, s)` with room for these digits.
-fn exact(digits: &str) -> Vec<Token> {
-    let scale = digits
-        .split_once('.')
-        .map_or(0, |(_, fraction)| fraction.len());
-    let precision = digits.bytes().filter(u8::is_ascii_digit).count();
-    let number = |value: usize| Token::Number(value.to_string(), false);
-    vec![
-        Token::make_word("DECIMAL", None),
-        Token::LParen,
-        number(precision.max(1)),
-        Token::Comma,
-        number(scale),
-        Token::RParen,
-    ]
-}
-
-/// Whether what stands before a token may become a part of something larger.
-fn deepens(token: &Token) -> bool {
-    match token {
-        Token::Word(word) => !matches!(
-            word.keyword,
-            Keyword::NoKeyword
-                | Keyword::WHEN
-                | Keyword::THEN
-                | Keyword::NULL
-                | Keyword::TRUE
-                | Keyword::FALSE
-        ),
-        Token::Whitespace(_) | Token::Comma | Token::LParen | Token::RParen => false,
-        Token::Number(..) | Token::SingleQuotedString(_) | Token::DoubleQuotedString(_) => false,
-        _ => true,
     }
 }
 

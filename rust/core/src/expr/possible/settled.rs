@@ -12,9 +12,10 @@ use arrow_select::nullif::nullif;
 
 use super::{Possible, Units};
 use crate::error::Result;
+use crate::expr::bound_column::BoundColumn;
 use crate::expr::computed::BoundComputed;
-use crate::expr::evaluate::{failed, spread};
-use crate::expr::node::BoundColumn;
+use crate::expr::evaluate::spread;
+use crate::expr::normal::failed;
 
 impl Units<'_> {
     /// The answers that a formula may give: all of them where its values are not known, or cannot be computed.

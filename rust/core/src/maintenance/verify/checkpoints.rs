@@ -8,8 +8,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 
 use super::findings::{Findings, Severity};
-use super::history::expiring;
-use super::state::{Live, State, same_metadata};
+use super::state::{Live, State, expiring, same_metadata};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::commit::Wanted;
 use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS};

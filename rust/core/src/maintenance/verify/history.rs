@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::checkpoints::{self, compare};
 use super::commit::apply;
 use super::findings::{Findings, Severity};
-use super::state::{State, same_metadata};
+use super::state::{State, expiring, same_metadata};
 use crate::codec::version_checksum::VersionChecksum;
 use crate::error::Result;
 use crate::log::listing::CheckpointInstance;
@@ -13,7 +13,6 @@ use crate::log::path::commit_path;
 use crate::log::{LogListing, VersionedFile};
 use crate::maintenance::vacuum::{inside, named_by};
 use crate::replay::Source;
-use crate::spec::properties::TableProperties;
 use crate::storage::interrupt;
 use crate::transaction::WholeCommit;
 
@@ -291,14 +290,4 @@ fn differences(source: &Source, checksum: &VersionChecksum, state: &State) -> Re
         }
     }
     Ok(found)
-}
-
-/// Whether transactions expire, so that some may be left out; also where the properties do not tell,
-/// which opening the table does.
-pub(super) fn expiring(state: &State) -> bool {
-    let (Some(metadata), Some(protocol)) = (&state.log.metadata, &state.log.protocol) else {
-        return false;
-    };
-    TableProperties::new(metadata, protocol)
-        .map_or(true, |(found, _)| found.set_transaction_retention.is_some())
 }

@@ -5,6 +5,7 @@ use std::hash::BuildHasherDefault;
 
 use crate::replay::{FileActionKey, Folded, LogState};
 use crate::spec::actions::Metadata;
+use crate::spec::properties::TableProperties;
 use crate::spec::schema::StructType;
 
 /// A live file.
@@ -54,4 +55,14 @@ pub(super) fn same_metadata(one: &Metadata, other: &Metadata) -> bool {
     };
     one == other
         || (bare(one) == bare(other) && schema(one).is_some() && schema(one) == schema(other))
+}
+
+/// Whether transactions expire, so that some may be left out; also where the properties do not tell,
+/// which opening the table does.
+pub(super) fn expiring(state: &State) -> bool {
+    let (Some(metadata), Some(protocol)) = (&state.log.metadata, &state.log.protocol) else {
+        return false;
+    };
+    TableProperties::new(metadata, protocol)
+        .map_or(true, |(found, _)| found.set_transaction_retention.is_some())
 }

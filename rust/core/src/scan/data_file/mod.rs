@@ -15,7 +15,6 @@ use crate::codec::deletion_vector::DeletionVector;
 
 mod cast;
 mod columns;
-mod decoded_columns;
 mod decoder;
 mod file_schema;
 mod footer;

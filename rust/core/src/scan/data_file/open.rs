@@ -16,7 +16,6 @@ use super::footer::{arrow_metadata, batch_rows, first_rows, footer};
 use super::matching::{Matcher, settle};
 use super::plan::{Column, ReadPlan};
 use super::prune::{Described, Known};
-use super::reader::UnitReader;
 use super::shape::Part;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
@@ -75,8 +74,20 @@ pub struct Unit {
     pub bytes: u64,
 }
 
+impl ReadPlan {
+    /// Reads the file's footer, and finds where its rows are.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.footer`,
+    /// `data.type`, `data.ambiguous`, `dv.beyond_file`, `partition_value.parse`. Storage errors.
+    pub fn open_file(&self, storage: &dyn Storage, file: &DataFile) -> Result<OpenFile> {
+        OpenFile::new(self, storage, file)
+    }
+}
+
 impl OpenFile {
-    pub(super) fn new(plan: &ReadPlan, storage: &dyn Storage, file: &DataFile) -> Result<Self> {
+    fn new(plan: &ReadPlan, storage: &dyn Storage, file: &DataFile) -> Result<Self> {
         let opened = catch_unwind(AssertUnwindSafe(|| Self::open(plan, storage, file)));
         let opened = opened.unwrap_or_else(|_| {
             let message = "the Parquet footer makes the decoder give up";
@@ -169,8 +180,9 @@ impl OpenFile {
             .as_deref()
             .map(|only| match &file.deletion_vector {
                 Some(vector) => only.difference(vector),
-                None => only.clone(),
-            });
+                None => Ok(only.clone()),
+            })
+            .transpose()?;
         if let Some(only) = &only {
             only.check_within(all_rows)?;
         }
@@ -280,18 +292,6 @@ impl OpenFile {
             })
         });
         units.collect()
-    }
-
-    /// Fetches one unit, and begins to decode it.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.pages`; and
-    /// so do its batches, also `data.value` and `data.null`. Storage errors.
-    pub fn read(self: &Arc<Self>, storage: &dyn Storage, unit: &Unit) -> Result<UnitReader> {
-        let reader = catch_unwind(AssertUnwindSafe(|| UnitReader::new(self, storage, unit)));
-        let reader = reader.unwrap_or_else(|_| Err(gave_up()));
-        reader.map_err(|error| self.blame(error))
     }
 
     pub(super) fn blame(&self, error: Error) -> Error {

@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef};
 
-use super::open::OpenFile;
-use super::{DataFile, FileReader};
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{StructField, StructType};
-use crate::storage::Storage;
 
 /// How a table lays out its columns in data files.
 #[derive(Clone, Debug, Default)]
@@ -218,26 +215,6 @@ impl ReadPlan {
     /// The schema of every batch.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.0.schema)
-    }
-
-    /// Reads a whole file, or its row groups where it names some.
-    ///
-    /// # Errors
-    ///
-    /// As [`ReadPlan::open_file`].
-    pub fn open(&self, storage: &Arc<dyn Storage>, file: &DataFile) -> Result<FileReader> {
-        let open = Arc::new(self.open_file(&**storage, file)?);
-        Ok(FileReader::new(open, Arc::clone(storage)))
-    }
-
-    /// Reads the file's footer, and finds where its rows are.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.footer`,
-    /// `data.type`, `data.ambiguous`, `dv.beyond_file`, `partition_value.parse`. Storage errors.
-    pub fn open_file(&self, storage: &dyn Storage, file: &DataFile) -> Result<OpenFile> {
-        OpenFile::new(self, storage, file)
     }
 
     pub(super) fn columns(&self) -> &[Column] {

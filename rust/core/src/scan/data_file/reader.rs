@@ -12,10 +12,11 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType as ArrowType};
 use arrow_select::filter::filter_record_batch;
 
+use super::DataFile;
 use super::columns::{Constant, Positions, kept_or};
 use super::decoder::Decoder;
 use super::open::{OpenFile, Unit, gave_up};
-use super::plan::Column;
+use super::plan::{Column, ReadPlan};
 use super::shape::Part;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
@@ -33,8 +34,34 @@ pub struct UnitReader {
     constants: Vec<Option<Constant>>,
 }
 
+impl ReadPlan {
+    /// Reads a whole file, or its row groups where it names some.
+    ///
+    /// # Errors
+    ///
+    /// As [`ReadPlan::open_file`].
+    pub fn open(&self, storage: &Arc<dyn Storage>, file: &DataFile) -> Result<FileReader> {
+        let open = Arc::new(self.open_file(&**storage, file)?);
+        Ok(FileReader::new(open, Arc::clone(storage)))
+    }
+}
+
+impl OpenFile {
+    /// Fetches one unit, and begins to decode it.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.pages`; and
+    /// so do its batches, also `data.value` and `data.null`. Storage errors.
+    pub fn read(self: &Arc<Self>, storage: &dyn Storage, unit: &Unit) -> Result<UnitReader> {
+        let reader = catch_unwind(AssertUnwindSafe(|| UnitReader::new(self, storage, unit)));
+        let reader = reader.unwrap_or_else(|_| Err(gave_up()));
+        reader.map_err(|error| self.blame(error))
+    }
+}
+
 impl UnitReader {
-    pub(super) fn new(file: &Arc<OpenFile>, storage: &dyn Storage, unit: &Unit) -> Result<Self> {
+    fn new(file: &Arc<OpenFile>, storage: &dyn Storage, unit: &Unit) -> Result<Self> {
         let live = match &file.sieve {
             Some(sieve) => Self::new(sieve, storage, unit)?.positions()?,
             None => file.candidates(unit)?,
@@ -256,7 +283,7 @@ pub struct FileReader {
 }
 
 impl FileReader {
-    pub(super) fn new(file: Arc<OpenFile>, storage: Arc<dyn Storage>) -> Self {
+    fn new(file: Arc<OpenFile>, storage: Arc<dyn Storage>) -> Self {
         Self {
             units: file.units().into_iter(),
             file,

@@ -36,7 +36,7 @@ impl PieceRows {
         tail: &ReplayTail,
         version: u64,
         parts: &[CheckpointPart],
-        filter: Option<Arc<dyn FileFilter>>,
+        filter: Option<Arc<FileFilter>>,
         threads: Option<usize>,
     ) -> Result<Self> {
         let schema = tail.schema()?;
@@ -97,7 +97,7 @@ impl PieceRows {
         source: &Source,
         tail: &ReplayTail,
         commits: &[TailFile],
-        filter: Option<Arc<dyn FileFilter>>,
+        filter: Option<Arc<FileFilter>>,
     ) -> Result<Self> {
         let run = commits.first().map_or(0, |file| file.start);
         let run = i64::try_from(run).unwrap_or(i64::MAX);

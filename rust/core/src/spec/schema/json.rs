@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
+use crate::spec::schema::{DataType, StructField, StructType};
 
 impl StructType {
     /// The text of `schemaString`, on one line.
@@ -30,7 +30,7 @@ impl StructField {
 impl DataType {
     fn json(&self) -> Value {
         match self {
-            Self::Primitive(primitive) => Value::from(primitive.type_name()),
+            Self::Primitive(primitive) => Value::from(primitive.to_string()),
             Self::Array(array) => json!({
                 "type": "array",
                 "elementType": array.element_type.json(),
@@ -43,33 +43,6 @@ impl DataType {
                 "valueContainsNull": map.value_contains_null,
             }),
             Self::Struct(fields) => fields.json(),
-        }
-    }
-}
-
-impl PrimitiveType {
-    /// The name of the type in the log.
-    pub fn type_name(&self) -> String {
-        match self {
-            Self::String => "string".into(),
-            Self::Long => "long".into(),
-            Self::Integer => "integer".into(),
-            Self::Short => "short".into(),
-            Self::Byte => "byte".into(),
-            Self::Float => "float".into(),
-            Self::Double => "double".into(),
-            Self::Decimal { precision, scale } => format!("decimal({precision},{scale})"),
-            Self::Boolean => "boolean".into(),
-            Self::Binary => "binary".into(),
-            Self::Date => "date".into(),
-            Self::Timestamp => "timestamp".into(),
-            Self::TimestampNtz => "timestamp_ntz".into(),
-            Self::Variant => "variant".into(),
-            Self::Void => "void".into(),
-            Self::IntervalYearMonth => "interval year to month".into(),
-            Self::IntervalDayTime => "interval day to second".into(),
-            Self::Geometry { crs } => format!("geometry({crs})"),
-            Self::Geography { crs, algorithm } => format!("geography({crs}, {algorithm})"),
         }
     }
 }

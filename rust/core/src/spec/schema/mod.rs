@@ -9,6 +9,7 @@ mod json;
 mod parse;
 mod type_name;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
@@ -49,8 +50,9 @@ pub enum DataType {
     Struct(Box<StructType>),
 }
 
-/// A type without parts, by its name in the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A type without parts, by its name in the log. What serde calls a type without arguments is that name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PrimitiveType {
     /// UTF-8 text; also `char(n)` and `varchar(n)`.
     String,
@@ -67,6 +69,7 @@ pub enum PrimitiveType {
     /// IEEE 754, 64 bits.
     Double,
     /// Exact numbers with `scale <= precision <= 38`.
+    #[serde(skip)]
     Decimal {
         /// Digits in all.
         precision: u8,
@@ -88,15 +91,19 @@ pub enum PrimitiveType {
     /// A column that holds nothing but nulls.
     Void,
     /// Months; every spelling from `interval year` to `interval year to month`.
+    #[serde(skip)]
     IntervalYearMonth,
     /// Microseconds; every spelling from `interval day` to `interval day to second`.
+    #[serde(skip)]
     IntervalDayTime,
     /// Shapes on a plane, as WKB.
+    #[serde(skip)]
     Geometry {
         /// Coordinate reference system, `authority:code`.
         crs: String,
     },
     /// Shapes on an ellipsoid, as WKB.
+    #[serde(skip)]
     Geography {
         /// Coordinate reference system, `authority:code`.
         crs: String,

@@ -1,9 +1,11 @@
 //! `schemaString` to types, with a list of open parts instead of recursion.
 
+use std::fmt::Display;
+
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::spec::json::{Event, JsonError, JsonReader, clipped};
+use crate::spec::json::{Event, JsonReader, clipped};
 use crate::spec::schema::{
     ArrayType, DataType, MAX_TYPE_DEPTH, MapType, PrimitiveType, StructField, StructType,
 };
@@ -145,7 +147,7 @@ impl<'a> Parser<'a> {
             "valueType" => Some(Slot::Value),
             "sqlType" => Some(Slot::Stored),
             _ => {
-                self.reader.skip_value().map_err(wrong_at)?;
+                self.reader.skip_value().map_err(no_schema)?;
                 None
             }
         };
@@ -187,7 +189,7 @@ impl<'a> Parser<'a> {
             "name" => part.name = Some(self.text("the name of a field")?),
             "nullable" => part.nullable = self.boolean()?,
             "metadata" => {
-                let text = self.reader.skip_value().map_err(wrong_at)?;
+                let text = self.reader.skip_value().map_err(no_schema)?;
                 // serde_json's own limit of 128 levels holds here
                 let metadata: Option<Map<String, Value>> =
                     serde_json::from_str(text).map_err(|cause| {
@@ -201,7 +203,7 @@ impl<'a> Parser<'a> {
                 return self.begin_type().map(|()| None);
             }
             _ => {
-                self.reader.skip_value().map_err(wrong_at)?;
+                self.reader.skip_value().map_err(no_schema)?;
             }
         }
         self.open.push(Open::Field(part));
@@ -324,19 +326,17 @@ impl<'a> Parser<'a> {
     }
 
     fn event(&mut self) -> Result<Event<'a>> {
-        self.reader.next().map_err(wrong_at)
+        self.reader.next().map_err(no_schema)
     }
 
-    fn wrong(&self, message: impl Into<String>) -> Error {
-        wrong_at(self.reader.error(message))
+    fn wrong(&self, what: impl Display) -> Error {
+        no_schema(format_args!("{what} at byte {}", self.reader.offset()))
     }
 }
 
 /// The byte is one of the schema's text, which is no byte of the file that holds it: it belongs in
 /// the message, not into the error's own offset.
-fn wrong_at(error: JsonError) -> Error {
-    Error::corrupt(
-        "schema.json",
-        format!("schemaString is not a schema: {error} of its text"),
-    )
+fn no_schema(why: impl Display) -> Error {
+    let message = format!("schemaString is not a schema: {why} of its text");
+    Error::corrupt("schema.json", message)
 }

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as ValueError;
+use serde::{Deserialize, Serialize};
+
 use crate::spec::schema::PrimitiveType;
 
 const DEFAULT_CRS: &str = "OGC:CRS84";
@@ -12,56 +16,25 @@ impl PrimitiveType {
     /// The type of this name; `None` when there is none. Names are case-sensitive; blanks may stand
     /// around the arguments.
     pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "string" => Self::String,
-            "long" => Self::Long,
-            "integer" => Self::Integer,
-            "short" => Self::Short,
-            "byte" => Self::Byte,
-            "float" => Self::Float,
-            "double" => Self::Double,
-            "decimal" => Self::Decimal {
-                precision: 10,
-                scale: 0,
-            },
-            "boolean" => Self::Boolean,
-            "binary" => Self::Binary,
-            "date" => Self::Date,
-            "timestamp" => Self::Timestamp,
-            "timestamp_ntz" => Self::TimestampNtz,
-            "variant" => Self::Variant,
-            "void" => Self::Void,
-            _ => return interval(name).or_else(|| with_arguments(name)),
-        })
+        let plain: Result<Self, ValueError> = Self::deserialize(name.into_deserializer());
+        plain
+            .ok()
+            .or_else(|| interval(name))
+            .or_else(|| with_arguments(name))
     }
 }
 
 impl fmt::Display for PrimitiveType {
     /// The name that [`PrimitiveType::from_name`] takes; intervals in their canonical spelling.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::String => "string",
-            Self::Long => "long",
-            Self::Integer => "integer",
-            Self::Short => "short",
-            Self::Byte => "byte",
-            Self::Float => "float",
-            Self::Double => "double",
-            Self::Decimal { precision, scale } => return write!(f, "decimal({precision},{scale})"),
-            Self::Boolean => "boolean",
-            Self::Binary => "binary",
-            Self::Date => "date",
-            Self::Timestamp => "timestamp",
-            Self::TimestampNtz => "timestamp_ntz",
-            Self::Variant => "variant",
-            Self::Void => "void",
-            Self::IntervalYearMonth => "interval year to month",
-            Self::IntervalDayTime => "interval day to second",
-            Self::Geometry { crs } => return write!(f, "geometry({crs})"),
-            Self::Geography { crs, algorithm } => {
-                return write!(f, "geography({crs}, {algorithm})");
-            }
-        })
+        match self {
+            Self::Decimal { precision, scale } => write!(f, "decimal({precision},{scale})"),
+            Self::IntervalYearMonth => f.write_str("interval year to month"),
+            Self::IntervalDayTime => f.write_str("interval day to second"),
+            Self::Geometry { crs } => write!(f, "geometry({crs})"),
+            Self::Geography { crs, algorithm } => write!(f, "geography({crs}, {algorithm})"),
+            plain => plain.serialize(f),
+        }
     }
 }
 
@@ -94,6 +67,10 @@ fn with_arguments(name: &str) -> Option<PrimitiveType> {
         None => (name, None),
     };
     match (word, arguments) {
+        ("decimal", None) => Some(PrimitiveType::Decimal {
+            precision: 10,
+            scale: 0,
+        }),
         ("decimal", Some(arguments)) => {
             let (precision, scale) = arguments.split_once(',')?;
             let (precision, scale) = (number(precision)?, number(scale)?);

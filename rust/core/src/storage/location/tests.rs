@@ -34,6 +34,8 @@ fn one_form_for_every_way_to_write_a_place() {
             "file:///tmp/%C3%A4",
         ),
         ("/", StoreKind::Local, "", "", "file:///"),
+        // as Hadoop has it: its default file system
+        ("hdfs:/a b", StoreKind::Hdfs, "", "a b", "hdfs:///a%20b"),
         (
             "file:/tmp/table",
             StoreKind::Local,
@@ -176,8 +178,8 @@ fn an_unknown_scheme_is_no_directory() {
     for (uri, advice) in [
         ("dbfs:/ux/t", "/dbfs"),
         ("wasb://c@a.blob.core.windows.net/t", "abfss://"),
-        ("hdfs://host/table", "NFS"),
-        ("hdfs:///table", "NFS"),
+        ("viewfs://host/table", "hdfs://"),
+        ("webhdfs://host:9870/table", "hdfs://"),
         ("odd:name/t", "./"),
         ("C:\\t", "./"),
         ("oss://bucket/t", "./"),
@@ -247,7 +249,6 @@ fn what_names_no_place_is_refused() {
         ("s3://bucket/a/../b", "uri.form"),
         ("gs://buck et/a", "uri.form"),
         ("http://", "uri.form"),
-        ("hdfs://host/table", "uri.scheme"),
         ("memory:name", "uri.form"),
         ("http:host/t", "uri.form"),
         ("s3:bucket/t", "uri.form"),

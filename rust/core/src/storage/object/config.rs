@@ -9,10 +9,12 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
-use object_store::{ClientConfigKey, RetryConfig};
+use object_store::list::PaginatedListStore;
+use object_store::{ClientConfigKey, ObjectStore, RetryConfig};
 
 use super::super::{Location, StoreKind};
 use super::Client;
+use super::hdfs::Hdfs;
 use crate::error::{Error, Result};
 
 /// Options that other Delta libraries know and that need nothing done here: commits are made by
@@ -62,14 +64,23 @@ impl Settings {
                         duration(value).ok_or_else(|| bad_value(key, "such as 30s or 500ms"))?;
                 }
                 name_ if WITHOUT_MEANING.contains(&name_) => {}
+                // Hadoop's keys hold the names of services, which may have capitals
+                name_ if kind == StoreKind::Hdfs && is_known(kind, name_) => {
+                    options.push((key.trim().to_owned(), value.clone()));
+                }
                 name_ if is_known(kind, name_) => options.push((name, value.clone())),
                 _ => {
                     return Err(Error::invalid(
                         "options.unknown",
                         format!(
-                            "storage_options: `{key}` is no option of {}; \
-                             the keys are those of object_store, such as {}",
+                            "storage_options: `{key}` is no option of {}; the keys are those of \
+                             {}, such as {}",
                             store_name(kind),
+                            if kind == StoreKind::Hdfs {
+                                "Hadoop"
+                            } else {
+                                "object_store"
+                            },
                             examples(kind)
                         ),
                     ));
@@ -108,14 +119,12 @@ impl Settings {
                     .build()
                     .map(paged)
             }
+            StoreKind::Hdfs => Hdfs::new(location, self.options.clone(), retries)?.map(unpaged),
             _ => {
                 let host = format!("{}://{}", location.scheme(), location.authority());
                 let builder = HttpBuilder::new().with_url(host).with_retry(retries);
                 let store = self.apply(builder, HttpBuilder::with_config).build();
-                store.map(|store| Client {
-                    store: Arc::new(store),
-                    pages: None,
-                })
+                store.map(unpaged)
             }
         };
         client.map_err(|cause| {
@@ -175,12 +184,19 @@ impl Settings {
 
 fn paged<S>(store: S) -> Client
 where
-    S: object_store::ObjectStore + object_store::list::PaginatedListStore,
+    S: ObjectStore + PaginatedListStore,
 {
     let store = Arc::new(store);
     Client {
         store: Arc::clone(&store) as _,
         pages: Some(store),
+    }
+}
+
+fn unpaged(store: impl ObjectStore) -> Client {
+    Client {
+        store: Arc::new(store),
+        pages: None,
     }
 }
 
@@ -192,6 +208,9 @@ fn is_known(kind: StoreKind, key: &str) -> bool {
         StoreKind::Http => ClientConfigKey::from_str(key).is_ok(),
         // Nothing to set: one set of options may serve many tables.
         StoreKind::Local | StoreKind::Memory => true,
+        StoreKind::Hdfs => {
+            key.starts_with("dfs.") || key.starts_with("hadoop.") || key.starts_with("fs.")
+        }
     }
 }
 
@@ -202,6 +221,7 @@ fn store_name(kind: StoreKind) -> &'static str {
         StoreKind::S3 => "S3",
         StoreKind::Azure => "Azure storage",
         StoreKind::Gcs => "Google Cloud Storage",
+        StoreKind::Hdfs => "HDFS",
         StoreKind::Http => "an HTTP server",
     }
 }
@@ -217,6 +237,9 @@ fn examples(kind: StoreKind) -> &'static str {
              timeout"
         }
         StoreKind::Gcs => "service_account, service_account_key, application_credentials, timeout",
+        StoreKind::Hdfs => {
+            "dfs.nameservices, dfs.ha.namenodes.<service>, hadoop.security.authentication"
+        }
         _ => "timeout, connect_timeout, allow_http, proxy_url, user_agent",
     }
 }

@@ -107,7 +107,7 @@ fn remember(field: &mut StructField, within: &[&str], from: &str, to: &str) {
 
 fn name_of(data_type: &DataType) -> String {
     match data_type {
-        DataType::Primitive(primitive) => primitive.type_name(),
+        DataType::Primitive(primitive) => primitive.to_string(),
         DataType::Array(_) => "array".to_owned(),
         DataType::Map(_) => "map".to_owned(),
         DataType::Struct(_) => "struct".to_owned(),

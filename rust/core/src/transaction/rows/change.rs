@@ -16,9 +16,11 @@ use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray, new_null_arr
 use arrow_schema::{DataType as ArrowType, Field};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::{take, take_record_batch};
+use uuid::Uuid;
 
+use super::columns::misfit;
 use super::fate::{All, Counts, Fate, Judge};
-use super::layout::{Layout, Purpose, misfit};
+use super::layout::{Layout, Purpose};
 use super::writer::{RowWriter, WriteOptions, WrittenFiles};
 use crate::codec::deletion_vector::{DeletionVector, FileBuilder};
 use crate::codec::file_actions::FileField;
@@ -36,7 +38,7 @@ use crate::spec::schema::StructType;
 use crate::storage::interrupt;
 use crate::transaction::Transaction;
 use crate::transaction::actions::AddFile;
-use crate::transaction::random::{new_uuid, now_after};
+use crate::transaction::random::now_after;
 
 /// Changes rows of one snapshot.
 #[derive(Debug)]
@@ -130,7 +132,7 @@ impl Changer {
     /// # Errors
     ///
     /// As those of the log.
-    pub fn candidates(&self, filter: Option<Arc<dyn FileFilter>>) -> Result<Vec<AddFile>> {
+    pub fn candidates(&self, filter: Option<Arc<FileFilter>>) -> Result<Vec<AddFile>> {
         let mut files = Vec::new();
         let (all, filter) = (FileColumns::all(), filter.as_ref());
         for rows in self.snapshot.file_batches(&self.source, all, filter)? {
@@ -147,7 +149,7 @@ impl Changer {
     /// # Errors
     ///
     /// As those of the log.
-    pub fn candidate_paths(&self, filter: Arc<dyn FileFilter>) -> Result<HashSet<String>> {
+    pub fn candidate_paths(&self, filter: Arc<FileFilter>) -> Result<HashSet<String>> {
         let mut paths = HashSet::new();
         let columns = FileColumns::fields_only(&[FileField::Path]);
         for rows in self
@@ -198,7 +200,7 @@ impl Changer {
             return Ok(());
         }
         let all = match &old {
-            Some(old) => old.union(&gone),
+            Some(old) => old.union(&gone)?,
             None => gone,
         };
         let old = old.map(|old| DeletionVector::clone(&old));
@@ -457,7 +459,7 @@ impl Changer {
         }
         let mut adds = Vec::new();
         if !self.vectors.is_empty() {
-            let mut container = FileBuilder::new(new_uuid(), "");
+            let mut container = FileBuilder::new(Uuid::new_v4().into_bytes(), "");
             for (file, old, vector) in &self.vectors {
                 match old {
                     None => self.counts.vectors_added += 1,

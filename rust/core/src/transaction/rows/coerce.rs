@@ -13,7 +13,7 @@ use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, new_null_ar
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType as ArrowType, Fields, TimeUnit};
 
-use super::layout::misfit;
+use super::columns::misfit;
 use crate::error::{Error, Result};
 use crate::expr::formula::cast_value;
 use crate::spec::json::clipped;

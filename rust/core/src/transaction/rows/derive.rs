@@ -10,7 +10,7 @@ use arrow_schema::{Fields, SchemaRef};
 use serde_json::Value;
 
 use super::coerce::{check, coerce};
-use super::layout::misfit;
+use super::columns::misfit;
 use super::rules::{offending, unknown};
 use crate::error::{Error, Result};
 use crate::expr::{BoundFormula, Formula};

@@ -16,7 +16,7 @@ use parquet::arrow::parquet_to_arrow_schema;
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::ParquetMetaData;
 
-use super::layout::is_void;
+use super::columns::is_void;
 use super::statistics::{Column, Gathered, Kind, Known, Statistics, StatisticsPlan, joined};
 use crate::codec::parquet_file::{FooterRules, read_footer};
 use crate::error::{Error, Result};

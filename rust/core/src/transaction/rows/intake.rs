@@ -5,23 +5,21 @@
 //! Protocol: "Column Invariants", "CHECK Constraints", "Generated Columns", "Default Columns",
 //! "Identity Columns".
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
-use arrow_schema::{Field, Fields, Schema, SchemaRef};
+use arrow_schema::{Schema, SchemaRef};
 
 use super::coerce::{check, coerce, missing, place, refuse_twins, unknown};
+use super::columns::{misfit, nullable};
 use super::derive::{
     Identity, check_explicit, check_generated, computed, default, generated, is_identity,
 };
-use super::layout::misfit;
 use super::rules::Rules;
 use super::values::as_read;
 use crate::error::Result;
 use crate::expr::{BoundFormula, Predicate};
 use crate::spec::actions::{Metadata, Protocol};
-use crate::spec::char_length::DECLARED_TYPE;
 use crate::spec::schema::{StructField, StructType};
 
 /// Where a column of the table comes from.
@@ -220,17 +218,4 @@ fn without_columns(rows: usize) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)
         .map_err(misfit)
-}
-
-/// The schema with columns that may all be null; those of `char(n)` are known as such.
-pub(super) fn nullable(schema: &StructType) -> SchemaRef {
-    let fields = schema.arrow_fields();
-    let fields = fields.iter().map(|field| {
-        let declared = field.metadata().get(DECLARED_TYPE).cloned();
-        let metadata = declared.map(|declared| (DECLARED_TYPE.to_owned(), declared));
-        Field::clone(field)
-            .with_nullable(true)
-            .with_metadata(metadata.into_iter().collect::<HashMap<_, _>>())
-    });
-    Arc::new(Schema::new(fields.collect::<Fields>()))
 }

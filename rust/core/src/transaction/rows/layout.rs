@@ -11,6 +11,7 @@ use arrow_schema::{ArrowError, DataType as ArrowType, Field, FieldRef, Fields, S
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use parquet::basic::Compression;
 
+use super::columns::{is_void, misfit, nullable};
 use super::statistics::StatisticsPlan;
 use crate::codec::parquet_file::codec;
 use crate::error::{Error, Result};
@@ -89,11 +90,7 @@ impl Layout {
             return Err(refused("no column that files could have"));
         }
         let statistics = StatisticsPlan::new(metadata, protocol, &chosen, mode)?;
-        let mut rows: Vec<FieldRef> = super::intake::nullable(&schema)
-            .fields()
-            .iter()
-            .cloned()
-            .collect();
+        let mut rows: Vec<FieldRef> = nullable(&schema).fields().iter().cloned().collect();
         for extra in extras {
             data.push(rows.len());
             rows.push(Arc::new(extra.clone()));
@@ -139,11 +136,6 @@ impl Layout {
         }
         RecordBatch::try_new(Arc::clone(&self.files), columns).map_err(misfit)
     }
-}
-
-/// Whether a column holds nothing but nulls; files do not have it.
-pub(super) fn is_void(field: &StructField) -> bool {
-    field.data_type == DataType::Primitive(PrimitiveType::Void)
 }
 
 fn refused(what: &str) -> Error {
@@ -258,8 +250,4 @@ pub(super) fn renamed(values: &ArrayRef, wanted: &ArrowType) -> Result<ArrayRef>
             return Err(misfit(ArrowError::CastError(message)));
         }
     })
-}
-
-pub(super) fn misfit(cause: ArrowError) -> Error {
-    Error::invalid("rows.type", "the rows do not fit into the table's columns").because(cause)
 }

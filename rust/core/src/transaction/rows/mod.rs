@@ -9,6 +9,7 @@
 
 mod change;
 mod coerce;
+mod columns;
 mod derive;
 mod encode;
 mod evolve;

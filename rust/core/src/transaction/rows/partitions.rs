@@ -9,7 +9,8 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array};
 use arrow_select::take::take_record_batch;
 
 use super::coerce::coerce;
-use super::layout::{Layout, misfit};
+use super::columns::misfit;
+use super::layout::Layout;
 use super::values::texts;
 use crate::error::Result;
 use crate::expr::Predicate;

@@ -5,13 +5,12 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use serde_json::Value;
 
-use super::intake::nullable;
 use super::show::shown;
 use crate::error::{Error, Result};
-use crate::expr::{BoundFormula, BoundPredicate, Formula, Predicate};
+use crate::expr::{BoundPredicate, Predicate};
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::char_length::{DECLARED_TYPE, declared_length};
 use crate::spec::feature_rules::any_field;
@@ -44,23 +43,7 @@ struct Condition {
     code: &'static str,
     what: String,
     text: String,
-    test: Test,
-}
-
-#[derive(Debug)]
-enum Test {
-    Predicate(BoundPredicate),
-    /// For what predicates cannot say.
-    Formula(Box<BoundFormula>),
-}
-
-impl Test {
-    fn answers(&self, rows: &RecordBatch) -> Result<BooleanArray> {
-        match self {
-            Self::Predicate(bound) => bound.evaluate(rows),
-            Self::Formula(bound) => bound.answers(rows),
-        }
-    }
+    bound: BoundPredicate,
 }
 
 impl Rules {
@@ -130,25 +113,15 @@ impl Rules {
     }
 
     fn add(&mut self, what: String, text: &str, schema: &StructType) -> Result<()> {
-        let predicate = Predicate::parse_sql(text).and_then(|predicate| predicate.bind(schema));
-        let test = match predicate {
-            Ok(bound) => Ok(Test::Predicate(bound)),
-            Err(_) => Formula::parse(text)
-                .and_then(|formula| formula.bind_condition(nullable(schema).fields()))
-                .map(|bound| Test::Formula(Box::new(bound))),
-        };
-        match test {
-            Ok(test) => {
-                self.conditions.push(Condition {
-                    code: "rows.constraint",
-                    what,
-                    text: text.to_owned(),
-                    test,
-                });
-                Ok(())
-            }
-            Err(cause) => Err(unknown(&what, text).because(cause)),
-        }
+        let rule = Predicate::parse_rule(text).and_then(|rule| rule.bind(schema));
+        let bound = rule.map_err(|cause| unknown(&what, text).because(cause))?;
+        self.conditions.push(Condition {
+            code: "rows.constraint",
+            what,
+            text: text.to_owned(),
+            bound,
+        });
+        Ok(())
     }
 
     /// One more condition, that of the rows which are replaced.
@@ -157,7 +130,7 @@ impl Rules {
             code: "rows.where",
             what: "the condition of the rows that are replaced".to_owned(),
             text: bound.predicate().to_string(),
-            test: Test::Predicate(bound),
+            bound,
         });
     }
 
@@ -241,7 +214,7 @@ impl Rules {
             }
         }
         for condition in &self.conditions {
-            let answers = condition.test.answers(rows)?;
+            let answers = condition.bound.evaluate(rows)?;
             if let Some(row) = first(answers.iter().map(|answer| answer != Some(true))) {
                 let what = format!(
                     "{} is not satisfied ({})",

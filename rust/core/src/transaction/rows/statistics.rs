@@ -20,7 +20,7 @@ use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, TimeUnit};
 use arrow_select::concat::concat;
 use arrow_select::nullif::nullif;
 
-use super::layout::{is_void, misfit};
+use super::columns::{is_void, misfit};
 use super::truncate::{lower_bound, upper_bound};
 use crate::codec::statistics::render_stats;
 use crate::error::Result;

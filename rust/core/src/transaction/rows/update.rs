@@ -10,9 +10,9 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType as ArrowType, Fields, SchemaRef};
 
 use super::coerce::{check, coerce, null_inside, place};
+use super::columns::{misfit, nullable};
 use super::fate::{Fate, Judge};
 use super::intake::Intake;
-use super::layout::misfit;
 use crate::error::{Error, Result};
 use crate::expr::{BoundFormula, Formula, closest_columns};
 use crate::spec::actions::{Metadata, Protocol};
@@ -256,7 +256,7 @@ impl Updated {
     /// Invalid argument: `rows.column`, `rows.type`, those of formulas. Unsupported: `rows.expression`.
     pub fn new(metadata: &Metadata, protocol: &Protocol, set: &Assignments) -> Result<Self> {
         let schema = StructType::parse(&metadata.schema_string)?;
-        let scope = super::intake::nullable(&schema);
+        let scope = nullable(&schema);
         Ok(Self {
             setter: Setter::new(metadata, protocol, set, scope.fields(), false)?,
             width: schema.fields().len(),

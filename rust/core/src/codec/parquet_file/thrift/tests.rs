@@ -127,8 +127,6 @@ fn page_headers_are_read() {
         compressed: 8,
         crc: Some(-2),
         values: 5,
-        encoding: Some(0),
-        ..PageHeader::default()
     };
     assert_eq!(header, Some(expected));
     for broken in [

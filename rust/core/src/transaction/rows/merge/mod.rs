@@ -23,9 +23,9 @@ use join::Join;
 use scope::{Scope, Shown, empty_rows};
 
 use super::coerce::{coerce, place};
+use super::columns::{misfit, nullable};
 use super::fate::{Fate, Judge};
-use super::intake::{Intake, nullable};
-use super::layout::misfit;
+use super::intake::Intake;
 use super::show::shown;
 use super::update::Setter;
 use crate::error::{Error, Result};

@@ -36,18 +36,17 @@ fn sound(vector: &DeletionVector) -> u64 {
     let encoded = vector.encode().unwrap();
     let again = DeletionVector::decode(&encoded, Some(vector.len())).unwrap();
     assert_eq!(&again, vector);
-    assert!(vector.difference(&again).is_empty());
-    assert_eq!(&vector.union(&again), vector);
-    assert_eq!(&vector.intersection(&again), vector);
+    assert!(vector.difference(&again).unwrap().is_empty());
+    assert_eq!(&vector.union(&again).unwrap(), vector);
+    assert_eq!(&vector.intersection(&again).unwrap(), vector);
     let window = vector.min().unwrap_or(0)..vector.min().unwrap_or(0).saturating_add(100_000);
-    let deleted = vector.count_within(window.clone());
+    let deleted = vector.mask(window.clone()).count_set_bits() as u64;
     let live: u64 = vector
         .live_ranges(window.clone())
         .iter()
         .map(|range| range.end - range.start)
         .sum();
     assert_eq!(deleted + live, window.end - window.start);
-    assert_eq!(vector.mask(window.clone()).count_set_bits() as u64, deleted);
     assert_eq!(vector.live_mask(window).count_set_bits() as u64, live);
     if rows <= FEW {
         let set: BTreeSet<u64> = vector.ranges().flatten().collect();

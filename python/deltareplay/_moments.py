@@ -1,0 +1,12 @@
+"""Moments, as the core tells them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def instant(milliseconds: int) -> datetime:
+    """Milliseconds since the epoch."""
+    return _EPOCH + timedelta(milliseconds=milliseconds)

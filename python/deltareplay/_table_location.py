@@ -1,0 +1,82 @@
+"""``TableLocation``: where a table lies, and how it is reached; what all that reads it holds."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from deltareplay import _native
+from deltareplay._arguments import checked_methods
+
+
+@checked_methods
+class TableLocation:
+    """What ``Table`` is without its verbs: snapshots, scans and splits need no more of it."""
+
+    __slots__ = ("_allowed_roots", "_native", "_options", "_strict")
+
+    def __init__(
+        self,
+        uri: str | os.PathLike[str],
+        storage_options: Mapping[str, str] | None = None,
+        allowed_roots: Sequence[str | os.PathLike[str]] | None = None,
+        *,
+        strict: bool = False,
+    ) -> None:
+        self._options = dict(storage_options or {})
+        roots = None if allowed_roots is None else [os.fspath(root) for root in allowed_roots]
+        self._native = _native.Table(os.fspath(uri), self._options, roots, strict)
+        self._allowed_roots = roots
+        self._strict = strict
+
+    @property
+    def uri(self) -> str:
+        """The table root as a URI.
+
+        >>> table.uri.startswith("file:///")
+        True
+        """
+        return self._native.uri
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TableLocation):
+            return NotImplemented
+        return self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self.uri)
+
+    def _identity(self) -> tuple[Any, ...]:
+        return self.uri, self._options, self._allowed_roots, self._strict
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made = functools.partial(type(self), strict=self._strict)
+        return made, (self.uri, self._options, self._allowed_roots)
+
+    def __repr__(self) -> str:
+        text = repr(_without_secrets(self.uri))
+        if self._options:
+            text += f", storage_options=<{', '.join(sorted(self._options))}>"
+        if self._allowed_roots is not None:
+            text += f", allowed_roots={[_without_secrets(root) for root in self._allowed_roots]}"
+        if self._strict:
+            text += ", strict=True"
+        return f"Table({text})"
+
+
+def _without_secrets(uri: str) -> str:
+    """A URI for printing: no user, no password, no query, which may contain a signature."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return "<unreadable URI>"
+    if not parts.scheme:
+        return uri
+    # abfss:// writes the container where others write the user.
+    host = parts.netloc
+    if parts.scheme not in ("abfs", "abfss", "wasb", "wasbs") or ":" in host.rpartition("@")[0]:
+        host = host.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))

@@ -1,0 +1,96 @@
+"""``Table.verify``."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+
+from deltareplay import _native
+from deltareplay._arguments import checked_methods
+from deltareplay._finding import Finding
+from deltareplay._table_location import TableLocation
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was checked, and what is wrong.
+
+    Attributes:
+        version: The latest version.
+        num_commits: Commits that were read.
+        num_checkpoints: Checkpoints that were read.
+        num_checksums: Checksums that were compared with the commits.
+        num_files: Live files of the latest version; None if it cannot be opened.
+        findings: What is wrong, worst first.
+        omitted: How many more there are: at most a thousand of one code are listed.
+
+    >>> table.verify(data_files=False).ok
+    True
+    """
+
+    version: int
+    num_commits: int
+    num_checkpoints: int
+    num_checksums: int
+    num_files: int | None
+    findings: tuple[Finding, ...]
+    omitted: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong; findings of severity ``info`` do not count.
+
+        >>> table.verify().ok
+        False
+        """
+        return all(finding.severity == "info" for finding in self.findings)
+
+    def to_json(self) -> str:
+        """The same as JSON, with the names of the attributes.
+
+        >>> table.verify(data_files=False).to_json()[:28]
+        '{"version": 2, "num_commits"'
+        """
+        return json.dumps(dataclasses.asdict(self))
+
+    def __str__(self) -> str:
+        files = "unknown" if self.num_files is None else self.num_files
+        head = (
+            f"version {self.version}: {self.num_commits} commits, "
+            f"{self.num_checkpoints} checkpoints, {self.num_checksums} checksums, {files} files"
+        )
+        if not self.findings:
+            return f"{head}: nothing is wrong"
+        more = [f"and {self.omitted} more"] if self.omitted else []
+        return "\n".join([head, *map(str, self.findings), *more])
+
+
+@checked_methods
+class Verifying(TableLocation):
+    """Whether a table is sound."""
+
+    __slots__ = ()
+
+    def verify(self, *, data_files: bool = True, rows: bool = False) -> Verification:
+        """Check the log and the data files against the protocol, and against each other.
+
+        The commits are replayed once, oldest first. Each commit is checked, and the result is
+        compared with every checksum, checkpoint and compacted file. The data files of the latest
+        version must exist with their sizes, and its deletion vectors must decode. Nothing is
+        changed; each finding says what to do.
+
+        Args:
+            data_files: Check data files and deletion vectors, too, not only the log.
+            rows: Also read every row of the latest version, which takes as long as a scan. This
+                finds files whose columns have wrong types, and bytes that do not decode.
+
+        Raises:
+            TableNotFoundError: There is no Delta table.
+
+        >>> print(table.verify(data_files=False))
+        version 2: 3 commits, 0 checkpoints, 0 checksums, 2 files: nothing is wrong
+        """
+        report = json.loads(_native.verify(self._native, data_files, rows))
+        findings = tuple(Finding(**finding) for finding in report.pop("findings"))
+        return Verification(**report, findings=findings)

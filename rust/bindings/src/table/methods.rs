@@ -1,0 +1,479 @@
+//! What Python calls on a `Table`.
+
+use std::collections::BTreeMap;
+
+use deltareplay_core::changes::ChangeOptions;
+use deltareplay_core::derived::checkpoint::CheckpointLayout;
+use deltareplay_core::error::Result;
+use deltareplay_core::scan::Bitmaps;
+use deltareplay_core::spec::DeletionVectorDescriptor;
+use deltareplay_core::spec::schema::StructType;
+use deltareplay_core::table::{self, Alteration, TableDefinition, TableOptions};
+use deltareplay_core::transaction::{CommitDescription, IsolationLevel, TransactionOptions};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::Table;
+use crate::batches::{ArrowTable, BatchIterator};
+use crate::changes::Changes;
+use crate::convert;
+use crate::exceptions::invalid;
+use crate::filter;
+use crate::gate::detached;
+use crate::rows::{self, Options, Outcome, PyClause};
+use crate::snapshot::Snapshot;
+use crate::transaction::Transaction;
+use crate::written::{PyCheckpoint, checkpoint_out};
+
+#[pymethods]
+impl Table {
+    #[new]
+    #[pyo3(signature = (uri, storage_options=None, allowed_roots=None, strict=false))]
+    fn new(
+        py: Python<'_>,
+        uri: &str,
+        storage_options: Option<&Bound<'_, PyDict>>,
+        allowed_roots: Option<&Bound<'_, PyAny>>,
+        strict: bool,
+    ) -> PyResult<Self> {
+        let options = TableOptions {
+            storage_options: convert::storage_options(storage_options)?,
+            allowed_roots: convert::texts("allowed_roots", allowed_roots)?,
+            strict,
+        };
+        detached(py, || table::Table::new(uri, options)).map(Self)
+    }
+
+    /// The root of the table as a URI.
+    #[getter]
+    fn uri(&self) -> &str {
+        self.0.uri()
+    }
+
+    /// Whether there is a table.
+    fn exists(&self, py: Python<'_>) -> PyResult<bool> {
+        detached(py, || self.0.exists())
+    }
+
+    /// The snapshot of a version, of a time, or the latest.
+    #[pyo3(signature = (version=None, timestamp=None, strict=None, verify=false))]
+    fn snapshot(
+        &self,
+        py: Python<'_>,
+        version: Option<i128>,
+        timestamp: Option<&Bound<'_, PyAny>>,
+        strict: Option<bool>,
+        verify: bool,
+    ) -> PyResult<Snapshot> {
+        let at = convert::at(py, version, timestamp)?;
+        let state = detached(py, || {
+            let state = self
+                .0
+                .snapshot(at, if verify { Some(true) } else { strict })?;
+            if verify {
+                state.verify(self.0.source())?;
+            }
+            Ok(state)
+        })?;
+        Ok(Snapshot::new(self.0.clone(), state))
+    }
+
+    /// The commits, newest first.
+    #[pyo3(signature = (limit=None))]
+    fn history(&self, py: Python<'_>, limit: Option<i128>) -> PyResult<ArrowTable> {
+        let limit = limit
+            .map(|limit| convert::unsigned(py, "limit", limit))
+            .transpose()?
+            .map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let batch = detached(py, || self.0.history(limit))?;
+        Ok(ArrowTable {
+            schema: batch.schema(),
+            batches: vec![batch],
+        })
+    }
+
+    /// The decoded paths, relative to the root, of files that the log names; absolute within the
+    /// store, with a slash in front, below an allowed root.
+    fn locate(&self, py: Python<'_>, paths: Vec<String>) -> PyResult<Vec<String>> {
+        let source = self.0.source();
+        let located = |path: &String| {
+            let found = source.resolver.resolve("", path);
+            let found = found.and_then(|found| {
+                match source.storage.check_readable(&found) {
+                    // whoever opens it finds out
+                    Err(error) if error.code() != "storage.not_found" => Err(error),
+                    _ => Ok(found.into_owned()),
+                }
+            });
+            found.map_err(|error| error.at_path(path.clone()))
+        };
+        detached(py, || paths.iter().map(located).collect())
+    }
+
+    /// Deletion vectors as chunks of bits: `vector`, `chunk`, `words`. Descriptors are storage type,
+    /// path or inline vector, offset, size in bytes, cardinality.
+    fn bitmaps(
+        &self,
+        py: Python<'_>,
+        descriptors: Vec<(String, String, Option<i32>, i32, i64)>,
+        chunk_bits: u32,
+    ) -> PyResult<BatchIterator> {
+        let bitmaps = detached(py, || {
+            let descriptors = descriptors
+                .into_iter()
+                .map(|(kind, place, offset, size, rows)| {
+                    DeletionVectorDescriptor::new(&kind, place, offset, size, rows)
+                });
+            let descriptors = descriptors.collect::<Result<Vec<_>>>()?;
+            Ok(Bitmaps::new(self.0.source(), descriptors, chunk_bits))
+        })?;
+        Ok(BatchIterator::new(Bitmaps::schema(), Box::new(bitmaps)))
+    }
+
+    /// What happened to rows from `start` to `end`, both included.
+    #[pyo3(signature = (start, end=None, *, kind="full-delta", deleted=None, columns=None, filter=None, key=None, most_rows=None, require_feed=false, allow_out_of_range=false))]
+    #[allow(clippy::too_many_arguments, reason = "the options of one call")]
+    fn changes(
+        &self,
+        py: Python<'_>,
+        start: &Bound<'_, PyAny>,
+        end: Option<&Bound<'_, PyAny>>,
+        kind: &str,
+        deleted: Option<&str>,
+        columns: Option<&Bound<'_, PyAny>>,
+        filter: Option<&Bound<'_, PyAny>>,
+        key: Option<&Bound<'_, PyAny>>,
+        most_rows: Option<i128>,
+        require_feed: bool,
+        allow_out_of_range: bool,
+    ) -> PyResult<Changes> {
+        let start = convert::edge("start", start)?;
+        let end = end.map(|end| convert::edge("end", end)).transpose()?;
+        let options = ChangeOptions {
+            kind: convert::kind(py, kind, deleted)?,
+            columns: convert::texts("columns", columns)?,
+            filter: filter::predicate(py, filter)?,
+            key: convert::texts("key", key)?.unwrap_or_default(),
+            most_rows: most_rows
+                .map(|rows| convert::unsigned(py, "most_rows", rows))
+                .transpose()?
+                .map(|rows| usize::try_from(rows).unwrap_or(usize::MAX)),
+            require_feed,
+            allow_out_of_range,
+        };
+        detached(py, || self.0.changes(start, end, options)).map(Changes)
+    }
+
+    /// Creates the table; gives the version, 0.
+    #[pyo3(signature = (schema_string, partition_columns, properties, name=None, description=None, durable=true))]
+    #[allow(clippy::too_many_arguments, reason = "the parts of one definition")]
+    fn create(
+        &self,
+        py: Python<'_>,
+        schema_string: &str,
+        partition_columns: &Bound<'_, PyAny>,
+        properties: BTreeMap<String, String>,
+        name: Option<String>,
+        description: Option<String>,
+        durable: bool,
+    ) -> PyResult<Option<u64>> {
+        let partition_columns = convert::texts("partition_columns", Some(partition_columns))?;
+        let commit = detached(py, || {
+            let definition = TableDefinition {
+                schema: StructType::parse(schema_string)?,
+                partition_columns: partition_columns.unwrap_or_default(),
+                properties,
+                name,
+                description,
+            };
+            let options = TransactionOptions {
+                durable,
+                ..TransactionOptions::default()
+            };
+            self.0.create(definition, options)
+        })?;
+        Ok(commit.version)
+    }
+
+    /// Sets properties; returns the version.
+    fn set_properties(
+        &self,
+        py: Python<'_>,
+        properties: BTreeMap<String, String>,
+    ) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::SetProperties(properties))
+    }
+
+    /// Removes properties; returns the version.
+    fn unset_properties(
+        &self,
+        py: Python<'_>,
+        keys: &Bound<'_, PyAny>,
+        if_exists: bool,
+    ) -> PyResult<Option<u64>> {
+        let keys = convert::texts("keys", Some(keys))?.unwrap_or_default();
+        self.alter(py, Alteration::UnsetProperties(keys, if_exists))
+    }
+
+    /// Adds columns, or fields of the struct that `parent` leads to; returns the version.
+    fn add_columns(
+        &self,
+        py: Python<'_>,
+        parent: &Bound<'_, PyAny>,
+        schema_string: &str,
+    ) -> PyResult<Option<u64>> {
+        let parent = convert::texts("parent", Some(parent))?.unwrap_or_default();
+        let columns = detached(py, || StructType::parse(schema_string))?;
+        self.alter(py, Alteration::AddColumns(parent, columns))
+    }
+
+    /// Renames a column, or a field of one; returns the version.
+    fn rename_column(
+        &self,
+        py: Python<'_>,
+        path: &Bound<'_, PyAny>,
+        new: String,
+    ) -> PyResult<Option<u64>> {
+        let path = convert::texts("name", Some(path))?.unwrap_or_default();
+        self.alter(py, Alteration::RenameColumn(path, new))
+    }
+
+    /// Drops a column, or a field of one; returns the version.
+    fn drop_column(&self, py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+        let path = convert::texts("name", Some(path))?.unwrap_or_default();
+        self.alter(py, Alteration::DropColumn(path))
+    }
+
+    /// Sets the comment of a column, of a field of one, or of the table; returns the version.
+    #[pyo3(signature = (comment, path=None))]
+    fn set_comment(
+        &self,
+        py: Python<'_>,
+        comment: Option<String>,
+        path: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<u64>> {
+        let change = match convert::texts("column", path)? {
+            Some(path) => Alteration::SetComment(path, comment),
+            None => Alteration::SetDescription(comment),
+        };
+        self.alter(py, change)
+    }
+
+    /// Gives a column, or a field of one, the type of the only field of a schema; returns the version.
+    fn widen_column(
+        &self,
+        py: Python<'_>,
+        path: &Bound<'_, PyAny>,
+        schema_string: &str,
+    ) -> PyResult<Option<u64>> {
+        let path = convert::texts("name", Some(path))?.unwrap_or_default();
+        let schema = detached(py, || StructType::parse(schema_string))?;
+        let Some(field) = schema.fields().first() else {
+            return Ok(None);
+        };
+        self.alter(py, Alteration::WidenColumn(path, field.data_type.clone()))
+    }
+
+    /// Adds a constraint; returns the version.
+    fn add_constraint(
+        &self,
+        py: Python<'_>,
+        name: String,
+        expression: String,
+    ) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::AddConstraint(name, expression))
+    }
+
+    /// Drops a constraint; returns the version.
+    fn drop_constraint(
+        &self,
+        py: Python<'_>,
+        name: String,
+        if_exists: bool,
+    ) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::DropConstraint(name, if_exists))
+    }
+
+    /// Sets the columns by which rows are clustered; returns the version.
+    fn cluster_by(&self, py: Python<'_>, columns: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+        let columns = convert::texts("columns", Some(columns))?.unwrap_or_default();
+        self.alter(py, Alteration::ClusterBy(columns))
+    }
+
+    /// Drops a table feature, or also the history that needs it; returns the version.
+    fn drop_feature(
+        &self,
+        py: Python<'_>,
+        name: String,
+        truncate_history: bool,
+    ) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::DropFeature(name, truncate_history))
+    }
+
+    /// Adds a table feature; returns the version.
+    fn add_feature(&self, py: Python<'_>, name: String) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::AddFeature(name))
+    }
+
+    /// Appends the rows of an Arrow stream.
+    fn append(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        options: Options,
+    ) -> PyResult<Outcome> {
+        rows::append(py, &self.0, data, options)
+    }
+
+    /// Replaces all rows, those that satisfy a condition, or those of the same partitions, by the rows
+    /// of an Arrow stream.
+    fn overwrite(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        condition: Option<&Bound<'_, PyAny>>,
+        partitions: bool,
+        options: Options,
+    ) -> PyResult<Outcome> {
+        rows::overwrite(py, &self.0, data, condition, partitions, options)
+    }
+
+    /// Deletes the rows that satisfy a condition, or all.
+    fn delete(
+        &self,
+        py: Python<'_>,
+        condition: Option<&Bound<'_, PyAny>>,
+        options: Options,
+    ) -> PyResult<Outcome> {
+        rows::delete(py, &self.0, condition, options)
+    }
+
+    /// Sets columns in the rows that satisfy a condition, or in all.
+    fn update_rows(
+        &self,
+        py: Python<'_>,
+        condition: Option<&Bound<'_, PyAny>>,
+        set: Vec<(String, String)>,
+        options: Options,
+    ) -> PyResult<Outcome> {
+        rows::update(py, &self.0, condition, &set, options)
+    }
+
+    /// Merges the rows of an Arrow stream; `names`: the condition, and its names for source and target.
+    fn merge(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        names: (String, String, String),
+        clauses: Vec<PyClause>,
+        options: Options,
+    ) -> PyResult<Outcome> {
+        rows::merge(py, &self.0, data, names, clauses, options)
+    }
+
+    /// Writes a checkpoint of this snapshot: path, actions, files, bytes, sidecars.
+    #[pyo3(signature = (snapshot, layout=None))]
+    fn checkpoint(
+        &self,
+        py: Python<'_>,
+        snapshot: &Snapshot,
+        layout: Option<&str>,
+    ) -> PyResult<PyCheckpoint> {
+        let written = detached(py, || {
+            let layout = layout.map(CheckpointLayout::parse).transpose()?;
+            self.0.checkpoint(snapshot.state(), layout)
+        })?;
+        Ok(checkpoint_out(written))
+    }
+
+    /// Deletes expired files of the log, unless the table's properties forbid it.
+    fn cleanup_expired(&self, py: Python<'_>, snapshot: &Snapshot) -> PyResult<()> {
+        detached(py, || self.0.cleanup_expired(snapshot.state()))
+    }
+
+    /// Writes a compacted file: start, end, path, actions, actions before, bytes, bytes before.
+    #[pyo3(signature = (start=None, end=None))]
+    #[allow(clippy::type_complexity, reason = "the fields of one dataclass")]
+    fn compact_log(
+        &self,
+        py: Python<'_>,
+        start: Option<i128>,
+        end: Option<i128>,
+    ) -> PyResult<(u64, u64, String, u64, u64, u64, u64)> {
+        let number = |name, number: Option<i128>| {
+            number
+                .map(|number| convert::unsigned(py, name, number))
+                .transpose()
+        };
+        let (start, end) = (number("start", start)?, number("end", end)?);
+        let written = detached(py, || self.0.compact_log(start, end))?;
+        Ok((
+            written.start,
+            written.end,
+            written.path,
+            written.num_actions,
+            written.num_actions_before,
+            written.size_in_bytes,
+            written.size_in_bytes_before,
+        ))
+    }
+
+    /// Writes the version checksum of this snapshot; false if there is one.
+    fn write_checksum(&self, py: Python<'_>, snapshot: &Snapshot) -> PyResult<bool> {
+        detached(py, || self.0.write_checksum(snapshot.state()))
+    }
+
+    /// A transaction that reads this snapshot.
+    #[pyo3(signature = (snapshot, operation, isolation_level=None, durable=true, timeout=60.0))]
+    fn transaction(
+        &self,
+        py: Python<'_>,
+        snapshot: Option<&Snapshot>,
+        operation: String,
+        isolation_level: Option<&str>,
+        durable: bool,
+        timeout: f64,
+    ) -> PyResult<Transaction> {
+        let made = detached(py, || {
+            let isolation = isolation_level.map(IsolationLevel::parse).transpose()?;
+            let timeout = convert::seconds(timeout)?;
+            let options = TransactionOptions {
+                isolation,
+                durable,
+                timeout,
+            };
+            let description = CommitDescription {
+                operation,
+                ..CommitDescription::default()
+            };
+            self.0
+                .transaction(snapshot.map(Snapshot::state), description, options)
+        })?;
+        Ok(Transaction::new(self.0.clone(), made))
+    }
+
+    /// The raw actions of the commits `start` to `end`, both included.
+    #[pyo3(signature = (start, end=None))]
+    fn actions(&self, py: Python<'_>, start: i128, end: Option<i128>) -> PyResult<BatchIterator> {
+        let start = convert::unsigned(py, "start", start)?;
+        let end = end
+            .map(|end| convert::unsigned(py, "end", end))
+            .transpose()?;
+        if end.is_some_and(|end| end < start) {
+            return Err(invalid(
+                py,
+                "argument.range",
+                "end is before start: pass the first and the last version of the range",
+            ));
+        }
+        let batches = detached(py, || self.0.actions(start, end))?;
+        Ok(BatchIterator::new(batches.schema(), Box::new(batches)))
+    }
+}
+
+impl Table {
+    fn alter(&self, py: Python<'_>, change: Alteration) -> PyResult<Option<u64>> {
+        let commit = detached(py, || self.0.alter(change, TransactionOptions::default()))?;
+        Ok(commit.version)
+    }
+}

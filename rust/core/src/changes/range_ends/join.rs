@@ -1,0 +1,124 @@
+//! Rows before and rows now, joined by their ids.
+
+use std::sync::Arc;
+
+use super::deletions::left;
+use super::matched::Join;
+use super::values::show_changed;
+use super::{RangeEnds, Side, needs_before};
+use crate::changes::compare::{Compared, LabelledPieces};
+use crate::changes::definition::Reading;
+use crate::changes::identify::{RowIdentity, Share};
+use crate::changes::net::Net;
+use crate::changes::piece::Piece;
+use crate::changes::runs::{Run, is_twice, read, sort};
+use crate::error::Result;
+use crate::replay::Source;
+
+/// What a range comes to, for one share of the rows; `None` when the ends do not tell.
+pub(in crate::changes) fn net(
+    source: &Source,
+    reading: &Arc<Reading>,
+    identity: &RowIdentity,
+    share: Share,
+    kind: Net,
+    ends: &RangeEnds,
+) -> Result<Option<Compared>> {
+    if ends.brings_rows_back(source)? {
+        return Ok(None);
+    }
+    let most = identity.most_rows_of(share);
+    let (sides, pieces): (Vec<Side>, Vec<Piece>) = ends
+        .ends
+        .iter()
+        .filter(|(side, _)| matches!(side, Side::Now) || needs_before(kind))
+        .cloned()
+        .unzip();
+    let (mut before, mut now): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
+    let mut counts = vec![0_u64; pieces.len()];
+    let mut full = false;
+    let mut take = |run: Run| {
+        let at = run.piece as usize;
+        if let Some(count) = counts.get_mut(at) {
+            *count += u64::from(run.rows);
+        }
+        match sides.get(at) {
+            Some(Side::Now) => now.push(run),
+            _ => before.push(run),
+        }
+        full = before.len() + now.len() > most;
+        !full
+    };
+    read(source, reading, share, pieces.clone(), &mut take)?;
+    if full {
+        return Ok(Some(Compared::TooMany));
+    }
+    for runs in [&mut before, &mut now] {
+        sort(runs)?;
+    }
+    if is_twice(&before) || is_twice(&now) {
+        return Ok(None);
+    }
+    let mut join = Join {
+        ends,
+        kind,
+        pieces: &pieces,
+        labels: LabelledPieces::new(pieces.clone()),
+        gone: Vec::new(),
+        pairs: Vec::new(),
+    };
+    if join.match_rows(&before, &now).is_none() {
+        return Ok(None);
+    }
+    drop((before, now));
+    if share == Share::ALL {
+        for (piece, count) in (0..).zip(counts) {
+            join.labels.set_rows(piece, count);
+        }
+    }
+    let gone = std::mem::take(&mut join.gone);
+    let mut last: Vec<(i64, u64)> = Vec::new();
+    if !gone.is_empty() && !ends.passed.is_empty() {
+        let mut take = |run: Run| {
+            let version = ends.passed.get(run.piece as usize).and_then(Piece::version);
+            let version = version.unwrap_or_default();
+            for gone in overlapping(&gone, &run) {
+                let ids = gone.id.max(run.id)..gone.end().min(run.end());
+                let room = most.saturating_add(1).saturating_sub(last.len());
+                last.extend(ids.map(|id| (id, version)).take(room));
+            }
+            full = last.len() > most;
+            !full
+        };
+        read(source, reading, share, ends.passed.clone(), &mut take)?;
+        if full {
+            return Ok(Some(Compared::TooMany));
+        }
+        last.sort_unstable();
+    }
+    let Some(gone) = left(source, &sides, &pieces, gone, most)? else {
+        return Ok(Some(Compared::TooMany));
+    };
+    if join.show_gone(&gone, &last).is_none() {
+        return Ok(None);
+    }
+    let pairs = std::mem::take(&mut join.pairs);
+    let rows = pairs.iter().map(|pair| pair.count as usize);
+    if rows.fold(0, usize::saturating_add) > most {
+        return Ok(Some(Compared::TooMany));
+    }
+    let stamps = Arc::new(ends.stamps.clone());
+    let labels = &mut join.labels;
+    show_changed(source, reading, identity, &pieces, &pairs, &stamps, labels)?;
+    join.labels
+        .finish()
+        .map(|pieces| Some(Compared::Pieces(pieces)))
+}
+
+/// Those of the runs, which ascend and are apart, that have an id in common with this one.
+fn overlapping<'a>(runs: &'a [Run], with: &Run) -> impl Iterator<Item = &'a Run> {
+    let start = runs.partition_point(|run| run.end() <= with.id);
+    let end = with.end();
+    let runs = runs.get(start..).unwrap_or_default().iter();
+    runs.take_while(move |run| run.id < end)
+}

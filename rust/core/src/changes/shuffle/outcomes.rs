@@ -1,0 +1,212 @@
+//! What came of rows, once all events on each are together.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::types::{Int8Type, Int32Type, Int64Type};
+use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch};
+use arrow_schema::SchemaRef;
+
+use super::{OUTCOMES, Shuffle, Shuffled, halves, numbers, odd, schema_of};
+use crate::changes::compare::{Differences, cancel};
+use crate::changes::derive::Way;
+use crate::changes::identify::Seen;
+use crate::changes::net::{Net, Outcomes};
+use crate::changes::piece::ChangeType;
+use crate::error::{Error, Result};
+
+/// So many events are resolved at once.
+const EVENTS_AT_ONCE: usize = 1 << 17;
+
+/// Outcomes, batch by batch, as events are pulled.
+pub struct OutcomeBatches {
+    shuffle: Shuffle,
+    schema: SchemaRef,
+    events: Option<Shuffled>,
+    held: Vec<RowEvent>,
+}
+
+#[derive(Clone, Copy)]
+struct RowEvent {
+    seen: Seen,
+    values: u128,
+    commit: u32,
+}
+
+impl RowEvent {
+    fn came(&self) -> bool {
+        matches!(
+            self.seen.change,
+            ChangeType::Insert | ChangeType::UpdatePostimage
+        )
+    }
+}
+
+impl OutcomeBatches {
+    pub(super) fn new(shuffle: &Shuffle, events: Shuffled) -> Self {
+        Self {
+            shuffle: shuffle.clone(),
+            schema: schema_of(&OUTCOMES),
+            events: Some(events),
+            held: Vec::new(),
+        }
+    }
+
+    /// The schema of every batch.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn pull(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            let Some(events) = &mut self.events else {
+                return Ok(None);
+            };
+            match events.next() {
+                Some(batch) => {
+                    let batch = batch.map_err(|cause| odd("events do not come").because(cause))?;
+                    hold(&mut self.held, &batch)?;
+                }
+                None => {
+                    self.events = None;
+                    let held = std::mem::take(&mut self.held);
+                    return self.resolve(held).map(Some);
+                }
+            }
+            if self.held.len() < EVENTS_AT_ONCE {
+                continue;
+            }
+            // the last row may have more events
+            let last = self.held.last().map(|event| event.seen.who);
+            let known = self
+                .held
+                .iter()
+                .rposition(|event| Some(event.seen.who) != last);
+            if let Some(known) = known {
+                let rest = self.held.split_off(known + 1);
+                let held = std::mem::replace(&mut self.held, rest);
+                return self.resolve(held).map(Some);
+            }
+        }
+    }
+
+    fn resolve(&self, mut events: Vec<RowEvent>) -> Result<RecordBatch> {
+        let plan = &self.shuffle.plan;
+        let mut outcomes = Outcomes::new(plan.way);
+        events.sort_unstable_by_key(|event| {
+            (event.commit, event.came(), event.seen.piece, event.seen.row)
+        });
+        for events in events.chunk_by(|one, other| one.commit == other.commit) {
+            let Some(commit) = events.first().map(|event| event.commit) else {
+                continue;
+            };
+            let (gone, new): (Vec<&RowEvent>, Vec<&RowEvent>) =
+                events.iter().partition(|event| !event.came());
+            let seen = |events: Vec<&RowEvent>| -> Vec<Seen> {
+                events.into_iter().map(|event| event.seen).collect()
+            };
+            let (gone, new) = (seen(gone), seen(new));
+            let Differences { gone, new } = if self.shuffle.compares(commit) {
+                cancel(gone, new)
+            } else {
+                Differences { gone, new }
+            };
+            outcomes.step(&gone, &new, commit).map_err(|error: Error| {
+                let stamp = plan.commits.get(commit as usize).map(|(stamp, _)| *stamp);
+                error.at_version(stamp.map_or(0, |stamp| stamp.version))
+            })?;
+        }
+        if plan.kind == Net::MinDelta {
+            self.drop_unchanged(&mut outcomes, &events);
+        }
+        self.shown(&outcomes)
+    }
+
+    /// Forgets rows that hold at the end what they held before.
+    fn drop_unchanged(&self, outcomes: &mut Outcomes, events: &[RowEvent]) {
+        let value: fn(&RowEvent) -> u128 = match self.shuffle.plan.way {
+            Way::Rows => return,
+            Way::RowTracking => |event| event.values,
+            Way::Key => |event| event.seen.what,
+            // a row that is in its place again is what it was
+            _ => |_| 0,
+        };
+        let place = |event: &RowEvent| (event.seen.piece, event.seen.row);
+        let values: HashMap<(u32, u64), u128> = events
+            .iter()
+            .map(|event| (place(event), value(event)))
+            .collect();
+        outcomes.drop_equal(|before, now| values.get(&before) == values.get(&now));
+    }
+
+    fn shown(&self, outcomes: &Outcomes) -> Result<RecordBatch> {
+        let (mut pieces, mut rows) = (Vec::new(), Vec::new());
+        let (mut changes, mut commits) = (Vec::new(), Vec::new());
+        outcomes.codes(self.shuffle.plan.kind, |(piece, row), change, commit| {
+            pieces.push(piece.cast_signed());
+            rows.push(row.cast_signed());
+            changes.push(change.number().cast_signed());
+            commits.push(commit.cast_signed());
+        });
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int32Array::from(pieces)),
+            Arc::new(Int64Array::from(rows)),
+            Arc::new(Int8Array::from(changes)),
+            Arc::new(Int32Array::from(commits)),
+        ];
+        RecordBatch::try_new(self.schema(), columns)
+            .map_err(|cause| odd("columns do not fit").because(cause))
+    }
+}
+
+/// Puts events behind the others.
+fn hold(held: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
+    let whole = |at: usize| -> Result<Vec<u128>> {
+        let high = numbers::<Int64Type>(batch, at)?.values().iter();
+        let low = numbers::<Int64Type>(batch, at + 1)?.values().iter();
+        let whole = |(high, low): (&i64, &i64)| {
+            u128::from(high.cast_unsigned()) << 64 | u128::from(low.cast_unsigned())
+        };
+        Ok(high.zip(low).map(whole).collect())
+    };
+    let (owners, contents, values) = (whole(0)?, whole(2)?, whole(4)?);
+    let commits = numbers::<Int32Type>(batch, 6)?.values().iter();
+    let pieces = numbers::<Int32Type>(batch, 7)?.values().iter();
+    let rows = numbers::<Int64Type>(batch, 8)?.values().iter();
+    let changes = numbers::<Int8Type>(batch, 9)?.values().iter();
+    let numbers = owners.into_iter().zip(contents).zip(values);
+    let places = commits.zip(pieces).zip(rows).zip(changes);
+    for (((who, what), values), (((commit, piece), row), change)) in numbers.zip(places) {
+        let event = RowEvent {
+            seen: Seen {
+                piece: piece.cast_unsigned(),
+                row: row.cast_unsigned(),
+                who,
+                what,
+                change: ChangeType::from_number(change.cast_unsigned()),
+            },
+            values,
+            commit: commit.cast_unsigned(),
+        };
+        if held
+            .last()
+            .is_some_and(|last| halves(last.seen.who) > halves(who))
+        {
+            return Err(odd("its events are not sorted by row"));
+        }
+        held.push(event);
+    }
+    Ok(())
+}
+
+impl Iterator for OutcomeBatches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.pull().transpose();
+        if !matches!(next, Some(Ok(_))) {
+            self.events = None;
+        }
+        next
+    }
+}

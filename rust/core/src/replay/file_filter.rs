@@ -1,0 +1,340 @@
+//! What the log knows of the values in files: partition values and statistics as bounds of columns.
+//!
+//! Names are those of the log (physical ones where columns are mapped), values those of the schema.
+//! Whatever is missing, malformed or of another type is unknown, and a file with it is kept.
+//!
+//! Protocol: "Partition Value Serialization", "Per-file Statistics".
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_schema::{DataType as ArrowType, Field, Fields, TimeUnit};
+use arrow_select::nullif::nullif;
+
+use crate::codec::judged::{JudgedColumns, PARTITION_VALUES, STATS};
+use crate::codec::statistics::stats_schema;
+use crate::error::{Error, Result};
+use crate::expr::{BoundColumn, BoundPredicate, Bounds, ColumnBounds, nested};
+use crate::spec::properties::ColumnMappingMode;
+use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
+
+/// What a file says of its statistics: false where rows were deleted since they were gathered.
+const TIGHT_BOUNDS: &str = "tightBounds";
+
+/// A predicate that leaves out files by what the log knows of them, before the rest of their columns is
+/// decoded.
+#[derive(Clone, Debug)]
+pub struct FileFilter {
+    predicate: BoundPredicate,
+    judged: JudgedColumns,
+    columns: Vec<Known>,
+}
+
+/// Where the log has what it knows of a column.
+#[derive(Clone, Debug)]
+struct Known {
+    column: BoundColumn,
+    /// The names in the log, outermost first.
+    path: Vec<String>,
+    partition: bool,
+    /// The column was of single precision once, and the statistics of old files still are.
+    was_single: bool,
+}
+
+impl FileFilter {
+    /// The predicate for files of a table with this schema.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `schema.physical_name` where the table maps columns and the schema does not say how
+    /// the log names one of those that the predicate uses.
+    pub fn new(
+        predicate: BoundPredicate,
+        schema: &StructType,
+        partition_columns: &[String],
+        mode: ColumnMappingMode,
+    ) -> Result<Self> {
+        let mut columns = Vec::with_capacity(predicate.columns().len());
+        let mut judged = JudgedColumns::default();
+        for column in predicate.columns() {
+            let fields = fields_along(schema, &column.path);
+            let names = fields.iter().map(|field| field.name_in_files(mode));
+            let path = names
+                .map(|name| name.map(str::to_owned))
+                .collect::<Result<Vec<_>>>()?;
+            let (Some(name), Some(leaf)) = (path.first(), fields.last()) else {
+                continue;
+            };
+            let is_partition = |field: &&StructField| partition_columns.contains(&field.name);
+            let partition = path.len() == 1 && fields.first().is_some_and(is_partition);
+            if partition {
+                let field = Field::new(name, column.data_type.clone(), true);
+                judged
+                    .partition_values
+                    .push((name.clone(), Arc::new(field)));
+            }
+            columns.push(Known {
+                column: column.clone(),
+                path,
+                partition,
+                was_single: was_single(leaf),
+            });
+        }
+        let used: Vec<&[String]> = columns
+            .iter()
+            .filter(|known| !known.partition)
+            .map(|known| known.column.path.as_slice())
+            .collect();
+        let data = used_fields(schema, &used, mode)?;
+        if !data.is_empty() {
+            let needed = stats_schema(&data);
+            judged.stats = needed
+                .iter()
+                .filter(|field| field.name() != TIGHT_BOUNDS)
+                .cloned()
+                .collect();
+        }
+        Ok(Self {
+            predicate,
+            judged,
+            columns,
+        })
+    }
+
+    /// With the column in which files say whether their statistics are exact, if the predicate looks at
+    /// statistics at all.
+    #[must_use]
+    pub fn with_tight_bounds(mut self) -> Self {
+        if !self.judged.stats.is_empty() {
+            let tight = Arc::new(Field::new(TIGHT_BOUNDS, ArrowType::Boolean, true));
+            self.judged.stats = self.judged.stats.iter().cloned().chain([tight]).collect();
+        }
+        self
+    }
+
+    /// What [`FileFilter::may_match`] looks at.
+    pub fn columns(&self) -> &JudgedColumns {
+        &self.judged
+    }
+
+    /// One bit for each row: unset only where no row of the file can match.
+    pub fn may_match(&self, judged: &RecordBatch) -> Result<BooleanBuffer> {
+        self.predicate.may_match(&self.bounds(judged))
+    }
+
+    /// As [`FileFilter::may_match`], by the parts of the predicate that speak of partition columns
+    /// alone.
+    pub fn partitions_may_match(&self, judged: &RecordBatch) -> Result<BooleanBuffer> {
+        let partition = |column: &BoundColumn| {
+            self.columns
+                .iter()
+                .any(|known| known.partition && known.column == *column)
+        };
+        let mut passed = BooleanBuffer::new_set(judged.num_rows());
+        for part in self.predicate.conjuncts() {
+            if part.uses_only(&partition) {
+                passed = &passed & &part.may_match(&self.bounds(judged))?;
+            }
+        }
+        Ok(passed)
+    }
+
+    /// The predicate on rows.
+    pub fn predicate(&self) -> &BoundPredicate {
+        &self.predicate
+    }
+
+    /// The bounds in these judged columns, one row for each file.
+    pub fn bounds<'a>(&'a self, judged: &'a RecordBatch) -> FileBounds<'a> {
+        FileBounds {
+            columns: &self.columns,
+            judged,
+        }
+    }
+}
+
+/// Whether the statistics of each file are exact, as far as they tell it.
+pub fn tight_bounds(judged: &RecordBatch) -> Result<Vec<bool>> {
+    let tight = match judged.column_by_name(STATS) {
+        Some(stats) => nested(stats, &[TIGHT_BOUNDS.to_owned()])?,
+        None => None,
+    };
+    let tight = tight.as_ref().and_then(|tight| tight.as_boolean_opt());
+    let told = |row| tight.is_none_or(|tight| tight.is_null(row) || tight.value(row));
+    Ok((0..judged.num_rows()).map(told).collect())
+}
+
+/// The bounds of columns in files, out of judged columns.
+pub struct FileBounds<'a> {
+    columns: &'a [Known],
+    judged: &'a RecordBatch,
+}
+
+impl ColumnBounds for FileBounds<'_> {
+    fn len(&self) -> usize {
+        self.judged.num_rows()
+    }
+
+    fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
+        let Some(known) = self.columns.iter().find(|known| known.column == *column) else {
+            return Ok(None);
+        };
+        if known.partition {
+            self.of_partition(known)
+        } else {
+            self.of_data(known)
+        }
+    }
+}
+
+impl FileBounds<'_> {
+    /// All rows of a file have the one value.
+    fn of_partition(&self, known: &Known) -> Result<Option<Bounds>> {
+        let Some(all) = self.judged.column_by_name(PARTITION_VALUES) else {
+            return Ok(None);
+        };
+        let Some(values) = nested(all, &known.path)? else {
+            return Ok(None);
+        };
+        let one = |row| i64::from(values.is_null(row));
+        let counts: Vec<i64> = (0..values.len()).map(one).collect();
+        // a file whose partition values are not there has unknown ones
+        let nulls: Option<NullBuffer> = all.nulls().cloned();
+        Ok(Some(Bounds {
+            null_count: Some(Int64Array::new(counts.into(), nulls)),
+            num_rows: Some(Int64Array::from(vec![1; values.len()])),
+            min: Some(Arc::clone(&values)),
+            max: Some(values),
+            covers_nan: true,
+        }))
+    }
+
+    /// Statistics. Deleted rows count in them, and so they do in both counts.
+    fn of_data(&self, known: &Known) -> Result<Option<Bounds>> {
+        let Some(stats) = self.judged.column_by_name(STATS) else {
+            return Ok(None);
+        };
+        let find = |kind: &str| {
+            let mut path = vec![kind.to_owned()];
+            if kind != "numRecords" {
+                path.extend(known.path.iter().cloned());
+            }
+            nested(stats, &path)
+        };
+        let bound = |kind| -> Result<Option<ArrayRef>> {
+            Ok(find(kind)?.filter(|values| *values.data_type() == known.column.data_type))
+        };
+        let (mut min, mut max) = (bound("minValues")?, bound("maxValues")?);
+        if known.was_single {
+            min = min.map(|values| wider(&values, -1.0));
+            max = max.map(|values| wider(&values, 1.0));
+        }
+        Ok(Some(Bounds {
+            min,
+            max: max.map(|values| later(&values)),
+            null_count: count(find("nullCount")?)?,
+            num_rows: count(find("numRecords")?)?,
+            covers_nan: false,
+        }))
+    }
+}
+
+/// The fields that logical names lead through.
+fn fields_along<'a>(schema: &'a StructType, path: &[String]) -> Vec<&'a StructField> {
+    let mut fields = Vec::with_capacity(path.len());
+    let mut inside = Some(schema);
+    for name in path {
+        let Some(field) = inside.and_then(|inside| inside.field(name)) else {
+            return Vec::new();
+        };
+        inside = match &field.data_type {
+            DataType::Struct(inner) => Some(inner),
+            _ => None,
+        };
+        fields.push(field);
+    }
+    fields
+}
+
+/// The fields that logical paths lead to, under the names of the log, in the schema's order.
+/// Recurses along the schema, which has a bounded depth.
+fn used_fields(schema: &StructType, used: &[&[String]], mode: ColumnMappingMode) -> Result<Fields> {
+    let mut fields = Vec::new();
+    for field in schema.fields() {
+        let below: Vec<&[String]> = used
+            .iter()
+            .filter_map(|path| path.split_first())
+            .filter(|(name, _)| **name == field.name)
+            .map(|(_, rest)| rest)
+            .collect();
+        if below.is_empty() {
+            continue;
+        }
+        let data_type = match &field.data_type {
+            DataType::Struct(inner) => ArrowType::Struct(used_fields(inner, &below, mode)?),
+            other => other.arrow_type(),
+        };
+        fields.push(Field::new(field.name_in_files(mode)?, data_type, true));
+    }
+    Ok(fields.into())
+}
+
+/// Whether a column of doubles held single-precision numbers before its type was widened.
+fn was_single(field: &StructField) -> bool {
+    let changes = field.metadata.get("delta.typeChanges");
+    field.data_type == DataType::Primitive(PrimitiveType::Double)
+        && changes.is_some_and(|changes| changes.to_string().contains("float"))
+}
+
+/// A bound that holds for single-precision numbers too: `0.1` stands for one that, as a double, is a
+/// little greater.
+fn wider(values: &ArrayRef, direction: f64) -> ArrayRef {
+    const RELATIVE: f64 = 1.2e-7;
+    const LEAST: f64 = 1.5e-45;
+    match values.as_primitive_opt::<Float64Type>() {
+        Some(values) => {
+            let wider = |value: f64| value + direction * (value.abs() * RELATIVE + LEAST);
+            Arc::new(values.unary::<_, Float64Type>(wider))
+        }
+        None => Arc::clone(values),
+    }
+}
+
+/// Statistics cut timestamps down to milliseconds: the maximum may be almost one later.
+fn later(values: &ArrayRef) -> ArrayRef {
+    match values.data_type() {
+        ArrowType::Timestamp(TimeUnit::Microsecond, _) => {
+            let instants = values.as_primitive::<TimestampMicrosecondType>();
+            let later = instants
+                .unary::<_, TimestampMicrosecondType>(|micros| micros.saturating_add(1_000));
+            Arc::new(later.with_data_type(values.data_type().clone()))
+        }
+        _ => Arc::clone(values),
+    }
+}
+
+/// Counts; one below zero is none.
+fn count(values: Option<ArrayRef>) -> Result<Option<Int64Array>> {
+    let Some(values) = values.filter(|values| *values.data_type() == ArrowType::Int64) else {
+        return Ok(None);
+    };
+    let counts = values.as_primitive::<Int64Type>();
+    if counts.values().iter().all(|count| *count >= 0) {
+        return Ok(Some(counts.clone()));
+    }
+    let below: BooleanArray = counts
+        .iter()
+        .map(|count| Some(count.is_some_and(|count| count < 0)))
+        .collect();
+    let counts = nullif(&values, &below).map_err(|cause| {
+        Error::corrupt("log.columns", "the statistics of files do not fit together").because(cause)
+    })?;
+    Ok(Some(counts.as_primitive::<Int64Type>().clone()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+mod tests;

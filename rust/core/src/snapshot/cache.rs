@@ -1,0 +1,106 @@
+//! What was read of a version since it was opened.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::log::{LogSegment, LogWarning};
+use crate::replay::{ActiveFiles, LogState};
+
+/// What a snapshot has read so far: it only saves work, and never changes what the version is.
+#[derive(Debug)]
+pub(super) struct ReplayCache(Mutex<Cached>);
+
+#[derive(Debug)]
+struct Cached {
+    segment: Arc<LogSegment>,
+    warnings: Vec<LogWarning>,
+    files: Option<Arc<ActiveFiles>>,
+    state: Option<Arc<LogState>>,
+    contradicted: bool,
+    verified: bool,
+}
+
+impl ReplayCache {
+    pub(super) fn new(
+        segment: LogSegment,
+        warnings: Vec<LogWarning>,
+        files: Option<Arc<ActiveFiles>>,
+        state: Option<Arc<LogState>>,
+    ) -> Self {
+        Self(Mutex::new(Cached {
+            segment: Arc::new(segment),
+            warnings,
+            files,
+            state,
+            contradicted: false,
+            verified: false,
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Cached> {
+        // every value in here is replaced whole, so a panic elsewhere cannot have left half of one
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The files of the log that the version is replayed from.
+    pub(super) fn segment(&self) -> Arc<LogSegment> {
+        Arc::clone(&self.lock().segment)
+    }
+
+    /// Another segment of the same version, where a file of the first proved unreadable, and the state
+    /// that it gives.
+    pub(super) fn replace_segment(&self, segment: LogSegment, state: Option<LogState>) {
+        let mut cached = self.lock();
+        cached.segment = Arc::new(segment);
+        cached.state = state.map(Arc::new);
+    }
+
+    /// What was passed over.
+    pub(super) fn warnings(&self) -> Vec<LogWarning> {
+        self.lock().warnings.clone()
+    }
+
+    /// Adds a warning, once.
+    pub(super) fn warn(&self, warning: LogWarning) {
+        let warnings = &mut self.lock().warnings;
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+
+    /// The live files, with the columns that were asked for so far.
+    pub(super) fn files(&self) -> Option<Arc<ActiveFiles>> {
+        self.lock().files.clone()
+    }
+
+    pub(super) fn keep_files(&self, files: ActiveFiles) -> Arc<ActiveFiles> {
+        Arc::clone(self.lock().files.insert(Arc::new(files)))
+    }
+
+    /// Protocol, metadata, transactions and domains.
+    pub(super) fn state(&self) -> Option<Arc<LogState>> {
+        self.lock().state.clone()
+    }
+
+    /// Keeps the state, unless there is one.
+    pub(super) fn keep_state(&self, state: LogState) -> Arc<LogState> {
+        Arc::clone(self.lock().state.get_or_insert_with(|| Arc::new(state)))
+    }
+
+    /// Whether the checksum was found to be wrong: then it answers nothing any more.
+    pub(super) fn is_contradicted(&self) -> bool {
+        self.lock().contradicted
+    }
+
+    pub(super) fn set_contradicted(&self) {
+        self.lock().contradicted = true;
+    }
+
+    /// Whether everything was replayed and compared.
+    pub(super) fn is_verified(&self) -> bool {
+        self.lock().verified
+    }
+
+    pub(super) fn set_verified(&self) {
+        self.lock().verified = true;
+    }
+}

@@ -1,0 +1,67 @@
+//! What a version says beside its files: protocol, metadata, transactions and domains.
+
+use std::sync::Arc;
+
+use super::Snapshot;
+use crate::codec::commit::Wanted;
+use crate::error::{Error, Result};
+use crate::log::LogSegment;
+use crate::replay::{Checkpoint, LogState, Source, decode_tail};
+use crate::spec::actions::{Metadata, Protocol};
+
+impl Snapshot {
+    pub(super) fn state(&self, source: &Source) -> Result<Arc<LogState>> {
+        if let Some(state) = self.0.cache.state() {
+            return Ok(state);
+        }
+        let state = self.recovering(source, |segment| read_state(source, segment))?;
+        self.verify_state(&state)
+            .map_err(|error| self.located(error))?;
+        Ok(self.0.cache.keep_state(state))
+    }
+}
+
+/// Protocol, metadata, transactions and domains from the checkpoint and the tail.
+pub(super) fn read_state(source: &Source, segment: &LogSegment) -> Result<LogState> {
+    let mut state = match &segment.checkpoint {
+        Some(checkpoint) => LogState::of_checkpoint(&Checkpoint::read_control(source, checkpoint)?),
+        None => LogState::default(),
+    };
+    let wanted = Wanted {
+        control: true,
+        ..Wanted::default()
+    };
+    for batch in decode_tail(&source.storage, &segment.tail, &wanted)? {
+        state.newer(&batch);
+    }
+    Ok(state)
+}
+
+/// Protocol and metadata of a replayed state; a log without them is damaged.
+pub(super) fn definition_of(
+    state: &LogState,
+    segment: &LogSegment,
+) -> Result<(Protocol, Metadata)> {
+    let lacks = |code, what: &str| {
+        let message = format!(
+            "neither the commits nor the checkpoint hold a {what} action: the log is damaged; restore it"
+        );
+        let first = segment
+            .paths()
+            .first()
+            .map(|path| (*path).to_owned())
+            .unwrap_or_default();
+        Error::corrupt(code, message)
+            .at_path(first)
+            .at_version(segment.version)
+    };
+    let protocol = state
+        .protocol
+        .clone()
+        .ok_or_else(|| lacks("log.no_protocol", "protocol"))?;
+    let metadata = state
+        .metadata
+        .clone()
+        .ok_or_else(|| lacks("log.no_metadata", "metaData"))?;
+    Ok((protocol, metadata))
+}

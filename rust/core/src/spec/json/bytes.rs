@@ -1,0 +1,234 @@
+//! Scanning many bytes at once for the few that end something: eight to a machine word.
+
+/// A one in each byte of a word.
+const ONES: u64 = u64::MAX / 255;
+
+/// How many leading bytes are neither quote, backslash nor control character; it may stop early.
+#[inline]
+pub(crate) fn plain_prefix(bytes: &[u8]) -> usize {
+    const HIGH: u64 = ONES << 7;
+    let mut length = 0;
+    for chunk in bytes.chunks_exact(8) {
+        let Some(word) = chunk.first_chunk::<8>() else {
+            return length;
+        };
+        let word = u64::from_le_bytes(*word);
+        // Each term raises the high bit of the bytes it looks for. A borrow can only raise bits
+        // above a byte that was found, so the lowest raised bit is always right.
+        let quote = word ^ (ONES * 0x22);
+        let slash = word ^ (ONES * 0x5C);
+        let found = (quote.wrapping_sub(ONES) & !quote)
+            | (slash.wrapping_sub(ONES) & !slash)
+            | (word.wrapping_sub(ONES * 0x20) & !word);
+        let found = found & HIGH;
+        if found != 0 {
+            return length + (found.trailing_zeros() / 8) as usize;
+        }
+        length += 8;
+    }
+    length
+}
+
+/// Where the container ends that the first byte stands in: the place behind its closing bracket.
+/// Brackets within strings do not count. `None` where it does not end.
+pub(super) fn end_of_container(bytes: &[u8]) -> Option<usize> {
+    let mut depth = 1usize;
+    // All ones where the next byte stands in a string.
+    let mut inside = 0u64;
+    let mut escaped = false;
+    let mut done = 0;
+    loop {
+        let rest = bytes.get(done..).filter(|rest| !rest.is_empty())?;
+        let mut padded = [0u8; 64];
+        let chunk = match rest.first_chunk::<64>() {
+            Some(chunk) => chunk,
+            None => {
+                for (place, byte) in padded.iter_mut().zip(rest) {
+                    *place = *byte;
+                }
+                &padded
+            }
+        };
+        let masks = Masks::of(chunk);
+        let mut quotes = masks.quotes;
+        if masks.slashes != 0 || escaped {
+            quotes &= !escapes(masks.slashes, &mut escaped);
+        }
+        let strings = prefix_xor(quotes) ^ inside;
+        inside = 0u64.wrapping_sub(strings >> 63);
+        let opens = masks.opens & !strings;
+        let mut closes = masks.closes & !strings;
+        let closing = closes.count_ones() as usize;
+        if closing < depth {
+            depth = depth - closing + opens.count_ones() as usize;
+        } else {
+            let mut opened = 0;
+            while closes != 0 {
+                let at = closes.trailing_zeros();
+                let before = (opens & ((1 << at) - 1)).count_ones() as usize;
+                depth = depth + (before - opened) - 1;
+                opened = before;
+                if depth == 0 {
+                    return Some(done + at as usize + 1);
+                }
+                closes &= closes - 1;
+            }
+            depth += opens.count_ones() as usize - opened;
+        }
+        done += 64;
+    }
+}
+
+/// The bytes that stand behind a backslash which is not itself escaped. `escaped` goes from chunk to
+/// chunk. Backslashes are rare: one at a time is fast enough.
+fn escapes(slashes: u64, escaped: &mut bool) -> u64 {
+    let mut result = u64::from(std::mem::take(escaped));
+    let mut rest = slashes & !result;
+    while rest != 0 {
+        let at = rest.trailing_zeros();
+        let Some(next) = 1u64.checked_shl(at + 1) else {
+            *escaped = true;
+            break;
+        };
+        result |= next;
+        rest &= !next & (u64::MAX << at) & !(1 << at);
+    }
+    result
+}
+
+/// Each bit becomes the parity of itself and all lower bits.
+#[inline]
+fn prefix_xor(mut bits: u64) -> u64 {
+    for distance in [1, 2, 4, 8, 16, 32] {
+        bits ^= bits << distance;
+    }
+    bits
+}
+
+/// Which of 64 bytes are what; the lowest bit stands for the first byte.
+struct Masks {
+    quotes: u64,
+    slashes: u64,
+    opens: u64,
+    closes: u64,
+}
+
+impl Masks {
+    #[inline]
+    fn of(chunk: &[u8; 64]) -> Self {
+        let mut masks = Self {
+            quotes: 0,
+            slashes: 0,
+            opens: 0,
+            closes: 0,
+        };
+        let (words, _) = chunk.as_chunks::<8>();
+        for (at, word) in words.iter().enumerate() {
+            let word = u64::from_le_bytes(*word);
+            // `[` and `{` differ in one bit, and so do their partners.
+            let folded = word | (ONES * 0x20);
+            masks.quotes |= equal(word, b'"') << (8 * at);
+            masks.slashes |= equal(word, b'\\') << (8 * at);
+            masks.opens |= equal(folded, b'{') << (8 * at);
+            masks.closes |= equal(folded, b'}') << (8 * at);
+        }
+        masks
+    }
+}
+
+/// Which of the eight bytes of a word are `wanted`, as its eight lowest bits.
+#[inline]
+fn equal(word: u64, wanted: u8) -> u64 {
+    const LOW: u64 = ONES * 0x7F;
+    let difference = word ^ (ONES * u64::from(wanted));
+    // Per byte: the high bit stays down only where no bit of the difference is up.
+    let zeros = !(((difference & LOW) + LOW) | difference | LOW);
+    // The eight high bits, brought together in the highest byte.
+    (zeros >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice
+)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The plain way: one byte at a time.
+    fn end_by_hand(bytes: &[u8]) -> Option<usize> {
+        let (mut depth, mut inside, mut escaped) = (1, false, false);
+        for (at, byte) in bytes.iter().enumerate() {
+            match byte {
+                b'"' if !escaped => inside = !inside,
+                b'{' | b'[' if !inside => depth += 1,
+                b'}' | b']' if !inside => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return Some(at + 1);
+                    }
+                }
+                _ => {}
+            }
+            escaped = *byte == b'\\' && !escaped;
+        }
+        None
+    }
+
+    #[test]
+    fn ends_across_chunks() {
+        for filler in 0..200 {
+            let text = format!("\"{}\\\"}}\\\\\":[{{}}]}}tail", "x".repeat(filler));
+            assert_eq!(
+                end_of_container(text.as_bytes()),
+                Some(text.len() - 4),
+                "{filler}"
+            );
+        }
+    }
+
+    /// One byte at a time.
+    fn masks_by_hand(chunk: &[u8; 64]) -> Masks {
+        let mut masks = Masks {
+            quotes: 0,
+            slashes: 0,
+            opens: 0,
+            closes: 0,
+        };
+        for (at, byte) in chunk.iter().enumerate() {
+            masks.quotes |= u64::from(*byte == b'"') << at;
+            masks.slashes |= u64::from(*byte == b'\\') << at;
+            masks.opens |= u64::from(matches!(byte, b'{' | b'[')) << at;
+            masks.closes |= u64::from(matches!(byte, b'}' | b']')) << at;
+        }
+        masks
+    }
+
+    proptest! {
+        #[test]
+        fn as_by_hand(text in r#"(["\\{}\[\]]|[a-z]{1,20}){0,60}"#) {
+            prop_assert_eq!(end_of_container(text.as_bytes()), end_by_hand(text.as_bytes()));
+        }
+
+        #[test]
+        fn masks_as_by_hand(chunk in proptest::collection::vec(prop_oneof![any::<u8>(), Just(b'{'), Just(b']'), Just(b'"'), Just(b'\\')], 64)) {
+            let chunk = <&[u8; 64]>::try_from(chunk.as_slice()).unwrap();
+            let (fast, slow) = (Masks::of(chunk), masks_by_hand(chunk));
+            prop_assert_eq!(
+                (fast.quotes, fast.slashes, fast.opens, fast.closes),
+                (slow.quotes, slow.slashes, slow.opens, slow.closes)
+            );
+        }
+
+        #[test]
+        fn plain_is_plain(text: String) {
+            let special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
+            let first = text.bytes().position(|byte| special(&byte)).unwrap_or(text.len());
+            let length = plain_prefix(text.as_bytes());
+            prop_assert!(length <= first && first - length < 8);
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! Takes one JSON text apart: keys, strings, numbers and skips, as the caller asks.
+
+use super::bytes::{end_of_container, plain_prefix};
+use super::{JsonError, RawString};
+
+/// Values nested deeper than this are refused, also where they are only skipped.
+const MAX_DEPTH: u32 = 1_000;
+
+type Result<T> = std::result::Result<T, JsonError>;
+
+/// A position in one JSON text.
+#[derive(Clone, Debug)]
+pub struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// At the beginning of `text`.
+    pub fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// The byte position.
+    pub fn offset(&self) -> usize {
+        self.at
+    }
+
+    /// The text from here to a later position.
+    pub(crate) fn up_to(&self, end: &Self) -> &'a str {
+        self.text.get(self.at..end.at).unwrap_or_default()
+    }
+
+    fn error<T>(&self, what: &'static str) -> Result<T> {
+        Err(JsonError {
+            offset: self.at,
+            what,
+        })
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// The next byte that is not white space, without taking it.
+    pub fn peek(&mut self) -> Option<u8> {
+        loop {
+            match self.byte() {
+                Some(b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
+                other => return other,
+            }
+        }
+    }
+
+    fn take(&mut self, wanted: u8, what: &'static str) -> Result<()> {
+        if self.take_byte(wanted) {
+            return Ok(());
+        }
+        self.error(what)
+    }
+
+    /// Takes the next byte that is not white space, if it is `wanted`.
+    #[inline]
+    pub(crate) fn take_byte(&mut self, wanted: u8) -> bool {
+        let found = self.peek() == Some(wanted);
+        if found {
+            self.at += 1;
+        }
+        found
+    }
+
+    /// Takes `wanted` if it stands here, to the byte.
+    #[inline]
+    pub(crate) fn take_exact(&mut self, wanted: &[u8]) -> bool {
+        let found = self.rest().starts_with(wanted);
+        if found {
+            self.at += wanted.len();
+        }
+        found
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        self.text.as_bytes().get(self.at..).unwrap_or_default()
+    }
+
+    /// Fails unless only white space is left.
+    pub fn end(&mut self) -> Result<()> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => self.error("something stands behind the end of the JSON object"),
+        }
+    }
+
+    /// Takes the `{` of an object; then call [`Cursor::next_key`] until it gives `None`.
+    pub fn begin_object(&mut self) -> Result<()> {
+        self.take(b'{', "expected an object")
+    }
+
+    /// The next key of the object and its `:`, or `None` (and its `}` is taken). `first` is true
+    /// before the first key; the caller keeps it.
+    pub fn next_key(&mut self, first: &mut bool) -> Result<Option<RawString<'a>>> {
+        if !self.next_item(first, b'}')? {
+            return Ok(None);
+        }
+        self.key().map(Some)
+    }
+
+    /// A key and its `:`.
+    #[inline]
+    pub(crate) fn key(&mut self) -> Result<RawString<'a>> {
+        let key = self.string()?;
+        self.take(b':', "expected ':' behind the key")?;
+        Ok(key)
+    }
+
+    /// Takes the `[` of an array; then call [`Cursor::next_element`] before each element.
+    pub fn begin_array(&mut self) -> Result<()> {
+        self.take(b'[', "expected an array")
+    }
+
+    /// Whether another element follows; takes the comma before it, or the `]`.
+    pub fn next_element(&mut self, first: &mut bool) -> Result<bool> {
+        self.next_item(first, b']')
+    }
+
+    fn next_item(&mut self, first: &mut bool, close: u8) -> Result<bool> {
+        match self.peek() {
+            Some(found) if *first && found != close => {
+                *first = false;
+                Ok(true)
+            }
+            _ => self.more(close),
+        }
+    }
+
+    /// After a value: whether another one follows; takes the comma before it, or `close`.
+    #[inline]
+    pub(crate) fn more(&mut self, close: u8) -> Result<bool> {
+        match self.peek() {
+            Some(found) if found == close => {
+                self.at += 1;
+                Ok(false)
+            }
+            Some(b',') => {
+                self.at += 1;
+                Ok(true)
+            }
+            None => self.error("the text ends inside a value"),
+            Some(_) => self.error("expected ',' or the end of the value"),
+        }
+    }
+
+    /// Takes `null` if it stands here.
+    pub fn null(&mut self) -> Result<bool> {
+        if self.peek() == Some(b'n') {
+            self.literal("null")?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    pub(super) fn literal(&mut self, word: &'static str) -> Result<()> {
+        if self.take_exact(word.as_bytes()) {
+            return Ok(());
+        }
+        self.error("expected a JSON value")
+    }
+
+    /// A boolean.
+    pub fn bool(&mut self) -> Result<bool> {
+        match self.peek() {
+            Some(b't') => self.literal("true").map(|()| true),
+            Some(b'f') => self.literal("false").map(|()| false),
+            _ => self.error("expected true or false"),
+        }
+    }
+
+    /// A whole number; `7.0` and `7e0` are whole too.
+    pub fn i64(&mut self) -> Result<i64> {
+        self.peek();
+        let start = self.at;
+        let text = self.number()?;
+        if let Ok(value) = text.parse() {
+            return Ok(value);
+        }
+        match text.parse::<f64>() {
+            // 2^53 bounds what a double says exactly
+            Ok(value) if value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0 => {
+                #[allow(clippy::cast_possible_truncation)] // bounded in the line above
+                Ok(value as i64)
+            }
+            _ => Err(JsonError {
+                offset: start,
+                what: "expected a whole number of 64 bits",
+            }),
+        }
+    }
+
+    /// The text of a number; [`is_number`] tells whether it is one.
+    pub fn number(&mut self) -> Result<&'a str> {
+        self.peek();
+        let text = self.word(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'));
+        if text.is_empty() {
+            return self.error("expected a number");
+        }
+        Ok(text)
+    }
+
+    /// The text up to the first byte that is none of these, all of which are ASCII.
+    #[inline]
+    pub(crate) fn word(&mut self, is_part: impl Fn(u8) -> bool) -> &'a str {
+        let start = self.at;
+        while self.byte().is_some_and(&is_part) {
+            self.at += 1;
+        }
+        self.text.get(start..self.at).unwrap_or_default()
+    }
+
+    /// A string.
+    #[inline]
+    pub fn string(&mut self) -> Result<RawString<'a>> {
+        self.take(b'"', "expected a string")?;
+        self.string_body()
+    }
+
+    /// From behind the opening quote to behind the closing one.
+    fn string_body(&mut self) -> Result<RawString<'a>> {
+        let bytes = self.text.as_bytes();
+        let start = self.at;
+        let (mut escaped, mut control) = (false, false);
+        loop {
+            self.at += plain_prefix(self.rest());
+            match bytes.get(self.at) {
+                Some(b'"') => {
+                    let raw = self.text.get(start..self.at).unwrap_or_default();
+                    self.at += 1;
+                    return Ok(RawString {
+                        raw,
+                        escaped,
+                        control,
+                    });
+                }
+                Some(b'\\') => {
+                    escaped = true;
+                    match bytes.get(self.at + 1) {
+                        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                            self.at += 2
+                        }
+                        Some(b'u') => {
+                            let digits = bytes.get(self.at + 2..self.at + 6).unwrap_or_default();
+                            if digits.len() != 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
+                                return self.error("\\u is not followed by four hex digits");
+                            }
+                            self.at += 6;
+                        }
+                        _ => return self.error("a backslash begins no known escape"),
+                    }
+                }
+                Some(byte) => {
+                    control |= *byte < 0x20;
+                    self.at += 1;
+                }
+                None => return self.error("the text ends inside a string"),
+            }
+        }
+    }
+
+    /// Moves over one value of any kind and gives its text. Brackets and strings are checked;
+    /// nesting is bounded by [`MAX_DEPTH`].
+    pub fn skip(&mut self) -> Result<&'a str> {
+        self.peek();
+        let start = self.at;
+        let mut closers: Vec<u8> = Vec::new();
+        loop {
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    self.string_body()?;
+                }
+                Some(open @ (b'{' | b'[')) => {
+                    if closers.len() >= MAX_DEPTH as usize {
+                        return self.error("values are nested more than 1,000 deep");
+                    }
+                    closers.push(if open == b'{' { b'}' } else { b']' });
+                    self.at += 1;
+                    if self.peek() != closers.last().copied() {
+                        if open == b'{' {
+                            self.key()?;
+                        }
+                        continue;
+                    }
+                }
+                Some(b'n') => self.literal("null")?,
+                Some(b't') => self.literal("true")?,
+                Some(b'f') => self.literal("false")?,
+                None => return self.error("the text ends inside a value"),
+                Some(_) => {
+                    self.number()?;
+                }
+            }
+            // behind a value: close what ends here, or go on behind a comma
+            loop {
+                let Some(close) = closers.last().copied() else {
+                    return Ok(self.text.get(start..self.at).unwrap_or_default());
+                };
+                match self.peek() {
+                    Some(found) if found == close => {
+                        self.at += 1;
+                        closers.pop();
+                    }
+                    Some(b',') => {
+                        self.at += 1;
+                        if close == b'}' {
+                            self.key()?;
+                        }
+                        break;
+                    }
+                    None => return self.error("the text ends inside a value"),
+                    Some(_) => return self.error("expected ',' or the end of the value"),
+                }
+            }
+        }
+    }
+
+    /// From within an object or array, between its members, to behind its closing bracket. Only strings
+    /// and brackets are looked at, 64 bytes at once.
+    #[inline]
+    pub(crate) fn skip_open(&mut self) -> Result<()> {
+        match end_of_container(self.rest()) {
+            Some(length) => {
+                self.at += length;
+                Ok(())
+            }
+            None => self.error("the text ends inside a value"),
+        }
+    }
+}
+
+/// Whether this is a number by JSON's grammar.
+#[inline]
+pub(crate) fn is_number(text: &[u8]) -> bool {
+    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    let whole = digits(text);
+    if whole == 0 || (whole > 1 && text.first() == Some(&b'0')) {
+        return false;
+    }
+    let mut rest = text.get(whole..).unwrap_or_default();
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        let length = digits(fraction);
+        if length == 0 {
+            return false;
+        }
+        rest = fraction.get(length..).unwrap_or_default();
+    }
+    if let [b'e' | b'E', exponent @ ..] = rest {
+        let exponent = match exponent {
+            [b'+' | b'-', exponent @ ..] => exponent,
+            exponent => exponent,
+        };
+        return !exponent.is_empty() && digits(exponent) == exponent.len();
+    }
+    rest.is_empty()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn decoded(text: &str) -> String {
+        Cursor::new(text).string().unwrap().decode().into_owned()
+    }
+
+    #[test]
+    fn reads_an_object_as_asked() {
+        let mut cursor = Cursor::new(
+            r#" {"a": 1, "b":{"x":[1,2,{"y":null}]}, "c":"t\"é\ud83d\ude80", "d":true} "#,
+        );
+        cursor.begin_object().unwrap();
+        let mut first = true;
+        let mut seen = Vec::new();
+        while let Some(key) = cursor.next_key(&mut first).unwrap() {
+            let key = key.decode().into_owned();
+            let value = match key.as_str() {
+                "a" => cursor.i64().unwrap().to_string(),
+                "c" => cursor.string().unwrap().decode().into_owned(),
+                _ => cursor.skip().unwrap().to_owned(),
+            };
+            seen.push((key, value));
+        }
+        cursor.end().unwrap();
+        let pairs: Vec<_> = seen.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(
+            pairs,
+            [
+                ("a", "1"),
+                ("b", r#"{"x":[1,2,{"y":null}]}"#),
+                ("c", "t\"é🚀"),
+                ("d", "true")
+            ]
+        );
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_replaced() {
+        assert_eq!(decoded(r#""a\ud83dz""#), "a\u{FFFD}z");
+        assert_eq!(decoded(r#""\ud83d\u0041""#), "\u{FFFD}A");
+        assert_eq!(decoded(r#""\udc00""#), "\u{FFFD}");
+    }
+
+    #[test]
+    fn whole_numbers_may_be_written_as_doubles() {
+        assert_eq!(Cursor::new("7.0").i64(), Ok(7));
+        assert_eq!(Cursor::new("-9223372036854775808").i64(), Ok(i64::MIN));
+        assert!(Cursor::new("7.5").i64().is_err());
+        assert!(Cursor::new("99999999999999999999").i64().is_err());
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let deep = |n: usize| "[".repeat(n) + &"]".repeat(n);
+        assert!(Cursor::new(&deep(1_000)).skip().is_ok());
+        assert!(Cursor::new(&deep(1_001)).skip().is_err());
+        assert!(Cursor::new(&"{\"a\":".repeat(10_000)).skip().is_err());
+    }
+
+    #[test]
+    fn every_proper_prefix_is_an_error() {
+        let text = r#"{"a":[1,{"b":"c\n\u00e9"},true,null],"d":-1.5e3}"#;
+        assert_eq!(Cursor::new(text).skip(), Ok(text));
+        for end in 0..text.len() {
+            if let Some(prefix) = text.get(..end) {
+                assert!(Cursor::new(prefix).skip().is_err(), "{prefix}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn strings_come_back(text in any::<String>()) {
+            let json = serde_json::to_string(&text).unwrap();
+            prop_assert_eq!(decoded(&json), text);
+        }
+
+        #[test]
+        fn accepts_what_serde_json_accepts(text in r#"[\[\]{}:,"\\a0-9tnu. -]{0,24}"#) {
+            if serde_json::from_str::<serde_json::Value>(&text).is_ok() {
+                let mut cursor = Cursor::new(&text);
+                prop_assert!(cursor.skip().is_ok() && cursor.end().is_ok());
+            }
+        }
+    }
+}

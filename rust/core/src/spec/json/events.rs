@@ -1,0 +1,374 @@
+//! One JSON text as events, with its nesting in a list and never on the stack.
+//!
+//! For the few places where text nests as deep as its writer likes (schemas, hints, checksums) and
+//! where the text of a number, a repeated key or a byte offset matters.
+
+use std::borrow::Cow;
+
+use super::cursor::is_number;
+use super::{Cursor, JsonError};
+use crate::error::{Error, Result};
+
+/// Levels of brackets allowed where nothing asks for more.
+pub(crate) const MAX_DEPTH: usize = 2_000;
+
+/// What comes next in a JSON text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Event<'a> {
+    BeginObject,
+    EndObject,
+    BeginArray,
+    EndArray,
+    Key(Cow<'a, str>),
+    String(Cow<'a, str>),
+    /// The number as it is written.
+    Number(&'a str),
+    Bool(bool),
+    Null,
+    /// The text is over.
+    End,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Container {
+    Object,
+    Array,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expect {
+    FirstKey,
+    Key,
+    FirstValue,
+    Value,
+    Separator,
+    End,
+}
+
+/// Reads one JSON value and refuses anything after it.
+pub(crate) struct JsonReader<'a> {
+    cursor: Cursor<'a>,
+    open: Vec<Container>,
+    expect: Expect,
+    max_depth: usize,
+}
+
+impl<'a> JsonReader<'a> {
+    /// A reader that refuses more than `max_depth` levels of brackets.
+    pub(crate) fn new(text: &'a str, max_depth: usize) -> Self {
+        Self {
+            cursor: Cursor::new(text),
+            open: Vec::new(),
+            expect: Expect::Value,
+            max_depth,
+        }
+    }
+
+    /// The next event, with its text decoded.
+    pub(crate) fn next(&mut self) -> Result<Event<'a>, JsonError> {
+        self.advance(true)
+    }
+
+    /// Passes over one value and gives its text, without blanks around it. The escapes of strings
+    /// inside are not checked.
+    pub(crate) fn skip_value(&mut self) -> Result<&'a str, JsonError> {
+        self.pass_comma();
+        let start = self.cursor.clone();
+        let depth = self.open.len();
+        loop {
+            match self.advance(false)? {
+                Event::End => return Err(self.error("the text ends where a value should stand")),
+                _ if self.open.len() < depth => {
+                    return Err(self.error("a bracket closes where a value should stand"));
+                }
+                Event::Key(_) => {}
+                _ if self.open.len() == depth => break,
+                _ => {}
+            }
+        }
+        Ok(start.up_to(&self.cursor))
+    }
+
+    /// Inside an array: whether its closing bracket comes next.
+    pub(crate) fn at_end_of_array(&mut self) -> bool {
+        self.expect != Expect::Value
+            && self.open.last() == Some(&Container::Array)
+            && self.cursor.peek() == Some(b']')
+    }
+
+    /// Byte where the next event is looked for.
+    pub(crate) fn offset(&self) -> usize {
+        self.cursor.offset()
+    }
+
+    /// A failure at this place.
+    pub(crate) fn error(&self, what: &'static str) -> JsonError {
+        JsonError {
+            offset: self.offset(),
+            what,
+        }
+    }
+
+    fn advance(&mut self, decode: bool) -> Result<Event<'a>, JsonError> {
+        self.pass_comma();
+        if self.expect == Expect::Separator {
+            return self.close();
+        }
+        match (self.expect, self.cursor.peek()) {
+            (Expect::End, None) => Ok(Event::End),
+            (Expect::End, Some(_)) => Err(self.error("more text after the end of the value")),
+            (Expect::FirstKey, Some(b'}')) | (Expect::FirstValue, Some(b']')) => self.close(),
+            (Expect::FirstKey | Expect::Key, Some(b'"')) => {
+                let key = self.string(decode)?;
+                if !self.cursor.take_byte(b':') {
+                    return Err(self.error("no colon after a key"));
+                }
+                self.expect = Expect::Value;
+                Ok(Event::Key(key))
+            }
+            (Expect::FirstKey | Expect::Key, _) => Err(self.error("no key where one should stand")),
+            (_, byte) => self.value(byte, decode),
+        }
+    }
+
+    /// Goes on to the first byte of the next event, unless a bracket should close there.
+    fn pass_comma(&mut self) {
+        self.cursor.peek();
+        if self.expect == Expect::Separator && self.cursor.take_byte(b',') {
+            self.cursor.peek();
+            self.expect = match self.open.last() {
+                Some(Container::Object) => Expect::Key,
+                _ => Expect::Value,
+            };
+        }
+    }
+
+    fn value(&mut self, byte: Option<u8>, decode: bool) -> Result<Event<'a>, JsonError> {
+        let event = match byte {
+            Some(b'{') => return self.begin(Container::Object),
+            Some(b'[') => return self.begin(Container::Array),
+            Some(b'"') => Event::String(self.string(decode)?),
+            Some(b't') => self.cursor.literal("true").map(|()| Event::Bool(true))?,
+            Some(b'f') => self.cursor.literal("false").map(|()| Event::Bool(false))?,
+            Some(b'n') => self.cursor.literal("null").map(|()| Event::Null)?,
+            Some(b'-' | b'0'..=b'9') => {
+                let malformed = self.error("a malformed number");
+                let number = self.cursor.number()?;
+                if !is_number(number.as_bytes()) {
+                    return Err(malformed);
+                }
+                Event::Number(number)
+            }
+            Some(_) => return Err(self.error("no value where one should stand")),
+            None => return Err(self.error("the text ends where a value should stand")),
+        };
+        self.after_value();
+        Ok(event)
+    }
+
+    fn begin(&mut self, container: Container) -> Result<Event<'a>, JsonError> {
+        if self.open.len() >= self.max_depth {
+            return Err(self.error("brackets are nested too deep"));
+        }
+        self.open.push(container);
+        Ok(match container {
+            Container::Object => {
+                self.cursor.take_byte(b'{');
+                self.expect = Expect::FirstKey;
+                Event::BeginObject
+            }
+            Container::Array => {
+                self.cursor.take_byte(b'[');
+                self.expect = Expect::FirstValue;
+                Event::BeginArray
+            }
+        })
+    }
+
+    fn close(&mut self) -> Result<Event<'a>, JsonError> {
+        let event = match self.open.last() {
+            Some(Container::Object) if self.cursor.take_byte(b'}') => Event::EndObject,
+            Some(Container::Array) if self.cursor.take_byte(b']') => Event::EndArray,
+            _ if self.cursor.peek().is_none() => {
+                return Err(self.error("the text ends inside a value"));
+            }
+            _ => return Err(self.error("no comma or closing bracket after a value")),
+        };
+        self.open.pop();
+        self.after_value();
+        Ok(event)
+    }
+
+    fn after_value(&mut self) {
+        self.expect = if self.open.is_empty() {
+            Expect::End
+        } else {
+            Expect::Separator
+        };
+    }
+
+    /// Errors name where it begins.
+    fn string(&mut self, decode: bool) -> Result<Cow<'a, str>, JsonError> {
+        let malformed = self.error("a malformed string");
+        let string = self.cursor.string();
+        let string = string.map_err(|error| JsonError {
+            offset: malformed.offset,
+            ..error
+        })?;
+        if decode {
+            string.strict_cow().ok_or(malformed)
+        } else {
+            Ok(Cow::Borrowed(""))
+        }
+    }
+}
+
+/// Goes through the entries of one JSON object: `visit` gets each key and the text of its value, and
+/// entries that are null are passed over. `fail` makes the caller's error when the text is no object.
+pub(crate) fn for_each_entry<'a>(
+    text: &'a str,
+    fail: impl Fn(JsonError) -> Error,
+    mut visit: impl FnMut(&str, &'a str) -> Result<()>,
+) -> Result<()> {
+    let mut reader = JsonReader::new(text, MAX_DEPTH);
+    if reader.next().map_err(&fail)? != Event::BeginObject {
+        return Err(fail(JsonError {
+            offset: 0,
+            what: "no JSON object",
+        }));
+    }
+    loop {
+        match reader.next().map_err(&fail)? {
+            Event::Key(key) => {
+                let value = reader.skip_value().map_err(&fail)?;
+                if value != "null" {
+                    visit(&key, value)?;
+                }
+            }
+            _ => {
+                // the object is closed: only blanks may follow
+                return reader.next().map(|_| ()).map_err(&fail);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::panic
+)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn accepts(text: &str) -> bool {
+        let mut reader = JsonReader::new(text, MAX_DEPTH);
+        loop {
+            match reader.next() {
+                Ok(Event::End) => return true,
+                Ok(_) => {}
+                Err(_) => return false,
+            }
+        }
+    }
+
+    #[test]
+    fn accepts_what_serde_accepts() {
+        for text in [
+            "1",
+            " -0.5e+10 ",
+            "01",
+            "1.",
+            ".5",
+            "-",
+            "1e",
+            "1e5x",
+            "+1",
+            "true",
+            "tru",
+            "nullx",
+            "\"a\"",
+            "\"a",
+            "\"\\u00e9\\n\"",
+            "\"\\x\"",
+            "\"\u{1}\"",
+            "[]",
+            "[1,]",
+            "[,1]",
+            "[1 2]",
+            "{}",
+            "{\"a\":1}",
+            "{\"a\":1,}",
+            "{\"a\" 1}",
+            "{a:1}",
+            "{\"a\":[{}, [true , null]]}",
+            "[}",
+            "{]",
+            "",
+            "  ",
+            "[1]]",
+            "{\"a\":1}{\"a\":2}",
+            "[\"\\ud83d\\ude00\"]",
+            "[\"\\ud83d\"]",
+            "\u{feff}1",
+        ] {
+            let serde = serde_json::from_str::<serde_json::Value>(text).is_ok();
+            assert_eq!(accepts(text), serde, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn every_proper_prefix_of_an_object_is_refused() {
+        let text = r#"{"a":[1,"x\"y",{"b":null}],"c":{"d":false}}"#;
+        assert!(accepts(text));
+        for end in 0..text.len() {
+            assert!(!accepts(&text[..end]), "{end}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_an_error_with_its_place() {
+        let text = "[".repeat(1_000_000);
+        let mut reader = JsonReader::new(&text, 500);
+        let error = loop {
+            if let Err(error) = reader.next() {
+                break error;
+            }
+        };
+        assert_eq!(error.offset, 500);
+        assert_eq!(error.what, "brackets are nested too deep");
+    }
+
+    #[test]
+    fn entries_come_with_their_text() {
+        let mut seen = Vec::new();
+        let fail = |error: JsonError| error.corrupt("x", "y");
+        let text = r#" {"a": {"b":[1, 2]} , "n":null, "k\n":"v\"", "z":-1.50} "#;
+        for_each_entry(text, fail, |key, value| {
+            seen.push((key.to_owned(), value));
+            Ok(())
+        })
+        .unwrap();
+        let expected = [
+            ("a", r#"{"b":[1, 2]}"#),
+            ("k\n", r#""v\"""#),
+            ("z", "-1.50"),
+        ]
+        .map(|(k, v)| (k.to_owned(), v));
+        assert_eq!(seen, expected);
+        assert!(for_each_entry("[1]", fail, |_, _| Ok(())).is_err());
+        assert!(for_each_entry("{} x", fail, |_, _| Ok(())).is_err());
+        assert!(for_each_entry(r#"{"a":}"#, fail, |_, _| Ok(())).is_err());
+        assert!(for_each_entry(r#"{"a":"#, fail, |_, _| Ok(())).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_serde_on_any_text(text in r#"[\[\]{}",:0-9eE.+\-a-z\\ ]{0,24}"#) {
+            prop_assert_eq!(accepts(&text), serde_json::from_str::<serde_json::Value>(&text).is_ok());
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The one reader of JSON text that serde does not read: what the log's lines, statistics, schemas, hints and
+//! checksums are read with.
+//!
+//! It takes bytes that are valid UTF-8, builds no tree, copies nothing until a string is decoded, and never
+//! recurses, so that neither depth nor length of hostile input costs memory. [`Cursor`] gives tokens as the
+//! caller asks for them, [`JsonReader`] checked events.
+
+mod bytes;
+mod cursor;
+mod events;
+mod string;
+
+use std::fmt;
+
+use crate::error::Error;
+
+pub(crate) use bytes::plain_prefix;
+pub use cursor::Cursor;
+pub(crate) use cursor::is_number;
+pub(crate) use events::{Event, JsonReader, MAX_DEPTH, for_each_entry};
+pub use string::RawString;
+
+/// What is wrong, and at which byte of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JsonError {
+    /// Byte position in the text, 0-based.
+    pub offset: usize,
+    /// What was found or expected there.
+    pub what: &'static str,
+}
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.what, self.offset)
+    }
+}
+
+impl JsonError {
+    /// This failure as an error about bytes of a file that begins with the text.
+    pub(crate) fn corrupt(self, code: &'static str, what: &str) -> Error {
+        let offset = self.offset as u64;
+        Error::corrupt(code, format!("{what}: {self}")).at_offset(offset)
+    }
+}
+
+/// Text from outside as a message shows it: quoted, escaped, and cut where it runs on.
+pub(crate) fn clipped(text: &str) -> String {
+    match text
+        .char_indices()
+        .nth(100)
+        .and_then(|(end, _)| text.get(..end))
+    {
+        Some(head) => format!("{head:?}…"),
+        None => format!("{text:?}"),
+    }
+}

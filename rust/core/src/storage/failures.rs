@@ -1,0 +1,70 @@
+//! The errors of local files, and of ranges that a file does not have.
+
+use std::io::{self, ErrorKind as IoKind};
+use std::ops::Range;
+
+use crate::error::Error;
+
+/// A directory, a pipe, and whatever else is no file.
+pub(super) fn not_a_file(path: &str) -> Error {
+    Error::storage(
+        "storage.not_a_file",
+        "there is something else where a file should be",
+    )
+    .at_path(path)
+}
+
+/// A range that the file does not have.
+pub(super) fn beyond_the_end(path: &str, range: &Range<u64>, size: u64) -> Error {
+    Error::corrupt(
+        "storage.truncated",
+        format!(
+            "bytes {} to {} were asked for, but the file has {size}: \
+             it is truncated, or what points into it is wrong",
+            range.start, range.end
+        ),
+    )
+    .at_path(path)
+    .at_offset(range.start.min(size))
+}
+
+/// What the system says of a call that failed.
+pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
+    let error = match cause.kind() {
+        IoKind::NotADirectory if verb == "write" => Error::storage(
+            "storage.name",
+            "there is a file where a directory of this one's should be: write elsewhere",
+        ),
+        IoKind::NotFound | IoKind::NotADirectory => {
+            return Error::storage("storage.not_found", "there is no such file").at_path(path);
+        }
+        IoKind::PermissionDenied => Error::storage(
+            "storage.permission",
+            format!("not allowed to {verb} this file: ask for access to it"),
+        ),
+        IoKind::IsADirectory => return not_a_file(path),
+        IoKind::StorageFull | IoKind::QuotaExceeded | IoKind::FileTooLarge => Error::storage(
+            "storage.full",
+            "there is no room for this file: free some, then try again",
+        ),
+        IoKind::ReadOnlyFilesystem => Error::storage(
+            "storage.read_only",
+            "this file system can only be read: mount it for writing, or write elsewhere",
+        ),
+        // links in a circle have no stable kind yet
+        kind if kind == IoKind::InvalidFilename || cause.raw_os_error() == Some(libc::ELOOP) => {
+            Error::storage(
+                "storage.name",
+                format!(
+                    "cannot {verb} a file of this name: it is too long, or links lead in a circle"
+                ),
+            )
+        }
+        IoKind::Unsupported | IoKind::CrossesDevices | IoKind::TooManyLinks => Error::storage(
+            "storage.unsupported",
+            format!("this file system cannot {verb} files so: commits need hard links"),
+        ),
+        _ => Error::storage("storage.io", format!("cannot {verb} this file")),
+    };
+    error.at_path(path).because(cause)
+}

@@ -1,0 +1,233 @@
+//! HDFS: its client, and what that leaves to its callers.
+
+use std::fmt;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use hdfs_native::HdfsError;
+use hdfs_native_object_store::{HdfsObjectStore, HdfsObjectStoreBuilder};
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    RenameOptions, RenameTargetMode, Result, RetryConfig,
+};
+use uuid::Uuid;
+
+use super::super::{Location, runtime};
+
+/// The client, with puts that leave no file behind when another writer wins, and are tried again.
+#[derive(Debug)]
+pub(super) struct Hdfs {
+    client: HdfsObjectStore,
+    retries: RetryConfig,
+}
+
+impl Hdfs {
+    /// The store at a location. `options` go before the files in `HADOOP_CONF_DIR`, which tell of
+    /// name services, and of the file system that is meant where the location names none.
+    pub(super) fn new(
+        location: &Location,
+        options: Vec<(String, String)>,
+        retries: RetryConfig,
+    ) -> crate::error::Result<Result<Self>> {
+        let mut builder = HdfsObjectStoreBuilder::new().with_config(options);
+        if !location.authority().is_empty() {
+            builder = builder.with_url(format!("hdfs://{}", location.authority()));
+        }
+        // elsewhere it would start a runtime of its own
+        let client = runtime::block_on(async move { builder.build() })?;
+        Ok(client.map(|client| Self { client, retries }))
+    }
+
+    /// A name node renames only where no file is.
+    async fn put_if_absent(&self, location: &Path, payload: PutPayload) -> Result<PutResult> {
+        let whole = location.as_ref();
+        let (directory, name) = whole.rsplit_once('/').unwrap_or(("", whole));
+        let temporary = Path::parse(format!("{directory}/.{name}.{}.tmp", Uuid::new_v4()))?;
+        let put = self.overwrite(&temporary, payload).await?;
+        let mut tries = Tries::new(&self.retries);
+        loop {
+            let absent = RenameOptions::new().with_target_mode(RenameTargetMode::Create);
+            match self.client.rename_opts(&temporary, location, absent).await {
+                Ok(()) => return Ok(put),
+                // nobody else knows its name: the answer to a rename before was lost
+                Err(cause) if tries.made > 0 && answer(&cause) == Some("FileNotFoundException") => {
+                    return Ok(put);
+                }
+                Err(cause) if is_cut(&cause) => {
+                    if !tries.again().await {
+                        return Err(cause); // the name node may yet carry it out
+                    }
+                }
+                Err(cause) => {
+                    let _the_first_error_counts = self.client.delete(&temporary).await;
+                    return Err(cause);
+                }
+            }
+        }
+    }
+
+    /// The client itself tries no write again: not each may be carried out twice. This one may.
+    async fn overwrite(&self, location: &Path, payload: PutPayload) -> Result<PutResult> {
+        let mut tries = Tries::new(&self.retries);
+        loop {
+            match self.client.put(location, payload.clone()).await {
+                Err(cause) if is_cut(&cause) && tries.again().await => {}
+                done => return done,
+            }
+        }
+    }
+}
+
+/// How often something was tried again, and may be.
+struct Tries {
+    made: usize,
+    most: usize,
+    deadline: Instant,
+    wait: Duration,
+    longest: Duration,
+}
+
+impl Tries {
+    fn new(retries: &RetryConfig) -> Self {
+        Self {
+            made: 0,
+            most: retries.max_retries,
+            deadline: Instant::now() + retries.retry_timeout,
+            wait: retries.backoff.init_backoff,
+            longest: retries.backoff.max_backoff,
+        }
+    }
+
+    /// Waits; false where there were enough.
+    async fn again(&mut self) -> bool {
+        if self.made >= self.most || Instant::now() >= self.deadline {
+            return false;
+        }
+        self.made += 1;
+        tokio::time::sleep(self.wait).await;
+        self.wait = self.longest.min(self.wait * 2);
+        true
+    }
+}
+
+impl fmt::Display for Hdfs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.client.fmt(f)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Hdfs {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
+        match options.mode {
+            PutMode::Create => self.put_if_absent(location, payload).await,
+            PutMode::Overwrite => self.overwrite(location, payload).await,
+            PutMode::Update(_) => self.client.put_opts(location, payload, options).await,
+        }
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.client.put_multipart_opts(location, options).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.client.get_opts(location, options).await
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.client.get_ranges(location, ranges).await
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        self.client.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.client.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.client.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.client.copy_opts(from, to, options).await
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        self.client.rename_opts(from, to, options).await
+    }
+}
+
+/// What a name node means by a refusal: a code and a message of ours. None for other errors.
+pub(super) fn refusal(cause: &Error) -> Option<(&'static str, &'static str)> {
+    let permission = "the name node does not allow it: check the user (HADOOP_USER_NAME, or a \
+                      Kerberos ticket) and the permissions of the directory";
+    if let Some(HdfsError::SASLError(_) | HdfsError::GSSAPIError(..) | HdfsError::NoSASLMechanism) =
+        hdfs_error(cause)
+    {
+        return Some(("storage.permission", permission));
+    }
+    match answer(cause)? {
+        "AccessControlException" | "AuthorizationException" | "InvalidToken" => {
+            Some(("storage.permission", permission))
+        }
+        "DSQuotaExceededException"
+        | "NSQuotaExceededException"
+        | "QuotaByStorageTypeExceededException" => Some((
+            "storage.full",
+            "the directory's quota is used up: free some, or have it raised",
+        )),
+        "SafeModeException" => Some((
+            "storage.read_only",
+            "the name node is in safe mode: wait until it has left it",
+        )),
+        "ParentNotDirectoryException" => Some((
+            "storage.name",
+            "there is a file where a directory of this one's should be: write elsewhere",
+        )),
+        _ => None,
+    }
+}
+
+/// The exception that a name node answered with.
+fn answer(cause: &Error) -> Option<&str> {
+    match hdfs_error(cause)? {
+        HdfsError::RPCError(class, _) | HdfsError::FatalRPCError(class, _) => {
+            class.rsplit(['.', '$']).next()
+        }
+        _ => None,
+    }
+}
+
+/// Whether a connection ended, to a name node or a data node.
+fn is_cut(cause: &Error) -> bool {
+    matches!(
+        hdfs_error(cause),
+        Some(HdfsError::IOError(_) | HdfsError::DataTransferError(_))
+    )
+}
+
+fn hdfs_error(cause: &Error) -> Option<&HdfsError> {
+    match cause {
+        Error::Generic { source, .. } => source.downcast_ref(),
+        _ => None,
+    }
+}

@@ -1,0 +1,121 @@
+//! The threads that decode and read.
+//!
+//! [`ordered`] runs units of work on one pool and gives their results in order; [`unordered`] runs them on
+//! threads of its own, which may wait for whoever takes the results, and gives these as they come. The pool
+//! is one for each process id. Nothing starts at import. A forked child starts a pool of its own and leaves the parent's alone.
+//! `DELTAREPLAY_THREADS` sets the number of threads; otherwise it is what the process may use, at
+//! most [`MOST_THREADS`].
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use super::per_process::PerProcess;
+use crate::error::{Error, Result};
+
+mod ordered;
+mod unordered;
+
+pub use ordered::{Ordered, ordered};
+pub use unordered::{Unordered, unordered};
+
+/// The largest pool that is started without being asked for by `DELTAREPLAY_THREADS`.
+pub const MOST_THREADS: usize = 32;
+
+static POOL: PerProcess<ThreadPool> = PerProcess::new();
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+/// How many threads the pool has, or will have once it is started.
+pub fn threads() -> usize {
+    let known = THREADS.load(Ordering::Relaxed);
+    if known != 0 {
+        return known;
+    }
+    let asked = std::env::var("DELTAREPLAY_THREADS").ok();
+    let found = wanted_threads(asked.as_deref());
+    THREADS.store(found, Ordering::Relaxed);
+    found
+}
+
+fn wanted_threads(asked: Option<&str>) -> usize {
+    match asked.and_then(|text| text.trim().parse::<usize>().ok()) {
+        Some(count) if count > 0 => count.min(1024),
+        _ => thread::available_parallelism().map_or(1, |count| count.get().min(MOST_THREADS)),
+    }
+}
+
+/// This process's thread pool, started on first use.
+///
+/// # Errors
+///
+/// `storage.threads`: the system refuses to start a thread.
+pub fn pool() -> Result<&'static ThreadPool> {
+    POOL.get_or_try_init(|| {
+        ThreadPoolBuilder::new()
+            .num_threads(threads())
+            .thread_name(|index| format!("deltareplay-{index}"))
+            .build()
+            .map_err(|cause| {
+                Error::storage(
+                    "storage.threads",
+                    "no thread could be started; raise the process's limit, \
+                     or set DELTAREPLAY_THREADS=1",
+                )
+                .because(cause)
+            })
+    })
+}
+
+/// Does `work`; a panic in it is the error `internal.panic`.
+pub fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    // Unwind safe: what a panic leaves half done is seen by nobody but the error's reader.
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
+}
+
+/// The error for a panic that was caught: always a bug here, never the caller's.
+fn panicked(panic: &(dyn Any + Send)) -> Error {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    Error::corrupt(
+        "internal.panic",
+        format!("please report this as a bug: {text}"),
+    )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_sets_the_number_of_threads() {
+        let default = thread::available_parallelism()
+            .unwrap()
+            .get()
+            .min(MOST_THREADS);
+        for (asked, expected) in [
+            (None, default),
+            (Some("3"), 3),
+            (Some(" 1 "), 1),
+            (Some("0"), default),
+            (Some("-2"), default),
+            (Some("many"), default),
+            (Some("99999999"), 1024),
+        ] {
+            assert_eq!(wanted_threads(asked), expected, "{asked:?}");
+        }
+    }
+
+    #[test]
+    fn is_one_pool_of_that_size() {
+        let pool = pool().unwrap();
+        assert_eq!(pool.current_num_threads(), threads());
+        assert!(std::ptr::eq(pool, super::pool().unwrap()));
+    }
+}

@@ -1,0 +1,307 @@
+//! Changes of what a table is.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::commit::described;
+use super::{At, Table};
+use crate::error::{Error, Result};
+use crate::expr::Predicate;
+use crate::scan::ScanOptions;
+use crate::scan::data_file::Extras;
+use crate::snapshot::Snapshot;
+use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::column_path::column_path_text;
+use crate::spec::json::clipped;
+use crate::spec::schema::{DataType, StructType};
+use crate::transaction::alter;
+use crate::transaction::alter::clustering::{CLUSTERING, clustering, refuse_if_clustered_by};
+use crate::transaction::alter::columns::{
+    add_columns, drop_column, path_of, rename_column, set_comment,
+};
+use crate::transaction::alter::constraints::{add_constraint, constraint_names, drop_constraint};
+use crate::transaction::alter::widening::widen_column;
+use crate::transaction::rows::shown;
+use crate::transaction::{Commit, IsolationLevel, Transaction, TransactionOptions};
+
+/// One change of what a table is.
+#[derive(Clone, Debug)]
+pub enum Alteration {
+    /// Sets these properties.
+    SetProperties(BTreeMap<String, String>),
+    /// Takes these properties away; true: also where one is not set.
+    UnsetProperties(Vec<String>, bool),
+    /// Adds columns behind the others, or behind the fields of the struct that a path leads to.
+    AddColumns(Vec<String>, StructType),
+    /// Gives a column, or a part of one, another name.
+    RenameColumn(Vec<String>, String),
+    /// Takes a column, or a part of one, away.
+    DropColumn(Vec<String>),
+    /// Says something of a column, or of a part of one, or nothing any more.
+    SetComment(Vec<String>, Option<String>),
+    /// Says something of the table, or nothing any more.
+    SetDescription(Option<String>),
+    /// Gives a column, or a part of one, a wider type.
+    WidenColumn(Vec<String>, DataType),
+    /// Adds a constraint: a name and an expression.
+    AddConstraint(String, String),
+    /// Takes a constraint away; true: also where there is none.
+    DropConstraint(String, bool),
+    /// Names the columns that rows are clustered by.
+    ClusterBy(Vec<String>),
+    /// Adds a table feature.
+    AddFeature(String),
+    /// Takes a table feature away; true: also the history that needs it.
+    DropFeature(String, bool),
+}
+
+impl Table {
+    /// Changes what the newest version of the table is.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: the change; Unsupported: a feature that this build cannot write; Conflict:
+    /// another writer was faster.
+    pub fn alter(&self, change: Alteration, mut options: TransactionOptions) -> Result<Commit> {
+        if let Alteration::SetProperties(properties) = &change
+            && tracks_rows(properties)
+        {
+            self.give_row_ids(&options)?;
+        }
+        let snapshot = self.snapshot(At::Latest, None)?;
+        let old = snapshot.metadata();
+        let altered = match change {
+            Alteration::DropFeature(name, false) => return self.drop_feature(&name, &options),
+            Alteration::DropFeature(name, true) => {
+                return self.drop_feature_and_history(&name, &options);
+            }
+            Alteration::DropConstraint(name, if_exists) => match drop_constraint(old, &name) {
+                None => return absent(&snapshot, &name, if_exists),
+                Some((new, expression)) => {
+                    let parameters = vec![("name", json!(name)), ("expr", json!(expression))];
+                    Altered::new("DROP CONSTRAINT", parameters, new)
+                }
+            },
+            Alteration::AddConstraint(name, expression) => {
+                // rows that others add meanwhile were not looked at
+                options.isolation = Some(IsolationLevel::Serializable);
+                let (new, broken) = add_constraint(old, &name, &expression)?;
+                let parameters = vec![("name", json!(name)), ("expr", json!(expression))];
+                Altered {
+                    broken: Some((broken, name, expression)),
+                    ..Altered::new("ADD CONSTRAINT", parameters, new)
+                }
+            }
+            Alteration::DropColumn(path) => self.without_column(&snapshot, path)?,
+            Alteration::SetProperties(properties) => set_properties(old, &properties)?,
+            Alteration::UnsetProperties(keys, if_exists) => {
+                unset_properties(old, &keys, if_exists)?
+            }
+            Alteration::AddColumns(parent, columns) => with_columns(old, parent, &columns)?,
+            Alteration::RenameColumn(path, new_name) => renamed(old, path, &new_name)?,
+            Alteration::SetComment(path, comment) => {
+                let path = path_of(old, path)?;
+                column_changed(&path, set_comment(old, &path, comment.as_deref())?)
+            }
+            Alteration::WidenColumn(path, to) => {
+                let path = path_of(old, path)?;
+                column_changed(&path, widen_column(old, &path, &to)?)
+            }
+            Alteration::SetDescription(description) => {
+                let new = Metadata {
+                    description,
+                    ..old.clone()
+                };
+                Altered::new("SET TABLE COMMENT", Vec::new(), new)
+            }
+            Alteration::ClusterBy(columns) => {
+                let parameters = vec![("newClusteringColumns", json!(columns.join(",")))];
+                Altered {
+                    protocol: Some(snapshot.protocol().with_feature("clustering")?),
+                    clustering: Some(clustering(old, &columns)?),
+                    ..Altered::new("CLUSTER BY", parameters, old.clone())
+                }
+            }
+            Alteration::AddFeature(name) => {
+                let parameters = vec![("feature", json!(name))];
+                Altered {
+                    protocol: Some(snapshot.protocol().with_feature(&name)?),
+                    ..Altered::new("UPGRADE PROTOCOL", parameters, old.clone())
+                }
+            }
+        };
+        let description = described(altered.operation, altered.parameters);
+        let mut transaction = Transaction::begin(&self.source, &snapshot, description, options)?;
+        if let Some((broken, name, expression)) = altered.broken {
+            transaction.read(None)?;
+            self.check_constraint(&snapshot, broken, &name, &expression)?;
+        }
+        if altered.metadata != *old || altered.protocol.is_none() {
+            transaction.set_metadata(altered.metadata)?;
+        }
+        if let Some(protocol) = altered.protocol {
+            transaction.set_protocol(protocol)?;
+        }
+        if let Some(configuration) = altered.clustering {
+            transaction.set_system_domain(CLUSTERING, Some(configuration));
+        }
+        self.commit(transaction).map(|committed| committed.commit)
+    }
+
+    fn without_column(&self, snapshot: &Snapshot, path: Vec<String>) -> Result<Altered> {
+        let old = snapshot.metadata();
+        let path = path_of(old, path)?;
+        let new = drop_column(old, &path)?;
+        if let Some(configuration) = self.clustering_of(snapshot)? {
+            refuse_if_clustered_by(old, &configuration, &path)?;
+        }
+        let columns = text(json!([column_path_text(&path)]));
+        Ok(Altered::new(
+            "DROP COLUMNS",
+            vec![("columns", columns)],
+            new,
+        ))
+    }
+
+    fn clustering_of(&self, snapshot: &Snapshot) -> Result<Option<String>> {
+        let mut domains = snapshot.domain_metadata(&self.source)?.into_iter();
+        let clustering = domains.find(|one| one.domain == CLUSTERING);
+        Ok(clustering.map(|one| one.configuration))
+    }
+
+    /// Rows that are there must keep a new constraint.
+    fn check_constraint(
+        &self,
+        snapshot: &Snapshot,
+        broken: Predicate,
+        name: &str,
+        expression: &str,
+    ) -> Result<()> {
+        let options = ScanOptions {
+            filter: Some(broken),
+            extras: Extras {
+                file_path: true,
+                row_index: true,
+                ..Extras::default()
+            },
+            ..ScanOptions::default()
+        };
+        for rows in self.scan(snapshot, options)?.rows()? {
+            let rows = rows?;
+            if rows.num_rows() > 0 {
+                let message = format!(
+                    "the constraint {} is broken by a row that is there: {} is not true of {}; delete or \
+                     mend such rows first",
+                    clipped(name),
+                    clipped(expression),
+                    shown(&rows, 0)
+                );
+                return Err(Error::invalid("alter.constraint_broken", message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the commit of an alteration says and holds.
+struct Altered {
+    operation: &'static str,
+    parameters: Vec<(&'static str, Value)>,
+    metadata: Metadata,
+    protocol: Option<Protocol>,
+    clustering: Option<String>,
+    /// Of a new constraint: which rows break it, its name and its expression.
+    broken: Option<(Predicate, String, String)>,
+}
+
+impl Altered {
+    fn new(
+        operation: &'static str,
+        parameters: Vec<(&'static str, Value)>,
+        metadata: Metadata,
+    ) -> Self {
+        Self {
+            operation,
+            parameters,
+            metadata,
+            protocol: None,
+            clustering: None,
+            broken: None,
+        }
+    }
+}
+
+/// JSON as a text, as the reference has some parameters.
+fn text(value: Value) -> Value {
+    json!(value.to_string())
+}
+
+fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> Result<Altered> {
+    let new = alter::set_properties(old, properties)?;
+    let parameters = vec![("properties", text(json!(properties)))];
+    Ok(Altered::new("SET TBLPROPERTIES", parameters, new))
+}
+
+fn unset_properties(old: &Metadata, keys: &[String], if_exists: bool) -> Result<Altered> {
+    let new = alter::unset_properties(old, keys, if_exists)?;
+    let parameters = vec![
+        ("properties", text(json!(keys))),
+        ("ifExists", json!(if_exists.to_string())),
+    ];
+    Ok(Altered::new("UNSET TBLPROPERTIES", parameters, new))
+}
+
+fn with_columns(old: &Metadata, parent: Vec<String>, columns: &StructType) -> Result<Altered> {
+    let parent = path_of(old, parent)?;
+    let mut parameters = vec![("columns", json!(columns.to_json()))];
+    if !parent.is_empty() {
+        parameters.push(("parent", json!(column_path_text(&parent))));
+    }
+    let new = add_columns(old, &parent, columns)?;
+    Ok(Altered::new("ADD COLUMNS", parameters, new))
+}
+
+fn renamed(old: &Metadata, path: Vec<String>, new_name: &str) -> Result<Altered> {
+    let path = path_of(old, path)?;
+    let parent = path.split_last().map_or(&[][..], |(_, parent)| parent);
+    let new_path = [parent, &[new_name.to_owned()]].concat();
+    let parameters = vec![
+        ("oldColumnPath", json!(column_path_text(&path))),
+        ("newColumnPath", json!(column_path_text(&new_path))),
+    ];
+    let new = rename_column(old, &path, new_name)?;
+    Ok(Altered::new("RENAME COLUMN", parameters, new))
+}
+
+fn column_changed(path: &[String], new: Metadata) -> Altered {
+    let parameters = vec![("column", json!(column_path_text(path)))];
+    Altered::new("CHANGE COLUMN", parameters, new)
+}
+
+fn tracks_rows(properties: &BTreeMap<String, String>) -> bool {
+    properties.iter().any(|(key, value)| {
+        key.eq_ignore_ascii_case("delta.enableRowTracking") && value.eq_ignore_ascii_case("true")
+    })
+}
+
+/// There is no such constraint: an error, or nothing to do.
+fn absent(snapshot: &Snapshot, name: &str, if_exists: bool) -> Result<Commit> {
+    if if_exists {
+        return Ok(Commit {
+            version: Some(snapshot.version()),
+            attempts: 0,
+            adds: Vec::new(),
+            id: String::new(),
+            checkpoint_due: false,
+            text: String::new(),
+        });
+    }
+    let names = constraint_names(snapshot.metadata());
+    let known = match names.as_slice() {
+        [] => "it has none".to_owned(),
+        names => format!("it has {}", names.join(", ")),
+    };
+    let message = format!("the table has no constraint {}: {known}", clipped(name));
+    Err(Error::invalid("alter.constraint", message))
+}

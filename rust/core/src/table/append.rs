@@ -1,0 +1,46 @@
+//! APPEND: rows of a stream join those of the table.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::write::{
+    Rows, RowsOptions, RowsWritten, set_marks, set_schema, set_txn, texts, write_options,
+};
+use super::{At, Table};
+use crate::error::Result;
+use crate::transaction::rows::{Intake, Layout, Purpose, RowWriter, WrittenFiles, each_step};
+
+impl Table {
+    /// Appends rows to the newest version.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument and Unsupported: as [`Intake::new`] and [`Intake::take`]; as [`Table::commit`].
+    /// Files that were written go away again.
+    pub fn append(&self, rows: Rows, options: RowsOptions) -> Result<RowsWritten> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        let columns = json!(snapshot.metadata().partition_columns).to_string();
+        let parameters = [("mode", json!("Append")), ("partitionBy", json!(columns))];
+        let mut transaction = self.begin(&snapshot, "WRITE", parameters, &options)?;
+        let mut written = WrittenFiles::new(&self.source);
+        if !set_txn(&mut transaction, &options)? {
+            set_schema(&mut transaction, &rows, options.schema_mode, false)?;
+            let (metadata, protocol) = transaction.effective()?;
+            let layout = Layout::new(metadata, protocol, Purpose::Data, &[])?;
+            let mut intake = Intake::new(metadata, protocol, &rows.schema())?;
+            let mut writer = RowWriter::new(Arc::new(layout), write_options(&options));
+            each_step(rows, &mut |step| {
+                writer.write(&intake.take(&step)?, &mut written)
+            })?;
+            writer.finish(&mut written)?;
+            set_marks(&mut transaction, &intake)?;
+            transaction.description().metrics = texts([
+                ("numFiles", written.adds.len() as u64),
+                ("numOutputRows", written.rows),
+                ("numOutputBytes", written.bytes),
+            ]);
+        }
+        self.settle(transaction, written)
+    }
+}

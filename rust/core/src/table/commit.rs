@@ -1,0 +1,106 @@
+//! Commits, and what follows each commit.
+
+use serde_json::{Map, Value};
+
+use super::{At, Table};
+use crate::codec::version_checksum::VersionChecksum;
+use crate::derived::checkpoint::{CheckpointLayout, has_checkpoint, write_checkpoint};
+use crate::derived::checksum::{carry_checksum, checksum_path, write_checksum};
+use crate::error::{Error, Result};
+use crate::maintenance::cleanup::cleanup_expired;
+use crate::snapshot::Snapshot;
+use crate::transaction::{Commit, CommitDescription, Transaction, TransactionOptions};
+
+/// Of tables with more files than that a checksum is not counted after each commit.
+const SMALL_TABLE: u64 = 1_000;
+
+/// What came of a commit, and of what follows it.
+#[derive(Debug)]
+pub struct Committed {
+    /// The commit.
+    pub commit: Commit,
+    /// What went wrong when the checkpoint or the checksum was written, or expired commits deleted.
+    pub afterwards: Option<Error>,
+}
+
+impl Table {
+    /// Commits a transaction; then writes what its version calls for: a checkpoint, a checksum of a
+    /// table that is not large. Behind a checkpoint of its own it deletes what has expired of the log.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::commit`]. What goes wrong afterwards is no error: the version is there.
+    pub fn commit(&self, transaction: Transaction) -> Result<Committed> {
+        let commit = transaction.commit()?;
+        let afterwards = match commit.version {
+            Some(version) => self.after(version, &commit).err(),
+            None => None,
+        };
+        Ok(Committed { commit, afterwards })
+    }
+
+    /// The checksum is carried on from the version before. It is counted where that cannot be done and
+    /// the table is small, and for versions that get a checkpoint: then everything is read anyway, and
+    /// an error in what was carried on ends there.
+    fn after(&self, version: u64, commit: &Commit) -> Result<()> {
+        let carried = !commit.checkpoint_due
+            && carry_checksum(&self.source, version, commit.text.as_bytes())?;
+        let small = || {
+            version.checked_sub(1).is_none_or(|before| {
+                self.known_files(before)
+                    .is_some_and(|files| files <= SMALL_TABLE)
+            })
+        };
+        if !commit.checkpoint_due && (carried || !small()) {
+            return Ok(());
+        }
+        let snapshot = self.snapshot(At::Version(version), Some(false))?;
+        if !carried {
+            write_checksum(&self.source, &snapshot, Some(&commit.id))?;
+        }
+        if commit.checkpoint_due && !has_checkpoint(&self.source, version)? {
+            write_checkpoint(&self.source, &snapshot, CheckpointLayout::of(&snapshot))?;
+            cleanup_expired(&self.source, &snapshot)?;
+        }
+        Ok(())
+    }
+
+    /// How many files a version has, if a checksum tells.
+    fn known_files(&self, version: u64) -> Option<u64> {
+        let path = checksum_path(version);
+        let bytes = self.source.storage.read(&path).ok()?;
+        VersionChecksum::parse(&bytes).ok()?.num_files
+    }
+
+    /// A transaction that reads a snapshot of this table; without one it creates the table, and metadata
+    /// and protocol are staged in it.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: a feature that this build cannot write.
+    pub fn transaction(
+        &self,
+        snapshot: Option<&Snapshot>,
+        description: CommitDescription,
+        options: TransactionOptions,
+    ) -> Result<Transaction> {
+        match snapshot {
+            Some(snapshot) => Transaction::begin(&self.source, snapshot, description, options),
+            None => Ok(Transaction::unborn(&self.source, description, options)),
+        }
+    }
+}
+
+pub(super) fn described<'a>(
+    operation: &str,
+    parameters: impl IntoIterator<Item = (&'a str, Value)>,
+) -> CommitDescription {
+    let parameters = parameters
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value));
+    CommitDescription {
+        operation: operation.to_owned(),
+        parameters: parameters.collect::<Map<_, _>>(),
+        ..CommitDescription::default()
+    }
+}

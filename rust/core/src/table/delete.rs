@@ -1,0 +1,82 @@
+//! DELETE: rows leave the table.
+
+use serde_json::json;
+
+use super::write::{
+    RowsOptions, RowsWritten, changed, file_filter, nothing_done, set_txn, texts, write_options,
+};
+use super::{At, Table};
+use crate::error::Result;
+use crate::expr::Predicate;
+use crate::snapshot::Snapshot;
+use crate::transaction::rows::{All, Changer, WrittenFiles};
+
+impl Table {
+    /// Deletes the rows of the newest version that satisfy a condition, or all.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: the condition; as [`Table::commit`].
+    pub fn delete(
+        &self,
+        condition: Option<&Predicate>,
+        options: RowsOptions,
+    ) -> Result<RowsWritten> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        let text = condition.map_or_else(|| "true".to_owned(), ToString::to_string);
+        let parameters = [("predicate", json!(json!([text]).to_string()))];
+        let mut transaction = self.begin(&snapshot, "DELETE", parameters, &options)?;
+        if set_txn(&mut transaction, &options)? {
+            return self.settle(transaction, WrittenFiles::new(&self.source));
+        }
+        transaction.read(condition)?;
+        let feed = !snapshot.properties().deletion_vectors;
+        let (metadata, protocol) = transaction.effective()?;
+        let write = write_options(&options);
+        let mut changer = Changer::new(&self.source, &snapshot, metadata, protocol, write, feed)?;
+        mark(&mut changer, &snapshot, condition)?;
+        if changer.nothing() && options.txn.is_none() {
+            return Ok(nothing_done([
+                "numDeletedRows",
+                "numRemovedFiles",
+                "numAddedFiles",
+            ]));
+        }
+        let (written, counts) = changer.stage(&mut transaction)?;
+        let mut metrics = changed(&written, &counts);
+        metrics.extend(texts([
+            ("numRemovedFiles", counts.removed_files),
+            ("numRemovedBytes", counts.removed_bytes),
+        ]));
+        transaction.description().metrics = metrics;
+        self.settle(transaction, written)
+    }
+}
+
+/// Marks the rows that satisfy the condition as gone. Where all rows of a file do by what the log knows,
+/// the file is not read.
+pub(super) fn mark(
+    changer: &mut Changer,
+    snapshot: &Snapshot,
+    condition: Option<&Predicate>,
+) -> Result<()> {
+    let Some(condition) = condition else {
+        for file in changer.candidates(None)? {
+            changer.remove_whole(file);
+        }
+        return Ok(());
+    };
+    let bound = condition.bind(snapshot.schema())?;
+    // the files with rows of which the condition may be false or unknown
+    let others = file_filter(snapshot, &condition.clone().not_true())?;
+    let others = changer.candidate_paths(others)?;
+    let some = changer.candidates(Some(file_filter(snapshot, condition)?))?;
+    for file in some {
+        if others.contains(&file.path) {
+            changer.change(file, Some(&bound), false, &mut All)?;
+        } else {
+            changer.remove_whole(file);
+        }
+    }
+    Ok(())
+}

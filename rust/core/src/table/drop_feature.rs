@@ -1,0 +1,387 @@
+//! Table features taken away with what they leave behind, and row ids given to files that have none.
+//!
+//! What a feature leaves in the newest version goes first, by commits that change no row. Older versions
+//! still hold it: checkpoints are put behind them, so that clients without the feature never have to read
+//! them, and `checkpointProtection` keeps these checkpoints in place.
+//!
+//! Protocol: "Table Features", "Checkpoint Protection", "Row Tracking".
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+
+use super::commit::described;
+use super::write::{RowsOptions, texts, write_options};
+use super::{Alteration, At, Table};
+use crate::codec::deletion_vector::{Place, place};
+use crate::derived::checkpoint::has_checkpoint;
+use crate::error::{Error, Result};
+use crate::maintenance::traces::{PROTECTED, PROTECTION, has_type_changes};
+use crate::snapshot::Snapshot;
+use crate::snapshot::columns::FileColumns;
+use crate::spec::actions::Metadata;
+use crate::spec::features::find_feature;
+use crate::spec::json::clipped;
+use crate::transaction::alter;
+use crate::transaction::alter::constraints::constraint_names;
+use crate::transaction::alter::leaving::{without_column_mapping, without_type_changes};
+use crate::transaction::random::now_after;
+use crate::transaction::rows::{Changer, Rewrite};
+use crate::transaction::{
+    AddFile, Commit, IsolationLevel, ROW_TRACKING, RemoveFile, Transaction, TransactionOptions,
+};
+
+/// Empty commits, each with a checkpoint, between versions with traces and the one without the feature; as
+/// many as the reference implementation makes.
+const BARRIERS: usize = 3;
+
+/// Files that get or lose their row ids in one commit.
+const FILES_AT_ONCE: usize = 100_000;
+
+impl Table {
+    /// Takes a feature away.
+    ///
+    /// # Errors
+    ///
+    /// As [`crate::spec::actions::Protocol::without_feature`]. Invalid argument: `alter.feature_in_use`,
+    /// `alter.truncate_history` for `checkpointProtection`;
+    /// Unsupported: `alter.drop_feature`; Conflict: another writer changed the table meanwhile. What was
+    /// done before an error stays, and need not be done again.
+    pub(super) fn drop_feature(&self, name: &str, options: &TransactionOptions) -> Result<Commit> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        snapshot.protocol().without_feature(name)?;
+        let feature = find_feature(name);
+        let name = feature.map_or(name, |feature| feature.name);
+        if name == PROTECTION {
+            let message = format!(
+                "{PROTECTION} goes only with the history that it protects: pass truncate_history=True"
+            );
+            return Err(Error::invalid("alter.truncate_history", message));
+        }
+        self.take_traces_away(name, options)?;
+        if feature.is_some_and(|feature| feature.binds_readers()) {
+            for _ in 0..BARRIERS {
+                let snapshot = self.snapshot(At::Latest, None)?;
+                let empty = described("EMPTY COMMIT", []);
+                let empty = Transaction::begin(&self.source, &snapshot, empty, options.clone())?;
+                let commit = self.commit(empty)?.commit;
+                self.checkpoint_of(&commit)?;
+            }
+        }
+        let snapshot = self.snapshot(At::Latest, None)?;
+        self.leave(&snapshot, name, false, options)
+    }
+
+    /// The commit that drops the feature; its history is protected unless it is `truncated`.
+    pub(super) fn leave(
+        &self,
+        snapshot: &Snapshot,
+        name: &str,
+        truncated: bool,
+        options: &TransactionOptions,
+    ) -> Result<Commit> {
+        let feature = find_feature(name);
+        let protect = !truncated && feature.is_some_and(|feature| feature.binds_readers());
+        let mut protocol = snapshot.protocol().without_feature(name)?;
+        let mut metadata = self.without_traces(snapshot, name)?;
+        let options = TransactionOptions {
+            isolation: Some(IsolationLevel::Serializable),
+            ..options.clone()
+        };
+        let parameters = [
+            ("featureName", json!(name)),
+            ("truncateHistory", json!(truncated)),
+        ];
+        let description = described("DROP FEATURE", parameters);
+        let mut transaction = Transaction::begin(&self.source, snapshot, description, options)?;
+        transaction.read(None)?;
+        if protect {
+            protocol = protocol.with_feature(PROTECTION)?;
+            let version = (snapshot.version() + 1).to_string();
+            metadata.configuration.insert(PROTECTED.to_owned(), version);
+        }
+        if name == "deletionVectors" {
+            transaction.remove(self.files_of_vectors(snapshot)?);
+        }
+        if name == "rowTracking" {
+            transaction.set_system_domain(ROW_TRACKING, None);
+        }
+        transaction.set_protocol(protocol)?;
+        if metadata != *snapshot.metadata() {
+            transaction.set_metadata(metadata)?;
+        }
+        let commit = self.commit(transaction)?.commit;
+        if protect {
+            self.checkpoint_of(&commit)?;
+        }
+        Ok(commit)
+    }
+
+    /// From here on a client need not read what came before.
+    pub(super) fn checkpoint_of(&self, commit: &Commit) -> Result<()> {
+        let Some(version) = commit.version else {
+            return Ok(());
+        };
+        if !has_checkpoint(&self.source, version)? {
+            let snapshot = self.snapshot(At::Version(version), None)?;
+            self.checkpoint(&snapshot, None)?;
+        }
+        Ok(())
+    }
+
+    /// Commits after which the newest version has nothing of the feature but what its last commit takes.
+    pub(super) fn take_traces_away(
+        &self,
+        feature: &str,
+        options: &TransactionOptions,
+    ) -> Result<()> {
+        match feature {
+            "checkConstraints"
+            | "domainMetadata"
+            | "inCommitTimestamp"
+            | "vacuumProtocolCheck"
+            | "checkpointProtection"
+            | "materializePartitionColumns" => Ok(()),
+            "v2Checkpoint" => self.unset("delta.checkpointPolicy", options),
+            "deletionVectors" => {
+                self.unset("delta.enableDeletionVectors", options)?;
+                let has_vector = |_: &Rewrite, file: &AddFile| Ok(file.deletion_vector.is_some());
+                self.rewrite("REORG", None, options, has_vector)
+            }
+            "typeWidening" | "typeWidening-preview" => {
+                self.unset("delta.enableTypeWidening", options)?;
+                let snapshot = self.snapshot(At::Latest, None)?;
+                if !has_type_changes(snapshot.schema()) {
+                    return Ok(());
+                }
+                self.rewrite("REORG", None, options, Rewrite::has_other_types)
+            }
+            "columnMapping" => {
+                let snapshot = self.snapshot(At::Latest, None)?;
+                let new = without_column_mapping(snapshot.metadata())?;
+                if new == *snapshot.metadata() {
+                    return Ok(());
+                }
+                self.rewrite("REMOVE COLUMN MAPPING", Some(new), options, |_, _| Ok(true))
+            }
+            "rowTracking" => {
+                let properties = BTreeMap::from([
+                    ("delta.enableRowTracking".to_owned(), "false".to_owned()),
+                    ("delta.rowTrackingSuspended".to_owned(), "true".to_owned()),
+                ]);
+                self.alter(Alteration::SetProperties(properties), options.clone())?;
+                let tracked =
+                    |file: &AddFile| has_ids(file) || file.default_row_commit_version.is_some();
+                self.add_again("ROW TRACKING UNBACKFILL", options, tracked, |file| {
+                    file.base_row_id = None;
+                    file.default_row_commit_version = None;
+                })
+            }
+            _ => {
+                let message = format!(
+                    "{feature} cannot be dropped here: drop it with delta-spark \
+                     (ALTER TABLE ... DROP FEATURE)"
+                );
+                Err(Error::unsupported("alter.drop_feature", message))
+            }
+        }
+    }
+
+    /// The metadata without what is left of the feature in it.
+    pub(super) fn without_traces(&self, snapshot: &Snapshot, feature: &str) -> Result<Metadata> {
+        let old = snapshot.metadata();
+        let refused = |message: String| Err(Error::invalid("alter.feature_in_use", message));
+        let properties: &[&str] = match feature {
+            "checkConstraints" => {
+                let names = constraint_names(old);
+                if !names.is_empty() {
+                    return refused(format!(
+                        "the table has constraints, drop them first: {}",
+                        names.join(", ")
+                    ));
+                }
+                &[]
+            }
+            "domainMetadata" => {
+                let domains = snapshot.domain_metadata(&self.source)?;
+                if let Some(one) = domains.first() {
+                    return refused(format!(
+                        "the table has metadata of domains, remove it first: {}",
+                        clipped(&one.domain)
+                    ));
+                }
+                &[]
+            }
+            "inCommitTimestamp" => &[
+                "delta.enableInCommitTimestamps",
+                "delta.inCommitTimestampEnablementVersion",
+                "delta.inCommitTimestampEnablementTimestamp",
+            ],
+            "rowTracking" => &[
+                "delta.enableRowTracking",
+                "delta.rowTrackingSuspended",
+                "delta.rowTracking.materializedRowIdColumnName",
+                "delta.rowTracking.materializedRowCommitVersionColumnName",
+            ],
+            "typeWidening" | "typeWidening-preview" => return without_type_changes(old),
+            "checkpointProtection" => &[PROTECTED],
+            _ => &[],
+        };
+        let keys: Vec<String> = properties.iter().map(|key| (*key).to_owned()).collect();
+        alter::unset_properties(old, &keys, true)
+    }
+
+    fn unset(&self, property: &str, options: &TransactionOptions) -> Result<()> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        if snapshot.metadata().property(property).is_none() {
+            return Ok(());
+        }
+        let change = Alteration::UnsetProperties(vec![property.to_owned()], true);
+        self.alter(change, options.clone()).map(drop)
+    }
+
+    /// Writes files anew, with the rows that they have; `new`: as this metadata says.
+    fn rewrite(
+        &self,
+        operation: &str,
+        new: Option<Metadata>,
+        options: &TransactionOptions,
+        wanted: impl Fn(&Rewrite, &AddFile) -> Result<bool>,
+    ) -> Result<()> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        let isolation = new.is_some().then_some(IsolationLevel::Serializable);
+        let rows = RowsOptions {
+            transaction: TransactionOptions {
+                isolation: isolation.or(options.isolation),
+                ..options.clone()
+            },
+            ..RowsOptions::default()
+        };
+        let mut transaction = self.begin(&snapshot, operation, [], &rows)?;
+        let defines = new.is_some();
+        if let Some(new) = new {
+            transaction.read(None)?;
+            transaction.set_metadata(new)?;
+            transaction.check()?;
+        }
+        let (metadata, protocol) = transaction.effective()?;
+        let write = write_options(&rows);
+        let changer = Changer::new(&self.source, &snapshot, metadata, protocol, write, false)?;
+        let mut rewrite = Rewrite::new(changer)?;
+        for file in live_files(self, &snapshot, usize::MAX, |file| wanted(&rewrite, file))? {
+            rewrite.file(file)?;
+        }
+        if rewrite.nothing() && !defines {
+            return Ok(());
+        }
+        let (written, counts) = rewrite.stage(&mut transaction)?;
+        transaction.description().metrics = texts([
+            ("numRemovedFiles", counts.removed_files),
+            ("numRemovedBytes", counts.removed_bytes),
+            ("numAddedFiles", written.adds.len() as u64),
+            ("numAddedBytes", written.bytes),
+        ]);
+        self.settle(transaction, written).map(drop)
+    }
+
+    /// Gives row ids to all files, so that rows can be tracked.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `transaction.row_ids` for a file whose statistics do not tell its number of rows;
+    /// as [`Table::commit`].
+    pub(super) fn give_row_ids(&self, options: &TransactionOptions) -> Result<()> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        if snapshot.properties().row_tracking || snapshot.num_files(&self.source)? == 0 {
+            return Ok(());
+        }
+        if !snapshot.protocol().is_supported("rowTracking") {
+            let feature = Alteration::AddFeature("rowTracking".to_owned());
+            self.alter(feature, options.clone())?;
+        }
+        self.add_again(
+            "ROW TRACKING BACKFILL",
+            options,
+            |file| !has_ids(file),
+            |_| (),
+        )
+    }
+
+    /// Adds live files again, changed in what the log says of them; some at a time.
+    fn add_again(
+        &self,
+        operation: &str,
+        options: &TransactionOptions,
+        wanted: impl Fn(&AddFile) -> bool,
+        change: impl Fn(&mut AddFile),
+    ) -> Result<()> {
+        loop {
+            let snapshot = self.snapshot(At::Latest, None)?;
+            let mut files = live_files(self, &snapshot, FILES_AT_ONCE, |file| Ok(wanted(file)))?;
+            if files.is_empty() {
+                return Ok(());
+            }
+            for file in &mut files {
+                change(file);
+                file.data_change = false;
+            }
+            let description = described(operation, []);
+            let mut transaction =
+                Transaction::begin(&self.source, &snapshot, description, options.clone())?;
+            transaction.read_files(files.iter().map(|file| &file.path));
+            transaction.add(files);
+            self.commit(transaction)?;
+        }
+    }
+
+    /// The files of vectors that older versions name, as if they were data files that were removed: clients
+    /// that know no vectors then keep them as long as these versions may be read.
+    fn files_of_vectors(&self, snapshot: &Snapshot) -> Result<Vec<RemoveFile>> {
+        let mut paths = BTreeSet::new();
+        for rows in snapshot.tombstones(&self.source)?.batches {
+            for row in 0..rows.num_rows() {
+                let removed = RemoveFile::of_row(&rows, row)?;
+                if let Some(vector) = &removed.deletion_vector
+                    && let Place::File(path) = place(vector)?
+                    && self.source.resolver.resolve("", &path).is_ok()
+                {
+                    paths.insert(path);
+                }
+            }
+        }
+        let removed = |path| RemoveFile {
+            path,
+            deletion_timestamp: Some(now_after(snapshot)),
+            data_change: false,
+            ..RemoveFile::default()
+        };
+        Ok(paths.into_iter().map(removed).collect())
+    }
+}
+
+fn has_ids(file: &AddFile) -> bool {
+    file.base_row_id.is_some()
+}
+
+/// The first so many live files of which something is true.
+fn live_files(
+    table: &Table,
+    snapshot: &Snapshot,
+    most: usize,
+    wanted: impl Fn(&AddFile) -> Result<bool>,
+) -> Result<Vec<AddFile>> {
+    let mut files = Vec::new();
+    for rows in snapshot.file_batches(&table.source, FileColumns::all(), None)? {
+        let rows = rows?;
+        for row in 0..rows.num_rows() {
+            let file = AddFile::of_row(&rows, row)?;
+            if wanted(&file)? {
+                files.push(file);
+            }
+            if files.len() >= most {
+                return Ok(files);
+            }
+        }
+    }
+    Ok(files)
+}

@@ -1,0 +1,136 @@
+//! Table features taken away together with the history that needs them.
+//!
+//! What a feature leaves in the newest version goes first, then a checkpoint is put behind it. Once that
+//! is older than a day, the log before it goes, and the feature with it: no client has to know it, and
+//! nothing has to be protected. Until then the feature stays, and an error tells when it can go.
+//!
+//! Protocol: "Table Features", "Checkpoint Protection"; steps as in the reference implementation.
+
+use super::commit::described;
+use super::{At, Table};
+use crate::error::{Error, Result};
+use crate::log::history::render;
+use crate::maintenance::MINUTE;
+use crate::maintenance::cleanup::truncate_log;
+use crate::maintenance::traces::{PROTECTION, Traces};
+use crate::snapshot::Snapshot;
+use crate::spec::features::find_feature;
+use crate::transaction::random::now;
+use crate::transaction::{Commit, Transaction, TransactionOptions};
+
+impl Table {
+    /// Takes a feature away, and the history that needs it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::drop_feature`]. Invalid argument: `alter.truncate_history` for a feature that leaves
+    /// nothing in the history; `alter.feature_in_history` as long as versions that need it are too
+    /// young to go. What was done before an error stays, and need not be done again.
+    pub(super) fn drop_feature_and_history(
+        &self,
+        name: &str,
+        options: &TransactionOptions,
+    ) -> Result<Commit> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        snapshot.protocol().without_feature(name)?;
+        let feature = find_feature(name);
+        let name = feature.map_or(name, |feature| feature.name);
+        if name != PROTECTION && !feature.is_some_and(|feature| feature.binds_readers()) {
+            let message = format!(
+                "no older version needs {name} to be read: drop it without truncate_history"
+            );
+            return Err(Error::invalid("alter.truncate_history", message));
+        }
+        self.take_traces_away(name, options)?;
+        self.take_type_changes_away(name, options)?;
+        let mut snapshot = self.snapshot(At::Latest, None)?;
+        let mut traces = Traces::of(&self.source, name, &snapshot)?;
+        if !traces.none {
+            if traces.barrier.is_none() {
+                self.put_barrier(&snapshot, &traces, options)?;
+                snapshot = self.snapshot(At::Latest, None)?;
+            }
+            let cleaned = truncate_log(&self.source, &snapshot, self.now(false)?)?;
+            traces = Traces::of(&self.source, name, &snapshot)?;
+            if !traces.none {
+                return Err(in_history(name, &snapshot, &traces, &cleaned.notes));
+            }
+        }
+        self.leave(&snapshot, name, true, options)
+    }
+
+    /// A checkpoint behind all versions that need the feature.
+    fn put_barrier(
+        &self,
+        snapshot: &Snapshot,
+        traces: &Traces,
+        options: &TransactionOptions,
+    ) -> Result<()> {
+        if traces.last.is_none_or(|last| snapshot.version() > last) {
+            return self.checkpoint(snapshot, None).map(drop);
+        }
+        let empty = described("EMPTY COMMIT", []);
+        let empty = Transaction::begin(&self.source, snapshot, empty, options.clone())?;
+        let commit = self.commit(empty)?.commit;
+        self.checkpoint_of(&commit)
+    }
+
+    /// Types that columns had before go in a commit of their own: the one that drops the feature may
+    /// only come when no version has them.
+    fn take_type_changes_away(&self, name: &str, options: &TransactionOptions) -> Result<()> {
+        if !matches!(name, "typeWidening" | "typeWidening-preview") {
+            return Ok(());
+        }
+        let snapshot = self.snapshot(At::Latest, None)?;
+        let metadata = self.without_traces(&snapshot, name)?;
+        if metadata == *snapshot.metadata() {
+            return Ok(());
+        }
+        let description = described("UPDATE SCHEMA", []);
+        let mut transaction =
+            Transaction::begin(&self.source, &snapshot, description, options.clone())?;
+        transaction.read(None)?;
+        transaction.set_metadata(metadata)?;
+        self.commit(transaction).map(drop)
+    }
+}
+
+/// Why the feature stays for now, and when to ask again.
+fn in_history(name: &str, snapshot: &Snapshot, traces: &Traces, notes: &[String]) -> Error {
+    let retention = snapshot.properties().truncated_history_retention;
+    let ripe = traces.barrier.map(|(_, time)| {
+        let minute = time.saturating_add(MINUTE - 1);
+        (minute - minute.rem_euclid(MINUTE)).saturating_add(retention)
+    });
+    let why = match ripe {
+        Some(ripe) if ripe > now() => format!(
+            "call drop_feature({name:?}, truncate_history=True) again from {} on, when they are older \
+             than {} (delta.dropFeatureTruncateHistory.retentionDuration); what is done stays",
+            render(ripe),
+            span(retention)
+        ),
+        _ if notes.is_empty() => {
+            "another writer changed the table meanwhile: call it again".to_owned()
+        }
+        _ => format!(
+            "see why they cannot be deleted: {}; a checkpoint at fault is replaced by another one, \
+             of a later version (checkpoint()), once that is as old",
+            notes.join("; ")
+        ),
+    };
+    let message =
+        format!("{name} stays for now: older versions in the log need it. To drop it, {why}");
+    let error = Error::invalid("alter.feature_in_history", message);
+    match traces.last {
+        Some(version) => error.at_version(version),
+        None => error,
+    }
+}
+
+fn span(milliseconds: i64) -> String {
+    const HOUR: i64 = 60 * MINUTE;
+    if milliseconds >= 2 * HOUR && milliseconds % HOUR == 0 {
+        return format!("{} hours", milliseconds / HOUR);
+    }
+    format!("{} minutes", milliseconds / MINUTE)
+}

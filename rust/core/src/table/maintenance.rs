@@ -1,0 +1,138 @@
+//! What keeps a table small and sound, as verbs of the table.
+
+use serde_json::{Value, json};
+
+use super::commit::described;
+use super::{At, Table};
+use crate::error::Result;
+use crate::maintenance;
+use crate::maintenance::advice::{LogAdvice, advise};
+use crate::maintenance::cleanup::{LogCleanup, cleanup_log};
+use crate::maintenance::restore::{self, Restored};
+use crate::maintenance::vacuum::{self, Vacuum, VacuumOptions};
+use crate::maintenance::verify::{Verification, verify};
+use crate::transaction::random::now;
+use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
+
+impl Table {
+    /// Deletes files of the log that no version inside `delta.logRetentionDuration` needs, or tells
+    /// which these are.
+    ///
+    /// # Errors
+    ///
+    /// As [`cleanup_log`].
+    pub fn cleanup_log(&self, dry_run: bool) -> Result<LogCleanup> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        cleanup_log(&self.source, &snapshot, self.now(dry_run)?, dry_run)
+    }
+
+    /// Deletes data files that no version inside the retention period needs, or tells which these are.
+    /// With `log` a commit says before and another behind what is done.
+    ///
+    /// # Errors
+    ///
+    /// As [`vacuum::plan`] and [`vacuum::delete`].
+    pub fn vacuum(&self, options: VacuumOptions, log: bool) -> Result<Vacuum> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        let now = self.now(options.dry_run)?;
+        let report = vacuum::plan(&self.source, &snapshot, now, &options)?;
+        if options.dry_run {
+            return Ok(report);
+        }
+        if log {
+            let mut parameters = vec![
+                ("retentionCheckEnabled", json!(!options.force)),
+                (
+                    "defaultRetentionMillis",
+                    json!(snapshot.properties().deleted_file_retention),
+                ),
+            ];
+            if let Some(retention) = options.retention {
+                parameters.push(("specifiedRetentionMillis", json!(retention)));
+            }
+            let metrics = [
+                ("numFilesToDelete", report.files.len().to_string()),
+                ("sizeOfDataToDelete", report.size_in_bytes.to_string()),
+            ];
+            self.note("VACUUM START", parameters, &metrics)?;
+        }
+        let deleted = vacuum::delete(&self.source, &report);
+        if log {
+            let (status, number, directories) = match &deleted {
+                Ok(directories) => ("COMPLETED", report.files.len(), *directories),
+                Err(_) => ("FAILED", 0, 0),
+            };
+            let metrics = [
+                ("numDeletedFiles", number.to_string()),
+                ("numVacuumedDirectories", directories.to_string()),
+            ];
+            let noted = self.note("VACUUM END", vec![("status", json!(status))], &metrics);
+            deleted?;
+            return noted.map(|()| report);
+        }
+        deleted.map(|_| report)
+    }
+
+    /// By this machine's clock where nothing is deleted; else not after that of the storage.
+    pub(super) fn now(&self, dry_run: bool) -> Result<i64> {
+        if dry_run {
+            return Ok(now());
+        }
+        maintenance::now(&*self.source.storage)
+    }
+
+    /// A commit that says something and changes nothing.
+    fn note(
+        &self,
+        operation: &str,
+        parameters: Vec<(&str, Value)>,
+        metrics: &[(&str, String)],
+    ) -> Result<()> {
+        let description = CommitDescription {
+            metrics: metrics
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), value.clone()))
+                .collect(),
+            ..described(operation, parameters)
+        };
+        let newest = self.snapshot(At::Latest, None)?;
+        let options = TransactionOptions::default();
+        let transaction = Transaction::begin(&self.source, &newest, description, options)?;
+        self.commit(transaction).map(drop)
+    }
+
+    /// Commits a version that holds what an older one held.
+    ///
+    /// # Errors
+    ///
+    /// As [`restore::prepare`]; Conflict: another writer was faster.
+    pub fn restore(&self, to: At, ignore_missing: bool) -> Result<Restored> {
+        let newest = self.snapshot(At::Latest, None)?;
+        let target = self.snapshot(to, None)?;
+        let options = TransactionOptions::default();
+        let (transaction, mut report) =
+            restore::prepare(&self.source, &newest, &target, ignore_missing, options)?;
+        let committed = self.commit(transaction)?;
+        report.version = committed.commit.version.unwrap_or(newest.version());
+        Ok(report)
+    }
+
+    /// What is wrong with the log, and with the data files and their rows if they are to be looked at.
+    ///
+    /// # Errors
+    ///
+    /// As [`verify`].
+    pub fn verify(&self, data_files: bool, rows: bool) -> Result<Verification> {
+        verify(&self.source, data_files, rows).map_err(|error| self.named(error))
+    }
+
+    /// What a checkpoint or a compacted file would gain, measured on this log.
+    ///
+    /// # Errors
+    ///
+    /// As [`advise`].
+    pub fn optimize_log(&self) -> Result<LogAdvice> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        advise(&self.source, &snapshot)
+    }
+}

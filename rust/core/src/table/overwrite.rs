@@ -1,0 +1,132 @@
+//! OVERWRITE: rows of a stream in the place of others.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::delete::mark;
+use super::write::{
+    Rows, RowsOptions, RowsWritten, changed, file_filter, set_marks, set_schema, set_txn, texts,
+    write_options,
+};
+use super::{At, Table};
+use crate::error::{Error, Result};
+use crate::expr::Predicate;
+use crate::spec::schema::StructType;
+use crate::transaction::rows::{
+    Changer, Intake, WrittenFiles, covering_predicate, each_step, normal_values,
+};
+
+/// What rows replace.
+#[derive(Clone, Debug)]
+pub enum Replaced {
+    /// All rows.
+    All,
+    /// Those that satisfy a condition, which the new ones have to satisfy too.
+    Where(Predicate),
+    /// Those of the partitions that the new ones belong to.
+    Partitions,
+}
+
+impl Table {
+    /// Puts rows in the place of those of the newest version, all of them or some.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::append`]; Invalid argument: `rows.where` for rows that do not satisfy the condition,
+    /// `rows.partitions` where a table without partitions is asked to replace some.
+    pub fn overwrite(
+        &self,
+        rows: Rows,
+        replaced: &Replaced,
+        options: RowsOptions,
+    ) -> Result<RowsWritten> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        let columns = json!(snapshot.metadata().partition_columns).to_string();
+        let mut parameters = vec![
+            ("mode", json!("Overwrite")),
+            ("partitionBy", json!(columns)),
+        ];
+        match replaced {
+            Replaced::All => {}
+            Replaced::Where(condition) => {
+                parameters.push(("predicate", json!(condition.to_string())));
+            }
+            Replaced::Partitions => parameters.push(("dynamicPartitionOverwrite", json!("true"))),
+        }
+        if matches!(replaced, Replaced::Partitions)
+            && snapshot.metadata().partition_columns.is_empty()
+        {
+            let message = "the table has no partitions: say by where which rows are to be replaced";
+            return Err(Error::invalid("rows.partitions", message));
+        }
+        let mut transaction = self.begin(&snapshot, "WRITE", parameters, &options)?;
+        if set_txn(&mut transaction, &options)? {
+            return self.settle(transaction, WrittenFiles::new(&self.source));
+        }
+        let replaces_all = matches!(replaced, Replaced::All);
+        set_schema(&mut transaction, &rows, options.schema_mode, replaces_all)?;
+        let (metadata, protocol) = transaction.effective()?;
+        let feed =
+            matches!(replaced, Replaced::Where(_)) && !snapshot.properties().deletion_vectors;
+        let write = write_options(&options);
+        let mut changer = Changer::new(&self.source, &snapshot, metadata, protocol, write, feed)?;
+        let mut intake = Intake::new(metadata, protocol, &rows.schema())?;
+        match replaced {
+            Replaced::All => {
+                transaction.read(None)?;
+                mark(&mut changer, &snapshot, None)?;
+            }
+            Replaced::Where(condition) => {
+                let (metadata, _) = transaction.effective()?;
+                intake.demand(condition, &StructType::parse(&metadata.schema_string)?)?;
+                transaction.read(Some(condition))?;
+                mark(&mut changer, &snapshot, Some(condition))?;
+            }
+            Replaced::Partitions => {}
+        }
+        let told = changer.has_told();
+        each_step(rows, &mut |step| {
+            let taken = intake.take(&step)?;
+            if told {
+                changer.happened("insert", &taken)?;
+            }
+            changer.write(&taken, None, None)
+        })?;
+        set_marks(&mut transaction, &intake)?;
+        if matches!(replaced, Replaced::Partitions) {
+            changer.flush()?;
+            let mut partitions = BTreeSet::new();
+            for file in &changer.written.adds {
+                partitions.insert(normal_values(&snapshot, &file.partition_values)?);
+            }
+            let covering = covering_predicate(&snapshot, &partitions);
+            let filter = match &covering {
+                Some(covering) => Some(file_filter(&snapshot, covering)?),
+                None => None,
+            };
+            if !partitions.is_empty() {
+                transaction.read(covering.as_ref())?;
+            }
+            for file in changer.candidates(filter)? {
+                if partitions.contains(&normal_values(&snapshot, &file.partition_values)?) {
+                    changer.remove_whole(file);
+                }
+            }
+        }
+        let (written, counts) = changer.stage(&mut transaction)?;
+        let rows = written.rows.saturating_sub(counts.copied);
+        let mut metrics = texts([
+            ("numFiles", written.adds.len() as u64),
+            ("numOutputRows", rows),
+            ("numOutputBytes", written.bytes),
+            ("numRemovedFiles", counts.removed_files),
+            ("numRemovedBytes", counts.removed_bytes),
+        ]);
+        if matches!(replaced, Replaced::Where(_)) {
+            metrics.extend(changed(&written, &counts));
+        }
+        transaction.description().metrics = metrics;
+        self.settle(transaction, written)
+    }
+}

@@ -1,0 +1,66 @@
+//! UPDATE: rows get other values.
+
+use serde_json::json;
+
+use super::write::{
+    RowsOptions, RowsWritten, changed, file_filter, nothing_done, set_txn, texts, write_options,
+};
+use super::{At, Table};
+use crate::error::{Error, Result};
+use crate::expr::Predicate;
+use crate::transaction::rows::{Assignments, Changer, Updated, WrittenFiles};
+
+impl Table {
+    /// Gives columns of the rows that satisfy a condition, or of all, other values.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: the condition, `rows.column`, `rows.type`, those of formulas, a row that breaks a
+    /// rule of the table; as [`Table::commit`].
+    pub fn update_rows(
+        &self,
+        condition: Option<&Predicate>,
+        set: &Assignments,
+        options: RowsOptions,
+    ) -> Result<RowsWritten> {
+        if set.is_empty() {
+            let message = "an update needs a column to set";
+            return Err(Error::invalid("rows.column", message));
+        }
+        let snapshot = self.snapshot(At::Latest, None)?;
+        let text = condition.map_or_else(|| "true".to_owned(), ToString::to_string);
+        let parameters = [("predicate", json!(json!([text]).to_string()))];
+        let mut transaction = self.begin(&snapshot, "UPDATE", parameters, &options)?;
+        if set_txn(&mut transaction, &options)? {
+            return self.settle(transaction, WrittenFiles::new(self.source()));
+        }
+        let (metadata, protocol) = transaction.effective()?;
+        let write = write_options(&options);
+        let mut changer = Changer::new(self.source(), &snapshot, metadata, protocol, write, true)?;
+        let mut judge = Updated::new(metadata, protocol, set)?;
+        transaction.read(condition)?;
+        let bound = condition
+            .map(|condition| condition.bind(snapshot.schema()))
+            .transpose()?;
+        let filter = match condition {
+            Some(condition) => Some(file_filter(&snapshot, condition)?),
+            None => None,
+        };
+        for file in changer.candidates(filter)? {
+            changer.change(file, bound.as_ref(), true, &mut judge)?;
+        }
+        if changer.nothing() && options.txn.is_none() {
+            return Ok(nothing_done(["numUpdatedRows"]));
+        }
+        let (written, counts) = changer.stage(&mut transaction)?;
+        let mut metrics = changed(&written, &counts);
+        metrics.remove("numDeletedRows");
+        metrics.extend(texts([
+            ("numUpdatedRows", counts.updated),
+            ("numRemovedFiles", counts.removed_files),
+            ("numRemovedBytes", counts.removed_bytes),
+        ]));
+        transaction.description().metrics = metrics;
+        self.settle(transaction, written)
+    }
+}

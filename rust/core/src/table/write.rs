@@ -1,0 +1,204 @@
+//! What every write of rows has in common: its options, its result, and the commit of what was written.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::RecordBatchReader;
+use serde_json::Value;
+
+use super::Table;
+use super::commit::{Committed, described};
+use crate::error::{Error, ErrorKind, Result};
+use crate::expr::Predicate;
+use crate::replay::FileFilter;
+use crate::snapshot::Snapshot;
+use crate::spec::schema::StructType;
+use crate::transaction::alter::with_schema;
+use crate::transaction::rows::{
+    Counts, Intake, WriteOptions, WrittenFiles, merged_schema, replaced_schema, with_marks,
+};
+use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
+
+/// What columns of the rows do to the table's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SchemaMode {
+    /// They have to be among them.
+    #[default]
+    Fixed,
+    /// Those that only the rows have join them.
+    Merge,
+    /// They take their place, where all rows are replaced.
+    Overwrite,
+}
+
+/// How rows are written.
+#[derive(Clone, Debug, Default)]
+pub struct RowsOptions {
+    /// How files are written; whether they are durable follows from the transaction.
+    pub write: WriteOptions,
+    /// How the transaction commits.
+    pub transaction: TransactionOptions,
+    /// What other columns do.
+    pub schema_mode: SchemaMode,
+    /// Application and version of an idempotent write.
+    pub txn: Option<(String, i64)>,
+    /// Free-form, for the commit.
+    pub user_metadata: Option<String>,
+}
+
+/// What came of writing rows.
+#[derive(Debug)]
+pub struct RowsWritten {
+    /// The version; `None` where the application had committed it before, or there was nothing to do.
+    pub version: Option<u64>,
+    /// Metrics of the operation, by the reference implementation's names.
+    pub metrics: BTreeMap<String, String>,
+    /// What went wrong when the checkpoint or the checksum was written.
+    pub afterwards: Option<Error>,
+}
+
+/// Rows as somebody gives them.
+pub type Rows = Box<dyn RecordBatchReader + Send>;
+
+impl Table {
+    pub(super) fn begin<'a>(
+        &self,
+        snapshot: &Snapshot,
+        operation: &str,
+        parameters: impl IntoIterator<Item = (&'a str, Value)>,
+        options: &RowsOptions,
+    ) -> Result<Transaction> {
+        let description = CommitDescription {
+            user_metadata: options.user_metadata.clone(),
+            ..described(operation, parameters)
+        };
+        let options = options.transaction.clone();
+        Transaction::begin(&self.source, snapshot, description, options)
+    }
+
+    /// Commits what was written. If nothing was committed the files go away; where it is not known
+    /// whether something was, they stay.
+    pub(super) fn settle(
+        &self,
+        mut transaction: Transaction,
+        mut written: WrittenFiles,
+    ) -> Result<RowsWritten> {
+        transaction.add(std::mem::take(&mut written.adds));
+        transaction.change_data(std::mem::take(&mut written.cdcs));
+        let metrics = transaction.description().metrics.clone();
+        match self.commit(transaction) {
+            Ok(Committed { commit, afterwards }) => {
+                if commit.version.is_some() {
+                    written.keep();
+                }
+                Ok(RowsWritten {
+                    version: commit.version,
+                    metrics,
+                    afterwards,
+                })
+            }
+            Err(error) => {
+                if is_uncertain(&error) {
+                    written.keep();
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Errors of a commit after which it may be there all the same.
+fn is_uncertain(error: &Error) -> bool {
+    error.kind() == ErrorKind::Interrupted || error.code() == "commit.unknown"
+}
+
+/// Whether the application has got that far already.
+pub(super) fn set_txn(transaction: &mut Transaction, options: &RowsOptions) -> Result<bool> {
+    match &options.txn {
+        Some((app_id, version)) => transaction.set_transaction(app_id, *version),
+        None => Ok(false),
+    }
+}
+
+/// Stages another schema where the rows bring one, and may.
+pub(super) fn set_schema(
+    transaction: &mut Transaction,
+    rows: &Rows,
+    mode: SchemaMode,
+    replaces_all: bool,
+) -> Result<()> {
+    if mode == SchemaMode::Overwrite && !replaces_all {
+        let message = "schema_mode is \"overwrite\", which is for those who replace all rows: it is \
+                       \"merge\" here, or is left out";
+        return Err(Error::invalid("rows.schema_mode", message));
+    }
+    let (old, _) = transaction.effective()?;
+    let known = StructType::parse(&old.schema_string)?;
+    let new = match mode {
+        SchemaMode::Fixed => None,
+        SchemaMode::Merge => merged_schema(&known, &rows.schema())?,
+        SchemaMode::Overwrite => {
+            Some(replaced_schema(&known, &rows.schema())?).filter(|new| *new != known)
+        }
+    };
+    match new {
+        Some(schema) => {
+            let metadata = with_schema(old, &schema)?;
+            transaction.set_metadata(metadata)
+        }
+        None => Ok(()),
+    }
+}
+
+/// Stages how far identity columns got.
+pub(super) fn set_marks(transaction: &mut Transaction, intake: &Intake) -> Result<()> {
+    let (metadata, _) = transaction.effective()?;
+    match with_marks(metadata, &intake.marks())? {
+        Some(metadata) => transaction.set_metadata(metadata),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn file_filter(snapshot: &Snapshot, condition: &Predicate) -> Result<Arc<FileFilter>> {
+    let bound = condition.bind(snapshot.schema())?;
+    Ok(Arc::new(snapshot.file_filter(bound)?))
+}
+
+pub(super) fn write_options(options: &RowsOptions) -> WriteOptions {
+    WriteOptions {
+        durable: options.transaction.durable,
+        ..options.write
+    }
+}
+
+/// The metrics of rows that left or became others.
+pub(super) fn changed(written: &WrittenFiles, counts: &Counts) -> BTreeMap<String, String> {
+    texts([
+        ("numDeletedRows", counts.deleted),
+        ("numCopiedRows", counts.copied),
+        ("numAddedFiles", written.adds.len() as u64),
+        ("numAddedBytes", written.bytes),
+        ("numAddedChangeFiles", written.cdcs.len() as u64),
+        (
+            "numDeletionVectorsAdded",
+            counts.vectors_added + counts.vectors_updated,
+        ),
+        ("numDeletionVectorsUpdated", counts.vectors_updated),
+        ("numDeletionVectorsRemoved", counts.vectors_updated),
+    ])
+}
+
+pub(super) fn nothing_done<const N: usize>(metrics: [&str; N]) -> RowsWritten {
+    RowsWritten {
+        version: None,
+        metrics: texts(metrics.map(|name| (name, 0))),
+        afterwards: None,
+    }
+}
+
+pub(super) fn texts<const N: usize>(metrics: [(&str, u64); N]) -> BTreeMap<String, String> {
+    metrics
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.to_string()))
+        .collect()
+}

@@ -1,0 +1,153 @@
+"""``read`` by Spark's internals (``SnapshotFiles.java``) and by its public API: the same rows.
+
+The suites of reads run by the first, which every session of this machine has; here they run by the
+second, and what makes ``read`` choose between them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from spark import rows_cases, written_rows
+from spark.test_read import FILTERS, arrow, plan
+from spark.test_rows import lines, versions
+from spark.written import conf
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+from deltareplay.spark import by_file_index, names
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def by_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the driver's JVM is out of reach."""
+    monkeypatch.setattr("deltareplay.spark.relation.is_classic", lambda _: False)
+
+
+@pytest.mark.usefixtures("by_paths")
+@pytest.mark.parametrize("rows", rows_cases.some_cases(), ids=str)
+def test_conformance(spark: Any, rows: rows_cases.Rows) -> None:
+    def read(table: dr.Table, version: int) -> pa.Table:
+        with conf(spark, spark__sql__readSideCharPadding="false"):  # as the suite was read
+            return arrow(dr_spark.read(spark, table, version=version))
+
+    assert rows_cases.check(rows.few(), read)
+
+
+@pytest.mark.parametrize("name", written_rows.ROWS)
+def test_rows_and_types(
+    spark: Any, tables: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tables(name)
+    version = max(versions(path))
+    with conf(spark, spark__sql__readSideCharPadding="false"):
+        one = dr_spark.read(spark, path, version=version)
+        expected = lines(arrow(one))
+        monkeypatch.setattr("deltareplay.spark.relation.is_classic", lambda _: False)
+        other = dr_spark.read(spark, path, version=version)
+        assert one.schema == other.schema
+        assert lines(arrow(other)) == expected
+
+
+@pytest.mark.usefixtures("by_paths")
+@pytest.mark.parametrize("filter", FILTERS, ids=str)
+def test_filters(spark: Any, tables: Any, filter: Any) -> None:
+    snapshot = dr.Table(tables("changed_with_vectors")).snapshot()
+    ours = dr_spark.read(spark, snapshot, filter=filter).toArrow()
+    assert lines(ours) == lines(snapshot.scan(filter=filter).to_arrow())
+
+
+@pytest.mark.usefixtures("by_paths")
+def test_all_the_extra_columns(spark: Any, tables: Any) -> None:
+    snapshot = dr.Table(tables("tracked")).snapshot()
+    extra = {"with_row_id": True, "with_file_path": True, "with_row_index": True}
+    ours = dr_spark.read(spark, snapshot, **extra).toArrow()
+    assert lines(ours) == lines(snapshot.scan(**extra).to_arrow())
+
+
+def test_whatever_fails_falls_back_with_one_warning(
+    spark: Any, tables: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkAttributeError, UnsupportedOperationException
+
+    path = tables("changed_with_vectors")
+    whole = dr_spark.read(spark, path, version=3)
+    expected = lines(whole.toArrow())
+    for error in (
+        Py4JError("SimpleCompiler is not whitelisted"),
+        TypeError("'JavaPackage' object is not callable"),
+        PySparkAttributeError("[JVM_ATTRIBUTE_NOT_SUPPORTED]"),
+        UnsupportedOperationException("no compiler"),
+        FileNotFoundError("SnapshotFiles.java"),
+        AttributeError("_gateway"),
+    ):
+
+        def fails(spark: Any, error: Exception = error) -> Any:
+            raise error
+
+        monkeypatch.setattr(by_file_index, "_class", fails)
+        by_file_index._warned.clear()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", dr.DeltaReplayWarning)
+            # two branches, files with vectors and without, and a second read
+            found = [dr_spark.read(spark, path, version=3) for _ in range(2)]
+        told = [one for one in told if issubclass(one.category, dr.DeltaReplayWarning)]
+        assert [one.filename for one in told] == [__file__]
+        assert "look at each path by itself" in str(told[0].message)
+        assert lines(found[1].toArrow()) == expected
+    by_file_index._warned.clear()
+
+
+def test_a_cached_read_is_found_again(spark: Any, tables: Any) -> None:
+    for name, version in (("plain", 1), ("changed_with_vectors", 3)):
+        path = tables(name)
+        cached = dr_spark.read(spark, path, version=version).cache()
+        try:
+            rows = cached.count()
+            again = dr_spark.read(spark, path, version=version)
+            assert "InMemoryTableScan" in plan(again)
+            assert again.count() == rows
+            other = dr_spark.read(spark, path, version=version - 1)
+            assert "InMemoryTableScan" not in plan(other), "another version"
+        finally:
+            cached.unpersist()
+
+
+def test_an_exchange_is_reused(spark: Any, tables: Any) -> None:
+    path = tables("changed_with_vectors")
+    sums = [dr_spark.read(spark, path, version=1).groupBy("s").count() for _ in range(2)]
+    both = sums[0].join(sums[1].withColumnRenamed("count", "again"), "s")
+    with conf(spark, spark__sql__autoBroadcastJoinThreshold="-1"):
+        rows = both.collect()
+        text = both._jdf.queryExecution().executedPlan().toString()
+    assert rows
+    assert all(row["count"] == row["again"] for row in rows)
+    assert "ReusedExchange" in text
+
+
+def test_lists_of_files_are_equal_by_what_they_say(spark: Any) -> None:
+    from deltareplay.spark.located_files import Constant, Files
+
+    def index(
+        *, root: str = "file:/t", path: str = "a", size: int = 1, time: int = 1, n: int = 1
+    ) -> Any:
+        def column(value: Any) -> Any:
+            return pa.chunked_array([[value]])
+
+        constant = Constant.of(names.VECTOR, "long", column(n))
+        files = Files(root, column(f"{root}/{path}"), column(size), column(time), (constant,))
+        parse = spark._jvm.org.apache.spark.sql.types.DataType.fromJson
+        return by_file_index._index(spark, files, parse(by_file_index.struct([constant.json])))
+
+    one = index()
+    assert one.equals(index())
+    assert one.hashCode() == index().hashCode()
+    for other in ({"root": "file:/u"}, {"path": "b"}, {"size": 2}, {"time": 2}, {"n": 2}):
+        assert not one.equals(index(**other)), other
+    assert not one.equals("SnapshotFiles")

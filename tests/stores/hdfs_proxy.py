@@ -1,0 +1,111 @@
+"""A proxy before a name node that loses answers: every third file that gets its name goes wrong."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import socket
+import struct
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+#: ``lost``: carried out, and the connection is cut. ``failed_before``: cut before that. ``late``:
+#: cut at once, carried out a moment later.
+FAULTS = ("lost", "failed_before", "late")
+#: After its name no letter follows but those of the next field, as in the temporary files' names.
+COMMITS = re.compile(rb"/\d{20}\.json(?!\.)")
+DATA_FILES = re.compile(rb"/part[^/]*parquet(?!\.)")
+#: What a client says first: ``hrpc``, version, service class, kind of authentication.
+_GREETING = 7
+
+
+@contextmanager
+def serve(
+    target: int,
+    *,
+    files: re.Pattern[bytes] = COMMITS,
+    every: int = 3,
+    faults: tuple[str, ...] = FAULTS,
+    late: float = 0.3,
+) -> Iterator[tuple[int, Counter[str]]]:
+    """Forwards to the name node on the port ``target``; as :func:`stores.fault_proxy.serve`."""
+    proxy = _Proxy(target, files, every, faults, late)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=proxy.accept, args=[server], daemon=True).start()
+        yield server.getsockname()[1], proxy.struck
+
+
+@dataclass
+class _Proxy:
+    target: int
+    files: re.Pattern[bytes]
+    every: int
+    faults: tuple[str, ...]
+    late: float
+    struck: Counter[str] = field(default_factory=Counter)
+    count: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def accept(self, server: socket.socket) -> None:
+        with suppress(OSError):  # closed: the test is over
+            while True:
+                client, _ = server.accept()
+                threading.Thread(target=self.forward, args=[client], daemon=True).start()
+
+    def forward(self, client: socket.socket) -> None:
+        """Calls go one by one, answers as they come."""
+        with client, socket.create_connection(("127.0.0.1", self.target)) as node:
+            muted = threading.Event()
+            threading.Thread(target=_answers, args=[node, client, muted], daemon=True).start()
+            with suppress(OSError, EOFError):
+                node.sendall(_read(client, _GREETING))
+                while True:
+                    length = _read(client, 4)
+                    call = length + _read(client, *struct.unpack(">I", length))
+                    fault = self.fault(call)
+                    if fault is None:
+                        node.sendall(call)
+                        continue
+                    muted.set()
+                    if fault == "late":
+                        _cut(client)
+                        time.sleep(self.late)
+                    if fault != "failed_before":
+                        node.sendall(call)
+                        time.sleep(0.2)  # for the name node to carry it out
+                    _cut(client)
+                    return
+
+    def fault(self, call: bytes) -> str | None:
+        if b"rename2" not in call or not self.files.search(call):
+            return None
+        number = next(self.count)
+        if number % self.every:
+            return None
+        fault = self.faults[number // self.every % len(self.faults)]
+        self.struck[fault] += 1
+        return fault
+
+
+def _answers(node: socket.socket, client: socket.socket, muted: threading.Event) -> None:
+    with suppress(OSError):
+        while (said := node.recv(1 << 16)) and not muted.is_set():
+            client.sendall(said)
+
+
+def _read(connection: socket.socket, length: int) -> bytes:
+    found = b""
+    while len(found) < length:
+        piece = connection.recv(length - len(found))
+        if not piece:
+            raise EOFError
+        found += piece
+    return found
+
+
+def _cut(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
