@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PYTHONS = dict(one.split("=") for one in os.environ.get("DELTAREPLAY_SPARKS", "").split())
 
 SCRIPT = """
-import json, sys, warnings
+import json, os, sys, warnings
 warnings.simplefilter("ignore")
 from pyspark.sql import SparkSession
 import deltareplay as dr
@@ -34,7 +34,16 @@ from deltareplay import spark as dr_spark
 
 kind, events, v2, rows_of = sys.argv[1:]
 builder = SparkSession.builder
-builder = builder.remote("local[2]") if kind == "connect" else builder.master("local[2]")
+if kind == "connect":  # remote("local[2]") always takes the port 15002, which others may have
+    import socket
+    from pyspark.sql.connect.session import SparkSession as Connected
+    with socket.create_server(("localhost", 0)) as free:
+        port = free.getsockname()[1]
+    Connected._start_connect_server("local[2]", {"spark.connect.grpc.binding.port": str(port)})
+    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
+    builder = Connected.builder.remote(f"sc://localhost:{port}")
+else:
+    builder = builder.master("local[2]")
 builder = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2")
 spark = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
 
@@ -125,7 +134,8 @@ def told_by(python: str, kind: str, tmp_path: Path) -> dict[str, Any]:
     paths = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
     env = {**os.environ, "PYSPARK_PYTHON": python, "PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("\tat ")]
+    assert done.returncode == 0, "\n".join(lines)
     told: dict[str, Any] = json.loads(done.stdout.split("TOLD")[1])
     files = dr.Table(log.uri).snapshot().files().to_pylist()
     expected = [dict(file, partitionValues=dict(file["partitionValues"])) for file in files]
