@@ -17,8 +17,8 @@ def planned(rows: dr.Table) -> Any:
     return rows.changes(0, kind="min-delta", key=["id"])._native.shuffle()
 
 
-def notes_of(rows: dr.Table) -> pa.Table:
-    return pa.table(planned(rows).notes(rows._native, (0, 2)))
+def row_events_of(rows: dr.Table) -> pa.Table:
+    return pa.table(planned(rows).row_events(rows._native, (0, 2)))
 
 
 def refused(step: Any) -> str:
@@ -50,26 +50,26 @@ def test_parts_have_a_size(rows: dr.Table) -> None:
 
 def test_notes_are_sorted_by_row(rows: dr.Table) -> None:
     order = [("who", "descending"), ("who_low", "descending")]
-    notes = notes_of(rows).sort_by(order)
-    assert "not sorted" in refused(lambda: planned(rows).fates(notes))
+    row_events = row_events_of(rows).sort_by(order)
+    assert "not sorted" in refused(lambda: planned(rows).outcomes(row_events))
 
 
 def test_a_step_takes_what_the_one_before_gives(rows: dr.Table) -> None:
-    steps, notes = planned(rows), notes_of(rows)
-    refused(lambda: steps.rows(rows._native, notes))
-    refused(lambda: steps.fates(notes.drop_columns(["row"])))
-    row = notes["row"]
-    nulls = notes.set_column(8, "row", pa.nulls(len(row), row.type))
-    refused(lambda: steps.fates(nulls))
+    steps, row_events = planned(rows), row_events_of(rows)
+    refused(lambda: steps.rows(rows._native, row_events))
+    refused(lambda: steps.outcomes(row_events.drop_columns(["row"])))
+    row = row_events["row"]
+    nulls = row_events.set_column(8, "row", pa.nulls(len(row), row.type))
+    refused(lambda: steps.outcomes(nulls))
 
 
 @pytest.mark.parametrize("column", ["piece", "commit"])
 def test_fates_are_of_the_range(rows: dr.Table, column: str) -> None:
-    notes = notes_of(rows).sort_by([("who", "ascending"), ("who_low", "ascending")])
-    fates = pa.table(planned(rows).fates(notes))
-    at = fates.schema.get_field_index(column)
-    kind = fates.schema.field(at).type
-    wrong = fates.set_column(at, column, pa.array([99] * len(fates), kind))
+    row_events = row_events_of(rows).sort_by([("who", "ascending"), ("who_low", "ascending")])
+    outcomes = pa.table(planned(rows).outcomes(row_events))
+    at = outcomes.schema.get_field_index(column)
+    kind = outcomes.schema.field(at).type
+    wrong = outcomes.set_column(at, column, pa.array([99] * len(outcomes), kind))
     assert "not in the range" in refused(lambda: planned(rows).rows(rows._native, wrong))
 
 

@@ -23,14 +23,14 @@ def shuffled(table: Any, changes: Any, size: int) -> pa.Table:
     parts = planned.parts(size)
     if not parts:
         return pa.schema(changes._native.schema).empty_table()
-    notes = pa.concat_tables(pa.table(steps().notes(table._native, part)) for part in parts)
-    fates = pa.concat_tables(
-        pa.table(steps().fates(own.sort_by([("who", "ascending"), ("who_low", "ascending")])))
-        for own in shares(notes, "who")
+    row_events = pa.concat_tables(pa.table(steps().row_events(table._native, part)) for part in parts)
+    outcomes = pa.concat_tables(
+        pa.table(steps().outcomes(own.sort_by([("who", "ascending"), ("who_low", "ascending")])))
+        for own in shares(row_events, "who")
     )
     return pa.concat_tables(
         pa.table(steps().rows(table._native, own.sort_by("piece")))
-        for own in shares(fates, "piece")
+        for own in shares(outcomes, "piece")
     )
 
 

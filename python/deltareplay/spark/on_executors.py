@@ -16,9 +16,9 @@ _Batches = Iterable["pa.RecordBatch"]
 
 #: A function of ``deltareplay.spark.task``.
 Reader = Literal[
-    "give_rows",
-    "judge_rows",
-    "note_rows",
+    "outcome_rows",
+    "row_outcomes",
+    "row_events",
     "nothing",
     "read_changes",
     "read_pieces",

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from deltareplay._native import ChangeShuffle
     from deltareplay._table import Table
 
-#: What tasks note of each row, and what came of it: the columns of ``ChangeShuffle``.
+#: Events of rows, and the outcome of each row: the columns of ``ChangeShuffle``.
 _NUMBERS = ("who", "who_low", "what", "what_low", "values", "values_low")
-_NOTES = [
+_ROW_EVENTS = [
     *(field(name, "long") for name in _NUMBERS),
     field("commit", "integer"),
     field("piece", "integer"),
     field("row", "long"),
     field("change", "byte"),
 ]
-_FATES = [
+_OUTCOMES = [
     field("piece", "integer"),
     field("row", "long"),
     field("change", "byte"),
@@ -41,13 +41,13 @@ def frame(
         table: The table.
         shuffle: What ``Changes.shuffle`` plans.
         schema: Spark's schema of the rows.
-        split_size: About how many bytes of files make a task that notes rows.
+        split_size: About how many bytes of files make a task that finds changed rows.
     """
     parts = shuffle.parts(split_size)
     sent = pickle.dumps((table, shuffle.to_json(), parts, schema))
-    notes = on_executors.rows(spark, "note_rows", sent, len(parts), struct_type(_NOTES))
-    # all notes on a row go where the row is judged, all fates of a file where it is read again
-    together = notes.repartition("who").sortWithinPartitions("who", "who_low")
-    fates = on_executors.over(together, "judge_rows", sent, struct_type(_FATES))
-    by_file = fates.repartition("piece").sortWithinPartitions("piece")
-    return on_executors.over(by_file, "give_rows", sent, schema)
+    row_events = on_executors.rows(spark, "row_events", sent, len(parts), struct_type(_ROW_EVENTS))
+    # all events of a row go to one task, then all outcomes of a file to the task that reads it
+    together = row_events.repartition("who").sortWithinPartitions("who", "who_low")
+    outcomes = on_executors.over(together, "row_outcomes", sent, struct_type(_OUTCOMES))
+    by_file = outcomes.repartition("piece").sortWithinPartitions("piece")
+    return on_executors.over(by_file, "outcome_rows", sent, schema)

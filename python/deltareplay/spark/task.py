@@ -72,7 +72,7 @@ def nothing(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:  # n
     yield from ()
 
 
-def note_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
+def row_events(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
     """Which row each one of some files is: the first step of a ``ChangeShuffle``.
 
     Args:
@@ -82,30 +82,30 @@ def note_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
     """
     table, shuffle, parts, _ = _shuffle(payload)
     for number in _numbers(numbers):
-        yield from reader(shuffle.notes(table._native, parts[number]))
+        yield from reader(shuffle.row_events(table._native, parts[number]))
 
 
-def judge_rows(payload: bytes, notes: _Batches) -> Iterator[pa.RecordBatch]:
-    """What came of rows: the second step.
+def row_outcomes(payload: bytes, row_events: _Batches) -> Iterator[pa.RecordBatch]:
+    """The outcome of each row: the second step.
 
     Args:
-        payload: As in ``note_rows``.
-        notes: What that gives, sorted by ``who`` and ``who_low``: all notes on a row are here.
+        payload: As in ``row_events``.
+        row_events: What ``row_events`` gives, sorted by ``who`` and ``who_low``: all events of a row are here.
     """
     _, shuffle, _, _ = _shuffle(payload)
-    if coming := _stream(notes):
-        yield from reader(shuffle.fates(coming))
+    if coming := _stream(row_events):
+        yield from reader(shuffle.outcomes(coming))
 
 
-def give_rows(payload: bytes, fates: _Batches) -> Iterator[pa.RecordBatch]:
+def outcome_rows(payload: bytes, outcomes: _Batches) -> Iterator[pa.RecordBatch]:
     """The rows that are shown: the third step.
 
     Args:
-        payload: As in ``note_rows``.
-        fates: What ``judge_rows`` gives, sorted by ``piece``: all fates of a file are here.
+        payload: As in ``row_events``.
+        outcomes: What ``row_outcomes`` gives, sorted by ``piece``: all outcomes of a file are here.
     """
     table, shuffle, _, schema = _shuffle(payload)
-    if coming := _stream(fates):
+    if coming := _stream(outcomes):
         yield from as_spark_takes(reader(shuffle.rows(table._native, coming)), schema)
 
 

@@ -173,21 +173,24 @@ impl ChangeShuffle {
     }
 
     /// Which row each one of a part is, and what happened to it.
-    fn notes(
+    fn row_events(
         &self,
         py: Python<'_>,
         table: &crate::table::Table,
         part: (u32, u32),
     ) -> PyResult<BatchIterator> {
-        let notes = detached(py, || self.0.row_events(table.0.source(), part))?;
-        Ok(BatchIterator::new(notes.schema(), Box::new(notes)))
+        let row_events = detached(py, || self.0.row_events(table.0.source(), part))?;
+        Ok(BatchIterator::new(
+            row_events.schema(),
+            Box::new(row_events),
+        ))
     }
 
-    /// What came of rows; their notes are together, and sorted by row.
-    fn fates(&self, py: Python<'_>, notes: &Bound<'_, PyAny>) -> PyResult<BatchIterator> {
-        let notes = stream(notes)?;
-        let fates = detached(py, || self.0.outcomes(notes))?;
-        Ok(BatchIterator::new(fates.schema(), Box::new(fates)))
+    /// What came of rows; their row_events are together, and sorted by row.
+    fn outcomes(&self, py: Python<'_>, row_events: &Bound<'_, PyAny>) -> PyResult<BatchIterator> {
+        let row_events = stream(row_events)?;
+        let outcomes = detached(py, || self.0.outcomes(row_events))?;
+        Ok(BatchIterator::new(outcomes.schema(), Box::new(outcomes)))
     }
 
     /// The rows that are returned; the results for one file are consecutive.
@@ -195,10 +198,10 @@ impl ChangeShuffle {
         &self,
         py: Python<'_>,
         table: &crate::table::Table,
-        fates: &Bound<'_, PyAny>,
+        outcomes: &Bound<'_, PyAny>,
     ) -> PyResult<BatchIterator> {
-        let fates = stream(fates)?;
-        let rows = detached(py, || self.0.rows(table.0.source(), fates))?;
+        let outcomes = stream(outcomes)?;
+        let rows = detached(py, || self.0.rows(table.0.source(), outcomes))?;
         Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
     }
 }

@@ -38,7 +38,7 @@ pub use commit::Committed;
 pub use create::TableDefinition;
 pub use overwrite::Replaced;
 pub use stage_rows::StagedRows;
-pub use write::{Rows, RowsOptions, RowsWritten, SchemaMode};
+pub use write::{RowSource, RowsOptions, RowsWritten, SchemaMode};
 
 pub use crate::log::actions::ActionBatches;
 pub use crate::snapshot::Snapshot;

@@ -36,7 +36,7 @@ pub(super) enum Compared {
 
 /// The rows that left and were not carried over, and those that came.
 pub(super) struct Differences {
-    pub gone: Vec<Seen>,
+    pub removed: Vec<Seen>,
     pub new: Vec<Seen>,
 }
 
@@ -96,16 +96,16 @@ impl RowsByIdentity {
     }
 }
 
-/// Compares the first `gone` pieces with the others. `None` when there are too many rows.
+/// Compares the first `removed` pieces with the others. `None` when there are too many rows.
 pub(super) fn differences(
     source: &Source,
     reading: &Arc<Reading>,
     identity: &RowIdentity,
     share: Share,
-    (gone, new): (Vec<Piece>, Vec<Piece>),
+    (removed, new): (Vec<Piece>, Vec<Piece>),
 ) -> Result<Option<Differences>> {
     let most = identity.most_rows_of(share);
-    let shift = u32::try_from(gone.len()).unwrap_or(NONE);
+    let shift = u32::try_from(removed.len()).unwrap_or(NONE);
     let mut held = RowsByIdentity {
         heads: Numbers::default(),
         rows: Vec::new(),
@@ -116,7 +116,7 @@ pub(super) fn differences(
         held.push(seen);
         !full
     };
-    look(source, reading, identity, share, gone, &mut hold)?;
+    look(source, reading, identity, share, removed, &mut hold)?;
     if full {
         return Ok(None);
     }
@@ -136,18 +136,18 @@ pub(super) fn differences(
         return Ok(None);
     }
     Ok(Some(Differences {
-        gone: held.finish(),
+        removed: held.finish(),
         new: came,
     }))
 }
 
 /// The same of rows that are all at hand.
-pub(super) fn cancel(gone: Vec<Seen>, new: Vec<Seen>) -> Differences {
+pub(super) fn cancel(removed: Vec<Seen>, new: Vec<Seen>) -> Differences {
     let mut held = RowsByIdentity {
         heads: Numbers::default(),
-        rows: Vec::with_capacity(gone.len()),
+        rows: Vec::with_capacity(removed.len()),
     };
-    for seen in gone {
+    for seen in removed {
         held.push(seen);
     }
     let came = new.into_iter();
@@ -155,7 +155,7 @@ pub(super) fn cancel(gone: Vec<Seen>, new: Vec<Seen>) -> Differences {
         .filter(|seen| !held.take(seen.who, seen.what))
         .collect();
     Differences {
-        gone: held.finish(),
+        removed: held.finish(),
         new,
     }
 }
@@ -171,23 +171,23 @@ pub(super) fn compare(
     identity: &RowIdentity,
     share: Share,
     stamp: Stamp,
-    (gone, new): (Vec<Piece>, Vec<Piece>),
+    (removed, new): (Vec<Piece>, Vec<Piece>),
 ) -> Result<Compared> {
-    let pieces: Vec<Piece> = gone.iter().chain(&new).cloned().collect();
+    let pieces: Vec<Piece> = removed.iter().chain(&new).cloned().collect();
     if identity.way == Way::RowTracking {
-        let of_gone = gone.len();
-        let found = compare_ids(source, reading, identity, share, stamp, &pieces, of_gone);
+        let of_removed = removed.len();
+        let found = compare_ids(source, reading, identity, share, stamp, &pieces, of_removed);
         if let Some(found) = found.map_err(|error| error.at_version(stamp.version))? {
             return Ok(found);
         }
     }
-    let found = differences(source, reading, identity, share, (gone, new));
+    let found = differences(source, reading, identity, share, (removed, new));
     let Some(found) = found.map_err(|error| error.at_version(stamp.version))? else {
         return Ok(Compared::TooMany);
     };
     // how many rows of one number left, and how many came for them
     let mut both: Numbers<(u32, u32)> = Numbers::default();
-    for seen in &found.gone {
+    for seen in &found.removed {
         both.entry(seen.who).or_default().0 += 1;
     }
     for seen in &found.new {
@@ -202,7 +202,7 @@ pub(super) fn compare(
         return Err(twice(identity.way).at_version(stamp.version));
     }
     let mut labels = LabelledPieces::new(pieces);
-    for seen in &found.gone {
+    for seen in &found.removed {
         let updated = both.get(&seen.who).is_some_and(|(_, came)| *came > 0);
         let change = if updated {
             ChangeType::UpdatePreimage
@@ -222,7 +222,7 @@ pub(super) fn compare(
     labels.finish().map(Compared::Pieces)
 }
 
-/// The same of rows that have ids, by runs of them; the first `of_gone` pieces left. `None` where an id is
+/// The same of rows that have ids, by runs of them; the first `of_removed` pieces left. `None` where an id is
 /// there twice.
 fn compare_ids(
     source: &Source,
@@ -231,10 +231,10 @@ fn compare_ids(
     share: Share,
     stamp: Stamp,
     pieces: &[Piece],
-    of_gone: usize,
+    of_removed: usize,
 ) -> Result<Option<Compared>> {
     let most = identity.most_rows_of(share);
-    let (mut gone, mut new): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
+    let (mut removed, mut new): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
     let mut labels = LabelledPieces::new(pieces.to_vec());
     let mut counts = vec![0_u64; pieces.len()];
     let mut take = |run: Run| {
@@ -242,15 +242,19 @@ fn compare_ids(
         if let Some(count) = counts.get_mut(at) {
             *count += u64::from(run.rows);
         }
-        let side = if at < of_gone { &mut gone } else { &mut new };
+        let side = if at < of_removed {
+            &mut removed
+        } else {
+            &mut new
+        };
         side.push(run);
         side.len() <= most
     };
     read(source, reading, share, pieces.to_vec(), &mut take)?;
-    if gone.len().max(new.len()) > most {
+    if removed.len().max(new.len()) > most {
         return Ok(Some(Compared::TooMany));
     }
-    for runs in [&mut gone, &mut new] {
+    for runs in [&mut removed, &mut new] {
         sort(runs)?;
         if is_twice(runs) {
             return Ok(None);
@@ -262,7 +266,7 @@ fn compare_ids(
         }
     }
     let mut label = |run: Run, change| labels.push_run(run.piece, run.row, run.rows, change, stamp);
-    join(&gone, &new, &mut |joined| {
+    join(&removed, &new, &mut |joined| {
         match joined {
             Joined::Before(run) => label(run, ChangeType::Delete),
             Joined::Now(run) => label(run, ChangeType::Insert),
@@ -274,7 +278,7 @@ fn compare_ids(
         }
         Some(())
     });
-    drop((gone, new));
+    drop((removed, new));
     labels.finish().map(|pieces| Some(Compared::Pieces(pieces)))
 }
 

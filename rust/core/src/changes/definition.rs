@@ -33,7 +33,7 @@ const MOST_PLANS: usize = 64;
 
 /// What is read of changed files, in values that serialise.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Definition {
+pub(super) struct ChangesDefinition {
     schema: String,
     column_mapping: String,
     row_id_column: Option<String>,
@@ -81,7 +81,7 @@ pub(super) enum Purpose {
     Values { typed: bool },
 }
 
-impl Definition {
+impl ChangesDefinition {
     pub(super) fn new(
         end: &Snapshot,
         start: Option<&Snapshot>,
@@ -142,7 +142,7 @@ impl Definition {
 }
 
 impl Reading {
-    fn new(layout: TableLayout, definition: &Definition) -> Result<Self> {
+    fn new(layout: TableLayout, definition: &ChangesDefinition) -> Result<Self> {
         let own = ReadPlan::new(
             layout.clone(),
             definition.columns.as_deref(),
@@ -251,15 +251,15 @@ impl Reading {
 
     /// Of rows with all columns and their positions what [`Purpose::Rows`] reads of them.
     pub(super) fn shown(&self, all: &RecordBatch) -> Result<RecordBatch> {
-        let odd = |cause: ArrowError| {
+        let misfit = |cause: ArrowError| {
             Error::corrupt("log.columns", "the columns of changed rows do not fit").because(cause)
         };
         let mut columns = self.positions(&self.read)?;
         columns.push(self.layout.schema.fields().len());
-        let shown = all.project(&columns).map_err(odd)?;
+        let shown = all.project(&columns).map_err(misfit)?;
         match &self.early {
             None => Ok(shown),
-            Some(filter) => filter_record_batch(&shown, &filter.evaluate(all)?).map_err(odd),
+            Some(filter) => filter_record_batch(&shown, &filter.evaluate(all)?).map_err(misfit),
         }
     }
 

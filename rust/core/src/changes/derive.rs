@@ -1,4 +1,4 @@
-//! What a commit did to rows, as far as its actions tell: which rows of which files are new or gone,
+//! What a commit did to rows, as far as its actions tell: which rows of which files are new or removed,
 //! and what it takes to tell changed rows from rows that were only carried over.
 //!
 //! Protocol: "Add CDC File", "Change Data Files", "Row Tracking"; the reference's rules for commits
@@ -23,7 +23,7 @@ pub enum Way {
     Nothing,
     /// By its change data files.
     ChangeFiles,
-    /// By whole files: rows of added ones are new, rows of removed ones are gone.
+    /// By whole files: rows of added ones are new, rows of removed ones are removed.
     Files,
     /// By the differences of deletion vectors, and of whole files where there are any.
     DeletionVectors,
@@ -67,7 +67,7 @@ pub(super) enum Item {
     /// What of these is left once those that were carried over are taken away.
     Compare {
         stamp: Stamp,
-        gone: Vec<Piece>,
+        removed: Vec<Piece>,
         new: Vec<Piece>,
         way: Way,
     },
@@ -78,7 +78,7 @@ impl Item {
     pub(super) fn pieces(&self) -> impl Iterator<Item = &Piece> {
         let (one, other): (&[Piece], &[Piece]) = match self {
             Self::Pieces(pieces) => (pieces, &[]),
-            Self::Compare { gone, new, .. } => (gone, new),
+            Self::Compare { removed, new, .. } => (removed, new),
         };
         one.iter().chain(other)
     }
@@ -87,7 +87,7 @@ impl Item {
 /// Rows that left and rows that came.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sides {
-    pub gone: Vec<Piece>,
+    pub removed: Vec<Piece>,
     pub new: Vec<Piece>,
     /// A file got another vector.
     pub vectors: bool,
@@ -123,7 +123,7 @@ pub(super) fn derive(
         return derived(Way::Nothing, reason, Item::Pieces(Vec::new()));
     }
     let sides = sides(commit, facts, keys)?;
-    if sides.gone.is_empty() && sides.new.is_empty() {
+    if sides.removed.is_empty() && sides.new.is_empty() {
         let reason = "no file was added or removed for the sake of its rows";
         return derived(Way::Nothing, reason, Item::Pieces(Vec::new()));
     }
@@ -138,16 +138,18 @@ pub(super) fn derive(
             "no file was rewritten"
         } else {
             "the feed is on and the commit has no change data files: all rows of added files are \
-             new, all rows of removed ones are gone"
+             new, all rows of removed ones are removed"
         };
-        let Sides { mut gone, new, .. } = sides;
-        gone.extend(new);
-        return derived(plain, reason, Item::Pieces(gone));
+        let Sides {
+            mut removed, new, ..
+        } = sides;
+        removed.extend(new);
+        return derived(plain, reason, Item::Pieces(removed));
     }
     let (way, reason) = identity(commit, facts, &sides, has_key);
     let work = Item::Compare {
         stamp,
-        gone: sides.gone,
+        removed: sides.removed,
         new: sides.new,
         way,
     };
@@ -204,14 +206,16 @@ pub(super) fn derive_net(
     }
     let sides = sides(commit, facts, keys)?;
     let rewrites = sides.rewrites();
-    let Sides { mut gone, new, .. } = sides;
+    let Sides {
+        mut removed, new, ..
+    } = sides;
     if !rewrites {
-        gone.extend(new);
-        return Ok(Item::Pieces(gone));
+        removed.extend(new);
+        return Ok(Item::Pieces(removed));
     }
     Ok(Item::Compare {
         stamp: commit.stamp,
-        gone,
+        removed,
         new,
         way,
     })
@@ -281,12 +285,12 @@ pub(super) fn sides_of(
 impl Sides {
     /// Whether rows left and others came, so that some of them may be the same.
     pub(super) fn rewrites(&self) -> bool {
-        !self.gone.is_empty() && self.whole_new
+        !self.removed.is_empty() && self.whole_new
     }
 
     fn push_gone(&mut self, piece: Piece) {
         self.row_ids &= has_row_ids(&piece);
-        self.gone.push(piece);
+        self.removed.push(piece);
     }
 
     fn push_new(&mut self, piece: Piece) {

@@ -39,7 +39,7 @@ impl Changes {
         }
         let plan = NetPlan::new(self)?;
         let known = match plan.way {
-            Way::RowTracking => match plan.ends(&self.source.keys) {
+            Way::RowTracking => match plan.range_ends(&self.source.keys) {
                 Ok(ends) if ends.brings_rows_back(&self.source)? => range_ends::BACK,
                 Ok(_) => {
                     "rows have ids in every commit of the range, and its two ends tell what it comes to"

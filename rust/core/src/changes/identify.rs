@@ -137,13 +137,23 @@ pub(super) fn look(
     for batch in OrderedRows::new(work, Look::default()) {
         let batch = batch?;
         let [piece, row, who, what, change] = batch.columns() else {
-            return Err(odd());
+            return Err(missing_columns());
         };
-        let pieces = piece.as_primitive_opt::<UInt32Type>().ok_or_else(odd)?;
-        let rows = row.as_primitive_opt::<Int64Type>().ok_or_else(odd)?;
-        let owners = who.as_primitive_opt::<Decimal128Type>().ok_or_else(odd)?;
-        let values = what.as_primitive_opt::<Decimal128Type>().ok_or_else(odd)?;
-        let changes = change.as_primitive_opt::<UInt8Type>().ok_or_else(odd)?;
+        let pieces = piece
+            .as_primitive_opt::<UInt32Type>()
+            .ok_or_else(missing_columns)?;
+        let rows = row
+            .as_primitive_opt::<Int64Type>()
+            .ok_or_else(missing_columns)?;
+        let owners = who
+            .as_primitive_opt::<Decimal128Type>()
+            .ok_or_else(missing_columns)?;
+        let values = what
+            .as_primitive_opt::<Decimal128Type>()
+            .ok_or_else(missing_columns)?;
+        let changes = change
+            .as_primitive_opt::<UInt8Type>()
+            .ok_or_else(missing_columns)?;
         let both = owners.values().iter().zip(values.values());
         let places = pieces.values().iter().zip(rows.values());
         for (((piece, row), (who, what)), change) in places.zip(both).zip(changes.values()) {
@@ -269,7 +279,7 @@ impl Identities {
             .map(|(name, column)| Field::new(name, column.data_type().clone(), false))
             .collect();
         RecordBatch::try_new(Arc::new(Schema::new(fields)), all)
-            .map_err(|cause: ArrowError| odd().because(cause))
+            .map_err(|cause: ArrowError| missing_columns().because(cause))
     }
 }
 
@@ -288,7 +298,7 @@ pub(super) fn long(column: Option<&ArrayRef>) -> Result<&Int64Array> {
     let column = column.filter(|column| *column.data_type() == DataType::Int64);
     column
         .and_then(|column| column.as_primitive_opt::<Int64Type>())
-        .ok_or_else(odd)
+        .ok_or_else(missing_columns)
 }
 
 /// Row ids and commit versions; a row without one breaks what the table promises.
@@ -313,7 +323,7 @@ fn spread(number: u128) -> u128 {
     number.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
 }
 
-pub(super) fn odd() -> Error {
+pub(super) fn missing_columns() -> Error {
     Error::corrupt(
         "log.columns",
         "the columns that rows are compared by are missing",

@@ -48,7 +48,7 @@ pub use shuffle::{OutcomeBatches, RowEvents, ShownRows, Shuffle, Shuffled};
 pub use split::{Split, WholeFile};
 pub use stream::ChangeRows;
 
-use definition::{Definition, Reading};
+use definition::{ChangesDefinition, Reading};
 use plan::IdentityOptions;
 use range::Range;
 
@@ -86,7 +86,7 @@ pub struct ChangeOptions {
 pub struct Changes {
     source: Source,
     range: Range,
-    definition: Definition,
+    definition: ChangesDefinition,
     reading: Arc<Reading>,
     identity_options: IdentityOptions,
     options: ChangeOptions,
@@ -107,7 +107,7 @@ impl Changes {
         options: ChangeOptions,
     ) -> Result<Self> {
         let range = range::resolve(source, start, end, strict, options.allow_out_of_range)?;
-        let definition = Definition::new(
+        let definition = ChangesDefinition::new(
             &range.end,
             range.start.as_ref(),
             options.columns.clone(),

@@ -23,21 +23,21 @@ use crate::replay::Source;
 pub enum Net {
     /// What differs between the states at both ends.
     MinDelta,
-    /// Rows that were inserted or updated and are still there, as they are; with rows that are gone.
+    /// Rows that were inserted or updated and are still there, as they are; with rows that are removed.
     Upsert {
-        /// Rows that were there before and are gone, too.
+        /// Rows that were there before and are removed, too.
         deleted: bool,
     },
-    /// Rows that were inserted, as they are; with those that are gone again.
+    /// Rows that were inserted, as they are; with those that are removed again.
     AppendOnly {
-        /// Inserted rows that are gone again, too.
+        /// Inserted rows that are removed again, too.
         deleted: bool,
     },
 }
 
 /// Where the values of a row are.
 #[derive(Clone, Copy)]
-struct Place {
+struct RowPosition {
     piece: u32,
     stamp: u32,
     row: u64,
@@ -52,7 +52,7 @@ struct Outcome {
     before: u32,
     /// What it is now.
     now: u32,
-    /// What it was last, where it came in the range and is gone.
+    /// What it was last, where it came in the range and is removed.
     ghost: u32,
     /// When it was changed last.
     stamp: u32,
@@ -62,7 +62,7 @@ struct Outcome {
 pub(super) struct Outcomes {
     way: Way,
     outcomes: Numbers<Outcome>,
-    places: Vec<(Place, u32)>,
+    places: Vec<(RowPosition, u32)>,
 }
 
 impl Outcome {
@@ -77,8 +77,14 @@ impl Outcome {
 }
 
 /// Puts a place in front of a chain; gives the new front.
-fn push(places: &mut Vec<(Place, u32)>, seen: &Seen, base: u32, stamp: u32, next: u32) -> u32 {
-    let place = Place {
+fn push(
+    places: &mut Vec<(RowPosition, u32)>,
+    seen: &Seen,
+    base: u32,
+    stamp: u32,
+    next: u32,
+) -> u32 {
+    let place = RowPosition {
         piece: seen.piece.saturating_add(base),
         stamp,
         row: seen.row,
@@ -87,7 +93,7 @@ fn push(places: &mut Vec<(Place, u32)>, seen: &Seen, base: u32, stamp: u32, next
     u32::try_from(places.len() - 1).unwrap_or(NONE)
 }
 
-fn behind(places: &[(Place, u32)], at: u32) -> u32 {
+fn behind(places: &[(RowPosition, u32)], at: u32) -> u32 {
     places.get(at as usize).map_or(NONE, |(_, next)| *next)
 }
 
@@ -101,8 +107,8 @@ impl Outcomes {
     }
 
     /// What is left of a commit once carried-over rows are taken away; stamps are numbers of commits.
-    pub(super) fn step(&mut self, gone: &[Seen], new: &[Seen], stamp: u32) -> Result<()> {
-        for seen in gone {
+    pub(super) fn step(&mut self, removed: &[Seen], new: &[Seen], stamp: u32) -> Result<()> {
+        for seen in removed {
             self.left(seen, 0, stamp)?;
         }
         for seen in new {
@@ -187,7 +193,7 @@ pub(super) fn net(
         match item {
             // commits that need no comparison are read side by side
             Item::Pieces(more) => run.extend(more.iter().cloned()),
-            Item::Compare { gone, new, .. } => {
+            Item::Compare { removed, new, .. } => {
                 let base = pieces.len();
                 let whole = std::mem::take(&mut run);
                 pieces.extend(whole.iter().cloned());
@@ -195,15 +201,15 @@ pub(super) fn net(
                     return Ok(Compared::TooMany);
                 }
                 let base = u32::try_from(pieces.len()).unwrap_or(NONE);
-                pieces.extend(gone.iter().chain(new).cloned());
-                let sides = (gone.clone(), new.clone());
+                pieces.extend(removed.iter().chain(new).cloned());
+                let sides = (removed.clone(), new.clone());
                 let found = differences(source, reading, identity, share, sides);
                 let at = |error: crate::error::Error| error.at_version(stamp.version);
                 let Some(found) = found.map_err(at)? else {
                     return Ok(Compared::TooMany);
                 };
                 let number = u32::try_from(stamps.len()).unwrap_or(NONE);
-                for seen in &found.gone {
+                for seen in &found.removed {
                     outcomes.left(seen, base, number).map_err(at)?;
                 }
                 for seen in &found.new {

@@ -18,7 +18,7 @@ use crate::storage::{PathResolver, Storage};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeType {
-    /// It is gone.
+    /// It is removed.
     Delete,
     /// What it was before it got other values.
     UpdatePreimage,
@@ -188,8 +188,8 @@ impl Piece {
         };
         let only = match &self.rows {
             PieceRows::Live => {
-                let gone = optional(&self.file.deletion_vector)?;
-                return self.file.data_file(resolver, gone).map(Some);
+                let removed = optional(&self.file.deletion_vector)?;
+                return self.file.data_file(resolver, removed).map(Some);
             }
             PieceRows::Between { of, but } => match (vector(of)?, optional(but)?) {
                 (Some(of), Some(but)) => Some(Arc::new(of.difference(&but)?)),

@@ -197,7 +197,7 @@ impl NetPlan {
     }
 
     /// The two ends of the range, where rows have ids and these tell what it comes to; else why not.
-    pub(super) fn ends(&self, keys: &Keys) -> Result<RangeEnds, &'static str> {
+    pub(super) fn range_ends(&self, keys: &Keys) -> Result<RangeEnds, &'static str> {
         let moves = match &self.moves {
             Some(moves) => moves,
             None if range_ends::are_enough(self.kind) => return Err(range_ends::NO_IDS),
@@ -267,7 +267,7 @@ fn moves(commits: &[(Commit, CommitFacts)], keys: &Keys) -> Option<Vec<(Stamp, I
             if !told || commit.info.row_ids_preserved == Some(false) {
                 return None;
             }
-            let (mut pieces, new) = (sides.gone, sides.new);
+            let (mut pieces, new) = (sides.removed, sides.new);
             pieces.extend(new);
             found.push((stamp, Item::Pieces(pieces)));
         }
@@ -289,7 +289,7 @@ fn common_way(
             continue;
         }
         let sides = sides(commit, *facts, keys)?;
-        if sides.gone.is_empty() && sides.new.is_empty() {
+        if sides.removed.is_empty() && sides.new.is_empty() {
             continue;
         }
         let kept = commit.info.row_ids_preserved != Some(false) || !sides.rewrites();

@@ -88,13 +88,13 @@ pub(super) fn blame(error: Error, piece: &Piece) -> Error {
 }
 
 /// Rows that are read, or were read already.
-pub(super) enum Rows {
+pub(super) enum UnreadRows {
     Unit(Arc<OpenFile>, Unit),
     Batch(RecordBatch),
 }
 
 impl Work for ChangedRows {
-    type Unit = (usize, Rows);
+    type Unit = (usize, UnreadRows);
 
     fn files(&self) -> usize {
         self.pieces.len()
@@ -106,7 +106,9 @@ impl Work for ChangedRows {
         };
         if let PieceRows::Read(batches) = &piece.rows {
             let batches = batches.iter().cloned();
-            return Ok(batches.map(|batch| (number, Rows::Batch(batch))).collect());
+            return Ok(batches
+                .map(|batch| (number, UnreadRows::Batch(batch)))
+                .collect());
         }
         let purpose = Purpose::Rows {
             numbered: matches!(piece.labels, Labels::Each(_)),
@@ -114,7 +116,7 @@ impl Work for ChangedRows {
         };
         let units = units(&self.source, &self.reading, piece, purpose)?.into_iter();
         Ok(units
-            .map(|(open, unit)| (number, Rows::Unit(open, unit)))
+            .map(|(open, unit)| (number, UnreadRows::Unit(open, unit)))
             .collect())
     }
 
@@ -131,8 +133,8 @@ impl Work for ChangedRows {
             Ok(())
         };
         match rows {
-            Rows::Batch(batch) => give(&shown(&batch).map_err(|error| blame(error, piece))?),
-            Rows::Unit(open, unit) => {
+            UnreadRows::Batch(batch) => give(&shown(&batch).map_err(|error| blame(error, piece))?),
+            UnreadRows::Unit(open, unit) => {
                 let batches = open.read(&*self.source.storage, &unit);
                 for batch in batches.map_err(|error| blame(error, piece))? {
                     give(&batch.map_err(|error| blame(error, piece))?)?;
@@ -181,19 +183,19 @@ fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<R
             columns.push(types_of(codes));
             let codes = codes.values().iter();
             let found = codes.map(|code| all.get(ChangeCode::from_number(*code).stamp()));
-            let found: Vec<&Stamp> = found.collect::<Option<_>>().ok_or_else(odd)?;
+            let found: Vec<&Stamp> = found.collect::<Option<_>>().ok_or_else(missing_positions)?;
             columns.extend(stamps(found.iter().copied()));
         }
     }
-    let odd = |cause: ArrowError| {
+    let misfit = |cause: ArrowError| {
         Error::corrupt("log.columns", "the columns of changed rows do not fit").because(cause)
     };
-    let all = RecordBatch::try_new(Arc::clone(reading.all()), columns).map_err(odd)?;
+    let all = RecordBatch::try_new(Arc::clone(reading.all()), columns).map_err(misfit)?;
     let left = match reading.late() {
         None => all,
         Some(filter) => {
             let answers = filter.evaluate(&all)?;
-            filter_record_batch(&all, &answers).map_err(odd)?
+            filter_record_batch(&all, &answers).map_err(misfit)?
         }
     };
     let given = reading.given();
@@ -201,7 +203,7 @@ fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<R
         return Ok(left);
     }
     let columns: Vec<usize> = (0..given).chain(own..own + 3).collect();
-    left.project(&columns).map_err(odd)
+    left.project(&columns).map_err(misfit)
 }
 
 fn stamps<'a>(stamps: impl Iterator<Item = &'a Stamp> + Clone) -> [ArrayRef; 2] {
@@ -258,12 +260,12 @@ fn shown(batch: &RecordBatch) -> Result<RecordBatch> {
         return Ok(batch.clone());
     }
     let is_shown = BooleanArray::from_unary(codes, is_shown);
-    filter_record_batch(batch, &is_shown).map_err(|cause| odd().because(cause))
+    filter_record_batch(batch, &is_shown).map_err(|cause| missing_positions().because(cause))
 }
 
 fn codes(column: Option<&ArrayRef>) -> Result<&UInt32Array> {
     let column = column.and_then(|column| column.as_primitive_opt::<UInt32Type>());
-    column.ok_or_else(odd)
+    column.ok_or_else(missing_positions)
 }
 
 /// What these codes say.
@@ -288,10 +290,10 @@ fn end(label: &RowLabel) -> u64 {
 
 fn positions(column: Option<&ArrayRef>) -> Result<&Int64Array> {
     let column = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
-    column.ok_or_else(odd)
+    column.ok_or_else(missing_positions)
 }
 
-fn odd() -> Error {
+fn missing_positions() -> Error {
     Error::corrupt("log.columns", "the positions of changed rows are missing")
 }
 
@@ -304,13 +306,13 @@ fn labels_of(labels: &[RowLabel], column: Option<&ArrayRef>) -> Result<Vec<(RowL
     let mut left = labels.get(start..).unwrap_or_default().iter();
     let mut found: Vec<(RowLabel, usize)> = Vec::new();
     for position in positions.values() {
-        let position = u64::try_from(*position).map_err(|_| odd())?;
+        let position = u64::try_from(*position).map_err(|_| missing_positions())?;
         match found.last_mut() {
             Some((label, rows)) if position < end(label) => *rows += 1,
             _ => {
                 let label = left.find(|label| position < end(label));
                 let label = label.filter(|label| label.row <= position);
-                found.push((*label.ok_or_else(odd)?, 1));
+                found.push((*label.ok_or_else(missing_positions)?, 1));
             }
         }
     }

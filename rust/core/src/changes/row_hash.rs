@@ -49,7 +49,7 @@ fn primitive<T: ArrowPrimitiveType>(
     seed: u64,
     bits: impl Fn(T::Native) -> i128,
 ) -> Result<()> {
-    let array = array.as_primitive_opt::<T>().ok_or_else(odd)?;
+    let array = array.as_primitive_opt::<T>().ok_or_else(not_comparable)?;
     if array.null_count() == 0 {
         for (hash, value) in hashes.iter_mut().zip(array.values()) {
             add(hash, &bits(*value).to_le_bytes(), seed);
@@ -78,7 +78,7 @@ fn hash_column(array: &dyn Array, hashes: &mut [u128], seed: u64) -> Result<()> 
     match array.data_type() {
         DataType::Null => hashes.iter_mut().for_each(add_null),
         DataType::Boolean => {
-            let array = array.as_boolean_opt().ok_or_else(odd)?;
+            let array = array.as_boolean_opt().ok_or_else(not_comparable)?;
             for (hash, value) in hashes.iter_mut().zip(array) {
                 match value {
                     Some(value) => add(hash, &i128::from(value).to_le_bytes(), seed),
@@ -108,7 +108,7 @@ fn hash_column(array: &dyn Array, hashes: &mut [u128], seed: u64) -> Result<()> 
         }
         DataType::Float64 => primitive::<Float64Type>(array, hashes, seed, float)?,
         DataType::Utf8 => {
-            let array = array.as_string_opt::<i32>().ok_or_else(odd)?;
+            let array = array.as_string_opt::<i32>().ok_or_else(not_comparable)?;
             bytes(
                 array.iter().map(|text| text.map(str::as_bytes)),
                 hashes,
@@ -116,11 +116,11 @@ fn hash_column(array: &dyn Array, hashes: &mut [u128], seed: u64) -> Result<()> 
             );
         }
         DataType::Binary => {
-            let array = array.as_binary_opt::<i32>().ok_or_else(odd)?;
+            let array = array.as_binary_opt::<i32>().ok_or_else(not_comparable)?;
             bytes(array.iter(), hashes, seed);
         }
         DataType::Struct(_) => {
-            let array = array.as_struct_opt().ok_or_else(odd)?;
+            let array = array.as_struct_opt().ok_or_else(not_comparable)?;
             let inner = hash_rows(array.columns(), array.len(), seed)?;
             for (row, (hash, inner)) in hashes.iter_mut().zip(&inner).enumerate() {
                 if array.is_null(row) {
@@ -131,16 +131,16 @@ fn hash_column(array: &dyn Array, hashes: &mut [u128], seed: u64) -> Result<()> 
             }
         }
         DataType::List(_) => {
-            let array = array.as_list_opt::<i32>().ok_or_else(odd)?;
+            let array = array.as_list_opt::<i32>().ok_or_else(not_comparable)?;
             let inner = hash_rows([array.values()], array.values().len(), seed)?;
             nested(array, array.value_offsets(), &inner, hashes, seed);
         }
         DataType::Map(..) => {
-            let array = array.as_map_opt().ok_or_else(odd)?;
+            let array = array.as_map_opt().ok_or_else(not_comparable)?;
             let inner = hash_rows([array.keys(), array.values()], array.keys().len(), seed)?;
             nested(array, array.value_offsets(), &inner, hashes, seed);
         }
-        _ => return Err(odd()),
+        _ => return Err(not_comparable()),
     }
     Ok(())
 }
@@ -174,7 +174,7 @@ pub(super) fn float(value: f64) -> i128 {
     i128::from(value.to_bits())
 }
 
-fn odd() -> Error {
+fn not_comparable() -> Error {
     Error::corrupt(
         "log.columns",
         "a column has a type that rows cannot be compared by",

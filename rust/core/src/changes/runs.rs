@@ -10,7 +10,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use rayon::slice::ParallelSliceMut;
 
 use super::definition::{Purpose, Reading};
-use super::identify::{Share, long, odd, tracked};
+use super::identify::{Share, long, missing_columns, tracked};
 use super::piece::Piece;
 use super::read::{Numbered, blame, numbered_units};
 use crate::error::{Error, Result};
@@ -238,19 +238,23 @@ fn batch_of(runs: &[Run]) -> Result<RecordBatch> {
         .map(|(name, data_type)| Field::new(name, data_type, false))
         .collect();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
-        .map_err(|cause: ArrowError| odd().because(cause))
+        .map_err(|cause: ArrowError| missing_columns().because(cause))
 }
 
 fn runs_of(batch: &RecordBatch) -> Result<impl Iterator<Item = Run>> {
     let [id, row, version, piece, rows] = batch.columns() else {
-        return Err(odd());
+        return Err(missing_columns());
     };
     let longs = |column: &ArrayRef| {
-        let column = column.as_primitive_opt::<Int64Type>().ok_or_else(odd)?;
+        let column = column
+            .as_primitive_opt::<Int64Type>()
+            .ok_or_else(missing_columns)?;
         Ok::<_, Error>(column.values().clone())
     };
     let numbers = |column: &ArrayRef| {
-        let column = column.as_primitive_opt::<UInt32Type>().ok_or_else(odd)?;
+        let column = column
+            .as_primitive_opt::<UInt32Type>()
+            .ok_or_else(missing_columns)?;
         Ok::<_, Error>(column.values().clone())
     };
     let (id, row, version) = (longs(id)?, longs(row)?, longs(version)?);

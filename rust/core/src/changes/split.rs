@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
 
 use super::Changes;
-use super::definition::Definition;
+use super::definition::ChangesDefinition;
 use super::identify::Share;
 use super::piece::{ChangeType, Labels, Piece, PieceRows};
 use super::plan::{DerivedCommits, IdentityOptions, NetPlan, Task};
@@ -21,7 +21,7 @@ const MOST_SHARES: u64 = 64;
 /// Some commits of a range, or some rows of what they come to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Split {
-    definition: Definition,
+    definition: ChangesDefinition,
     identity_options: IdentityOptions,
     tasks: Vec<Task>,
     bytes: u64,
@@ -148,7 +148,7 @@ fn bytes_of<'a>(pieces: impl Iterator<Item = &'a Piece>) -> u64 {
 
 impl Split {
     pub(super) fn new(
-        definition: Definition,
+        definition: ChangesDefinition,
         identity_options: IdentityOptions,
         tasks: Vec<Task>,
         bytes: u64,
@@ -163,7 +163,7 @@ impl Split {
 
     /// Net changes by shares of their rows.
     pub(super) fn of_net(
-        definition: Definition,
+        definition: ChangesDefinition,
         identity_options: IdentityOptions,
         plan: Arc<NetPlan>,
         target_size: u64,

@@ -79,7 +79,7 @@ impl ChangeRows {
     }
 
     /// Pieces that can be read side by side; none at the end.
-    fn gather(&mut self) -> Result<Vec<Piece>> {
+    fn next_pieces(&mut self) -> Result<Vec<Piece>> {
         let mut pieces: Vec<Piece> = Vec::new();
         while pieces.len() < PIECES {
             let task = match self.waiting.pop_front() {
@@ -115,7 +115,7 @@ impl ChangeRows {
             Task::Compare(item, share) => {
                 let Item::Compare {
                     stamp,
-                    gone,
+                    removed,
                     new,
                     way,
                 } = &*item
@@ -123,7 +123,7 @@ impl ChangeRows {
                     return Ok(Vec::new());
                 };
                 let identity = self.identity_options.by(*way);
-                let sides = (gone.clone(), new.clone());
+                let sides = (removed.clone(), new.clone());
                 let found = compare(&self.source, &self.reading, &identity, share, *stamp, sides)?;
                 let halves = share.halves();
                 let task = |share| Task::Compare(Arc::clone(&item), share);
@@ -151,7 +151,7 @@ impl ChangeRows {
     fn net(&self, plan: &NetPlan, share: Share) -> Result<Compared> {
         let identity = self.identity_options.by(plan.way);
         let (source, reading) = (&self.source, &self.reading);
-        if let Ok(ends) = plan.ends(&source.keys)
+        if let Ok(ends) = plan.range_ends(&source.keys)
             && let Some(found) =
                 range_ends::net(source, reading, &identity, share, plan.kind, &ends)?
         {
@@ -171,7 +171,7 @@ impl ChangeRows {
             if let Some(error) = self.failed.take() {
                 return Err(error);
             }
-            let pieces = self.gather()?;
+            let pieces = self.next_pieces()?;
             if pieces.is_empty() && self.failed.is_none() && self.waiting.is_empty() {
                 return Ok(None);
             }

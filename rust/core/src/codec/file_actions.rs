@@ -1,6 +1,6 @@
 //! `add`, `remove` and `cdc` as Arrow columns: their fields, their types, and builders for rows that
 //! come from JSON. Checkpoint columns are brought to the same types, so that nothing behind this
-//! room can tell where a row came from.
+//! later stage can tell where a row came from.
 //!
 //! Protocol: "Add File and Remove File", "Add CDC File".
 
@@ -161,7 +161,7 @@ enum MapValue<'a> {
     Bare(&'a str),
 }
 
-enum Column {
+enum FieldBuilder {
     Text(StringBuilder),
     Long(Int64Builder),
     Bool(BooleanBuilder),
@@ -182,7 +182,7 @@ struct DescriptorBuilder {
 /// Collects file actions into columns.
 pub struct FileActionBuilder {
     fields: Vec<FileField>,
-    columns: Vec<Column>,
+    columns: Vec<FieldBuilder>,
     rows: usize,
     scratch: String,
 }
@@ -193,8 +193,8 @@ impl FileActionBuilder {
         let columns = fields
             .iter()
             .map(|field| match field.data_type() {
-                DataType::Utf8 => Column::Text(StringBuilder::new()),
-                DataType::Boolean => Column::Bool(BooleanBuilder::new()),
+                DataType::Utf8 => FieldBuilder::Text(StringBuilder::new()),
+                DataType::Boolean => FieldBuilder::Bool(BooleanBuilder::new()),
                 DataType::Map(..) => {
                     let names = MapFieldNames {
                         entry: "entries".into(),
@@ -203,10 +203,10 @@ impl FileActionBuilder {
                     };
                     let builder =
                         MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
-                    Column::Map(Box::new(builder))
+                    FieldBuilder::Map(Box::new(builder))
                 }
-                DataType::Struct(_) => Column::Descriptor(Box::default()),
-                _ => Column::Long(Int64Builder::new()),
+                DataType::Struct(_) => FieldBuilder::Descriptor(Box::default()),
+                _ => FieldBuilder::Long(Int64Builder::new()),
             })
             .collect();
         Self {
@@ -229,8 +229,8 @@ impl FileActionBuilder {
 
     /// About how many bytes the text columns hold; what bounds a batch.
     pub fn text_bytes(&self) -> usize {
-        let of = |column: &Column| match column {
-            Column::Text(builder) => builder.values_slice().len(),
+        let of = |column: &FieldBuilder| match column {
+            FieldBuilder::Text(builder) => builder.values_slice().len(),
             _ => 0,
         };
         self.columns.iter().map(of).sum()
@@ -241,7 +241,7 @@ impl FileActionBuilder {
         let scratch = &mut self.scratch;
         for (field, column) in self.fields.iter().zip(&mut self.columns) {
             match column {
-                Column::Text(builder) => {
+                FieldBuilder::Text(builder) => {
                     let value = match field {
                         F::Path => raw.path,
                         F::Stats => raw.stats,
@@ -249,18 +249,18 @@ impl FileActionBuilder {
                     };
                     append_text(builder, value, scratch);
                 }
-                Column::Long(builder) => builder.append_option(match field {
+                FieldBuilder::Long(builder) => builder.append_option(match field {
                     F::Size => raw.size,
                     F::ModificationTime => raw.modification_time,
                     F::DeletionTimestamp => raw.deletion_timestamp,
                     F::BaseRowId => raw.base_row_id,
                     _ => raw.default_row_commit_version,
                 }),
-                Column::Bool(builder) => builder.append_option(match field {
+                FieldBuilder::Bool(builder) => builder.append_option(match field {
                     F::ExtendedFileMetadata => raw.extended_file_metadata,
                     _ => raw.data_change,
                 }),
-                Column::Map(builder) => {
+                FieldBuilder::Map(builder) => {
                     let map = if *field == F::Tags {
                         &raw.tags
                     } else {
@@ -268,7 +268,7 @@ impl FileActionBuilder {
                     };
                     append_map(builder, map.clone(), scratch)?;
                 }
-                Column::Descriptor(builder) => {
+                FieldBuilder::Descriptor(builder) => {
                     builder.append(raw.deletion_vector.as_ref(), scratch)
                 }
             }
@@ -279,21 +279,21 @@ impl FileActionBuilder {
 
     /// The columns so far as one batch; the builder is empty afterwards.
     pub fn finish(&mut self) -> Result<RecordBatch, arrow_schema::ArrowError> {
-        let arrays = self.columns.iter_mut().map(Column::finish).collect();
+        let arrays = self.columns.iter_mut().map(FieldBuilder::finish).collect();
         let options =
             RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
         RecordBatch::try_new_with_options(schema_of(&self.fields), arrays, &options)
     }
 }
 
-impl Column {
+impl FieldBuilder {
     fn finish(&mut self) -> ArrayRef {
         match self {
-            Column::Text(builder) => ArrayBuilder::finish(builder),
-            Column::Long(builder) => ArrayBuilder::finish(builder),
-            Column::Bool(builder) => ArrayBuilder::finish(builder),
-            Column::Map(builder) => ArrayBuilder::finish(builder.as_mut()),
-            Column::Descriptor(builder) => Arc::new(builder.finish()),
+            FieldBuilder::Text(builder) => ArrayBuilder::finish(builder),
+            FieldBuilder::Long(builder) => ArrayBuilder::finish(builder),
+            FieldBuilder::Bool(builder) => ArrayBuilder::finish(builder),
+            FieldBuilder::Map(builder) => ArrayBuilder::finish(builder.as_mut()),
+            FieldBuilder::Descriptor(builder) => Arc::new(builder.finish()),
         }
     }
 }

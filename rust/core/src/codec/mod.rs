@@ -3,11 +3,12 @@
 pub mod action_json;
 pub mod canonical_json;
 pub mod checkpoint;
+pub mod columns;
 pub mod commit;
 pub mod deletion_vector;
 pub mod file_actions;
-pub mod gather;
-pub mod judged;
+pub mod filter_concat;
+pub mod parsed_columns;
 pub mod last_checkpoint;
 pub mod parquet_file;
 pub mod partition_values;

@@ -1,7 +1,7 @@
 //! Partition value strings in, typed columns out.
 //!
 //! The log has partition values as a map of strings; a table has few distinct ones, so that each
-//! distinct string is parsed once and the rows are gathered from those.
+//! distinct string is parsed once and the rows are taken from those.
 //!
 //! Protocol: "Partition Value Serialization".
 
@@ -54,20 +54,20 @@ pub fn parse_partition_values(
     let keys = cast(map.keys(), &DataType::Utf8View).map_err(odd_map)?;
     let values = cast(map.values(), &DataType::Utf8View).map_err(odd_map)?;
     let (keys, values) = (as_views(&keys)?, as_views(&values)?);
-    let mut gathered: Vec<_> = columns
+    let mut partition_columns: Vec<_> = columns
         .iter()
-        .map(|(_, field)| Gather::new(map.len(), field))
+        .map(|(_, field)| PartitionColumn::new(map.len(), field))
         .collect();
-    collect(map, keys, values, columns, &mut gathered);
+    collect(map, keys, values, columns, &mut partition_columns);
 
     let mut fields = Vec::with_capacity(columns.len());
     let mut arrays = Vec::with_capacity(columns.len());
-    for ((_, field), gather) in columns.iter().zip(gathered) {
-        let distinct: ArrayRef = match &gather.distinct {
+    for ((_, field), column) in columns.iter().zip(partition_columns) {
+        let distinct: ArrayRef = match &column.distinct {
             Some(distinct) => parse_distinct(&distinct.values, field, unparsable)?,
             None => Arc::new(values.clone()),
         };
-        let rows = take(&distinct, &UInt32Array::from(gather.places), None)
+        let rows = take(&distinct, &UInt32Array::from(column.places), None)
             .and_then(|rows| cast(&rows, field.data_type()))
             .map_err(|cause| unsupported(field).because(cause))?;
         fields.push(Arc::new(field.as_ref().clone().with_nullable(true)));
@@ -104,7 +104,7 @@ fn unsupported(field: &FieldRef) -> Error {
 }
 
 /// Where each row of one column finds its value.
-struct Gather<'a> {
+struct PartitionColumn<'a> {
     places: Vec<Option<u32>>,
     /// The strings that `places` counts in; without it they count in the map's own values.
     distinct: Option<Distinct<'a>>,
@@ -118,7 +118,7 @@ struct Distinct<'a> {
     last: u32,
 }
 
-impl Gather<'_> {
+impl PartitionColumn<'_> {
     fn new(rows: usize, field: &FieldRef) -> Self {
         let verbatim = matches!(
             field.data_type(),
@@ -158,7 +158,7 @@ fn collect<'a>(
     keys: &StringViewArray,
     values: &'a StringViewArray,
     columns: &[(String, FieldRef)],
-    gathered: &mut [Gather<'a>],
+    partition_columns: &mut [PartitionColumn<'a>],
 ) {
     let by_name: HashMap<&str, usize> = columns
         .iter()
@@ -187,16 +187,16 @@ fn collect<'a>(
             if let Some(guess) = guesses.get_mut(slot) {
                 *guess = column;
             }
-            let Some(gather) = gathered.get_mut(column) else {
+            let Some(column) = partition_columns.get_mut(column) else {
                 continue;
             };
-            let Some(place @ None) = gather.places.get_mut(row) else {
+            let Some(place @ None) = column.places.get_mut(row) else {
                 continue;
             };
             if values.is_null(entry) || values.value(entry).is_empty() {
                 continue;
             }
-            *place = match &mut gather.distinct {
+            *place = match &mut column.distinct {
                 Some(distinct) => Some(distinct.place(values.value(entry))),
                 None => u32::try_from(entry).ok(),
             };
@@ -206,7 +206,7 @@ fn collect<'a>(
 
 /// Parses the distinct strings of one column.
 fn parse_distinct(texts: &[&str], field: &FieldRef, unparsable: Unparsable) -> Result<ArrayRef> {
-    let column = Column {
+    let column = DistinctTexts {
         texts,
         field,
         unparsable,
@@ -243,13 +243,13 @@ fn parse_distinct(texts: &[&str], field: &FieldRef, unparsable: Unparsable) -> R
 }
 
 /// The distinct strings of one column on their way to values.
-struct Column<'a> {
+struct DistinctTexts<'a> {
     texts: &'a [&'a str],
     field: &'a FieldRef,
     unparsable: Unparsable,
 }
 
-impl Column<'_> {
+impl DistinctTexts<'_> {
     fn primitive<T: ArrowPrimitiveType>(
         &self,
         parse: impl Fn(&str) -> Option<T::Native>,

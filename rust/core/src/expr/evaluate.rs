@@ -19,7 +19,7 @@ use crate::expr::normal::{Form, as_bytes, failed};
 use crate::spec::char_length::filled_up;
 
 impl BoundPredicate {
-    /// The answer for each row: null where it is unknown. Rows with `Some(true)` satisfy the
+    /// The answer for each row: null where it is unknown. PredicateEvaluator with `Some(true)` satisfy the
     /// predicate.
     ///
     /// The batch has the schema's columns that [`BoundPredicate::columns`] names, by their logical
@@ -30,7 +30,7 @@ impl BoundPredicate {
     ///
     /// Invalid: `filter.values` where the batch lacks a column, or has it in another type.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        let mut rows = Rows {
+        let mut rows = PredicateEvaluator {
             rows: batch.num_rows(),
             source: Source::Batch(batch),
             columns: Vec::new(),
@@ -41,7 +41,7 @@ impl BoundPredicate {
 
 /// The answer for a single value, which all columns of the condition have.
 pub(super) fn of_one_value(node: &Node, value: &ArrayRef) -> Result<Option<bool>> {
-    let mut rows = Rows {
+    let mut rows = PredicateEvaluator {
         rows: 1,
         source: Source::Value(value),
         columns: Vec::new(),
@@ -71,14 +71,14 @@ enum Source<'a> {
     Value(&'a ArrayRef),
 }
 
-/// Rows, and those of their columns that were used already.
-struct Rows<'a> {
+/// Evaluates a predicate over rows, and keeps those of their columns that were used already.
+struct PredicateEvaluator<'a> {
     rows: usize,
     source: Source<'a>,
     columns: Vec<(Arc<BoundColumn>, Option<Form>, ArrayRef)>,
 }
 
-impl Rows<'_> {
+impl PredicateEvaluator<'_> {
     fn evaluate(&mut self, node: &Node) -> Result<BooleanArray> {
         match node {
             Node::Constant(value) => Ok(BooleanArray::from(vec![*value; self.rows])),
@@ -202,7 +202,7 @@ impl Rows<'_> {
             let values = filter(&self.values(&column)?, &open).map_err(failed)?;
             columns.push((column, None, values));
         }
-        let mut some = Rows {
+        let mut some = PredicateEvaluator {
             rows: open.true_count(),
             source: self.source,
             columns,

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde::Serialize;
 use serde_json::{Map, json};
 
-use crate::codec::deletion_vector::{Place, place};
+use crate::codec::deletion_vector::{VectorLocation, vector_location};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, ErrorKind, Result};
 use crate::replay::{FileActionKey, KeySet, Source};
@@ -155,7 +155,7 @@ fn missing(source: &Source, files: &[AddFile]) -> Result<Vec<String>> {
     for file in files {
         let mut paths = vec![source.resolver.resolve("", &file.path)?.into_owned()];
         if let Some(vector) = &file.deletion_vector
-            && let Place::File(path) = place(vector)?
+            && let VectorLocation::File(path) = vector_location(vector)?
         {
             paths.push(source.resolver.resolve("", &path)?.into_owned());
         }

@@ -12,6 +12,7 @@ use arrow_select::concat::concat_batches;
 
 use super::RowColumns;
 use super::key::{FileActionKey, KeySet, low};
+use crate::codec::columns::misfit;
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, Result};
 use crate::storage::pool::ordered;
@@ -61,9 +62,7 @@ impl Chunk {
     /// The live rows of these chunks as one.
     fn join(chunks: &[Self], columns: &RowColumns) -> Result<Self> {
         let pieces: Vec<RecordBatch> = chunks.iter().flat_map(Chunk::pieces).collect();
-        let rows = concat_batches(&columns.schema(), &pieces).map_err(|cause| {
-            Error::corrupt("log.columns", "the file actions cannot be joined").because(cause)
-        })?;
+        let rows = concat_batches(&columns.schema(), &pieces).map_err(misfit)?;
         let keys = chunks.iter().flat_map(|chunk| {
             chunk
                 .live

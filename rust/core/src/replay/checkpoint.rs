@@ -1,8 +1,8 @@
-//! A whole checkpoint behind one door: classic, multi-part, V2 manifests and their sidecars.
+//! A whole checkpoint as one value: classic, multi-part, V2 manifests and their sidecars.
 //!
-//! Opening reads footers and the few control actions. File actions come later, from all files side by
-//! side, already without what the tail hides: a checkpoint is reconciled, so each row needs only one
-//! look into the tail's keys.
+//! Opening reads footers and the few control actions. File actions come later, from all files in
+//! parallel, without the rows that the tail hides: a checkpoint is reconciled, so each row needs only one
+//! lookup in the keys of the tail.
 //!
 //! Protocol: "Checkpoints", "V2 Spec", "Sidecar Files".
 
@@ -19,9 +19,10 @@ use super::key::{FileActionKey, KeySet, Keys};
 use super::row_columns::RowColumns;
 use super::source::Source;
 use crate::codec::checkpoint::{CheckpointFile, Control, Fetch, FileAction, FileRows, Unit};
+use crate::codec::columns::filter_rows;
 use crate::codec::commit::{ActionDecoder, Wanted};
 use crate::codec::file_actions::FileField;
-use crate::codec::gather::Keep;
+use crate::codec::filter_concat::SelectedRows;
 use crate::error::{Error, Result};
 use crate::log::listing::CheckpointInstance;
 use crate::log::path::{CheckpointName, SIDECAR_DIRECTORY};
@@ -70,7 +71,7 @@ pub struct Selection {
     pub action: FileAction,
     /// The columns of each row.
     pub columns: RowColumns,
-    /// What the tail speaks of.
+    /// The keys of the tail: rows with one of them are left out.
     pub hidden: Arc<KeySet>,
     /// Whether the keys of the rows are wanted.
     pub with_keys: bool,
@@ -94,17 +95,17 @@ pub struct Grain {
 }
 
 impl Grain {
-    /// Few batches for who keeps them: each costs a fixed sum at every border.
+    /// Few large batches, to be kept: each batch has a fixed cost.
     pub const KEPT: Self = Self {
         batch_rows: 32 * 1024,
         unit_bytes: 8 << 20,
     };
-    /// Middling ones for who sends them on to another process.
+    /// Medium batches, to be sent to another process.
     pub const SENT: Self = Self {
         batch_rows: 16 * 1024,
         unit_bytes: 4 << 20,
     };
-    /// Small ones for who only looks: what is decoded leaves the caches no more than once.
+    /// Small batches, to be looked at once: what is decoded stays in the CPU caches.
     pub const STREAMED: Self = Self {
         batch_rows: 4 * 1024,
         unit_bytes: 2 << 20,
@@ -163,13 +164,13 @@ impl Checkpoint {
         };
         let located = |error: Error| error.at_path(path.clone()).at_version(self.version);
         let mut fields = selection.columns.decoded();
-        let judged = selection
+        let parsed = selection
             .filter
             .as_ref()
             .map(|filter| filter.columns().fields());
         for needed in [FileField::Path, FileField::DeletionVector]
             .into_iter()
-            .chain(judged.unwrap_or_default())
+            .chain(parsed.unwrap_or_default())
         {
             if !fields.contains(&needed) {
                 fields.push(needed);
@@ -197,17 +198,15 @@ impl Checkpoint {
             .map(|key| !selection.hidden.contains(key))
             .collect();
         if let Some(filter) = &selection.filter {
-            let judged = filter.columns().of(&actions.rows).map_err(located)?;
-            let passed = filter.may_match(&judged).map_err(located)?;
+            let parsed = filter.columns().of(&actions.rows).map_err(located)?;
+            let passed = filter.may_match(&parsed).map_err(located)?;
             live.iter_mut()
                 .zip(&passed)
                 .for_each(|(live, passed)| *live &= passed);
         }
         let mut chosen = live.iter();
         keys.retain(|_| chosen.next().is_some_and(|live| *live));
-        let rows = arrow_select::filter::filter_record_batch(&actions.rows, &live.into()).map_err(
-            |cause| Error::corrupt("log.columns", "the actions cannot be filtered").because(cause),
-        )?;
+        let rows = filter_rows(&actions.rows, &live.into())?;
         let rows = selection.columns.of(&rows).map_err(located)?;
         Ok(Some(KeyedRows { rows, keys }))
     }
@@ -239,11 +238,13 @@ impl Checkpoint {
                 };
                 let located = |error: Error| error.at_path(open.path.clone()).at_version(version);
                 let fetch = |ranges: &[Range<u64>]| source.storage.read_ranges(&open.path, ranges);
-                let judged = match &selection.filter {
-                    Some(filter) => Some(judge(&open.file, unit, filter, &fetch).map_err(located)?),
+                let parsed = match &selection.filter {
+                    Some(filter) => {
+                        Some(matching_rows(&open.file, unit, filter, &fetch).map_err(located)?)
+                    }
                     None => None,
                 };
-                if judged
+                if parsed
                     .as_ref()
                     .is_some_and(|bits| bits.count_set_bits() == 0)
                 {
@@ -251,18 +252,19 @@ impl Checkpoint {
                 }
                 let reader = open
                     .file
-                    .read(unit, selection.action, &fields, judged.as_ref(), &fetch)
+                    .read(unit, selection.action, &fields, parsed.as_ref(), &fetch)
                     .map_err(located)?;
-                let mut held = Held::default();
+                let mut pending = PendingBatch::default();
                 for rows in reader {
-                    held.push(rows.map_err(located)?, &selection, &source.keys)
+                    pending
+                        .push(rows.map_err(located)?, &selection, &source.keys)
                         .map_err(located)?;
-                    if held.rows >= selection.grain.batch_rows {
-                        give(held.finish(&selection).map_err(located)?)?;
+                    if pending.rows >= selection.grain.batch_rows {
+                        give(pending.finish(&selection).map_err(located)?)?;
                     }
                 }
-                if held.rows > 0 {
-                    give(held.finish(&selection).map_err(located)?)?;
+                if pending.rows > 0 {
+                    give(pending.finish(&selection).map_err(located)?)?;
                 }
                 Ok(())
             },
@@ -282,15 +284,15 @@ impl OpenFile {
     }
 }
 
-/// Decoded rows that are still to become a batch.
+/// Decoded rows that are not a batch yet.
 #[derive(Default)]
-struct Held {
-    parts: Vec<(FileRows, Keep)>,
+struct PendingBatch {
+    parts: Vec<(FileRows, SelectedRows)>,
     keys: Vec<FileActionKey>,
     rows: usize,
 }
 
-impl Held {
+impl PendingBatch {
     /// Leaves out rows of other actions and rows that the tail hides.
     fn push(&mut self, rows: FileRows, selection: &Selection, keys: &Keys) -> Result<()> {
         let present = rows.present();
@@ -308,7 +310,7 @@ impl Held {
             })?;
             live.finish()
         };
-        let keep = Keep::new(live);
+        let keep = SelectedRows::new(live);
         self.rows += keep.rows();
         if keep.rows() > 0 {
             self.parts.push((rows, keep));
@@ -329,14 +331,14 @@ impl Held {
 }
 
 /// The rows of a unit that may pass the filter, by its own columns alone.
-fn judge(
+fn matching_rows(
     file: &CheckpointFile,
     unit: &Unit,
     filter: &FileFilter,
     fetch: &Fetch<'_>,
 ) -> Result<BooleanBuffer> {
     let mut bits = BooleanBufferBuilder::new(unit.rows());
-    for rows in file.judged(unit, filter.columns(), fetch)? {
+    for rows in file.read_parsed(unit, filter.columns(), fetch)? {
         bits.append_buffer(&filter.may_match(&rows?)?);
     }
     Ok(bits.finish())

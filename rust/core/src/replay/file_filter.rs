@@ -14,14 +14,15 @@ use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType as ArrowType, Field, Fields, TimeUnit};
 use arrow_select::nullif::nullif;
 
-use crate::codec::judged::{JudgedColumns, PARTITION_VALUES, STATS};
+use crate::codec::columns::misfit;
+use crate::codec::parsed_columns::{PARTITION_VALUES, ParsedColumns, STATS};
 use crate::codec::statistics::stats_schema;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expr::{BoundColumn, BoundPredicate, Bounds, ColumnBounds, nested};
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
-/// What a file says of its statistics: false where rows were deleted since they were gathered.
+/// What a file says of its statistics: false where rows were deleted since they were collected.
 const TIGHT_BOUNDS: &str = "tightBounds";
 
 /// A predicate that leaves out files by what the log knows of them, before the rest of their columns is
@@ -29,7 +30,7 @@ const TIGHT_BOUNDS: &str = "tightBounds";
 #[derive(Clone, Debug)]
 pub struct FileFilter {
     predicate: BoundPredicate,
-    judged: JudgedColumns,
+    parsed: ParsedColumns,
     columns: Vec<Known>,
 }
 
@@ -58,7 +59,7 @@ impl FileFilter {
         mode: ColumnMappingMode,
     ) -> Result<Self> {
         let mut columns = Vec::with_capacity(predicate.columns().len());
-        let mut judged = JudgedColumns::default();
+        let mut parsed = ParsedColumns::default();
         for column in predicate.columns() {
             let fields = fields_along(schema, &column.path);
             let names = fields.iter().map(|field| field.name_in_files(mode));
@@ -72,7 +73,7 @@ impl FileFilter {
             let partition = path.len() == 1 && fields.first().is_some_and(is_partition);
             if partition {
                 let field = Field::new(name, column.data_type.clone(), true);
-                judged
+                parsed
                     .partition_values
                     .push((name.clone(), Arc::new(field)));
             }
@@ -91,7 +92,7 @@ impl FileFilter {
         let data = used_fields(schema, &used, mode)?;
         if !data.is_empty() {
             let needed = stats_schema(&data);
-            judged.stats = needed
+            parsed.stats = needed
                 .iter()
                 .filter(|field| field.name() != TIGHT_BOUNDS)
                 .cloned()
@@ -99,7 +100,7 @@ impl FileFilter {
         }
         Ok(Self {
             predicate,
-            judged,
+            parsed,
             columns,
         })
     }
@@ -108,35 +109,35 @@ impl FileFilter {
     /// statistics at all.
     #[must_use]
     pub fn with_tight_bounds(mut self) -> Self {
-        if !self.judged.stats.is_empty() {
+        if !self.parsed.stats.is_empty() {
             let tight = Arc::new(Field::new(TIGHT_BOUNDS, ArrowType::Boolean, true));
-            self.judged.stats = self.judged.stats.iter().cloned().chain([tight]).collect();
+            self.parsed.stats = self.parsed.stats.iter().cloned().chain([tight]).collect();
         }
         self
     }
 
     /// What [`FileFilter::may_match`] looks at.
-    pub fn columns(&self) -> &JudgedColumns {
-        &self.judged
+    pub fn columns(&self) -> &ParsedColumns {
+        &self.parsed
     }
 
     /// One bit for each row: unset only where no row of the file can match.
-    pub fn may_match(&self, judged: &RecordBatch) -> Result<BooleanBuffer> {
-        self.predicate.may_match(&self.bounds(judged))
+    pub fn may_match(&self, parsed: &RecordBatch) -> Result<BooleanBuffer> {
+        self.predicate.may_match(&self.bounds(parsed))
     }
 
     /// As [`FileFilter::may_match`], by the parts of the predicate that speak of partition columns
     /// alone.
-    pub fn partitions_may_match(&self, judged: &RecordBatch) -> Result<BooleanBuffer> {
+    pub fn partitions_may_match(&self, parsed: &RecordBatch) -> Result<BooleanBuffer> {
         let partition = |column: &BoundColumn| {
             self.columns
                 .iter()
                 .any(|known| known.partition && known.column == *column)
         };
-        let mut passed = BooleanBuffer::new_set(judged.num_rows());
+        let mut passed = BooleanBuffer::new_set(parsed.num_rows());
         for part in self.predicate.conjuncts() {
             if part.uses_only(&partition) {
-                passed = &passed & &part.may_match(&self.bounds(judged))?;
+                passed = &passed & &part.may_match(&self.bounds(parsed))?;
             }
         }
         Ok(passed)
@@ -147,35 +148,35 @@ impl FileFilter {
         &self.predicate
     }
 
-    /// The bounds in these judged columns, one row for each file.
-    pub fn bounds<'a>(&'a self, judged: &'a RecordBatch) -> FileBounds<'a> {
+    /// The bounds in these parsed columns, one row for each file.
+    pub fn bounds<'a>(&'a self, parsed: &'a RecordBatch) -> FileBounds<'a> {
         FileBounds {
             columns: &self.columns,
-            judged,
+            parsed,
         }
     }
 }
 
 /// Whether the statistics of each file are exact, as far as they tell it.
-pub fn tight_bounds(judged: &RecordBatch) -> Result<Vec<bool>> {
-    let tight = match judged.column_by_name(STATS) {
+pub fn tight_bounds(parsed: &RecordBatch) -> Result<Vec<bool>> {
+    let tight = match parsed.column_by_name(STATS) {
         Some(stats) => nested(stats, &[TIGHT_BOUNDS.to_owned()])?,
         None => None,
     };
     let tight = tight.as_ref().and_then(|tight| tight.as_boolean_opt());
     let told = |row| tight.is_none_or(|tight| tight.is_null(row) || tight.value(row));
-    Ok((0..judged.num_rows()).map(told).collect())
+    Ok((0..parsed.num_rows()).map(told).collect())
 }
 
-/// The bounds of columns in files, out of judged columns.
+/// The bounds of columns in files, out of parsed columns.
 pub struct FileBounds<'a> {
     columns: &'a [Known],
-    judged: &'a RecordBatch,
+    parsed: &'a RecordBatch,
 }
 
 impl ColumnBounds for FileBounds<'_> {
     fn len(&self) -> usize {
-        self.judged.num_rows()
+        self.parsed.num_rows()
     }
 
     fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
@@ -193,7 +194,7 @@ impl ColumnBounds for FileBounds<'_> {
 impl FileBounds<'_> {
     /// All rows of a file have the one value.
     fn of_partition(&self, known: &Known) -> Result<Option<Bounds>> {
-        let Some(all) = self.judged.column_by_name(PARTITION_VALUES) else {
+        let Some(all) = self.parsed.column_by_name(PARTITION_VALUES) else {
             return Ok(None);
         };
         let Some(values) = nested(all, &known.path)? else {
@@ -214,7 +215,7 @@ impl FileBounds<'_> {
 
     /// Statistics. Deleted rows count in them, and so they do in both counts.
     fn of_data(&self, known: &Known) -> Result<Option<Bounds>> {
-        let Some(stats) = self.judged.column_by_name(STATS) else {
+        let Some(stats) = self.parsed.column_by_name(STATS) else {
             return Ok(None);
         };
         let find = |kind: &str| {
@@ -329,9 +330,7 @@ fn count(values: Option<ArrayRef>) -> Result<Option<Int64Array>> {
         .iter()
         .map(|count| Some(count.is_some_and(|count| count < 0)))
         .collect();
-    let counts = nullif(&values, &below).map_err(|cause| {
-        Error::corrupt("log.columns", "the statistics of files do not fit together").because(cause)
-    })?;
+    let counts = nullif(&values, &below).map_err(misfit)?;
     Ok(Some(counts.as_primitive::<Int64Type>().clone()))
 }
 

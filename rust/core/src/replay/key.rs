@@ -11,13 +11,13 @@ use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
 use std::sync::OnceLock;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
+use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch, StructArray};
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use crate::error::{Error, Result};
+use crate::codec::columns::{TypedColumns, missing};
+use crate::error::Result;
 use crate::spec::DeletionVectorDescriptor;
 
 /// The key of one logical file.
@@ -132,17 +132,13 @@ impl Keys {
         if let Some(path) = path.as_string_view_opt() {
             return self.visit_texts(path.iter(), vector, visit);
         }
-        let path = path
-            .as_string_opt::<i32>()
-            .ok_or_else(|| not_text("path"))?;
+        let path = path.as_string_opt::<i32>().ok_or_else(|| missing("path"))?;
         self.visit_texts(path.iter(), vector, visit)
     }
 
     /// The keys of the rows of a batch that has `path` and `deletionVector`.
     pub fn of_batch(&self, rows: &RecordBatch) -> Result<Vec<FileActionKey>> {
-        let path = rows
-            .column_by_name("path")
-            .ok_or_else(|| not_text("path"))?;
+        let path = rows.array("path")?;
         let vector = rows
             .column_by_name("deletionVector")
             .and_then(|vector| vector.as_struct_opt());
@@ -151,7 +147,7 @@ impl Keys {
         if keys.len() == rows.num_rows() {
             Ok(keys)
         } else {
-            Err(not_text("path"))
+            Err(missing("path"))
         }
     }
 
@@ -168,12 +164,9 @@ impl Keys {
             paths.for_each(|(row, path)| visit(row, self.key(path, None)));
             return Ok(());
         };
-        let column = |name: &'static str| vector.column_by_name(name).ok_or_else(|| not_text(name));
-        let storage_type = column("storageType")?;
-        let path_or_inline = column("pathOrInlineDv")?;
-        let offset = column("offset")?
-            .as_primitive_opt::<Int32Type>()
-            .ok_or_else(|| not_text("offset"))?;
+        let storage_type = vector.array("storageType")?;
+        let path_or_inline = vector.array("pathOrInlineDv")?;
+        let offset: &Int32Array = vector.typed("offset")?;
         for (row, path) in paths {
             if vector.is_null(row) {
                 visit(row, self.key(path, None));
@@ -196,14 +189,7 @@ fn text<'a>(column: &'a ArrayRef, row: usize, name: &'static str) -> Result<&'a 
     }
     let view = column.as_string_view_opt().map(|texts| texts.value(row));
     view.or_else(|| column.as_string_opt::<i32>().map(|texts| texts.value(row)))
-        .ok_or_else(|| not_text(name))
-}
-
-fn not_text(name: &'static str) -> Error {
-    Error::corrupt(
-        "log.columns",
-        format!("the column {name} is missing or has not the protocol's type"),
-    )
+        .ok_or_else(|| missing(name))
 }
 
 /// One spelling for all that the reference takes for the same file. It normalises the URI and
@@ -351,84 +337,4 @@ fn split_scheme(path: &str) -> Option<(&str, &str)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn absolute_spellings_of_one_file_are_one_key() {
-        let keys = Keys::below("file:///data/table");
-        let one = keys.key("/some/with%20space/p@%23h", None);
-        assert_eq!(one, keys.key("file:/some/with%20space/p@%23h", None));
-        assert_eq!(one, keys.key("file:///some/with%20space/p@%23h", None));
-        assert_ne!(one, keys.key("some/with%20space/p@%23h", None));
-        let keys = Keys::below("s3://bucket/table");
-        assert_eq!(keys.key("/x", None), keys.key("s3://bucket/x", None));
-    }
-
-    /// Pairs that delta-spark 4.3.0 was asked about.
-    #[test]
-    fn spellings_are_one_file_where_they_are_for_the_reference() {
-        let keys = Keys::below("file:///data/table");
-        let same = |one: &str, other: &str| keys.key(one, None) == keys.key(other, None);
-        for (one, other) in [
-            ("%E7%8C%AB", "%e7%8c%ab"),
-            ("d=1/a", "d=1//a"),
-            ("./a", "a"),
-            ("x/../a", "a"),
-            ("/data//x", "/data/x"),
-            ("/data/x/", "file:/data/x"),
-            ("/data/a%20b", "file:///data/a%20b"),
-            ("FILE:///data/x", "file:///data/x"),
-            ("file:/data/../x", "/x"),
-            ("s3://b/x", "s3://b//x"),
-        ] {
-            assert!(same(one, other), "{one} and {other}");
-        }
-        for (one, other) in [
-            ("%61", "a"),
-            ("%E7%8C%AB", "猫"),
-            ("a%2Fb", "a/b"),
-            ("A", "a"),
-            ("file:///data/%61", "/data/a"),
-            ("file://localhost/data/x", "file:///data/x"),
-            ("../a", "a"),
-        ] {
-            assert!(!same(one, other), "{one} and {other}");
-        }
-    }
-
-    #[test]
-    fn a_mark_is_seen_at_any_place_of_a_path_of_any_length() {
-        let marks = ["%2a", "%2A", ":", "//", "/.", "/a", "."];
-        for (length, mark) in (1..70).flat_map(|length| marks.map(|mark| (length, mark))) {
-            for at in 0..=length {
-                let path = format!("{}{mark}{}", "x".repeat(at), "y".repeat(length - at));
-                let odd = [":", "//", "/.", "%2a"].contains(&mark);
-                let first = at == 0 && matches!(mark, "/a" | ".");
-                assert_eq!(is_plain(path.as_bytes()), !odd && !first, "{path}");
-            }
-        }
-    }
-
-    #[test]
-    fn relative_spellings_stay_apart() {
-        let keys = Keys::below("file:///data/table");
-        assert_ne!(keys.key("x=1/a", None), keys.key("x%3D1/a", None));
-        assert_eq!(canonical("x=a:b/c", "file:"), "x=a:b/c");
-    }
-
-    #[test]
-    fn the_vector_and_its_offset_are_part_of_the_key() {
-        let keys = Keys::below("file:///t");
-        let all = [
-            keys.key("a", None),
-            keys.key("a", Some(("u", "v", None))),
-            keys.key("a", Some(("u", "v", Some(0)))),
-            keys.key("a", Some(("u", "v", Some(1)))),
-            keys.key("a", Some(("p", "v", None))),
-            keys.key("b", Some(("u", "v", None))),
-        ];
-        let distinct: KeySet = all.into_iter().collect();
-        assert_eq!(distinct.len(), all.len());
-    }
-}
+mod tests;

@@ -9,8 +9,9 @@ use arrow_array::{BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBufferBuilder;
 
 use super::key::{FileActionKey, KeySet, Keys};
+use crate::codec::columns::filter_rows;
 use crate::codec::commit::{ActionBatch, FileActions};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Decides between actions on the same file.
 #[derive(Debug)]
@@ -115,9 +116,6 @@ impl<'a> Side<'a> {
         if mask.true_count() == rows.num_rows() {
             return Ok(Some(rows.clone()));
         }
-        let kept = arrow_select::filter::filter_record_batch(rows, &mask);
-        kept.map(Some).map_err(|cause| {
-            Error::corrupt("log.columns", "the actions cannot be filtered").because(cause)
-        })
+        filter_rows(rows, &mask).map(Some)
     }
 }

@@ -14,7 +14,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 
 use bytes::Bytes;
 
-use crate::codec::deletion_vector::{DeletionVector, Place, check_version, place};
+use crate::codec::deletion_vector::{
+    DeletionVector, VectorLocation, check_version, vector_location,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::DeletionVectorDescriptor;
 use crate::storage::{PathResolver, Storage, interrupt, pool};
@@ -73,7 +75,7 @@ pub fn load_one(
 struct Wanted {
     position: u64,
     size: u32,
-    /// Place in the list of descriptors, and the number of rows that the descriptor promises.
+    /// VectorLocation in the list of descriptors, and the number of rows that the descriptor promises.
     askers: Vec<(usize, u64)>,
 }
 
@@ -98,11 +100,11 @@ fn plan(
     let mut files: HashMap<String, usize> = HashMap::new();
     let mut all: Vec<(String, Vec<(usize, &DeletionVectorDescriptor)>)> = Vec::new();
     for (index, descriptor) in descriptors.iter().enumerate() {
-        let path = match place(descriptor) {
-            Ok(Place::File(encoded)) => {
+        let path = match vector_location(descriptor) {
+            Ok(VectorLocation::File(encoded)) => {
                 resolver.resolve("", &encoded).map(|path| path.into_owned())
             }
-            Ok(Place::Inline(text)) => {
+            Ok(VectorLocation::Inline(text)) => {
                 let (size, cardinality) = (descriptor.size_in_bytes(), descriptor.cardinality());
                 let vector = DeletionVector::decode_inline(text, size, Some(cardinality));
                 give(index, vector.map(Arc::new));

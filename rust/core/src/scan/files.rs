@@ -224,11 +224,11 @@ impl Work for Files {
 }
 
 /// Rows of data files, batch by batch, in their order.
-pub struct Rows {
+pub struct ScanBatches {
     inner: OrderedRows<Files>,
 }
 
-impl Rows {
+impl ScanBatches {
     pub(super) fn new(files: Files, look: Look) -> Self {
         Self {
             inner: OrderedRows::new(files, look),
@@ -241,7 +241,7 @@ impl Rows {
     }
 }
 
-impl Rows {
+impl ScanBatches {
     pub(super) fn count_rows(self) -> Result<u64> {
         let mut total = 0_u64;
         for batch in self {
@@ -251,7 +251,7 @@ impl Rows {
     }
 }
 
-impl Iterator for Rows {
+impl Iterator for ScanBatches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -16,7 +16,8 @@ use arrow_select::concat::concat;
 use arrow_select::filter::filter;
 use arrow_select::take::take;
 
-use crate::error::{Error, Result};
+use crate::codec::columns::misfit;
+use crate::error::Result;
 use crate::expr::{Bounds, ColumnBounds, Literal, Predicate};
 use crate::log::LogWarning;
 use crate::replay::Source;
@@ -61,15 +62,15 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
     let mut found: MinMax = (Arc::clone(&empty), empty);
     for files in snapshot.file_batches(source, columns, None)? {
         let files = files?;
-        let judged = known.columns().of(&files)?;
-        let bounds = known.bounds(&judged).bounds(&column)?.unwrap_or_default();
+        let parsed = known.columns().of(&files)?;
+        let bounds = known.bounds(&parsed).bounds(&column)?.unwrap_or_default();
         let exact = if is_partition {
             vec![true; files.num_rows()]
         } else {
-            exact(&files, &judged)?
+            exact(&files, &parsed)?
         };
         match with_values(&bounds, &live_rows(&files)?, &exact) {
-            Ok(rows) => found = both(&found, &bounds, &rows.into()).map_err(odd)?,
+            Ok(rows) => found = both(&found, &bounds, &rows.into()).map_err(misfit)?,
             Err((row, why)) => {
                 let path = files.column_by_name("path");
                 let path = path.and_then(|path| path.as_string_opt::<i32>());
@@ -85,7 +86,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
     }
     let found =
         RecordBatch::try_from_iter_with_nullable([("min", found.0, true), ("max", found.1, true)]);
-    found.map(Some).map_err(odd)
+    found.map(Some).map_err(misfit)
 }
 
 /// Whether writers give the values themselves.
@@ -98,8 +99,8 @@ fn is_exact(data_type: &DataType) -> bool {
 }
 
 /// The files whose statistics speak of all their rows and of no others.
-fn exact(files: &RecordBatch, judged: &RecordBatch) -> Result<Vec<bool>> {
-    let mut exact = tight_bounds(judged)?;
+fn exact(files: &RecordBatch, parsed: &RecordBatch) -> Result<Vec<bool>> {
+    let mut exact = tight_bounds(parsed)?;
     if let Some(vectors) = files.column_by_name("deletionVector") {
         for (row, exact) in exact.iter_mut().enumerate() {
             *exact &= vectors.is_null(row);
@@ -123,17 +124,18 @@ fn with_values(
         (nulls.is_valid(row) && rows.is_valid(row)).then(|| nulls.value(row) >= rows.value(row))
     };
     let files = live.iter().zip(exact).enumerate();
-    let judge = |(row, (live, exact)): (usize, (&Option<u64>, &bool))| match (live, all_null(row)) {
-        (None, _) => Err((row, "this file does not tell its number of rows")),
-        (Some(0), _) | (_, Some(true)) => Ok(false),
-        _ if !exact => Err((
-            row,
-            "rows of this file were deleted since its statistics were gathered",
-        )),
-        (_, Some(false)) if known(&bounds.min, row) && known(&bounds.max, row) => Ok(true),
-        _ => Err((row, "this file has no statistics of the column")),
-    };
-    files.map(judge).collect()
+    let has_values =
+        |(row, (live, exact)): (usize, (&Option<u64>, &bool))| match (live, all_null(row)) {
+            (None, _) => Err((row, "this file does not tell its number of rows")),
+            (Some(0), _) | (_, Some(true)) => Ok(false),
+            _ if !exact => Err((
+                row,
+                "rows of this file were deleted since its statistics were collected",
+            )),
+            (_, Some(false)) if known(&bounds.min, row) && known(&bounds.max, row) => Ok(true),
+            _ => Err((row, "this file has no statistics of the column")),
+        };
+    files.map(has_values).collect()
 }
 
 /// What there was, and what these files have.
@@ -162,8 +164,4 @@ fn tell(snapshot: &Snapshot, path: Option<String>, message: String) {
         version: Some(snapshot.version()),
         message,
     });
-}
-
-fn odd(cause: ArrowError) -> Error {
-    Error::corrupt("log.columns", "the bounds of files do not fit together").because(cause)
 }

@@ -29,7 +29,7 @@ pub mod split;
 
 pub use bitmaps::Bitmaps;
 pub use explain::{Explanation, FilesAndBytes};
-pub use files::{Rows, SkippedFile};
+pub use files::{ScanBatches, SkippedFile};
 pub use scan_file::ScanFile;
 pub use split::Split;
 
@@ -37,7 +37,7 @@ use data_file::{Extras, ReadPlan};
 use files::{Files, Part, Skipped};
 use rows::Look;
 use scan_file::SCAN_FIELDS;
-use split::{Definition, cut};
+use split::{ScanSpec, cut};
 
 /// What is to be read.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +59,7 @@ pub struct ScanOptions {
 pub struct Scan {
     source: Source,
     snapshot: Snapshot,
-    definition: Definition,
+    spec: ScanSpec,
     plan: ReadPlan,
     filter: Option<Arc<FileFilter>>,
     skipped: Option<Skipped>,
@@ -86,15 +86,15 @@ impl Scan {
             .map(|filter| filter.bind(snapshot.schema()));
         let bound = bound.transpose()?;
         let text = options.filter.as_ref().map(ToString::to_string);
-        let definition = Definition::new(snapshot, options.columns, options.extras, text);
-        let plan = definition.plan_with(snapshot.schema().clone(), bound.clone())?;
+        let spec = ScanSpec::new(snapshot, options.columns, options.extras, text);
+        let plan = spec.plan_with(snapshot.schema().clone(), bound.clone())?;
         let filter = bound.map(|bound| snapshot.file_filter(bound)).transpose()?;
         let mut look = Look::default();
         look.bytes = options.look_ahead.unwrap_or(look.bytes);
         Ok(Self {
             source: source.clone(),
             snapshot: snapshot.clone(),
-            definition,
+            spec,
             plan,
             filter: filter.map(Arc::new),
             skipped: options.skip_errors.then(Skipped::default),
@@ -137,15 +137,15 @@ impl Scan {
     }
 
     /// The rows: files in the order of the log, rows in the order of their file.
-    pub fn rows(&self) -> Result<Rows> {
+    pub fn rows(&self) -> Result<ScanBatches> {
         Ok(self.read(self.plan.clone(), self.scan_files()?))
     }
 
-    fn read(&self, plan: ReadPlan, files: Vec<ScanFile>) -> Rows {
+    fn read(&self, plan: ReadPlan, files: Vec<ScanFile>) -> ScanBatches {
         let (storage, resolver) = (&self.source.storage, &self.source.resolver);
         let parts = files.into_iter().map(Part::whole).collect();
         let files = Files::new(plan, storage, resolver, parts, self.skipped.clone());
-        Rows::new(files, self.look)
+        ScanBatches::new(files, self.look)
     }
 
     /// The scan in pieces of about `target_size` bytes of data files; together they are the scan, in
@@ -164,7 +164,7 @@ impl Scan {
         let runs = cut(self.scan_files()?, target_size);
         Ok(runs
             .into_iter()
-            .map(|parts| Split::new(self.definition.clone(), parts, self.skipped.is_some()))
+            .map(|parts| Split::new(self.spec.clone(), parts, self.skipped.is_some()))
             .collect())
     }
 
@@ -175,7 +175,7 @@ impl Scan {
 
     /// How many rows there are: told by the log of each file where it knows, else counted in the file.
     pub fn count(&self) -> Result<u64> {
-        let plan = self.definition.counting()?;
+        let plan = self.spec.counting()?;
         if self.filter.is_some() {
             return self.read(plan, self.scan_files()?).count_rows();
         }
@@ -214,9 +214,9 @@ impl Scan {
             let left = match &self.filter {
                 None => None,
                 Some(filter) => {
-                    let judged = filter.columns().of(&rows)?;
-                    let partitions = filter.partitions_may_match(&judged)?;
-                    Some((partitions, filter.may_match(&judged)?))
+                    let parsed = filter.columns().of(&rows)?;
+                    let partitions = filter.partitions_may_match(&parsed)?;
+                    Some((partitions, filter.may_match(&parsed)?))
                 }
             };
             let left = left.as_ref();

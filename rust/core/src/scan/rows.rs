@@ -17,8 +17,8 @@ use crate::storage::{interrupt, pool};
 
 const WAIT: Duration = Duration::from_millis(20);
 
-/// Where a unit stands: its file, then its place in the file.
-type Place = (usize, usize);
+/// Which unit: the number of its file, then its own number in the file.
+type UnitId = (usize, usize);
 
 /// Gives one batch; fails when nobody wants more.
 pub type Give<'a> = dyn FnMut(RecordBatch) -> Result<()> + 'a;
@@ -72,9 +72,9 @@ struct Slot {
 }
 
 struct State<U> {
-    queue: VecDeque<(Place, Task<U>)>,
+    queue: VecDeque<(UnitId, Task<U>)>,
     /// Units that are at work or wait to be taken.
-    slots: BTreeMap<Place, Slot>,
+    slots: BTreeMap<UnitId, Slot>,
     next_file: usize,
     waiting_bytes: usize,
     cancelled: bool,
@@ -99,7 +99,7 @@ impl<W: Work> Shared<W> {
     }
 
     /// The next task, with its slot made; `None` at the end.
-    fn take(&self) -> Option<(Place, Task<W::Unit>)> {
+    fn take(&self) -> Option<(UnitId, Task<W::Unit>)> {
         let mut state = self.lock();
         loop {
             if state.cancelled {
@@ -107,18 +107,18 @@ impl<W: Work> Shared<W> {
             }
             // what is open already goes first; not far ahead of the caller, but what he waits for
             // may have been opened late
-            let first = state.slots.first_key_value().map(|(place, _)| *place);
-            let awaited = state.queue.front().map(|(place, _)| *place) == first;
+            let first = state.slots.first_key_value().map(|(id, _)| *id);
+            let awaited = state.queue.front().map(|(id, _)| *id) == first;
             if state.waiting_bytes < self.look.bytes || awaited {
-                if let Some((place, task)) = state.queue.pop_front() {
-                    state.slots.entry(place).or_default();
-                    return Some((place, task));
+                if let Some((id, task)) = state.queue.pop_front() {
+                    state.slots.entry(id).or_default();
+                    return Some((id, task));
                 }
                 if state.next_file < self.work.files() {
-                    let place = (state.next_file, 0);
+                    let id = (state.next_file, 0);
                     state.next_file += 1;
-                    state.slots.entry(place).or_default();
-                    return Some((place, Task::Open));
+                    state.slots.entry(id).or_default();
+                    return Some((id, Task::Open));
                 }
                 let opening = state.slots.values().any(|slot| !slot.done);
                 if !opening {
@@ -130,13 +130,13 @@ impl<W: Work> Shared<W> {
     }
 
     fn run(&self) {
-        while let Some((place, task)) = self.take() {
+        while let Some((id, task)) = self.take() {
             let worked = pool::guarded(|| match task {
-                Task::Open => self.opened(place),
-                Task::Read(unit) => self.work.read(unit, &mut |batch| self.give(place, batch)),
+                Task::Open => self.opened(id),
+                Task::Read(unit) => self.work.read(unit, &mut |batch| self.give(id, batch)),
             });
             let mut state = self.lock();
-            if let Some(slot) = state.slots.get_mut(&place) {
+            if let Some(slot) = state.slots.get_mut(&id) {
                 slot.done = true;
                 slot.error = worked.err();
             }
@@ -146,7 +146,7 @@ impl<W: Work> Shared<W> {
     }
 
     /// Puts the units of a file to the front of the queue.
-    fn opened(&self, (file, _): Place) -> Result<()> {
+    fn opened(&self, (file, _): UnitId) -> Result<()> {
         let units = self.work.open(file)?;
         let mut state = self.lock();
         // units of earlier files that still wait come before
@@ -154,14 +154,14 @@ impl<W: Work> Shared<W> {
             .queue
             .partition_point(|((earlier, _), _)| *earlier < file);
         for (number, unit) in units.into_iter().enumerate() {
-            let place = (file, number + 1);
-            state.queue.insert(at + number, (place, Task::Read(unit)));
-            state.slots.entry(place).or_default();
+            let id = (file, number + 1);
+            state.queue.insert(at + number, (id, Task::Read(unit)));
+            state.slots.entry(id).or_default();
         }
         Ok(())
     }
 
-    fn give(&self, place: Place, batch: RecordBatch) -> Result<()> {
+    fn give(&self, id: UnitId, batch: RecordBatch) -> Result<()> {
         let bytes = batch.get_array_memory_size();
         let mut state = self.lock();
         loop {
@@ -169,12 +169,12 @@ impl<W: Work> Shared<W> {
                 return Err(Error::interrupted());
             }
             let wanted = state.slots.first_key_value().map(|(first, _)| *first);
-            if wanted == Some(place) || state.waiting_bytes < self.look.bytes {
+            if wanted == Some(id) || state.waiting_bytes < self.look.bytes {
                 break;
             }
             state = self.wait(state);
         }
-        let Some(slot) = state.slots.get_mut(&place) else {
+        let Some(slot) = state.slots.get_mut(&id) else {
             return Err(Error::interrupted()); // the file failed elsewhere, and is passed over
         };
         slot.batches.push_back(batch);
@@ -285,13 +285,13 @@ impl<W: Work> OrderedRows<W> {
 /// Forgets what is still to come of a file that has failed.
 fn drop_rest<U>(state: &mut State<U>, file: usize) {
     state.queue.retain(|((other, _), _)| *other != file);
-    let places: Vec<Place> = state
+    let ids: Vec<UnitId> = state
         .slots
         .range((file, 0)..(file + 1, 0))
-        .map(|(place, _)| *place)
+        .map(|(id, _)| *id)
         .collect();
-    for place in places {
-        if let Some(slot) = state.slots.remove(&place) {
+    for id in ids {
+        if let Some(slot) = state.slots.remove(&id) {
             let bytes: usize = slot
                 .batches
                 .iter()

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{Array, RecordBatch, StringArray};
+use arrow_array::{Array, Int64Array, MapArray, RecordBatch, StringArray};
 use serde::{Deserialize, Serialize};
 
 use super::data_file::DataFile;
+use crate::codec::columns::{TypedColumns, missing};
 use crate::codec::deletion_vector::{DeletionVector, Descriptors};
 use crate::codec::file_actions::FileField;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::spec::DeletionVectorDescriptor;
 use crate::storage::PathResolver;
 
@@ -52,22 +52,19 @@ impl ScanFile {
     ///
     /// Corrupt, in place of a file: a deletion vector that is no valid descriptor; the file is named.
     pub fn of(rows: &RecordBatch) -> Result<Vec<Result<Self>>> {
-        let paths = texts(rows, FileField::Path)?;
-        let sizes = longs(rows, FileField::Size)?;
-        let base_row_ids = longs(rows, FileField::BaseRowId)?;
-        let versions = longs(rows, FileField::DefaultRowCommitVersion)?;
-        let partition_values = column(rows, FileField::PartitionValues)?
-            .as_map_opt()
-            .ok_or_else(|| odd(FileField::PartitionValues))?;
-        let keys = partition_values.keys().as_string_opt::<i32>();
-        let values = partition_values.values().as_string_opt::<i32>();
-        let (Some(keys), Some(values)) = (keys, values) else {
-            return Err(odd(FileField::PartitionValues));
+        let paths: &StringArray = rows.typed(FileField::Path.name())?;
+        let sizes = rows.typed(FileField::Size.name())?;
+        let base_row_ids = rows.typed(FileField::BaseRowId.name())?;
+        let versions = rows.typed(FileField::DefaultRowCommitVersion.name())?;
+        let partition_values: &MapArray = rows.typed(FileField::PartitionValues.name())?;
+        let texts = |column: usize| {
+            let column = partition_values.entries().columns().get(column);
+            column
+                .and_then(|column| column.as_string_opt::<i32>())
+                .ok_or_else(|| missing(FileField::PartitionValues.name()))
         };
-        let vectors = column(rows, FileField::DeletionVector)?
-            .as_struct_opt()
-            .ok_or_else(|| odd(FileField::DeletionVector))?;
-        let vectors = Descriptors::new(vectors)?;
+        let (keys, values) = (texts(0)?, texts(1)?);
+        let vectors = Descriptors::new(rows.typed(FileField::DeletionVector.name())?)?;
         let offsets = partition_values.value_offsets();
         let pairs = |row: usize| {
             let bounds = offsets.get(row).zip(offsets.get(row + 1));
@@ -85,9 +82,8 @@ impl ScanFile {
         let files = (0..rows.num_rows())
             .map(|row| {
                 let path = paths.value(row);
-                let optional = |column: &arrow_array::Int64Array| {
-                    column.is_valid(row).then(|| column.value(row))
-                };
+                let optional =
+                    |column: &Int64Array| column.is_valid(row).then(|| column.value(row));
                 Ok(Self {
                     partition_values: pairs(row),
                     size: optional(sizes).unwrap_or_default(),
@@ -126,30 +122,4 @@ impl ScanFile {
             row_groups: None,
         })
     }
-}
-
-fn odd(field: FileField) -> Error {
-    Error::corrupt(
-        "log.columns",
-        format!(
-            "the column {} of the file actions is missing or has another type",
-            field.name()
-        ),
-    )
-}
-
-fn column(rows: &RecordBatch, field: FileField) -> Result<&arrow_array::ArrayRef> {
-    rows.column_by_name(field.name()).ok_or_else(|| odd(field))
-}
-
-fn texts(rows: &RecordBatch, field: FileField) -> Result<&StringArray> {
-    column(rows, field)?
-        .as_string_opt::<i32>()
-        .ok_or_else(|| odd(field))
-}
-
-fn longs(rows: &RecordBatch, field: FileField) -> Result<&arrow_array::Int64Array> {
-    column(rows, field)?
-        .as_primitive_opt::<Int64Type>()
-        .ok_or_else(|| odd(field))
 }

@@ -4,7 +4,7 @@ use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
 
 use super::data_file::{Extras, ReadPlan, TableLayout};
-use super::files::{Files, Part, Rows, Skipped, SkippedFile};
+use super::files::{Files, Part, ScanBatches, Skipped, SkippedFile};
 use super::rows::Look;
 use super::scan_file::ScanFile;
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ use crate::spec::schema::StructType;
 
 /// How the rows of a table at one version are read, in values that serialise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Definition {
+pub(super) struct ScanSpec {
     schema: String,
     partition_columns: Vec<String>,
     column_mapping: ColumnMappingMode,
@@ -30,7 +30,7 @@ pub(super) struct Definition {
     filter: Option<String>,
 }
 
-impl Definition {
+impl ScanSpec {
     pub(super) fn new(
         snapshot: &Snapshot,
         columns: Option<Vec<String>>,
@@ -114,7 +114,7 @@ impl Definition {
 /// Some files of a scan, or row groups of one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Split {
-    definition: Definition,
+    spec: ScanSpec,
     parts: Vec<Part>,
     skip_errors: bool,
     #[serde(skip)]
@@ -122,9 +122,9 @@ pub struct Split {
 }
 
 impl Split {
-    pub(super) fn new(definition: Definition, parts: Vec<Part>, skip_errors: bool) -> Self {
+    pub(super) fn new(spec: ScanSpec, parts: Vec<Part>, skip_errors: bool) -> Self {
         Self {
-            definition,
+            spec,
             parts,
             skip_errors,
             skipped: Skipped::default(),
@@ -176,19 +176,19 @@ impl Split {
 
     /// The schema of its rows.
     pub fn schema(&self) -> Result<SchemaRef> {
-        self.definition.plan().map(|plan| plan.schema())
+        self.spec.plan().map(|plan| plan.schema())
     }
 
     /// Its rows; `source` is the table's.
-    pub fn rows(&self, source: &Source) -> Result<Rows> {
+    pub fn rows(&self, source: &Source) -> Result<ScanBatches> {
         let files = Files::new(
-            self.definition.plan()?,
+            self.spec.plan()?,
             &source.storage,
             &source.resolver,
             self.parts.clone(),
             self.skip_errors.then(|| self.skipped.clone()),
         );
-        Ok(Rows::new(files, Look::default()))
+        Ok(ScanBatches::new(files, Look::default()))
     }
 }
 
@@ -238,49 +238,4 @@ pub(super) fn cut(files: Vec<ScanFile>, target_size: u64) -> Vec<Vec<Part>> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
-mod tests {
-    use super::*;
-
-    fn file(path: &str, size: i64) -> ScanFile {
-        ScanFile {
-            path: path.to_owned(),
-            partition_values: Vec::new(),
-            size,
-            deletion_vector: None,
-            base_row_id: None,
-            default_row_commit_version: None,
-        }
-    }
-
-    #[test]
-    fn pieces_keep_the_order_and_cover_each_byte_once() {
-        let sizes = [0, 10_000, 50_000, 0, 1, 123_456_789, 3];
-        let files: Vec<ScanFile> = sizes
-            .iter()
-            .enumerate()
-            .map(|(number, size)| file(&number.to_string(), *size))
-            .collect();
-        for target in [1, 5000, 60_000, 1 << 40] {
-            let parts: Vec<Part> = cut(files.clone(), target).into_iter().flatten().collect();
-            let mut expected = files.iter();
-            let mut end = 0;
-            for part in &parts {
-                let start = part.bytes.as_ref().map_or(0, |bytes| bytes.start);
-                if start == 0 {
-                    assert_eq!(part.file.path, expected.next().unwrap().path);
-                } else {
-                    assert_eq!(start, end);
-                }
-                end = part.bytes.as_ref().map_or(0, |bytes| bytes.end);
-                assert!(start < end || part.bytes.is_none());
-            }
-            assert!(expected.next().is_none());
-        }
-    }
-
-    #[test]
-    fn a_size_that_cannot_be_makes_no_more_than_so_many_pieces() {
-        let runs = cut(vec![file("huge", i64::MAX), file("odd", -1)], 1);
-        assert!(runs.len() <= 10_100, "{}", runs.len());
-    }
-}
+mod tests;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::cache::ReplayCache;
 use super::load::{empty_commits, load, read_checksum};
 use super::replayed::{keyed, settled};
-use super::{Definition, Inner, Snapshot, refused};
+use super::{Inner, Snapshot, TableDefinition, refused};
 use crate::codec::commit::{ActionBatch, Wanted};
 use crate::codec::file_actions::{ADD_FIELDS, FileField};
 use crate::error::{Error, Result};
@@ -96,11 +96,11 @@ impl Snapshot {
         } else {
             let protocol = protocol.unwrap_or(self.protocol()).clone();
             let metadata = metadata.unwrap_or(self.metadata()).clone();
-            Arc::new(Definition::new(protocol, metadata, &mut warnings).map_err(located)?)
+            Arc::new(TableDefinition::new(protocol, metadata, &mut warnings).map_err(located)?)
         };
         // typed columns are those of the old schema
         let outlived =
-            |kept: &&Arc<ActiveFiles>| metadata.is_some() && kept.columns().judged.is_some();
+            |kept: &&Arc<ActiveFiles>| metadata.is_some() && kept.columns().parsed.is_some();
         let files = match kept.as_ref().filter(|kept| !outlived(kept)) {
             Some(kept) => Some(Arc::new(advance_files(source, kept, &batches)?)),
             None => None,
@@ -147,7 +147,7 @@ impl Snapshot {
 
 fn in_commit_time(
     source: &Source,
-    definition: &Definition,
+    definition: &TableDefinition,
     segment: &LogSegment,
 ) -> Result<Option<i64>> {
     let Some(commit) = segment

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use super::Snapshot;
+use crate::codec::columns::{TypedColumns, misfit};
 use crate::codec::file_actions::{ADD_FIELDS, FileField};
-use crate::codec::judged::{PARTITION_VALUES, STATS};
+use crate::codec::parsed_columns::{PARTITION_VALUES, STATS};
 use crate::codec::partition_values::{Unparsable, parse_partition_values};
 use crate::codec::statistics::{num_records, parse_stats, stats_schema};
 use crate::error::{Error, Result};
@@ -17,7 +17,7 @@ use crate::spec::schema::{self, StructField, StructType};
 
 /// A column of the live files.
 #[derive(Clone, Debug, PartialEq)]
-enum Column {
+enum FileColumn {
     Field(FileField),
     /// The number of rows, out of `stats`.
     NumRecords,
@@ -32,17 +32,17 @@ const MADE: [&str; 3] = [STATS, PARTITION_VALUES, "numRecords"];
 
 /// Columns of the live files, in the order asked.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FileColumns(Vec<Column>);
+pub struct FileColumns(Vec<FileColumn>);
 
 impl FileColumns {
     /// All fields of `add`.
     pub fn all() -> Self {
-        Self(ADD_FIELDS.iter().copied().map(Column::Field).collect())
+        Self(ADD_FIELDS.iter().copied().map(FileColumn::Field).collect())
     }
 
     /// These fields of `add`.
     pub fn fields_only(fields: &[FileField]) -> Self {
-        Self(fields.iter().copied().map(Column::Field).collect())
+        Self(fields.iter().copied().map(FileColumn::Field).collect())
     }
 
     /// The columns of these names, for the files of `snapshot`; `None` for all fields of `add`.
@@ -73,19 +73,19 @@ impl FileColumns {
         Ok(Self(columns))
     }
 
-    fn column(name: &str, table: &Naming<'_>) -> Result<Column> {
+    fn column(name: &str, table: &Naming<'_>) -> Result<FileColumn> {
         if let Some(field) = FileField::by_name(name, &ADD_FIELDS) {
-            return Ok(Column::Field(field));
+            return Ok(FileColumn::Field(field));
         }
         let partitioned = |field: &StructField| table.partition_columns.contains(&field.name);
         let columns = table.schema.fields().iter();
         match name {
-            "numRecords" => Ok(Column::NumRecords),
-            STATS => Ok(Column::StatsParsed(table.stats_shape()?)),
+            "numRecords" => Ok(FileColumn::NumRecords),
+            STATS => Ok(FileColumn::StatsParsed(table.stats_shape()?)),
             PARTITION_VALUES => {
                 let typed =
                     |field| physical(field, table.mode).map(|field| (field.name().clone(), field));
-                Ok(Column::PartitionValuesParsed(
+                Ok(FileColumn::PartitionValuesParsed(
                     columns
                         .filter(|field| partitioned(field))
                         .map(typed)
@@ -109,8 +109,8 @@ impl FileColumns {
 
     /// Whether these are exactly the fields, in their order.
     pub fn are(&self, fields: &[FileField]) -> bool {
-        let plain = |column: &Column| match column {
-            Column::Field(field) => Some(*field),
+        let plain = |column: &FileColumn| match column {
+            FileColumn::Field(field) => Some(*field),
             _ => None,
         };
         self.0
@@ -121,10 +121,10 @@ impl FileColumns {
 
     /// The fields of `add` that have to be decoded, in the protocol's order.
     pub fn fields(&self) -> Vec<FileField> {
-        let needed = |column: &Column| match column {
-            Column::Field(field) => *field,
-            Column::NumRecords | Column::StatsParsed(_) => FileField::Stats,
-            Column::PartitionValuesParsed(_) => FileField::PartitionValues,
+        let needed = |column: &FileColumn| match column {
+            FileColumn::Field(field) => *field,
+            FileColumn::NumRecords | FileColumn::StatsParsed(_) => FileField::Stats,
+            FileColumn::PartitionValuesParsed(_) => FileField::PartitionValues,
         };
         let needed: Vec<FileField> = self.0.iter().map(needed).collect();
         ADD_FIELDS
@@ -135,13 +135,13 @@ impl FileColumns {
 
     /// The schema of what [`FileColumns::of`] gives.
     pub fn schema(&self) -> SchemaRef {
-        let field = |column: &Column| -> FieldRef {
+        let field = |column: &FileColumn| -> FieldRef {
             let made = |name: &str, data_type| Arc::new(Field::new(name, data_type, true));
             match column {
-                Column::Field(field) => field.arrow(),
-                Column::NumRecords => made("numRecords", DataType::Int64),
-                Column::StatsParsed(shape) => made(STATS, DataType::Struct(shape.clone())),
-                Column::PartitionValuesParsed(columns) => {
+                FileColumn::Field(field) => field.arrow(),
+                FileColumn::NumRecords => made("numRecords", DataType::Int64),
+                FileColumn::StatsParsed(shape) => made(STATS, DataType::Struct(shape.clone())),
+                FileColumn::PartitionValuesParsed(columns) => {
                     let fields = columns
                         .iter()
                         .map(|(_, field)| field.as_ref().clone().with_nullable(true));
@@ -160,37 +160,19 @@ impl FileColumns {
             .map(|column| column.of(rows))
             .collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-        RecordBatch::try_new_with_options(self.schema(), columns, &options).map_err(|cause| {
-            Error::corrupt("log.columns", "the columns of files do not fit together").because(cause)
-        })
+        RecordBatch::try_new_with_options(self.schema(), columns, &options).map_err(misfit)
     }
 }
 
-impl Column {
+impl FileColumn {
     fn of(&self, rows: &RecordBatch) -> Result<ArrayRef> {
-        let lacks = |name: &str| {
-            Error::corrupt(
-                "log.columns",
-                format!("the files were decoded without {name}"),
-            )
-        };
-        let decoded = |field: FileField| {
-            rows.column_by_name(field.name())
-                .ok_or_else(|| lacks(field.name()))
-        };
-        let stats = || {
-            decoded(FileField::Stats)?
-                .as_string_opt::<i32>()
-                .ok_or_else(|| lacks("stats"))
-        };
+        let stats = || rows.typed::<StringArray>(FileField::Stats.name());
         match self {
-            Column::Field(field) => decoded(*field).cloned(),
-            Column::NumRecords => Ok(Arc::new(num_records(stats()?))),
-            Column::StatsParsed(shape) => Ok(Arc::new(parse_stats(stats()?, shape)?)),
-            Column::PartitionValuesParsed(columns) => {
-                let map = decoded(FileField::PartitionValues)?
-                    .as_map_opt()
-                    .ok_or_else(|| lacks("partitionValues"))?;
+            FileColumn::Field(field) => rows.array(field.name()).cloned(),
+            FileColumn::NumRecords => Ok(Arc::new(num_records(stats()?))),
+            FileColumn::StatsParsed(shape) => Ok(Arc::new(parse_stats(stats()?, shape)?)),
+            FileColumn::PartitionValuesParsed(columns) => {
+                let map = rows.typed(FileField::PartitionValues.name())?;
                 Ok(Arc::new(parse_partition_values(
                     map,
                     columns,

@@ -39,7 +39,7 @@ impl Snapshot {
             columns: RowColumns::fields(&fields),
             filter: filter.cloned(),
         };
-        if let Some(kept) = self.kept_and_judged(source, &wanted)? {
+        if let Some(kept) = self.kept_and_filtered(source, &wanted)? {
             batches.ready = kept.into();
             return Ok(batches);
         }

@@ -6,17 +6,16 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{BooleanArray, RecordBatch};
+use arrow_array::{BooleanArray, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
 
 use super::Snapshot;
 use super::columns::FileColumns;
 use super::replayed::{Live, Replay, chosen, total_size};
 use crate::codec::checkpoint::FileAction;
+use crate::codec::columns::{TypedColumns, filter_rows};
 use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::log::LogSegment;
 use crate::replay::{ActiveFiles, FileFilter, RowColumns, Source};
 use crate::spec::actions::{DomainMetadata, SetTransaction};
@@ -42,7 +41,7 @@ impl Snapshot {
         let schema = columns.schema();
         let Some(filter) = filter else {
             let files = self.active_files(source, &RowColumns::fields(&columns.fields()))?;
-            let plain = files.columns().judged.is_none() && columns.are(&files.columns().fields);
+            let plain = files.columns().parsed.is_none() && columns.are(&files.columns().fields);
             let batches = files.batches();
             let batches = if plain {
                 batches
@@ -58,7 +57,7 @@ impl Snapshot {
             columns: RowColumns::fields(&columns.fields()),
             filter: Some(Arc::clone(filter)),
         };
-        let batches = match self.kept_and_judged(source, &wanted)? {
+        let batches = match self.kept_and_filtered(source, &wanted)? {
             Some(batches) => batches,
             None => self.recovering(source, |segment| {
                 let replay = Replay::new(self, source, segment, &wanted, &[])?;
@@ -75,9 +74,9 @@ impl Snapshot {
         Ok(FileTable { schema, batches })
     }
 
-    /// What is kept, judged; `None` when nothing is kept. Columns to judge by are added to what is
-    /// kept, so that the next filter on them decodes nothing.
-    pub(super) fn kept_and_judged(
+    /// The files in the cache that pass the filter; `None` when none are cached. The columns of the filter
+    /// are added to the cache, so that the next filter on them decodes nothing.
+    pub(super) fn kept_and_filtered(
         &self,
         source: &Source,
         wanted: &Live,
@@ -90,15 +89,15 @@ impl Snapshot {
             return Ok(None);
         };
         let columns = RowColumns {
-            judged: Some(filter.columns().clone()),
+            parsed: Some(filter.columns().clone()),
             ..wanted.columns.clone()
         };
         let files = self.active_files(source, &columns)?;
-        let judged = |rows: &RecordBatch| chosen(rows, filter.may_match(rows)?);
+        let filtered = |rows: &RecordBatch| chosen(rows, filter.may_match(rows)?);
         let batches = files
             .batches()
             .iter()
-            .map(judged)
+            .map(filtered)
             .collect::<Result<Vec<_>>>()?;
         Ok(Some(batches))
     }
@@ -281,16 +280,10 @@ fn now() -> i64 {
 
 /// Tombstones younger than the cutoff; one without a time counts as expired.
 pub(super) fn unexpired(rows: &RecordBatch, cutoff: i64) -> Result<RecordBatch> {
-    let lacks = || Error::corrupt("log.columns", "tombstones lack their deletionTimestamp");
-    let times = rows
-        .column_by_name("deletionTimestamp")
-        .and_then(|times| times.as_primitive_opt::<Int64Type>());
-    let times = times.ok_or_else(lacks)?;
+    let times: &Int64Array = rows.typed("deletionTimestamp")?;
     let mask: BooleanArray = times
         .iter()
         .map(|time| Some(time.unwrap_or(0) > cutoff))
         .collect();
-    arrow_select::filter::filter_record_batch(rows, &mask).map_err(|cause| {
-        Error::corrupt("log.columns", "the tombstones cannot be filtered").because(cause)
-    })
+    filter_rows(rows, &mask)
 }

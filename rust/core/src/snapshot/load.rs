@@ -9,7 +9,7 @@ use super::cache::ReplayCache;
 use super::recover::{missing_sidecar, pass_over};
 use super::state::{definition_of, read_state};
 use super::verify::check_definition;
-use super::{Checksum, Definition, Inner, Snapshot, refused};
+use super::{Checksum, Inner, Snapshot, TableDefinition, refused};
 use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
 use crate::codec::version_checksum::VersionChecksum;
 use crate::error::{Error, ErrorKind, Result};
@@ -103,7 +103,7 @@ fn open(
     let mut state = None;
     let mut definition = None;
     if let Some((protocol, metadata)) = known {
-        match Definition::new(protocol, metadata, &mut warnings) {
+        match TableDefinition::new(protocol, metadata, &mut warnings) {
             Ok(known) => definition = Some(known),
             // the log says whether it is the table or the checksum
             Err(error) => {
@@ -122,7 +122,7 @@ fn open(
             let found = read_state(source, &segment).map_err(located)?;
             let (protocol, metadata) = definition_of(&found, &segment)?;
             state = Some(Arc::new(found));
-            Definition::new(protocol, metadata, &mut warnings)
+            TableDefinition::new(protocol, metadata, &mut warnings)
                 .map_err(|error| defined_in(source, &segment, error))
                 .map_err(located)?
         }
@@ -257,7 +257,7 @@ fn defined_in(source: &Source, segment: &LogSegment, error: Error) -> Error {
 
 /// The commit's own timestamp, where the table keeps one.
 fn in_commit_time(
-    definition: &Definition,
+    definition: &TableDefinition,
     segment: &LogSegment,
     newest: &NewestCommit,
     checksum: Option<&Checksum>,

@@ -40,7 +40,7 @@ pub struct Snapshot(Arc<Inner>);
 struct Inner {
     version: u64,
     strict: bool,
-    definition: Arc<Definition>,
+    definition: Arc<TableDefinition>,
     timestamp: i64,
     in_commit_timestamp: Option<i64>,
     checksum: Option<Checksum>,
@@ -50,7 +50,7 @@ struct Inner {
 
 /// Protocol and metadata, and what follows from them; versions share it until one of them changes.
 #[derive(Debug)]
-struct Definition {
+struct TableDefinition {
     protocol: Protocol,
     metadata: Metadata,
     schema: StructType,
@@ -67,7 +67,7 @@ struct Checksum {
     answers: bool,
 }
 
-impl Definition {
+impl TableDefinition {
     /// Refuses what this build cannot read.
     fn new(protocol: Protocol, metadata: Metadata, warnings: &mut Vec<LogWarning>) -> Result<Self> {
         protocol.check_readable()?;

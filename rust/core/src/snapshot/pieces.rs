@@ -27,7 +27,7 @@ mod tail;
 pub use rows::PieceRows;
 pub use tail::ReplayTail;
 
-use tail::Definition;
+use tail::PieceSpec;
 
 /// What of the live files is to be replayed elsewhere.
 #[derive(Clone, Debug)]
@@ -112,13 +112,13 @@ impl Snapshot {
             Ok((work, replay.into_hidden(), live, gone))
         })?;
         let filter = options.filter.as_ref().map(|(_, text)| text.clone());
-        let definition = Definition::new(self, source, plan, options, filter);
+        let spec = PieceSpec::new(self, source, plan, options, filter);
         Ok(ReplayPlan {
             pieces: work
                 .into_iter()
                 .map(|work| ReplayPiece { plan, work })
                 .collect(),
-            tail: ReplayTail::new(definition, hidden)?,
+            tail: ReplayTail::new(spec, hidden)?,
             files: FileTable { schema, batches },
             tombstones: FileTable {
                 schema: schema_of(&REMOVE_FIELDS),
@@ -197,7 +197,7 @@ impl ReplayPiece {
         threads: Option<usize>,
     ) -> Result<PieceRows> {
         self.check(tail)?;
-        match (&self.work, tail.definition().tombstones_since) {
+        match (&self.work, tail.spec().tombstones_since) {
             (Work::Checkpoint(version, parts), Some(since)) => {
                 PieceRows::gone_of_checkpoint(source, tail, *version, parts, since, threads)
             }
@@ -209,7 +209,7 @@ impl ReplayPiece {
     }
 
     fn check(&self, tail: &ReplayTail) -> Result<()> {
-        if self.plan == tail.definition().plan {
+        if self.plan == tail.spec().plan {
             return Ok(());
         }
         let message = "this piece and this tail were made by two calls: read a piece with the tail that came with it";

@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{BooleanArray, RecordBatch};
+use arrow_array::{BooleanArray, Int64Array, RecordBatch};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::Fields;
 
 use super::Snapshot;
 use super::columns::Naming;
 use crate::codec::checkpoint::FileAction;
+use crate::codec::columns::{TypedColumns, filter_rows, misfit, project};
 use crate::codec::commit::Wanted;
 use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::log::LogSegment;
 use crate::replay::{
     Checkpoint, FileActionKey, FileFilter, Grain, KeySet, KeyedRows, LogState, Reconciler,
@@ -26,16 +25,6 @@ pub(super) fn keyed(fields: &[FileField], order: &[FileField]) -> Vec<FileField>
         fields.contains(field) || matches!(field, FileField::Path | FileField::DeletionVector)
     };
     order.iter().copied().filter(needed).collect()
-}
-
-fn project(rows: &RecordBatch, fields: &[FileField]) -> Result<RecordBatch> {
-    let index = |field: &FileField| rows.schema().index_of(field.name());
-    let columns = fields.iter().map(index).collect::<Result<Vec<_>, _>>();
-    columns
-        .and_then(|columns| rows.project(&columns))
-        .map_err(|cause| {
-            Error::corrupt("log.columns", "a file action lacks a column").because(cause)
-        })
 }
 
 /// Live rows as a snapshot has them: that an `add` changed data is news of its commit, not of the
@@ -51,9 +40,7 @@ pub(super) fn settled(rows: RecordBatch) -> Result<RecordBatch> {
             None,
         ));
     }
-    RecordBatch::try_new(rows.schema(), columns).map_err(|cause| {
-        Error::corrupt("log.columns", "a file action lacks a column").because(cause)
-    })
+    RecordBatch::try_new(rows.schema(), columns).map_err(misfit)
 }
 
 /// Which live files are wanted, and with which columns.
@@ -71,15 +58,15 @@ impl Live {
         }
     }
 
-    /// The fields to decode in the tail, whose rows are judged after they are decoded.
+    /// The fields to decode in the tail, whose rows are filtered after they are decoded.
     pub(super) fn decoded(&self) -> Vec<FileField> {
-        let judged = self.filter.as_ref().map(|filter| RowColumns {
+        let parsed = self.filter.as_ref().map(|filter| RowColumns {
             fields: Vec::new(),
-            judged: Some(filter.columns().clone()),
+            parsed: Some(filter.columns().clone()),
         });
-        judged.map_or_else(
+        parsed.map_or_else(
             || self.columns.decoded(),
-            |judged| judged.merged(&self.columns).decoded(),
+            |parsed| parsed.merged(&self.columns).decoded(),
         )
     }
 
@@ -102,9 +89,7 @@ impl Live {
 
 /// The rows whose bit is set.
 pub(super) fn chosen(rows: &RecordBatch, bits: BooleanBuffer) -> Result<RecordBatch> {
-    arrow_select::filter::filter_record_batch(rows, &BooleanArray::new(bits, None)).map_err(
-        |cause| Error::corrupt("log.columns", "the file actions cannot be filtered").because(cause),
-    )
+    filter_rows(rows, &BooleanArray::new(bits, None))
 }
 
 /// A segment replayed down to its checkpoint, whose rows are still to come.
@@ -231,9 +216,7 @@ impl Replay {
 
 /// The sum of a column of sizes; `None` when the column is not there.
 pub(super) fn total_size(rows: &RecordBatch) -> Option<u64> {
-    let sizes = rows
-        .column_by_name("size")?
-        .as_primitive_opt::<Int64Type>()?;
+    let sizes: &Int64Array = rows.typed("size").ok()?;
     Some(
         sizes
             .iter()

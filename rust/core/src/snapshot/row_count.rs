@@ -3,12 +3,12 @@
 //! Protocol: "Per-file Statistics", "Deletion Vector Descriptor Schema".
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, Int64Array, RecordBatch, StructArray};
 
 use super::Snapshot;
 use super::columns::FileColumns;
-use crate::error::{Error, Result};
+use crate::codec::columns::TypedColumns;
+use crate::error::Result;
 use crate::log::LogWarning;
 use crate::replay::Source;
 
@@ -32,7 +32,7 @@ impl Snapshot {
         Ok(Some(total))
     }
 
-    /// Not an oddity of the log that a strict reader would refuse.
+    /// A strict reader does not refuse this.
     fn lacks_rows(&self, rows: &RecordBatch, row: usize) {
         let path = rows
             .column_by_name("path")
@@ -58,24 +58,9 @@ impl Snapshot {
 
 /// The live rows of each file, where it tells. The batch has `numRecords` and `deletionVector`.
 pub(crate) fn live_rows(files: &RecordBatch) -> Result<Vec<Option<u64>>> {
-    let odd = || {
-        Error::corrupt(
-            "log.columns",
-            "the file actions lack what counts their rows",
-        )
-    };
-    let records = files
-        .column_by_name("numRecords")
-        .and_then(|records| records.as_primitive_opt::<Int64Type>())
-        .ok_or_else(odd)?;
-    let vectors = files
-        .column_by_name("deletionVector")
-        .and_then(|vectors| vectors.as_struct_opt())
-        .ok_or_else(odd)?;
-    let deleted = vectors
-        .column_by_name("cardinality")
-        .and_then(|deleted| deleted.as_primitive_opt::<Int64Type>())
-        .ok_or_else(odd)?;
+    let records: &Int64Array = files.typed("numRecords")?;
+    let vectors: &StructArray = files.typed("deletionVector")?;
+    let deleted: &Int64Array = vectors.typed("cardinality")?;
     let live = |row: usize| {
         let records = records.is_valid(row).then(|| records.value(row))?;
         let deleted = match (vectors.is_valid(row), deleted.is_valid(row)) {

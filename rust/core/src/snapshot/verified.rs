@@ -9,8 +9,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow_cast::display::array_value_to_string;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
@@ -18,9 +17,10 @@ use serde_json::{Map, Value};
 use super::columns::FileColumns;
 use super::verify::{check, check_protocol, mismatch};
 use super::{Checksum, Snapshot};
+use crate::codec::columns::{TypedColumns, missing};
 use crate::codec::deletion_vector::Descriptors;
 use crate::codec::file_actions::{ADD_FIELDS, FileField};
-use crate::codec::judged::PARTITION_VALUES;
+use crate::codec::parsed_columns::PARTITION_VALUES;
 use crate::codec::version_checksum::{FileSizeHistogram, deleted_records_bin};
 use crate::error::{Error, Result};
 use crate::log::commit::read_commit_info;
@@ -134,12 +134,11 @@ impl Snapshot {
         for rows in self.file_batches(source, FileColumns::all(), None)? {
             interrupt::check()?;
             let rows = rows?;
-            let paths = Paths::of(&rows)?;
+            let paths = paths(&rows)?;
             let keys = path_keys(source, &rows)?;
-            let vectors = column(&rows, FileField::DeletionVector)?;
-            let vectors = Descriptors::new(vectors.as_struct_opt().ok_or_else(odd)?)?;
+            let vectors = Descriptors::new(rows.typed(FileField::DeletionVector.name())?)?;
             for (row, key) in keys.iter().enumerate() {
-                let path = paths.of_row(row);
+                let path = paths.value(row);
                 if !seen.insert(*key) {
                     let message = "the log adds this file twice, and removes it not once between";
                     return Err(Error::corrupt("log.duplicate_file", message).at_path(path));
@@ -150,7 +149,7 @@ impl Snapshot {
                     .and_then(|()| counted.row(&rows, row, *key, self.keeps_stats()))
                     .map_err(|error| error.at_path(path))?;
             }
-            if let Some(error) = odd_texts(&rows, Some(&typed)).into_iter().next() {
+            if let Some(error) = malformed_texts(&rows, Some(&typed)).into_iter().next() {
                 return Err(error);
             }
         }
@@ -164,9 +163,10 @@ impl Snapshot {
 }
 
 /// Statistics that are no JSON, and partition values that are none of their types, with the file.
-pub(crate) fn odd_texts(rows: &RecordBatch, typed: Option<&FileColumns>) -> Vec<Error> {
-    let Ok(paths) = Paths::of(rows) else {
-        return vec![odd()];
+pub(crate) fn malformed_texts(rows: &RecordBatch, typed: Option<&FileColumns>) -> Vec<Error> {
+    let paths = match paths(rows) {
+        Ok(paths) => paths,
+        Err(error) => return vec![error],
     };
     let mut found = Vec::new();
     let stats = rows.column_by_name(FileField::Stats.name());
@@ -177,7 +177,7 @@ pub(crate) fn odd_texts(rows: &RecordBatch, typed: Option<&FileColumns>) -> Vec<
                 let message = "the statistics of this file are no JSON object; a scan reads the \
                                file all the same, since nothing is skipped by them";
                 let error = Error::corrupt("stats.json", message).because(cause);
-                found.push(error.at_path(paths.of_row(row)));
+                found.push(error.at_path(paths.value(row)));
             }
         }
     }
@@ -186,45 +186,27 @@ pub(crate) fn odd_texts(rows: &RecordBatch, typed: Option<&FileColumns>) -> Vec<
     {
         for row in 0..rows.num_rows() {
             if let Err(error) = typed.of(&rows.slice(row, 1)) {
-                found.push(error.at_path(paths.of_row(row)));
+                found.push(error.at_path(paths.value(row)));
             }
         }
     }
     found
 }
 
-/// The texts of `path`.
-struct Paths<'a>(&'a arrow_array::StringArray);
-
-impl<'a> Paths<'a> {
-    fn of(rows: &'a RecordBatch) -> Result<Self> {
-        let paths = column(rows, FileField::Path)?;
-        paths.as_string_opt::<i32>().map(Self).ok_or_else(odd)
-    }
-
-    fn of_row(&self, row: usize) -> &'a str {
-        self.0.value(row)
-    }
-}
-
-fn odd() -> Error {
-    Error::corrupt("log.columns", "a file action lacks a column")
-}
-
-fn column(rows: &RecordBatch, field: FileField) -> Result<&ArrayRef> {
-    rows.column_by_name(field.name()).ok_or_else(odd)
+fn paths(rows: &RecordBatch) -> Result<&StringArray> {
+    rows.typed(FileField::Path.name())
 }
 
 /// The keys of the paths alone: a live file has one vector.
 pub(crate) fn path_keys(source: &Source, rows: &RecordBatch) -> Result<Vec<FileActionKey>> {
     let mut keys = Vec::with_capacity(rows.num_rows());
-    let paths = column(rows, FileField::Path)?;
+    let paths = paths(rows)?;
     let mut keep = |_, key| keys.push(key);
     source.keys.visit(paths, None, &mut keep)?;
     if keys.len() == rows.num_rows() {
         Ok(keys)
     } else {
-        Err(odd())
+        Err(missing(FileField::Path.name()))
     }
 }
 
@@ -285,16 +267,13 @@ impl<'a> Counted<'a> {
             return Ok(());
         };
         let natural = |number: i64| u64::try_from(number).unwrap_or(0);
-        let sizes = column(rows, FileField::Size)?;
-        let size = sizes.as_primitive_opt::<Int64Type>().ok_or_else(odd)?;
-        let size = natural(size.value(row));
-        let vectors = column(rows, FileField::DeletionVector)?;
-        let vectors = vectors.as_struct_opt().ok_or_else(odd)?;
+        let sizes: &Int64Array = rows.typed(FileField::Size.name())?;
+        let size = natural(sizes.value(row));
+        let vectors: &StructArray = rows.typed(FileField::DeletionVector.name())?;
         let mut deleted = 0;
         if vectors.is_valid(row) {
-            let rows = vectors.column_by_name("cardinality");
-            let rows = rows.and_then(|rows| rows.as_primitive_opt::<Int64Type>());
-            deleted = natural(rows.ok_or_else(odd)?.value(row));
+            let counts: &Int64Array = vectors.typed("cardinality")?;
+            deleted = natural(counts.value(row));
             self.vectors += 1;
         }
         self.deleted = self.deleted.saturating_add(deleted);
@@ -379,7 +358,7 @@ fn same_file(
         {
             continue;
         }
-        let (one, other) = (column(said, field)?, column(rows, field)?);
+        let (one, other) = (said.array(field.name())?, rows.array(field.name())?);
         if one.is_null(place) && OPTIONAL.contains(&field) {
             continue;
         }

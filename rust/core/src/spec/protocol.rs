@@ -177,7 +177,7 @@ impl Protocol {
         Err(Error::unsupported("protocol.reader_features", message))
     }
 
-    /// Versions and feature lists fit together. Versions above those known here are not judged.
+    /// Versions and feature lists fit together. Versions above those known here are not checked.
     ///
     /// # Errors
     ///

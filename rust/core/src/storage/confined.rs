@@ -1,5 +1,5 @@
 //! Which local files may be opened where the caller has named the places: every link is followed
-//! first, then the file behind it is judged.
+//! first, then the file behind it is checked.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -30,7 +30,7 @@ impl Confinement {
     /// What the absolute path `full` leads to. `path` is how the table calls it, for messages.
     pub(super) fn resolve(&self, full: &str, path: &str, verb: &str) -> Result<PathBuf> {
         let real = fs::canonicalize(full).map_err(|cause| failed(verb, path, cause))?;
-        self.judge(&real, path)?;
+        self.check_inside(&real, path)?;
         Ok(real)
     }
 
@@ -38,11 +38,11 @@ impl Confinement {
     pub(super) fn check_writable(&self, full: &str, path: &str) -> Result<()> {
         let above = Path::new(full).parent().unwrap_or(Path::new("/"));
         let real = canonical(above).map_err(|cause| failed("write", path, cause))?;
-        self.judge(&real, path)
+        self.check_inside(&real, path)
     }
 
     /// Roots are followed anew each time: the caller may move them, and they may not be there yet.
-    fn judge(&self, real: &Path, path: &str) -> Result<()> {
+    fn check_inside(&self, real: &Path, path: &str) -> Result<()> {
         let inside = |root: &PathBuf| canonical(root).is_ok_and(|root| real.starts_with(root));
         if self.roots.iter().any(inside) {
             return Ok(());
@@ -56,7 +56,7 @@ impl Confinement {
     }
 }
 
-/// Whether an opened file is the one that was judged: nobody put a link in between meanwhile.
+/// Whether an opened file is the one that was checked: nobody put a link in between meanwhile.
 pub(super) fn is_same(real: &Path, opened: &Metadata) -> bool {
     fs::canonicalize(real).is_ok_and(|again| again == real)
         && fs::symlink_metadata(real)
@@ -94,147 +94,4 @@ fn canonical(path: &Path) -> io::Result<PathBuf> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use std::os::unix::fs::symlink;
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::storage::{self, Storage};
-
-    /// A table beside a secret and a shared directory, and links of every kind between them.
-    fn place() -> tempfile::TempDir {
-        let directory = tempfile::tempdir().unwrap();
-        let at = |name: &str| directory.path().join(name);
-        for name in ["t/_delta_log", "t/p=1", "secret/inner", "shared"] {
-            fs::create_dir_all(at(name)).unwrap();
-        }
-        for name in ["t/in", "t/p=1/in", "secret/x", "secret/inner/x", "shared/x"] {
-            fs::write(at(name), name).unwrap();
-        }
-        symlink(at("secret/x"), at("t/out")).unwrap();
-        symlink("../secret/x", at("t/relative")).unwrap();
-        symlink("out", at("t/twice")).unwrap();
-        symlink(at("secret"), at("t/p=2")).unwrap();
-        symlink(at("shared/x"), at("t/shared")).unwrap();
-        symlink("p=1/in", at("t/inside")).unwrap();
-        symlink(at("nowhere"), at("t/dangling")).unwrap();
-        symlink("loop", at("t/loop")).unwrap();
-        symlink(at("t"), at("link-to-t")).unwrap();
-        directory
-    }
-
-    fn open(directory: &Path, root: &str, named: Option<&[&str]>) -> Arc<dyn Storage> {
-        let parse = |name: &str| Location::parse(directory.join(name).to_str().unwrap()).unwrap();
-        let named = named.map(|named| named.iter().map(|name| parse(name)).collect::<Vec<_>>());
-        storage::open_location(&parse(root), &[], named.as_deref()).unwrap()
-    }
-
-    #[test]
-    fn links_are_followed_and_then_judged() {
-        let directory = place();
-        for root in ["t", "link-to-t", "t/p=1/.."] {
-            let confined = open(directory.path(), root, Some(&["shared", "not-there"]));
-            for path in ["in", "p=1/in", "inside", "shared"] {
-                assert!(confined.read(path).is_ok(), "{root} {path}");
-                assert!(confined.head(path).is_ok(), "{root} {path}");
-                confined.check_readable(path).unwrap();
-            }
-            let below = directory.path().join("shared/x");
-            assert_eq!(confined.read(below.to_str().unwrap()).unwrap(), "shared/x");
-            let outside = directory.path().join("secret/x").display().to_string();
-            for path in ["out", "relative", "twice", "p=2/x", "p=2/inner/x", &outside] {
-                for error in [
-                    confined.read(path).unwrap_err(),
-                    confined.read_ranges(path, &[]).unwrap_err(),
-                    confined.read_many(&[path]).remove(0).unwrap_err(),
-                    confined.head(path).unwrap_err(),
-                    confined.check_readable(path).unwrap_err(),
-                ] {
-                    assert_eq!(error.code(), "path.escapes_root", "{root} {path}");
-                    assert_eq!(error.path(), Some(path));
-                    let message = error.message();
-                    assert!(message.contains("/secret/") && message.contains("allowed_roots"));
-                }
-            }
-            for (path, code) in [
-                ("dangling", "storage.not_found"),
-                ("missing", "storage.not_found"),
-                ("loop", "storage.name"),
-                ("p=1", "storage.not_a_file"),
-            ] {
-                assert_eq!(confined.read(path).unwrap_err().code(), code, "{path}");
-            }
-        }
-    }
-
-    #[test]
-    fn without_named_roots_links_are_the_systems() {
-        let directory = place();
-        let free = open(directory.path(), "t", None);
-        for path in ["out", "relative", "twice", "p=2/x", "in"] {
-            assert!(free.read(path).is_ok(), "{path}");
-            free.check_readable(path).unwrap();
-        }
-        for (path, out) in [
-            ("out", true),
-            ("p=2/x", true),
-            ("inside", false),
-            ("missing", false),
-        ] {
-            let found = free.leads_out(path);
-            assert_eq!(
-                found.is_some_and(|to| to.contains("/secret/")),
-                out,
-                "{path}"
-            );
-        }
-        let narrow = open(directory.path(), "t", Some(&[]));
-        for path in ["out", "shared"] {
-            assert_eq!(narrow.read(path).unwrap_err().code(), "path.escapes_root");
-        }
-        let wide = open(directory.path(), "t", Some(&["/"]));
-        assert!(wide.read("out").is_ok());
-    }
-
-    #[test]
-    fn nothing_is_listed_made_or_deleted_behind_a_link() {
-        let directory = place();
-        let confined = open(directory.path(), "t", Some(&["shared"]));
-        let refusals = [
-            confined.list("p=2", "").map(drop),
-            confined.put("p=2/new", b"").map(drop),
-            confined.put_if_absent("p=2/new", b"").map(drop),
-            confined.put_if_absent("p=2/deep/er/new", b"").map(drop),
-            confined.put_if_absent_unsynced("p=2/new", b"").map(drop),
-            confined.delete(&["p=2/x"]).remove(0),
-        ];
-        for refusal in refusals {
-            assert_eq!(refusal.unwrap_err().code(), "path.escapes_root");
-        }
-        assert_eq!(confined.list("missing", "").unwrap(), []);
-        confined.delete(&["loop"]).remove(0).unwrap();
-        let all = confined.list_all(&|_| true).unwrap();
-        assert!(all.iter().all(|file| !file.path.starts_with("p=2/")));
-        assert!(confined.put_if_absent("q=1/r=2/new", b"").unwrap());
-        confined.put("out", b"mine").unwrap(); // in place of the link
-        assert_eq!(confined.read("out").unwrap(), "mine");
-        confined.delete(&["twice"]).remove(0).unwrap();
-        assert!(directory.path().join("secret/x").exists());
-        let new = open(directory.path(), "shared/not/yet", Some(&[]));
-        assert_eq!(new.list("", "").unwrap(), []);
-        assert!(new.put_if_absent("_delta_log/0", b"").unwrap());
-    }
-
-    #[test]
-    fn what_was_exchanged_meanwhile_is_noticed() {
-        let directory = place();
-        let real = fs::canonicalize(directory.path().join("t/p=1/in")).unwrap();
-        let opened = fs::metadata(&real).unwrap();
-        assert!(is_same(&real, &opened));
-        let other = fs::metadata(directory.path().join("secret/x")).unwrap();
-        assert!(!is_same(&real, &other));
-        fs::rename(real.parent().unwrap(), directory.path().join("t/moved")).unwrap();
-        symlink("moved", directory.path().join("t/p=1")).unwrap();
-        assert!(!is_same(&real, &opened));
-    }
-}
+mod tests;

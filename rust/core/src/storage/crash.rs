@@ -20,7 +20,7 @@ pub enum Crash {
     Torn,
     /// The process ends behind it: it is done, and nothing later is.
     After,
-    /// There is no room for it, nor for any later one; the process goes on.
+    /// There is no space for it, nor for any later one; the process goes on.
     Full,
 }
 
@@ -68,7 +68,7 @@ impl CrashStorage {
         match (number.cmp(&self.at), self.how) {
             (std::cmp::Ordering::Less, _) => whole(),
             (_, Crash::Full) => {
-                let message = "there is no room for this file: free some, then try again";
+                let message = "there is no space for this file: free some, then try again";
                 Err(Error::storage("storage.full", message).at_path(path))
             }
             (std::cmp::Ordering::Equal, Crash::After) => {
@@ -147,7 +147,7 @@ impl Storage for CrashStorage {
 
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
         if self.how == Crash::Full {
-            return self.inner.delete(paths); // that takes no room
+            return self.inner.delete(paths); // that takes no space
         }
         let whole = |path: &&str| {
             self.inner

@@ -45,7 +45,7 @@ pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
         IoKind::IsADirectory => return not_a_file(path),
         IoKind::StorageFull | IoKind::QuotaExceeded | IoKind::FileTooLarge => Error::storage(
             "storage.full",
-            "there is no room for this file: free some, then try again",
+            "there is no space for this file: free some, then try again",
         ),
         IoKind::ReadOnlyFilesystem => Error::storage(
             "storage.read_only",

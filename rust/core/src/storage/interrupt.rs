@@ -69,19 +69,4 @@ pub(crate) mod testing {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::error::ErrorKind;
-
-    #[test]
-    fn stops_only_when_asked_and_only_every_interval() {
-        testing::stop_this_thread(false);
-        assert!(check().is_ok());
-        testing::stop_this_thread(true);
-        assert!(check().is_err_and(|error| error.kind() == ErrorKind::Interrupted));
-        assert!(check().is_ok(), "asked again too soon");
-        std::thread::sleep(INTERVAL);
-        assert!(check().is_err());
-        testing::stop_this_thread(false);
-    }
-}
+mod tests;

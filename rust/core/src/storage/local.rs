@@ -205,7 +205,7 @@ impl Storage for LocalStorage {
     fn read(&self, path: &str) -> Result<Bytes> {
         let (file, metadata) = self.open(path)?;
         let size = usize::try_from(metadata.len()).map_err(|_| too_large(path, metadata.len()))?;
-        let mut bytes = room_for(size, path)?;
+        let mut bytes = reserve(size, path)?;
         // Not beyond the size seen: a file that grows meanwhile is read as it was.
         (&file)
             .take(metadata.len())
@@ -229,7 +229,7 @@ impl Storage for LocalStorage {
             interrupt::check()?;
             let length = range.end - range.start;
             let length = usize::try_from(length).map_err(|_| too_large(path, length))?;
-            let mut bytes = room_for(length, path)?;
+            let mut bytes = reserve(length, path)?;
             (&file)
                 .seek(SeekFrom::Start(range.start))
                 .and_then(|_| {
@@ -404,8 +404,8 @@ fn meta(path: &str, metadata: &fs::Metadata) -> FileMeta {
     }
 }
 
-/// An empty buffer with exactly this room, or an error where there is no memory for it.
-fn room_for(length: usize, path: &str) -> Result<Vec<u8>> {
+/// An empty buffer of exactly this capacity, or an error where there is no memory for it.
+fn reserve(length: usize, path: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     bytes
         .try_reserve_exact(length)

@@ -1,8 +1,8 @@
-//! The only room that does I/O: list, read, read ranges, create, delete.
+//! The only module that does I/O: list, read, read ranges, create, delete.
 //!
 //! A [`Storage`] is bound to one table root; every path it takes is relative to that root, with `/`
 //! between its parts and no encoding; [`PathResolver`] makes them from what the log says. The surface
-//! is synchronous; async and its runtime stay inside this room and belong to one process id, because
+//! is synchronous; async and its runtime stay inside this module and belong to one process id, because
 //! PySpark forks its workers.
 
 use std::fmt::Debug;
@@ -183,7 +183,7 @@ pub fn open_location(
     })
 }
 
-/// The last line of defence for what a [`PathResolver`] has judged already.
+/// The last line of defence for what a [`PathResolver`] has checked already.
 fn refuse_climbing(path: &str) -> Result<()> {
     if path.split('/').any(|part| part == "..") {
         let error = Error::invalid("path.escapes_root", "a storage path may not contain `..`");
@@ -194,29 +194,4 @@ fn refuse_climbing(path: &str) -> Result<()> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn opens_what_the_uri_names() {
-        let options = [("aws_region".to_owned(), "eu-west-1".to_owned())];
-        for (uri, root, kind) in [
-            ("/tmp/t", "file:///tmp/t", "LocalStorage"),
-            ("file:///tmp/t", "file:///tmp/t", "LocalStorage"),
-            ("memory://open/t", "memory://open/t", "ObjectStorage"),
-            ("s3://bucket/t/", "s3://bucket/t", "ObjectStorage"),
-        ] {
-            let storage = open(uri, &options).unwrap();
-            assert_eq!(storage.root(), root);
-            assert!(format!("{storage:?}").starts_with(kind), "{storage:?}");
-        }
-        assert_eq!(
-            open("gs://bucket/t", &options).unwrap_err().code(),
-            "options.unknown"
-        );
-        assert_eq!(
-            open("viewfs://host/t", &[]).unwrap_err().code(),
-            "uri.scheme"
-        );
-    }
-}
+mod tests;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::write::{
-    Rows, RowsOptions, RowsWritten, set_marks, set_schema, set_txn, texts, write_options,
+    RowSource, RowsOptions, RowsWritten, set_marks, set_schema, set_txn, texts, write_options,
 };
 use super::{At, Table};
 use crate::error::Result;
@@ -18,7 +18,7 @@ impl Table {
     ///
     /// Invalid argument and Unsupported: as [`Intake::new`] and [`Intake::take`]; as [`Table::commit`].
     /// Files that were written go away again.
-    pub fn append(&self, rows: Rows, options: RowsOptions) -> Result<RowsWritten> {
+    pub fn append(&self, rows: RowSource, options: RowsOptions) -> Result<RowsWritten> {
         let snapshot = self.snapshot(At::Latest, None)?;
         let columns = json!(snapshot.metadata().partition_columns).to_string();
         let parameters = [("mode", json!("Append")), ("partitionBy", json!(columns))];

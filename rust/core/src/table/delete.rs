@@ -9,7 +9,7 @@ use super::{At, Table};
 use crate::error::Result;
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
-use crate::transaction::rows::{All, Changer, WrittenFiles};
+use crate::transaction::rows::{Changer, DeleteAll, WrittenFiles};
 
 impl Table {
     /// Deletes the rows of the newest version that satisfy a condition, or all.
@@ -73,7 +73,7 @@ pub(super) fn mark(
     let some = changer.candidates(Some(file_filter(snapshot, condition)?))?;
     for file in some {
         if others.contains(&file.path) {
-            changer.change(file, Some(&bound), false, &mut All)?;
+            changer.change(file, Some(&bound), false, &mut DeleteAll)?;
         } else {
             changer.remove_whole(file);
         }

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::commit::described;
 use super::write::{RowsOptions, texts, write_options};
 use super::{Alteration, At, Table};
-use crate::codec::deletion_vector::{Place, place};
+use crate::codec::deletion_vector::{VectorLocation, vector_location};
 use crate::derived::checkpoint::has_checkpoint;
 use crate::error::{Error, Result};
 use crate::maintenance::traces::{PROTECTED, PROTECTION, has_type_changes};
@@ -342,7 +342,7 @@ impl Table {
             for row in 0..rows.num_rows() {
                 let removed = RemoveFile::of_row(&rows, row)?;
                 if let Some(vector) = &removed.deletion_vector
-                    && let Place::File(path) = place(vector)?
+                    && let VectorLocation::File(path) = vector_location(vector)?
                     && self.source.resolver.resolve("", &path).is_ok()
                 {
                     paths.insert(path);

@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 use serde_json::json;
 
 use super::write::{
-    Rows, RowsOptions, RowsWritten, SchemaMode, file_filter, nothing_done, set_marks, set_txn,
+    RowSource, RowsOptions, RowsWritten, SchemaMode, file_filter, nothing_done, set_marks, set_txn,
     texts, write_options,
 };
 use super::{At, Table};
@@ -31,7 +31,7 @@ impl Table {
     /// table, those of formulas, a row that breaks a rule; as [`Table::commit`].
     pub fn merge(
         &self,
-        rows: Rows,
+        rows: RowSource,
         definition: &MergeDefinition,
         options: RowsOptions,
     ) -> Result<RowsWritten> {
@@ -88,7 +88,7 @@ impl Table {
         for file in changer.candidates(filter)? {
             changer.change(file, bound.as_ref(), true, &mut merge)?;
         }
-        let told = changer.has_told();
+        let told = changer.has_change_rows();
         let mut inserted = 0;
         for rows in merge.inserts()? {
             if rows.num_rows() == 0 {
@@ -99,7 +99,7 @@ impl Table {
             let taken = intake.take(&rows)?;
             inserted += taken.num_rows() as u64;
             if told {
-                changer.happened("insert", &taken)?;
+                changer.write_changes("insert", &taken)?;
             }
             changer.write(&taken, None, None)?;
             set_marks(&mut transaction, &intake)?;

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::delete::mark;
 use super::write::{
-    Rows, RowsOptions, RowsWritten, changed, file_filter, set_marks, set_schema, set_txn, texts,
-    write_options,
+    RowSource, RowsOptions, RowsWritten, changed, file_filter, set_marks, set_schema, set_txn,
+    texts, write_options,
 };
 use super::{At, Table};
 use crate::error::{Error, Result};
@@ -37,7 +37,7 @@ impl Table {
     /// `rows.partitions` where a table without partitions is asked to replace some.
     pub fn overwrite(
         &self,
-        rows: Rows,
+        rows: RowSource,
         replaced: &Replaced,
         options: RowsOptions,
     ) -> Result<RowsWritten> {
@@ -85,11 +85,11 @@ impl Table {
             }
             Replaced::Partitions => {}
         }
-        let told = changer.has_told();
+        let writes_changes = changer.has_change_rows();
         each_step(rows, &mut |step| {
             let taken = intake.take(&step)?;
-            if told {
-                changer.happened("insert", &taken)?;
+            if writes_changes {
+                changer.write_changes("insert", &taken)?;
             }
             changer.write(&taken, None, None)
         })?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Rows, Table};
+use super::{RowSource, Table};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::spec::actions::{Metadata, Protocol};
@@ -35,7 +35,7 @@ impl Table {
         &self,
         metadata: &Metadata,
         protocol: &Protocol,
-        rows: Rows,
+        rows: RowSource,
         condition: Option<&Predicate>,
         write: WriteOptions,
     ) -> Result<StagedRows> {

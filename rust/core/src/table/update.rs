@@ -37,7 +37,7 @@ impl Table {
         let (metadata, protocol) = transaction.effective()?;
         let write = write_options(&options);
         let mut changer = Changer::new(self.source(), &snapshot, metadata, protocol, write, true)?;
-        let mut judge = Updated::new(metadata, protocol, set)?;
+        let mut planner = Updated::new(metadata, protocol, set)?;
         transaction.read(condition)?;
         let bound = condition
             .map(|condition| condition.bind(snapshot.schema()))
@@ -47,7 +47,7 @@ impl Table {
             None => None,
         };
         for file in changer.candidates(filter)? {
-            changer.change(file, bound.as_ref(), true, &mut judge)?;
+            changer.change(file, bound.as_ref(), true, &mut planner)?;
         }
         if changer.nothing() && options.txn.is_none() {
             return Ok(nothing_done(["numUpdatedRows"]));

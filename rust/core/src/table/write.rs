@@ -58,7 +58,7 @@ pub struct RowsWritten {
 }
 
 /// Rows as somebody gives them.
-pub type Rows = Box<dyn RecordBatchReader + Send>;
+pub type RowSource = Box<dyn RecordBatchReader + Send>;
 
 impl Table {
     pub(super) fn begin<'a>(
@@ -123,7 +123,7 @@ pub(super) fn set_txn(transaction: &mut Transaction, options: &RowsOptions) -> R
 /// Stages another schema where the rows bring one, and may.
 pub(super) fn set_schema(
     transaction: &mut Transaction,
-    rows: &Rows,
+    rows: &RowSource,
     mode: SchemaMode,
     replaces_all: bool,
 ) -> Result<()> {

@@ -4,13 +4,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, BooleanArray, Int64Array, MapArray, RecordBatch, StringArray};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::Descriptors;
 use crate::error::{Error, Result};
 use crate::spec::DeletionVectorDescriptor;
@@ -219,38 +218,30 @@ impl RemoveFile {
 struct Row<'a>(&'a RecordBatch, usize);
 
 impl Row<'_> {
-    fn column(&self, name: &str) -> Result<&ArrayRef> {
-        self.0.column_by_name(name).ok_or_else(|| odd(name))
-    }
-
     fn text(&self, name: &str) -> Result<Option<String>> {
-        let texts = self.column(name)?.as_string_opt::<i32>();
-        let texts = texts.ok_or_else(|| odd(name))?;
-        Ok(texts
-            .is_valid(self.1)
-            .then(|| texts.value(self.1).to_owned()))
+        let texts: &StringArray = self.0.typed(name)?;
+        let known = texts.is_valid(self.1);
+        Ok(known.then(|| texts.value(self.1).to_owned()))
     }
 
     fn number(&self, name: &str) -> Result<Option<i64>> {
-        let numbers = self.column(name)?.as_primitive_opt::<Int64Type>();
-        let numbers = numbers.ok_or_else(|| odd(name))?;
+        let numbers: &Int64Array = self.0.typed(name)?;
         Ok(numbers.is_valid(self.1).then(|| numbers.value(self.1)))
     }
 
     fn flag(&self, name: &str) -> Result<Option<bool>> {
-        let flags = self.column(name)?.as_boolean_opt();
-        let flags = flags.ok_or_else(|| odd(name))?;
+        let flags: &BooleanArray = self.0.typed(name)?;
         Ok(flags.is_valid(self.1).then(|| flags.value(self.1)))
     }
 
     fn map(&self, name: &str) -> Result<Option<Texts>> {
-        let maps = self.column(name)?.as_map_opt().ok_or_else(|| odd(name))?;
+        let maps: &MapArray = self.0.typed(name)?;
         if maps.is_null(self.1) {
             return Ok(None);
         }
         let entries = maps.value(self.1);
-        let texts = |at: usize| entries.column(at).as_string_opt::<i32>();
-        let (keys, values) = texts(0).zip(texts(1)).ok_or_else(|| odd(name))?;
+        let (keys, values): (&StringArray, &StringArray) =
+            (entries.typed("key")?, entries.typed("value")?);
         let pairs = keys.iter().zip(values.iter());
         let owned = pairs
             .map(|(key, value)| (key.unwrap_or_default().to_owned(), value.map(str::to_owned)));
@@ -258,14 +249,8 @@ impl Row<'_> {
     }
 
     fn vector(&self) -> Result<Option<DeletionVectorDescriptor>> {
-        let vectors = self.column("deletionVector")?.as_struct_opt();
-        Descriptors::new(vectors.ok_or_else(|| odd("deletionVector"))?)?.get(self.1)
+        Descriptors::new(self.0.typed("deletionVector")?)?.get(self.1)
     }
-}
-
-fn odd(name: &str) -> Error {
-    let message = format!("the column {name} of the file actions has not the protocol's type");
-    Error::corrupt("log.columns", message)
 }
 
 /// The body of a `metaData` action.

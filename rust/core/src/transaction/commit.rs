@@ -1,4 +1,4 @@
-//! From staged actions to a version of the table: render, create the file, judge who was faster, again.
+//! From staged actions to a version of the table: render, create the file, check for conflicts with whoever was faster, again.
 //!
 //! The file of a version is created by whoever comes first, and nobody else. After an answer that says
 //! neither yes nor no, the file is read: it is ours if it has our transaction id. The same bytes are put
@@ -79,7 +79,7 @@ impl Transaction {
                 return Ok(self.done(Some(version), attempts, text));
             }
             for winner in Winner::since(&*self.source.storage, version)? {
-                match self.judge(&winner, isolation)? {
+                match self.check_winner(&winner, isolation)? {
                     Verdict::Passed => {}
                     Verdict::DoneBefore => return Ok(self.done(None, attempts, String::new())),
                 }
@@ -141,7 +141,7 @@ impl Transaction {
         })
     }
 
-    /// The level by which conflicts are judged: a commit that changes no rows needs nothing but a
+    /// The level by which conflicts are decided: a commit that changes no rows needs nothing but a
     /// snapshot.
     fn isolation(&self) -> Result<IsolationLevel> {
         let changes = self.adds.iter().any(|file| file.data_change)

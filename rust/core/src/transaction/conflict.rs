@@ -58,9 +58,13 @@ impl Transaction {
     ///
     /// Conflict: `conflict.protocol_changed`, `conflict.metadata_changed`, `conflict.domain_metadata`,
     /// `conflict.transaction`, `conflict.append`, `conflict.delete_read`, `conflict.delete_delete`.
-    pub(super) fn judge(&mut self, winner: &Winner, isolation: IsolationLevel) -> Result<Verdict> {
-        self.judge_protocol(winner)?;
-        self.judge_metadata(winner)?;
+    pub(super) fn check_winner(
+        &mut self,
+        winner: &Winner,
+        isolation: IsolationLevel,
+    ) -> Result<Verdict> {
+        self.check_protocol(winner)?;
+        self.check_metadata(winner)?;
         let domains = winner.actions.domains.iter().map(|(_, domain)| domain);
         for domain in domains.filter(|domain| domain.domain != ROW_TRACKING) {
             if self.domains.contains_key(&domain.domain) {
@@ -82,12 +86,12 @@ impl Transaction {
             );
             return Err(winner.conflict("conflict.transaction", &what));
         }
-        self.judge_added(winner, isolation)?;
-        self.judge_removed(winner)?;
+        self.check_added(winner, isolation)?;
+        self.check_removed(winner)?;
         Ok(Verdict::Passed)
     }
 
-    fn judge_protocol(&mut self, winner: &Winner) -> Result<()> {
+    fn check_protocol(&mut self, winner: &Winner) -> Result<()> {
         let Some(new) = winner.protocol() else {
             return Ok(());
         };
@@ -112,7 +116,7 @@ impl Transaction {
         Ok(())
     }
 
-    fn judge_metadata(&mut self, winner: &Winner) -> Result<()> {
+    fn check_metadata(&mut self, winner: &Winner) -> Result<()> {
         let Some(new) = winner.metadata() else {
             return Ok(());
         };
@@ -147,7 +151,7 @@ impl Transaction {
     }
 
     /// Files that the transaction should have read.
-    fn judge_added(&self, winner: &Winner, isolation: IsolationLevel) -> Result<()> {
+    fn check_added(&self, winner: &Winner, isolation: IsolationLevel) -> Result<()> {
         let Some(added) = winner.actions.adds.as_ref() else {
             return Ok(());
         };
@@ -176,7 +180,7 @@ impl Transaction {
     }
 
     /// Files that the transaction has read, or removes too.
-    fn judge_removed(&self, winner: &Winner) -> Result<()> {
+    fn check_removed(&self, winner: &Winner) -> Result<()> {
         let Some(removed) = &winner.actions.removes else {
             return Ok(());
         };
@@ -187,8 +191,8 @@ impl Transaction {
         let mut conflicts =
             self.reads.whole_table || keys.iter().any(|key| self.reads.files.contains(key));
         for predicate in &self.reads.predicates {
-            let judged = predicate.columns().of(&removed.rows)?;
-            conflicts = conflicts || any(&predicate.may_match(&judged)?);
+            let parsed = predicate.columns().of(&removed.rows)?;
+            conflicts = conflicts || any(&predicate.may_match(&parsed)?);
         }
         if conflicts {
             let what = "a file that this transaction has read was removed";
@@ -209,8 +213,8 @@ impl Transaction {
 
 /// Whether the partition of a file may hold rows that the predicate asks for.
 fn partitions_match(predicate: &FileFilter, files: &FileActions) -> Result<bool> {
-    let judged = predicate.columns().of(&files.rows)?;
-    Ok(any(&predicate.partitions_may_match(&judged)?))
+    let parsed = predicate.columns().of(&files.rows)?;
+    Ok(any(&predicate.partitions_may_match(&parsed)?))
 }
 
 fn any(bits: &BooleanBuffer) -> bool {

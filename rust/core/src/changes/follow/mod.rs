@@ -14,7 +14,7 @@ mod offset;
 pub use offset::Offset;
 
 use super::commits::Commits;
-use super::definition::{Definition, Reading};
+use super::definition::{ChangesDefinition, Reading};
 use super::metadata_history::MetadataHistory;
 use super::plan::{IdentityOptions, Task};
 use super::range::{Edge, first_version};
@@ -80,7 +80,7 @@ pub struct Follow {
     source: Source,
     strict: bool,
     options: FollowOptions,
-    definition: Definition,
+    definition: ChangesDefinition,
     reading: Arc<Reading>,
     identity_options: IdentityOptions,
     /// The newest version when it began: its schema is that of all batches.
@@ -115,7 +115,7 @@ impl Follow {
             return Err(Error::invalid("follow.limit", message));
         }
         let known = load(source, None, strict)?;
-        let definition = Definition::new(
+        let definition = ChangesDefinition::new(
             &known,
             None,
             options.columns.clone(),
@@ -197,7 +197,7 @@ impl Follow {
     /// All name the version. Errors of the log.
     pub fn next_batch(&mut self) -> Result<Option<MicroBatch>> {
         let before = self.offset.clone();
-        let batch = self.gather();
+        let batch = self.fill_batch();
         if batch.is_err() {
             // what was not given is looked at again
             self.offset = before;
@@ -206,7 +206,7 @@ impl Follow {
         batch
     }
 
-    fn gather(&mut self) -> Result<Option<MicroBatch>> {
+    fn fill_batch(&mut self) -> Result<Option<MicroBatch>> {
         let mut admission = Admission::new(&self.options);
         let mut entries = Entries::default();
         if self.offset.initial {

@@ -1,4 +1,4 @@
-//! When rows that are gone left the files that were there before the range.
+//! When rows that are removed left the files that were there before the range.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ pub(super) fn left(
     source: &Source,
     sides: &[Side],
     pieces: &[Piece],
-    mut gone: Vec<Run>,
+    mut removed: Vec<Run>,
     most: usize,
 ) -> Result<Option<Vec<Left>>> {
     // the vectors of one file at a time
-    gone.sort_unstable_by_key(|run| (run.piece, run.row));
-    let mut found: Vec<Left> = Vec::with_capacity(gone.len());
-    for runs in gone.chunk_by(|one, other| one.piece == other.piece) {
+    removed.sort_unstable_by_key(|run| (run.piece, run.row));
+    let mut found: Vec<Left> = Vec::with_capacity(removed.len());
+    for runs in removed.chunk_by(|one, other| one.piece == other.piece) {
         let at = runs.first().map_or(0, |run| run.piece as usize);
         let (Some(Side::Before(steps)), Some(piece)) = (sides.get(at), pieces.get(at)) else {
             continue;

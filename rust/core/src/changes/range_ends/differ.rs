@@ -10,7 +10,7 @@ use arrow_schema::{DataType, TimeUnit};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
-use crate::changes::identify::odd;
+use crate::changes::identify::missing_columns;
 use crate::changes::row_hash::{float, hash_rows};
 use crate::error::Result;
 use crate::storage::pool::pool;
@@ -45,7 +45,8 @@ pub(super) fn differ(
     pool()?.install(|| {
         for at in 0..own {
             let columns = batches.iter().map(|batch| batch.columns().get(at));
-            let columns: Vec<&ArrayRef> = columns.collect::<Option<_>>().ok_or_else(odd)?;
+            let columns: Vec<&ArrayRef> =
+                columns.collect::<Option<_>>().ok_or_else(missing_columns)?;
             Compared {
                 columns,
                 pairs,
@@ -117,7 +118,7 @@ impl<'a> Compared<'a> {
         value: impl Fn(&'a A, usize) -> V + Sync,
     ) -> Result<()> {
         let arrays = self.columns.iter().map(|column| typed(column));
-        let arrays: Vec<&'a A> = arrays.collect::<Option<_>>().ok_or_else(odd)?;
+        let arrays: Vec<&'a A> = arrays.collect::<Option<_>>().ok_or_else(missing_columns)?;
         self.each(|spot| {
             let (array, row) = (*arrays.get(spot.batch as usize)?, spot.row as usize);
             (row < array.len() && array.is_valid(row)).then(|| value(array, row))

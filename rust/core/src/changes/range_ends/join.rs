@@ -64,7 +64,7 @@ pub(in crate::changes) fn net(
         kind,
         pieces: &pieces,
         labels: LabelledPieces::new(pieces.clone()),
-        gone: Vec::new(),
+        removed: Vec::new(),
         pairs: Vec::new(),
     };
     if join.match_rows(&before, &now).is_none() {
@@ -76,16 +76,16 @@ pub(in crate::changes) fn net(
             join.labels.set_rows(piece, count);
         }
     }
-    let gone = std::mem::take(&mut join.gone);
+    let removed = std::mem::take(&mut join.removed);
     let mut last: Vec<(i64, u64)> = Vec::new();
-    if !gone.is_empty() && !ends.passed.is_empty() {
+    if !removed.is_empty() && !ends.passed.is_empty() {
         let mut take = |run: Run| {
             let version = ends.passed.get(run.piece as usize).and_then(Piece::version);
             let version = version.unwrap_or_default();
-            for gone in overlapping(&gone, &run) {
-                let ids = gone.id.max(run.id)..gone.end().min(run.end());
-                let room = most.saturating_add(1).saturating_sub(last.len());
-                last.extend(ids.map(|id| (id, version)).take(room));
+            for removed in overlapping(&removed, &run) {
+                let ids = removed.id.max(run.id)..removed.end().min(run.end());
+                let capacity = most.saturating_add(1).saturating_sub(last.len());
+                last.extend(ids.map(|id| (id, version)).take(capacity));
             }
             full = last.len() > most;
             !full
@@ -96,10 +96,10 @@ pub(in crate::changes) fn net(
         }
         last.sort_unstable();
     }
-    let Some(gone) = left(source, &sides, &pieces, gone, most)? else {
+    let Some(removed) = left(source, &sides, &pieces, removed, most)? else {
         return Ok(Some(Compared::TooMany));
     };
-    if join.show_gone(&gone, &last).is_none() {
+    if join.show_removed(&removed, &last).is_none() {
         return Ok(None);
     }
     let pairs = std::mem::take(&mut join.pairs);

@@ -28,7 +28,7 @@ pub(super) struct Join<'a> {
     pub pieces: &'a [Piece],
     pub labels: LabelledPieces,
     /// Rows before that are not now, ascending.
-    pub gone: Vec<Run>,
+    pub removed: Vec<Run>,
     /// Pairs whose values are still to be compared.
     pub pairs: Vec<Pair>,
 }
@@ -38,7 +38,7 @@ impl Join<'_> {
     pub(super) fn match_rows(&mut self, before: &[Run], now: &[Run]) -> Option<()> {
         join(before, now, &mut |joined| match joined {
             Joined::Before(run) => {
-                self.gone.push(run);
+                self.removed.push(run);
                 Some(())
             }
             Joined::Now(run) => self.only_now(run),
@@ -109,11 +109,11 @@ impl Join<'_> {
         (stamp.version <= came).then_some(Some(stamp))
     }
 
-    /// Shows rows that are gone, with the versions in which they left, `None` where they were moved;
+    /// Shows rows that are removed, with the versions in which they left, `None` where they were moved;
     /// `last` are the versions in which rows left files that came in the range, ascending.
-    pub(super) fn show_gone(&mut self, gone: &[Left], last: &[(i64, u64)]) -> Option<()> {
+    pub(super) fn show_removed(&mut self, removed: &[Left], last: &[(i64, u64)]) -> Option<()> {
         let mut last = last.iter().copied().peekable();
-        for (run, left) in gone {
+        for (run, left) in removed {
             let mut from = run.id;
             while let Some((id, mut version)) = last.next_if(|(id, _)| *id < run.end()) {
                 while let Some((_, later)) = last.next_if(|(same, _)| *same == id) {

@@ -5,9 +5,9 @@
 //!
 //! - Files that are the same at both ends, with the same deletion vector, say nothing.
 //! - *Before* are the rows that left files that were there before the range, *now* those of files that
-//!   came and are still there. A row before that is not now is gone; one that is only now is new; one
+//!   came and are still there. A row that is only before was removed; one that is only now is new; one
 //!   that is both was changed when its row commit version lies in the range, and moved otherwise.
-//! - When a row was changed last is its row commit version. Of a row that is gone it is the commit in
+//! - When a row was changed last is its row commit version. Of a row that is removed it is the commit in
 //!   which it left the last of its files: only for these are files looked at that came and went.
 //!
 //! This holds while every commit gives the rows that it writes its own version, and brings none back.
@@ -45,7 +45,8 @@ macro_rules! followed {
     };
 }
 
-pub(super) const GHOSTS: &str = followed!("rows that came and are gone again are at neither end");
+pub(super) const GHOSTS: &str =
+    followed!("rows that were inserted and deleted within the range are at neither end");
 pub(super) const NO_IDS: &str = followed!("a commit moved rows and does not tell their ids");
 pub(super) const BACK: &str = followed!("rows came back to a file that they had left");
 const AGAIN: &str = followed!("a file was added or removed more than once");

@@ -1,6 +1,6 @@
 //! What pairs of rows hold: read once, compared, and handed out from where they are.
 //!
-//! Where there is no room for all, the rest is compared as numbers, and read once more to be handed out.
+//! Where the budget is not enough for all, the rest is compared as numbers, and read once more to be handed out.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ use super::matched::Pair;
 use crate::changes::commits::Stamp;
 use crate::changes::compare::LabelledPieces;
 use crate::changes::definition::{Purpose, Reading};
-use crate::changes::identify::{RowIdentity, long, odd};
+use crate::changes::identify::{RowIdentity, long, missing_columns};
 use crate::changes::piece::{ChangeCode, ChangeType, Piece, PieceRows};
 use crate::changes::read::{Numbered, blame, numbered_units};
 use crate::changes::row_hash::hash_rows;
@@ -88,7 +88,9 @@ fn wanted_rows(
     let mut first = 0;
     for pair in pairs {
         for (side, (piece, row)) in pair.pieces.iter().zip(pair.rows).enumerate() {
-            let wanted = of_pieces.get_mut(*piece as usize).ok_or_else(odd)?;
+            let wanted = of_pieces
+                .get_mut(*piece as usize)
+                .ok_or_else(missing_columns)?;
             wanted.side = side;
             wanted.rows.push(Wanted {
                 row,
@@ -108,7 +110,9 @@ fn wanted_rows(
             wanted.rows.push(Wanted {
                 row: label.row,
                 rows: label.rows,
-                what: What::ShownRows(ChangeCode::new(label.change, stamp).ok_or_else(odd)?),
+                what: What::ShownRows(
+                    ChangeCode::new(label.change, stamp).ok_or_else(missing_columns)?,
+                ),
             });
         }
         if !wanted.rows.is_sorted_by_key(|wanted| wanted.row) {
@@ -134,7 +138,9 @@ pub(super) fn show_changed(
     }
     let wanted = wanted_rows(pieces.len(), pairs, stamps, labels)?;
     let narrowed = wanted.iter().map(|wanted| {
-        let piece = pieces.get(wanted.piece as usize).ok_or_else(odd)?;
+        let piece = pieces
+            .get(wanted.piece as usize)
+            .ok_or_else(missing_columns)?;
         wanted.narrowed(piece, labels.rows(wanted.piece))
     });
     let reader = Reader {
@@ -142,7 +148,7 @@ pub(super) fn show_changed(
         reading: Arc::clone(reading),
         seed: identity.seed,
         pieces: narrowed.collect::<Result<_>>()?,
-        room: Mutex::new(Room {
+        budget: Mutex::new(Budget {
             rows: identity.most_rows,
             bytes: KEPT_BYTES,
         }),
@@ -153,7 +159,7 @@ pub(super) fn show_changed(
         found.read(wanted, &mut batches)?;
     }
     if batches.next().is_some() {
-        return Err(odd());
+        return Err(missing_columns());
     }
     drop(batches);
     let changed = found.changed(identity.seed)?;
@@ -204,8 +210,10 @@ impl Found {
         let mut left = wanted.count();
         let mut rows = Runs::of(&wanted.rows);
         while left > 0 {
-            let batch = batches.next().ok_or_else(odd)??;
-            left = left.checked_sub(batch.num_rows() as u64).ok_or_else(odd)?;
+            let batch = batches.next().ok_or_else(missing_columns)??;
+            left = left
+                .checked_sub(batch.num_rows() as u64)
+                .ok_or_else(missing_columns)?;
             if let Some(numbers) = numbers_of(&batch) {
                 whole = false;
                 self.add(numbers, &mut rows)?;
@@ -225,7 +233,9 @@ impl Found {
         while let Some((what, _, count)) = rows.next(numbers.len()) {
             let numbers = numbers.by_ref().take(count);
             if let What::Pairs(first) = what {
-                let sums = sums.get_mut(first..first + count).ok_or_else(odd)?;
+                let sums = sums
+                    .get_mut(first..first + count)
+                    .ok_or_else(missing_columns)?;
                 for (sum, number) in sums.iter_mut().zip(numbers) {
                     *sum ^= number.cast_unsigned();
                 }
@@ -237,25 +247,26 @@ impl Found {
     }
 
     fn keep(&mut self, wanted: &WantedRows, batch: RecordBatch, rows: &mut Runs<'_>) -> Result<()> {
-        let number = u32::try_from(self.kept.len()).map_err(|_| odd())?;
+        let number = u32::try_from(self.kept.len()).map_err(|_| missing_columns())?;
         let positions = long(batch.columns().last())?.values().clone();
         let mut codes = vec![ChangeCode::NONE.number(); batch.num_rows()];
         let mut at = 0;
         while let Some((what, row, count)) = rows.next(codes.len() - at) {
             if positions.get(at).map(|row| row.cast_unsigned()) != Some(row) {
-                return Err(odd());
+                return Err(missing_columns());
             }
             match what {
                 What::ShownRows(code) => {
-                    let codes = codes.get_mut(at..at + count).ok_or_else(odd)?;
+                    let codes = codes.get_mut(at..at + count).ok_or_else(missing_columns)?;
                     codes.fill(code.number());
                 }
                 What::Pairs(first) => {
                     let spots = self.spots.get_mut(first..first + count);
-                    let spots = spots.ok_or_else(odd)?;
+                    let spots = spots.ok_or_else(missing_columns)?;
                     for (row, spots) in (at..).zip(spots) {
-                        let row = u32::try_from(row).map_err(|_| odd())?;
-                        *spots.get_mut(wanted.side).ok_or_else(odd)? = Spot { batch: number, row };
+                        let row = u32::try_from(row).map_err(|_| missing_columns())?;
+                        *spots.get_mut(wanted.side).ok_or_else(missing_columns)? =
+                            Spot { batch: number, row };
                     }
                 }
             }
@@ -314,12 +325,15 @@ impl Found {
                 for (spot, (change, (piece, row))) in spots.iter().zip(images.clone()) {
                     let kept = self.kept.get_mut(spot.batch as usize);
                     if let Some(kept) = kept.filter(|kept| kept.whole) {
-                        let code = ChangeCode::new(change, pair.stamp as usize).ok_or_else(odd)?;
+                        let code = ChangeCode::new(change, pair.stamp as usize)
+                            .ok_or_else(missing_columns)?;
                         let place = kept.codes.get_mut(spot.row as usize);
-                        *place.ok_or_else(odd)? = code.number();
+                        *place.ok_or_else(missing_columns)? = code.number();
                     } else {
                         let row = row.saturating_add(u64::from(at));
-                        let stamp = stamps.get(pair.stamp as usize).ok_or_else(odd)?;
+                        let stamp = stamps
+                            .get(pair.stamp as usize)
+                            .ok_or_else(missing_columns)?;
                         labels.push(*piece, row, change, *stamp);
                     }
                 }
@@ -357,7 +371,7 @@ impl Found {
 impl Kept {
     /// The rows as they are handed out, with their codes instead of their positions.
     fn coded(self, reading: &Reading) -> Result<RecordBatch> {
-        let odd = |cause: ArrowError| odd().because(cause);
+        let misfit = |cause: ArrowError| missing_columns().because(cause);
         let mut fields = self.rows.schema().fields().to_vec();
         let mut columns = self.rows.columns().to_vec();
         let codes: ArrayRef = Arc::new(UInt32Array::from(self.codes));
@@ -369,7 +383,7 @@ impl Kept {
             false,
         )));
         columns.push(codes);
-        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(odd)?;
+        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(misfit)?;
         reading.shown(&rows)
     }
 }
@@ -405,8 +419,8 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// There is room for so many more.
-struct Room {
+/// The budget allows so many more.
+struct Budget {
     rows: usize,
     bytes: usize,
 }
@@ -416,19 +430,19 @@ struct Reader {
     reading: Arc<Reading>,
     seed: u64,
     pieces: Vec<Piece>,
-    room: Mutex<Room>,
+    budget: Mutex<Budget>,
 }
 
 impl Reader {
-    /// Whether there is room for these; once there is none, there is none for others, so that few pieces
+    /// Whether the budget allows these; once it does not, it allows no others, so that few pieces
     /// are kept in part.
     fn has_room(&self, rows: &RecordBatch) -> bool {
         let bytes = rows.get_array_memory_size();
         // no step under this lock leaves it half done
-        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        let rest = room.rows.checked_sub(rows.num_rows());
-        let rest = rest.zip(room.bytes.checked_sub(bytes));
-        (room.rows, room.bytes) = rest.unwrap_or((0, 0));
+        let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        let rest = budget.rows.checked_sub(rows.num_rows());
+        let rest = rest.zip(budget.bytes.checked_sub(bytes));
+        (budget.rows, budget.bytes) = rest.unwrap_or((0, 0));
         rest.is_some()
     }
 }
@@ -474,7 +488,7 @@ fn batch_of(numbers: Vec<u128>) -> Result<RecordBatch> {
     let numbers: ArrayRef = Arc::new(Decimal128Array::from_iter_values(numbers));
     let field = Field::new("value", numbers.data_type().clone(), false);
     RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![numbers])
-        .map_err(|cause: ArrowError| odd().because(cause))
+        .map_err(|cause: ArrowError| missing_columns().because(cause))
 }
 
 /// The numbers of rows; `None` of rows themselves, whose positions come last.

@@ -14,7 +14,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
 use super::Changes;
-use super::definition::Definition;
+use super::definition::ChangesDefinition;
 use super::derive::Item;
 use super::piece::Piece;
 use super::plan::{IdentityOptions, NetPlan, shared};
@@ -59,7 +59,7 @@ const OUTCOMES: [(&str, DataType); 4] = [
 /// Net changes to be worked out by many processes: a plain value.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shuffle {
-    definition: Definition,
+    definition: ChangesDefinition,
     identity_options: IdentityOptions,
     #[serde(with = "shared")]
     plan: Arc<NetPlan>,
@@ -179,7 +179,8 @@ impl Shuffle {
     ///
     /// None that can be brought about from outside.
     pub fn to_json(&self) -> Result<String> {
-        serde_json::to_string(self).map_err(|cause| odd("it does not serialise").because(cause))
+        serde_json::to_string(self)
+            .map_err(|cause| cannot_continue("it does not serialise").because(cause))
     }
 
     /// What [`Shuffle::to_json`] wrote.
@@ -189,12 +190,12 @@ impl Shuffle {
     /// Invalid argument: `changes.shuffle`.
     pub fn from_json(json: &str) -> Result<Self> {
         serde_json::from_str(json).map_err(|cause| {
-            odd("it is of another version of the library: plan it anew").because(cause)
+            cannot_continue("it is of another version of the library: plan it anew").because(cause)
         })
     }
 }
 
-fn odd(why: &str) -> Error {
+fn cannot_continue(why: &str) -> Error {
     let message = format!("a shuffle of changes does not go on: {why}");
     Error::invalid("changes.shuffle", message)
 }
@@ -212,7 +213,9 @@ fn check_columns(schema: &Schema, wanted: &[(&str, DataType)]) -> Result<()> {
     if own.eq(wanted.iter().map(|(name, data_type)| (*name, data_type))) {
         return Ok(());
     }
-    Err(odd("the columns are not those of the step before"))
+    Err(cannot_continue(
+        "the columns are not those of the step before",
+    ))
 }
 
 /// A number as two that every engine sorts by.
@@ -227,5 +230,5 @@ fn numbers<T: ArrowPrimitiveType>(batch: &RecordBatch, at: usize) -> Result<&Pri
     let column = batch.columns().get(at);
     let column = column.and_then(|column| column.as_primitive_opt::<T>());
     let plain = column.filter(|column| column.null_count() == 0);
-    plain.ok_or_else(|| odd("a column is not that of the step before"))
+    plain.ok_or_else(|| cannot_continue("a column is not that of the step before"))
 }

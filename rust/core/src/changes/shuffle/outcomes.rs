@@ -7,7 +7,7 @@ use arrow_array::types::{Int8Type, Int32Type, Int64Type};
 use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
 
-use super::{OUTCOMES, Shuffle, Shuffled, halves, numbers, odd, schema_of};
+use super::{OUTCOMES, Shuffle, Shuffled, cannot_continue, halves, numbers, schema_of};
 use crate::changes::compare::{Differences, cancel};
 use crate::changes::derive::Way;
 use crate::changes::identify::Seen;
@@ -64,7 +64,8 @@ impl OutcomeBatches {
             };
             match events.next() {
                 Some(batch) => {
-                    let batch = batch.map_err(|cause| odd("events do not come").because(cause))?;
+                    let batch = batch
+                        .map_err(|cause| cannot_continue("events do not come").because(cause))?;
                     hold(&mut self.held, &batch)?;
                 }
                 None => {
@@ -100,21 +101,23 @@ impl OutcomeBatches {
             let Some(commit) = events.first().map(|event| event.commit) else {
                 continue;
             };
-            let (gone, new): (Vec<&RowEvent>, Vec<&RowEvent>) =
+            let (removed, new): (Vec<&RowEvent>, Vec<&RowEvent>) =
                 events.iter().partition(|event| !event.came());
             let seen = |events: Vec<&RowEvent>| -> Vec<Seen> {
                 events.into_iter().map(|event| event.seen).collect()
             };
-            let (gone, new) = (seen(gone), seen(new));
-            let Differences { gone, new } = if self.shuffle.compares(commit) {
-                cancel(gone, new)
+            let (removed, new) = (seen(removed), seen(new));
+            let Differences { removed, new } = if self.shuffle.compares(commit) {
+                cancel(removed, new)
             } else {
-                Differences { gone, new }
+                Differences { removed, new }
             };
-            outcomes.step(&gone, &new, commit).map_err(|error: Error| {
-                let stamp = plan.commits.get(commit as usize).map(|(stamp, _)| *stamp);
-                error.at_version(stamp.map_or(0, |stamp| stamp.version))
-            })?;
+            outcomes
+                .step(&removed, &new, commit)
+                .map_err(|error: Error| {
+                    let stamp = plan.commits.get(commit as usize).map(|(stamp, _)| *stamp);
+                    error.at_version(stamp.map_or(0, |stamp| stamp.version))
+                })?;
         }
         if plan.kind == Net::MinDelta {
             self.drop_unchanged(&mut outcomes, &events);
@@ -155,7 +158,7 @@ impl OutcomeBatches {
             Arc::new(Int32Array::from(commits)),
         ];
         RecordBatch::try_new(self.schema(), columns)
-            .map_err(|cause| odd("columns do not fit").because(cause))
+            .map_err(|cause| cannot_continue("columns do not fit").because(cause))
     }
 }
 
@@ -192,7 +195,7 @@ fn hold(held: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
             .last()
             .is_some_and(|last| halves(last.seen.who) > halves(who))
         {
-            return Err(odd("its events are not sorted by row"));
+            return Err(cannot_continue("its events are not sorted by row"));
         }
         held.push(event);
     }

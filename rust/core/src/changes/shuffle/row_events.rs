@@ -6,7 +6,7 @@ use arrow_array::types::{Decimal128Type, Int64Type, UInt8Type, UInt32Type};
 use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
 
-use super::{ROW_EVENTS, Shuffle, halves, numbers, odd, schema_of};
+use super::{ROW_EVENTS, Shuffle, cannot_continue, halves, numbers, schema_of};
 use crate::changes::derive::Way;
 use crate::changes::identify::{Identities, row_events};
 use crate::changes::net::Net;
@@ -80,7 +80,7 @@ impl RowEvents {
             Arc::new(Int8Array::from_iter_values(changes)),
         ]);
         RecordBatch::try_new(self.schema(), columns)
-            .map_err(|cause| odd("columns do not fit").because(cause))
+            .map_err(|cause| cannot_continue("columns do not fit").because(cause))
     }
 }
 

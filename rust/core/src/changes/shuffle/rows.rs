@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_array::types::{Int8Type, Int32Type, Int64Type};
 use arrow_schema::SchemaRef;
 
-use super::{Shuffle, Shuffled, numbers, odd};
+use super::{Shuffle, Shuffled, cannot_continue, numbers};
 use crate::changes::compare::LabelledPieces;
 use crate::changes::definition::Reading;
 use crate::changes::piece::{ChangeType, Piece};
@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::replay::Source;
 use crate::scan::rows::OrderedRows;
 
-/// So many outcomes are gathered before files are read, and those of a whole piece.
+/// So many outcomes are collected before files are read, and those of a whole piece.
 const OUTCOMES_AT_ONCE: usize = 1 << 20;
 
 /// ShownRows rows, batch by batch, as outcomes are pulled.
@@ -55,13 +55,14 @@ impl ShownRows {
     }
 
     /// The next pieces with their labels; none at the end.
-    fn gather(&mut self) -> Result<Vec<Piece>> {
+    fn next_pieces(&mut self) -> Result<Vec<Piece>> {
         while let Some(outcomes) = &mut self.outcomes {
             let Some(batch) = outcomes.next() else {
                 self.outcomes = None;
                 break;
             };
-            let batch = batch.map_err(|cause| odd("outcomes do not come").because(cause))?;
+            let batch =
+                batch.map_err(|cause| cannot_continue("outcomes do not come").because(cause))?;
             hold(&mut self.held, &batch)?;
             if self.held.len() < OUTCOMES_AT_ONCE {
                 continue;
@@ -91,7 +92,9 @@ impl ShownRows {
         for (number, place) in &mut places {
             let skipped = (*number as usize).saturating_sub(behind);
             let Some((at, (_, piece))) = all.nth(skipped) else {
-                return Err(odd("a outcome is of a file that is not in the range"));
+                return Err(cannot_continue(
+                    "a outcome is of a file that is not in the range",
+                ));
             };
             behind = at + 1;
             *place = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
@@ -101,7 +104,9 @@ impl ShownRows {
         for outcome in outcomes {
             let commit = self.shuffle.plan.commits.get(outcome.commit as usize);
             let (Some(place), Some((stamp, _))) = (places.get(&outcome.piece), commit) else {
-                return Err(odd("a outcome is of a commit that is not in the range"));
+                return Err(cannot_continue(
+                    "a outcome is of a commit that is not in the range",
+                ));
             };
             labels.push(*place, outcome.row, outcome.change, *stamp);
         }
@@ -116,7 +121,7 @@ impl ShownRows {
                 }
                 self.current = None;
             }
-            let pieces = self.gather()?;
+            let pieces = self.next_pieces()?;
             if pieces.is_empty() {
                 return Ok(None);
             }

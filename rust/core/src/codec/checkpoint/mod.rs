@@ -21,14 +21,14 @@ use crate::codec::parquet_file::{
 use crate::error::{Error, Result};
 
 mod control;
-mod judged;
+mod parsed_columns;
 mod rows;
 mod types;
 mod units;
 
 pub use crate::codec::parquet_file::Fetch;
 pub use control::Control;
-pub use judged::JudgedReader;
+pub use parsed_columns::ParsedColumnsReader;
 pub use rows::{FileRows, UnitReader};
 pub use units::Unit;
 

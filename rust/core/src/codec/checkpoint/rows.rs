@@ -20,7 +20,7 @@ use super::{
     parquet_error, without_field,
 };
 use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField, schema_of};
-use crate::codec::gather::{Keep, gather, nulls};
+use crate::codec::filter_concat::{SelectedRows, filter_concat, nulls};
 use crate::codec::parquet_file::{Chunks, check_pages, chunk_ranges, guarded};
 use crate::codec::statistics::render_stats_as;
 use crate::error::{Error, Result};
@@ -36,22 +36,22 @@ impl CheckpointFile {
     }
 
     /// Fetches one unit and begins to decode it: path and deletion vector always, and `fields`. Of
-    /// its rows only those in `judged`, when there is one.
+    /// its rows only those in `selected`, when there is one.
     pub fn read(
         &self,
         unit: &Unit,
         action: FileAction,
         fields: &[FileField],
-        judged: Option<&BooleanBuffer>,
+        selected: Option<&BooleanBuffer>,
         fetch: &Fetch<'_>,
     ) -> Result<UnitReader> {
         let leaves = self.file_leaves(action, fields);
         Ok(UnitReader {
-            reader: self.reader(unit, leaves, judged, fetch)?,
+            reader: self.reader(unit, leaves, selected, fetch)?,
             action,
             row_group: unit.row_group,
-            end: judged.is_none().then_some(unit.rows.end),
-            missing: judged.map_or(unit.rows(), BooleanBuffer::count_set_bits),
+            end: selected.is_none().then_some(unit.rows.end),
+            missing: selected.map_or(unit.rows(), BooleanBuffer::count_set_bits),
         })
     }
 
@@ -59,10 +59,10 @@ impl CheckpointFile {
         &self,
         unit: &Unit,
         leaves: Vec<usize>,
-        judged: Option<&BooleanBuffer>,
+        selected: Option<&BooleanBuffer>,
         fetch: &Fetch<'_>,
-    ) -> Result<Decoder> {
-        let selection = unit.selection(judged);
+    ) -> Result<GuardedReader> {
+        let selection = unit.selection(selected);
         let metadata = self.metadata();
         let wanted = chunk_ranges(metadata, unit.row_group, &leaves, selection.as_ref());
         let fetched = fetch(&wanted.ranges)?;
@@ -78,7 +78,7 @@ impl CheckpointFile {
         if let Some(selection) = selection {
             builder = builder.with_row_selection(selection);
         }
-        guarded(RULES.code, || builder.build().map_err(parquet_error)).map(Decoder)
+        guarded(RULES.code, || builder.build().map_err(parquet_error)).map(GuardedReader)
     }
 
     fn file_leaves(&self, action: FileAction, fields: &[FileField]) -> Vec<usize> {
@@ -120,9 +120,9 @@ impl CheckpointFile {
 }
 
 /// The rows of one unit as Parquet's own decoder gives them; where that panics, the bytes are at fault.
-pub(super) struct Decoder(ParquetRecordBatchReader);
+pub(super) struct GuardedReader(ParquetRecordBatchReader);
 
-impl Iterator for Decoder {
+impl Iterator for GuardedReader {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -133,7 +133,7 @@ impl Iterator for Decoder {
 
 /// Decodes the rows of one unit, some thousand at a time.
 pub struct UnitReader {
-    reader: Decoder,
+    reader: GuardedReader,
     action: FileAction,
     row_group: usize,
     /// The row of the row group that follows the unit; `None` where only some of its rows are decoded.
@@ -247,7 +247,7 @@ impl FileRows {
     /// Statistics that are there as a struct only become text; `stats_shape`, the table's type of
     /// them, tells instants from local times.
     pub fn take(
-        parts: &[(Self, Keep)],
+        parts: &[(Self, SelectedRows)],
         fields: &[FileField],
         stats_shape: &Fields,
     ) -> Result<RecordBatch> {
@@ -259,21 +259,21 @@ impl FileRows {
     }
 
     fn column(
-        parts: &[(Self, Keep)],
+        parts: &[(Self, SelectedRows)],
         field: FileField,
         stats_shape: &Fields,
         rows: usize,
     ) -> Result<ArrayRef> {
         let wanted = field.data_type();
         let kept = |column: &dyn Fn(&Self) -> Option<ArrayRef>| {
-            let columns: Option<Vec<(ArrayRef, &Keep)>> = parts
+            let columns: Option<Vec<(ArrayRef, &SelectedRows)>> = parts
                 .iter()
                 .map(|(rows, keep)| column(rows).map(|column| (column, keep)))
                 .collect();
-            let gathered = columns
+            let column = columns
                 .filter(|columns| !columns.is_empty())
                 .map(|columns| {
-                    gather(
+                    filter_concat(
                         &columns
                             .iter()
                             .map(|(column, keep)| (column, *keep))
@@ -281,7 +281,7 @@ impl FileRows {
                     )
                     .map_err(arrow_error)
                 });
-            gathered.transpose()
+            column.transpose()
         };
         let parsed = |rows: &Self| rows.rows.column_by_name("stats_parsed").cloned();
         if field == FileField::Stats
@@ -310,7 +310,7 @@ impl FileRows {
     }
 }
 
-/// The same values in another type. What has no room there is an error, not a null.
+/// The same values in another type. What does not fit is an error, not a null.
 fn exactly(column: &dyn Array, wanted: &DataType) -> Result<ArrayRef> {
     let options = CastOptions {
         safe: false,

@@ -8,7 +8,7 @@ use parquet::schema::types::SchemaDescriptor;
 
 use super::FileAction;
 use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
-use crate::codec::gather::viewed;
+use crate::codec::filter_concat::viewed;
 use crate::error::{Error, Result};
 
 /// Every field of a file action has the protocol's type, or whole numbers of another width.

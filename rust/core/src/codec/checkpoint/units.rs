@@ -22,13 +22,13 @@ impl Unit {
         self.rows.len()
     }
 
-    /// The unit's rows within its row group, or those of them in `judged`; `None` for a whole group.
-    pub(super) fn selection(&self, judged: Option<&BooleanBuffer>) -> Option<RowSelection> {
-        let ranges: Box<dyn Iterator<Item = Range<usize>>> = match judged {
+    /// The unit's rows within its row group, or those of them in `selected`; `None` for a whole group.
+    pub(super) fn selection(&self, selected: Option<&BooleanBuffer>) -> Option<RowSelection> {
+        let ranges: Box<dyn Iterator<Item = Range<usize>>> = match selected {
             None if self.rows.len() == self.of => return None,
             None => Box::new(std::iter::once(self.rows.clone())),
-            Some(judged) => Box::new(
-                judged
+            Some(selected) => Box::new(
+                selected
                     .set_slices()
                     .map(|(start, end)| self.rows.start + start..self.rows.start + end),
             ),

@@ -1,9 +1,8 @@
 //! Descriptors out of the column `deletionVector`, whose fields are what the protocol says.
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, Int32Array, Int64Array, StringArray, StructArray};
 
+use crate::codec::columns::TypedColumns;
 use crate::error::{Error, Result};
 use crate::spec::DeletionVectorDescriptor;
 
@@ -25,24 +24,19 @@ impl<'a> Descriptors<'a> {
     ///
     /// Corrupt: `log.columns`.
     pub fn new(column: &'a StructArray) -> Result<Self> {
-        let field = |name: &str| column.column_by_name(name);
-        let text = |name| field(name).and_then(|array| array.as_string_opt::<i32>());
-        let int = |name| field(name).and_then(|array| array.as_primitive_opt::<Int32Type>());
-        let long = |name| field(name).and_then(|array| array.as_primitive_opt::<Int64Type>());
-        let wrong = || {
-            Error::corrupt(
-                "log.columns",
-                "the column deletionVector has not the protocol's fields",
-            )
-        };
         Ok(Self {
             column,
-            storage_type: text("storageType").ok_or_else(wrong)?,
-            path_or_inline: text("pathOrInlineDv").ok_or_else(wrong)?,
-            offset: int("offset").ok_or_else(wrong)?,
-            size_in_bytes: int("sizeInBytes").ok_or_else(wrong)?,
-            cardinality: long("cardinality").ok_or_else(wrong)?,
+            storage_type: column.typed("storageType")?,
+            path_or_inline: column.typed("pathOrInlineDv")?,
+            offset: column.typed("offset")?,
+            size_in_bytes: column.typed("sizeInBytes")?,
+            cardinality: column.typed("cardinality")?,
         })
+    }
+
+    /// Whether no row has a vector.
+    pub fn is_empty(&self) -> bool {
+        self.column.null_count() == self.column.len()
     }
 
     /// The descriptor of a row; None where the file has no vector, and beyond the last row. A struct

@@ -8,7 +8,7 @@
 
 use bytes::Bytes;
 
-use super::chunk::{ARRAY_MOST, Chunk, Form, WORDS_BYTES};
+use super::container::{ARRAY_MOST, Container, ContainerKind, WORDS_BYTES};
 use super::{DeletionVector, base85};
 use crate::error::{Error, Result};
 
@@ -50,10 +50,10 @@ impl DeletionVector {
             bytes: &bitmap,
             at: 0,
         };
-        let mut chunks = Vec::new();
+        let mut containers = Vec::new();
         match cursor.u32("the magic number")? {
-            PORTABLE_MAGIC => portable(&mut cursor, &mut chunks)?,
-            NATIVE_MAGIC => native(&mut cursor, &mut chunks)?,
+            PORTABLE_MAGIC => portable(&mut cursor, &mut containers)?,
+            NATIVE_MAGIC => native(&mut cursor, &mut containers)?,
             other => {
                 return Err(Error::corrupt(
                     "dv.magic",
@@ -69,13 +69,13 @@ impl DeletionVector {
         if cursor.at != bitmap.len() {
             return Err(cursor.wrong("there are bytes behind its end"));
         }
-        let len = chunks
+        let len = containers
             .iter()
-            .map(|chunk: &Chunk| u64::from(chunk.cardinality))
+            .map(|container: &Container| u64::from(container.cardinality))
             .sum();
-        chunks.shrink_to_fit();
+        containers.shrink_to_fit();
         let vector = Self {
-            chunks,
+            containers,
             bytes: bitmap,
             len,
         };
@@ -111,7 +111,7 @@ impl DeletionVector {
     }
 }
 
-fn portable(cursor: &mut Cursor<'_>, chunks: &mut Vec<Chunk>) -> Result<()> {
+fn portable(cursor: &mut Cursor<'_>, containers: &mut Vec<Container>) -> Result<()> {
     let count = u64::from_le_bytes(cursor.array("the number of bitmaps")?);
     cursor.room_for(count, LEAST_BITMAP)?;
     let mut before = None;
@@ -123,18 +123,18 @@ fn portable(cursor: &mut Cursor<'_>, chunks: &mut Vec<Chunk>) -> Result<()> {
             )));
         }
         before = Some(key);
-        bitmap(cursor, key, chunks)?;
+        bitmap(cursor, key, containers)?;
     }
     Ok(())
 }
 
-fn native(cursor: &mut Cursor<'_>, chunks: &mut Vec<Chunk>) -> Result<()> {
+fn native(cursor: &mut Cursor<'_>, containers: &mut Vec<Container>) -> Result<()> {
     let count = cursor.u32("the number of bitmaps")?;
     cursor.room_for(u64::from(count), LEAST_BITMAP)?;
     for key in 0..count {
         let size = cursor.u32("the length of a bitmap")?;
         let begin = cursor.at;
-        bitmap(cursor, key, chunks)?;
+        bitmap(cursor, key, containers)?;
         if usize::try_from(size) != Ok(cursor.at - begin) {
             return Err(cursor.wrong("a bitmap has another length than it says"));
         }
@@ -143,7 +143,7 @@ fn native(cursor: &mut Cursor<'_>, chunks: &mut Vec<Chunk>) -> Result<()> {
 }
 
 /// One 32-bit bitmap.
-fn bitmap(cursor: &mut Cursor<'_>, high: u32, chunks: &mut Vec<Chunk>) -> Result<()> {
+fn bitmap(cursor: &mut Cursor<'_>, high: u32, containers: &mut Vec<Container>) -> Result<()> {
     let cookie = cursor.u32("the head of a bitmap")?;
     let (count, flags): (usize, &[u8]) = if cookie & 0xFFFF == WITH_RUNS {
         let count = (cookie >> 16) as usize + 1;
@@ -162,7 +162,7 @@ fn bitmap(cursor: &mut Cursor<'_>, high: u32, chunks: &mut Vec<Chunk>) -> Result
         // What they say follows from the heads; no reader of streams looks at them.
         cursor.take(count * 4, "the offsets of containers")?;
     }
-    chunks.reserve(count);
+    containers.reserve(count);
     let mut before = None;
     for (index, head) in heads.as_chunks::<4>().0.iter().enumerate() {
         let [a, b, c, d] = *head;
@@ -175,25 +175,25 @@ fn bitmap(cursor: &mut Cursor<'_>, high: u32, chunks: &mut Vec<Chunk>) -> Result
         let is_run = flags
             .get(index / 8)
             .is_some_and(|flags| flags >> (index % 8) & 1 == 1);
-        let mut chunk = if is_run {
+        let mut container = if is_run {
             runs(cursor)?
         } else {
             values(cursor, cardinality)?
         };
-        chunk.key = u64::from(high) << 16 | u64::from(key);
-        chunks.push(chunk);
+        container.key = u64::from(high) << 16 | u64::from(key);
+        containers.push(container);
     }
     Ok(())
 }
 
-fn values(cursor: &mut Cursor<'_>, cardinality: u32) -> Result<Chunk> {
+fn values(cursor: &mut Cursor<'_>, cardinality: u32) -> Result<Container> {
     let count = cardinality as usize;
-    let mut chunk = Chunk {
+    let mut container = Container {
         key: 0,
         start: cursor.at,
         count: cardinality,
         cardinality,
-        form: Form::Array,
+        kind: ContainerKind::Array,
     };
     if count <= ARRAY_MOST {
         let values = cursor.take(count * 2, "an array")?.as_chunks::<2>().0;
@@ -216,13 +216,13 @@ fn values(cursor: &mut Cursor<'_>, cardinality: u32) -> Result<Chunk> {
                 "a bit map says that it has {cardinality} bits set and has {ones}"
             )));
         }
-        chunk.form = Form::Words;
-        chunk.count = 0;
+        container.kind = ContainerKind::Words;
+        container.count = 0;
     }
-    Ok(chunk)
+    Ok(container)
 }
 
-fn runs(cursor: &mut Cursor<'_>) -> Result<Chunk> {
+fn runs(cursor: &mut Cursor<'_>) -> Result<Container> {
     let count = u16::from_le_bytes(cursor.array("the number of runs")?);
     let start = cursor.at;
     let runs = cursor.take(usize::from(count) * 4, "runs")?;
@@ -241,12 +241,12 @@ fn runs(cursor: &mut Cursor<'_>) -> Result<Chunk> {
     if cardinality == 0 {
         return Err(cursor.wrong("a container has no run"));
     }
-    Ok(Chunk {
+    Ok(Container {
         key: 0,
         start,
         count: u32::from(count),
         cardinality,
-        form: Form::Runs,
+        kind: ContainerKind::Runs,
     })
 }
 

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 
 use super::set::too_large;
-use super::{DeletionVector, base85, place};
+use super::{DeletionVector, base85, location};
 use crate::error::{Error, Result};
 use crate::spec::DeletionVectorDescriptor;
 
@@ -171,7 +171,7 @@ impl FileBuilder {
     ///
     /// Corrupt: `dv.path`, for a prefix that is no directory's name.
     pub fn relative_path(&self) -> Result<String> {
-        place::relative_path(&self.path_or_inline)
+        location::relative_path(&self.path_or_inline)
     }
 
     /// How many bytes the file has so far.

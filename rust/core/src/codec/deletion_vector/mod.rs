@@ -14,11 +14,11 @@ use bytes::Bytes;
 use crate::error::{Error, Result};
 
 pub mod base85;
-mod chunk;
+mod container;
 mod columns;
 mod decode;
 mod file;
-mod place;
+mod location;
 mod ranges;
 mod select;
 mod set;
@@ -26,9 +26,9 @@ mod set;
 pub use columns::Descriptors;
 pub use file::FileBuilder;
 pub(crate) use file::check_version;
-pub use place::{Place, place};
+pub use location::{VectorLocation, vector_location};
 
-use chunk::{Chunk, Rows};
+use container::{Container, ContainerRows};
 
 /// No row may lie at or behind this: the high half of a row's number is less than `i32::MAX`.
 pub const ROWS_END: u64 = 0x7FFF_FFFF << 32;
@@ -39,8 +39,8 @@ pub const ROWS_END: u64 = 0x7FFF_FFFF << 32;
 #[derive(Clone)]
 pub struct DeletionVector {
     /// Ascending by key.
-    chunks: Vec<Chunk>,
-    /// What the chunks point into.
+    containers: Vec<Container>,
+    /// What the containers point into.
     bytes: Bytes,
     len: u64,
 }
@@ -49,7 +49,7 @@ impl DeletionVector {
     /// The vector that deletes nothing.
     pub fn empty() -> Self {
         Self {
-            chunks: Vec::new(),
+            containers: Vec::new(),
             bytes: Bytes::new(),
             len: 0,
         }
@@ -68,24 +68,24 @@ impl DeletionVector {
     /// Whether the row is deleted.
     pub fn contains(&self, row: u64) -> bool {
         let key = row >> 16;
-        let low = chunk::low(row);
-        self.chunks
-            .binary_search_by_key(&key, |chunk| chunk.key)
+        let low = container::low(row);
+        self.containers
+            .binary_search_by_key(&key, |container| container.key)
             .ok()
-            .and_then(|index| self.chunks.get(index))
-            .is_some_and(|chunk| self.rows_of(chunk).contains(low))
+            .and_then(|index| self.containers.get(index))
+            .is_some_and(|container| self.rows_of(container).contains(low))
     }
 
     /// The first deleted row.
     pub fn min(&self) -> Option<u64> {
-        let chunk = self.chunks.first()?;
-        Some(chunk.base() + u64::from(self.rows_of(chunk).min()?))
+        let container = self.containers.first()?;
+        Some(container.base() + u64::from(self.rows_of(container).min()?))
     }
 
     /// The last deleted row.
     pub fn max(&self) -> Option<u64> {
-        let chunk = self.chunks.last()?;
-        Some(chunk.base() + u64::from(self.rows_of(chunk).max()?))
+        let container = self.containers.last()?;
+        Some(container.base() + u64::from(self.rows_of(container).max()?))
     }
 
     /// Checks that all deleted rows exist in a file of so many rows.
@@ -127,11 +127,11 @@ impl DeletionVector {
 
     /// About how many bytes the vector holds in memory.
     pub fn memory(&self) -> usize {
-        self.bytes.len() + self.chunks.len() * size_of::<Chunk>()
+        self.bytes.len() + self.containers.len() * size_of::<Container>()
     }
 
-    fn rows_of(&self, chunk: &Chunk) -> Rows<'_> {
-        chunk.rows(&self.bytes)
+    fn rows_of(&self, container: &Container) -> ContainerRows<'_> {
+        container.rows(&self.bytes)
     }
 }
 

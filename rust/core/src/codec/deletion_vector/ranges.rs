@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::DeletionVector;
-use super::chunk::{Chunk, Rows, run};
+use super::container::{Container, ContainerRows, run};
 
 /// The range that is still growing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,16 +31,21 @@ impl Open {
         }
     }
 
-    fn add_chunk(&mut self, base: u64, rows: Rows<'_>, emit: &mut impl FnMut(Range<u64>)) {
+    fn add_container(
+        &mut self,
+        base: u64,
+        rows: ContainerRows<'_>,
+        emit: &mut impl FnMut(Range<u64>),
+    ) {
         let mut open = *self;
         match rows {
-            Rows::Array(values) => {
+            ContainerRows::Array(values) => {
                 for value in values {
                     let row = base + u64::from(u16::from_le_bytes(*value));
                     open.add(row, row + 1, emit);
                 }
             }
-            Rows::Words(words) => {
+            ContainerRows::Words(words) => {
                 for (index, word) in (0_u64..).step_by(64).zip(words) {
                     let mut word = u64::from_le_bytes(*word);
                     while word != 0 {
@@ -52,7 +57,7 @@ impl Open {
                     }
                 }
             }
-            Rows::Runs(runs) => {
+            ContainerRows::Runs(runs) => {
                 for bytes in runs {
                     let (first, last) = run(*bytes);
                     open.add(base + u64::from(first), base + u64::from(last) + 1, emit);
@@ -83,15 +88,18 @@ impl DeletionVector {
                 emit(start..end);
             }
         };
-        for chunk in self.chunks_within(&rows) {
-            open.add_chunk(chunk.base(), self.rows_of(chunk), &mut clipped);
+        for container in self.containers_within(&rows) {
+            open.add_container(container.base(), self.rows_of(container), &mut clipped);
         }
         open.close(&mut clipped);
     }
 
     /// What is left of `rows`, as ranges that do not touch, ascending.
     pub fn live_ranges(&self, rows: Range<u64>) -> Vec<Range<u64>> {
-        let counts = self.chunks_within(&rows).iter().map(|chunk| chunk.count);
+        let counts = self
+            .containers_within(&rows)
+            .iter()
+            .map(|container| container.count);
         let mut live = Vec::with_capacity(counts.sum::<u32>() as usize + 1);
         let mut begin = rows.start;
         self.for_each_range(rows.clone(), |deleted| {
@@ -106,22 +114,24 @@ impl DeletionVector {
         live
     }
 
-    /// The rows of one chunk as ranges that do not touch.
-    pub(super) fn ranges_of(&self, chunk: &Chunk) -> Vec<Range<u64>> {
+    /// The rows of one container as ranges that do not touch.
+    pub(super) fn ranges_of(&self, container: &Container) -> Vec<Range<u64>> {
         let mut ranges = Vec::new();
         let mut add = |range| ranges.push(range);
         let mut open = Open::default();
-        open.add_chunk(chunk.base(), self.rows_of(chunk), &mut add);
+        open.add_container(container.base(), self.rows_of(container), &mut add);
         open.close(&mut add);
         ranges
     }
 
-    /// The chunks that may hold some of `rows`.
-    pub(super) fn chunks_within(&self, rows: &Range<u64>) -> &[Chunk] {
+    /// The containers that may hold some of `rows`.
+    pub(super) fn containers_within(&self, rows: &Range<u64>) -> &[Container] {
         let from = self
-            .chunks
-            .partition_point(|chunk| chunk.key < rows.start >> 16);
-        let to = self.chunks.partition_point(|chunk| chunk.base() < rows.end);
-        self.chunks.get(from..to).unwrap_or_default()
+            .containers
+            .partition_point(|container| container.key < rows.start >> 16);
+        let to = self
+            .containers
+            .partition_point(|container| container.base() < rows.end);
+        self.containers.get(from..to).unwrap_or_default()
     }
 }

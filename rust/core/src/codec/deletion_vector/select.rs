@@ -6,7 +6,7 @@ use arrow_array::Int64Array;
 use arrow_buffer::{BooleanBuffer, Buffer, ScalarBuffer};
 
 use super::DeletionVector;
-use super::chunk::{ROWS, WORDS};
+use super::container::{ROWS, WORDS};
 use crate::error::{Error, Result};
 
 impl DeletionVector {
@@ -25,9 +25,9 @@ impl DeletionVector {
         let begin = rows.start & !63;
         let count = rows.end.saturating_sub(begin).div_ceil(64);
         let mut words = vec![blank; usize::try_from(count).unwrap_or(usize::MAX)];
-        for chunk in self.chunks_within(&rows) {
-            let found = self.rows_of(chunk);
-            let at = chunk.base().checked_sub(begin).map(|rows| rows / 64);
+        for container in self.containers_within(&rows) {
+            let found = self.rows_of(container);
+            let at = container.base().checked_sub(begin).map(|rows| rows / 64);
             let whole = at
                 .and_then(|at| usize::try_from(at).ok())
                 .and_then(|at| words.get_mut(at..)?.first_chunk_mut::<WORDS>());
@@ -37,10 +37,10 @@ impl DeletionVector {
             }
             // At the edges: only some of its words lie within.
             let bits = found.words();
-            let (skip, at) = if chunk.base() < begin {
-                ((begin - chunk.base()) / 64, 0)
+            let (skip, at) = if container.base() < begin {
+                ((begin - container.base()) / 64, 0)
             } else {
-                (0, (chunk.base() - begin) / 64)
+                (0, (container.base() - begin) / 64)
             };
             let inside = words
                 .iter_mut()

@@ -1,7 +1,7 @@
 //! Vectors as sets of the `roaring` crate: made of rows, combined, encoded.
 //!
 //! What is made is written in the portable layout and decoded like any other vector, so that there is
-//! one form in memory. The crate is handed nothing but bytes that the decoder has checked.
+//! one kind in memory. The crate is handed nothing but bytes that the decoder has checked.
 
 use std::ops::{BitAndAssign, BitOrAssign, SubAssign};
 
@@ -101,8 +101,8 @@ impl DeletionVector {
     /// What the crate does not read, though it is sound: the layout of older writers, runs that touch.
     fn set_by_ranges(&self) -> RoaringTreemap {
         let mut set = RoaringTreemap::new();
-        for chunk in &self.chunks {
-            let ranges = self.ranges_of(chunk);
+        for container in &self.containers {
+            let ranges = self.ranges_of(container);
             // a container that begins with a long run is kept as runs, as its bytes are
             let longest = ranges.iter().max_by_key(|range| range.end - range.start);
             longest.map(|range| set.insert_range(range.clone()));

@@ -197,7 +197,10 @@ fn paths_are_the_protocols() {
         ),
     ] {
         let descriptor = DeletionVectorDescriptor::new("u", text, Some(1), 1, 1).unwrap();
-        assert_eq!(place(&descriptor).unwrap(), Place::File(path.to_owned()));
+        assert_eq!(
+            vector_location(&descriptor).unwrap(),
+            VectorLocation::File(path.to_owned())
+        );
     }
     for text in [
         "\"jP?.<zvDfIGb{C.FPij",
@@ -205,12 +208,16 @@ fn paths_are_the_protocols() {
         "é234567890123456789",
     ] {
         let descriptor = DeletionVectorDescriptor::new("u", text, None, 1, 1).unwrap();
-        assert_eq!(place(&descriptor).unwrap_err().code(), "dv.path", "{text}");
+        assert_eq!(
+            vector_location(&descriptor).unwrap_err().code(),
+            "dv.path",
+            "{text}"
+        );
     }
     let absolute = DeletionVectorDescriptor::new("p", "s3://b/a%20b.bin", None, 1, 1).unwrap();
     assert_eq!(
-        place(&absolute).unwrap(),
-        Place::File("s3://b/a%20b.bin".into())
+        vector_location(&absolute).unwrap(),
+        VectorLocation::File("s3://b/a%20b.bin".into())
     );
 }
 

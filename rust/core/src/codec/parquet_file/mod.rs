@@ -34,7 +34,7 @@ const FOOTER_PREFETCH: u64 = 64 * 1024;
 /// A footer longer than this is refused: those of real files have some kilobytes, rarely megabytes.
 const MAX_FOOTER: u64 = 64 << 20;
 
-/// How a footer is read and judged.
+/// How a footer is read and checked.
 pub(crate) struct FooterRules {
     /// The code of errors.
     pub(crate) code: &'static str,

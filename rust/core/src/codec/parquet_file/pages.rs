@@ -1,4 +1,4 @@
-//! What page headers claim, held against their column chunk before anything is decompressed.
+//! What page headers claim, checked against their column chunk before anything is decompressed.
 //!
 //! A page's body has to lie inside of what was fetched, it may not unfold to more than its codec can make
 //! of its bytes, and the pages of a chunk hold no more values than the chunk. Where a header has a
@@ -22,7 +22,7 @@ pub(crate) const MOST_CHECKPOINT_PAGE: u64 = 512 << 20;
 /// What codecs add to data that does not compress, and some more.
 const SLACK: u64 = 4 << 10;
 
-/// How pages are judged.
+/// How pages are checked.
 pub(crate) struct PageRules {
     /// The code of errors.
     pub(crate) code: &'static str,
@@ -91,14 +91,17 @@ fn check_range(
                 return Err(broken(&what));
             }
         }
-        let room = match header.kind {
+        let possible = match header.kind {
             PageHeader::DATA | PageHeader::DATA_V2 => column.num_values() - *values,
             // each takes a byte at least
             PageHeader::DICTIONARY => header.uncompressed,
             _ => 0,
         };
-        if !(0..=room).contains(&header.values) {
-            let what = format!("it claims {} values, {room} are possible", header.values);
+        if !(0..=possible).contains(&header.values) {
+            let what = format!(
+                "it claims {} values, {possible} are possible",
+                header.values
+            );
             return Err(broken(&what));
         }
         if header.kind != PageHeader::DICTIONARY {

@@ -26,7 +26,7 @@ use crate::spec::json::{Cursor, RawString};
 ///
 /// `shape` is what [`super::stats_schema`] gives, or any part of it. A key that the text lacks, a
 /// bound that is no value of its column's type (`"abc"` for a number, a number out of range, a
-/// decimal with more digits than the scale has room for) and a value of another kind are null. Of
+/// decimal with more digits than its scale) and a value of another kind are null. Of
 /// several equal keys the first counts.
 ///
 /// A text that is not one JSON object gives a null row; parts that the shape does not ask for are

@@ -75,7 +75,7 @@ enum Step<'a> {
     Leaf {
         key: Vec<u8>,
         nulls: Option<&'a NullBuffer>,
-        column: Column<'a>,
+        column: LeafValues<'a>,
     },
     /// Writes the key and an opening brace, or passes over `inside` steps and the closing one.
     Open {
@@ -88,7 +88,7 @@ enum Step<'a> {
 }
 
 /// A column by how its values are written.
-enum Column<'a> {
+enum LeafValues<'a> {
     Bool(&'a arrow_array::BooleanArray),
     Int8(&'a [i8]),
     Int16(&'a [i16]),
@@ -149,7 +149,7 @@ fn lay_out<'a>(
                 *inside = length;
             }
             steps.push(Step::Close);
-        } else if let Some(column) = Column::of(array.as_ref(), wanted) {
+        } else if let Some(column) = LeafValues::of(array.as_ref(), wanted) {
             steps.push(Step::Leaf { key, nulls, column });
         }
     }
@@ -193,7 +193,7 @@ fn run(steps: &[Step<'_>], row: usize, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-impl<'a> Column<'a> {
+impl<'a> LeafValues<'a> {
     fn of(array: &'a dyn Array, wanted: Option<&DataType>) -> Option<Self> {
         macro_rules! values {
             ($type:ty) => {

@@ -108,28 +108,33 @@ impl Sidecars {
 
     /// Writes all of them.
     fn fill(&mut self, snapshot: &Snapshot) -> Result<()> {
-        let mut held = Held::default();
+        let mut pending = PendingSidecar::default();
         for values in self.files.tombstones(&self.source, snapshot)? {
             self.num_removes += values.len() as u64;
-            self.take(&mut held, SIDECAR_REMOVE, &values)?;
+            self.take(&mut pending, SIDECAR_REMOVE, &values)?;
         }
         for batch in snapshot.file_batches(&self.source, self.files.adds.clone(), None)? {
             let values = StructArray::from(batch?);
             self.num_files += values.len() as u64;
-            self.take(&mut held, SIDECAR_ADD, &values)?;
+            self.take(&mut pending, SIDECAR_ADD, &values)?;
         }
-        self.waiting.extend(held.finish());
+        self.waiting.extend(pending.finish());
         self.flush()
     }
 
-    fn take(&mut self, held: &mut Held, at: usize, values: &StructArray) -> Result<()> {
+    fn take(
+        &mut self,
+        pending: &mut PendingSidecar,
+        at: usize,
+        values: &StructArray,
+    ) -> Result<()> {
         let mut begin = 0;
         while begin < values.len() {
-            let rows = (values.len() - begin).min(ROW_GROUP - held.rows);
-            held.push(at, values.slice(begin, rows));
+            let rows = (values.len() - begin).min(ROW_GROUP - pending.rows);
+            pending.push(at, values.slice(begin, rows));
             begin += rows;
-            if held.rows == ROW_GROUP {
-                self.waiting.extend(held.finish());
+            if pending.rows == ROW_GROUP {
+                self.waiting.extend(pending.finish());
                 if self.waiting.len() >= pool::threads().min(MOST_AT_ONCE) {
                     self.flush()?;
                 }
@@ -174,12 +179,12 @@ pub(super) fn put(storage: &dyn Storage, bytes: &[u8]) -> Result<Sidecar> {
 
 /// Rows that are still to become a sidecar.
 #[derive(Default)]
-struct Held {
+struct PendingSidecar {
     parts: Unit,
     rows: usize,
 }
 
-impl Held {
+impl PendingSidecar {
     fn push(&mut self, at: usize, values: StructArray) {
         self.rows += values.len();
         self.parts.push((at, values));

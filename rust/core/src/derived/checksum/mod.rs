@@ -3,11 +3,12 @@
 //!
 //! Protocol: "Version Checksum File".
 
-use arrow_array::Array;
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
 use serde_json::{Map, Value, json};
 
+use arrow_array::Int64Array;
+
+use crate::codec::columns::TypedColumns;
+use crate::codec::deletion_vector::Descriptors;
 use crate::codec::file_actions::FileField;
 use crate::codec::version_checksum::{FileSizeHistogram, deleted_records_bin};
 use crate::error::{Error, Result};
@@ -153,7 +154,6 @@ fn listed(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
 
 /// Of any table: only what is counted is read.
 fn counted(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
-    let odd = || Error::corrupt("log.columns", "the live files lack what is counted of them");
     let mut totals = Totals {
         all: None,
         ..Totals::empty()
@@ -162,19 +162,11 @@ fn counted(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
     for rows in snapshot.file_batches(source, columns, None)? {
         interrupt::check()?;
         let rows = rows?;
-        let sizes = rows.column_by_name(FileField::Size.name());
-        let sizes = sizes.and_then(|sizes| sizes.as_primitive_opt::<Int64Type>());
-        let vectors = rows.column_by_name(FileField::DeletionVector.name());
-        let vectors = vectors.and_then(|vectors| vectors.as_struct_opt());
-        let (sizes, vectors) = sizes.zip(vectors).ok_or_else(odd)?;
-        let cardinality = vectors.column_by_name("cardinality");
-        let cardinality = cardinality.and_then(|numbers| numbers.as_primitive_opt::<Int64Type>());
-        let cardinality = cardinality.ok_or_else(odd)?;
+        let sizes: &Int64Array = rows.typed("size")?;
+        let vectors = Descriptors::new(rows.typed("deletionVector")?)?;
         let natural = |number: i64| u64::try_from(number).unwrap_or(0);
         for (row, size) in sizes.iter().enumerate() {
-            let deleted = vectors
-                .is_valid(row)
-                .then(|| natural(cardinality.value(row)));
+            let deleted = vectors.get(row)?.map(|vector| vector.cardinality());
             totals.more(natural(size.unwrap_or(0)), deleted);
         }
     }

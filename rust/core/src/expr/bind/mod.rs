@@ -22,7 +22,7 @@ use crate::spec::schema::{StructField, StructType};
 use columns::Columns;
 
 pub(crate) use columns::closest_columns;
-use values::{Family, Place, Value};
+use values::{Family, LiteralPosition, Value};
 
 impl Predicate {
     /// Finds the columns in `schema` and makes the types agree, as Spark does.
@@ -208,15 +208,15 @@ impl Binder<'_> {
         let mut or_null = false;
         let mut forms: Vec<(Form, Vec<Value>)> = Vec::new();
         for literal in list {
-            match values::place(&column, &family, literal)? {
-                Place::Null => or_null = true,
-                Place::At(form, value) => {
+            match values::position(&column, &family, literal)? {
+                LiteralPosition::Null => or_null = true,
+                LiteralPosition::At(form, value) => {
                     match forms.iter_mut().find(|(known, _)| *known == form) {
                         Some((_, values)) => values.push(value),
                         None => forms.push((form, vec![value])),
                     }
                 }
-                Place::Behind(..) | Place::Below | Place::Above => {}
+                LiteralPosition::After(..) | LiteralPosition::Below | LiteralPosition::Above => {}
             }
         }
         if forms.is_empty() {
@@ -248,12 +248,12 @@ impl Binder<'_> {
 
 /// A column against a literal.
 fn with_literal((column, family): &Found, op: Op, literal: &Literal) -> Result<Node> {
-    let place = values::place(column, family, literal)?;
+    let position = values::position(column, family, literal)?;
     if op == Op::NullSafeEq {
-        return Ok(match place {
+        return Ok(match position {
             _ if *literal == Literal::Null => Node::ColumnIsNull(Arc::clone(column)),
-            Place::Null => Node::Constant(Some(false)),
-            place => Node::IsTrue(Box::new(placed(column, Order::Eq, place))),
+            LiteralPosition::Null => Node::Constant(Some(false)),
+            position => Node::IsTrue(Box::new(comparison(column, Order::Eq, position))),
         });
     }
     let order = match op {
@@ -261,27 +261,29 @@ fn with_literal((column, family): &Found, op: Op, literal: &Literal) -> Result<N
         Op::LtEq => Order::LtEq,
         Op::Gt => Order::Gt,
         Op::GtEq => Order::GtEq,
-        Op::NotEq => return Ok(placed(column, Order::Eq, place).negated()),
+        Op::NotEq => return Ok(comparison(column, Order::Eq, position).negated()),
         Op::Eq | Op::NullSafeEq => Order::Eq,
     };
-    Ok(placed(column, order, place))
+    Ok(comparison(column, order, position))
 }
 
-fn placed(column: &Arc<BoundColumn>, order: Order, place: Place) -> Node {
+fn comparison(column: &Arc<BoundColumn>, order: Order, position: LiteralPosition) -> Node {
     let column = Arc::clone(column);
-    let (form, order, value) = match (place, order) {
-        (Place::Null, _) => return Node::Constant(None),
-        (Place::Below, order) => {
+    let (form, order, value) = match (position, order) {
+        (LiteralPosition::Null, _) => return Node::Constant(None),
+        (LiteralPosition::Below, order) => {
             return Node::IfPresent(column, matches!(order, Order::Gt | Order::GtEq));
         }
-        (Place::Above, order) => {
+        (LiteralPosition::Above, order) => {
             return Node::IfPresent(column, matches!(order, Order::Lt | Order::LtEq));
         }
-        (Place::At(form, value), order) => (form, order, value),
+        (LiteralPosition::At(form, value), order) => (form, order, value),
         // between two neighbours: not above the lower one is below the literal
-        (Place::Behind(form, value), Order::Lt | Order::LtEq) => (form, Order::LtEq, value),
-        (Place::Behind(form, value), Order::Gt | Order::GtEq) => (form, Order::Gt, value),
-        (Place::Behind(..), Order::Eq) => return Node::IfPresent(column, false),
+        (LiteralPosition::After(form, value), Order::Lt | Order::LtEq) => {
+            (form, Order::LtEq, value)
+        }
+        (LiteralPosition::After(form, value), Order::Gt | Order::GtEq) => (form, Order::Gt, value),
+        (LiteralPosition::After(..), Order::Eq) => return Node::IfPresent(column, false),
     };
     let value = value.scalar(&column.data_type);
     Node::Compare {

@@ -1,4 +1,4 @@
-//! Literals as values of a column's type, or as a place between such values.
+//! Literals as values of a column's type, or as a position between such values.
 
 use std::fmt;
 use std::sync::Arc;
@@ -147,19 +147,23 @@ pub(super) fn in_list(values: Vec<Value>) -> InList {
 }
 
 /// Where a literal stands among the values that a column can have.
-pub(super) enum Place {
+pub(super) enum LiteralPosition {
     Null,
     At(Form, Value),
     /// Above this value, below the next one.
-    Behind(Form, Value),
+    After(Form, Value),
     /// Below all.
     Below,
     /// Above all.
     Above,
 }
 
-/// Places a literal among the values of a column.
-pub(super) fn place(column: &BoundColumn, family: &Family, literal: &Literal) -> Result<Place> {
+/// Finds where a literal stands among the values of a column.
+pub(super) fn position(
+    column: &BoundColumn,
+    family: &Family,
+    literal: &Literal,
+) -> Result<LiteralPosition> {
     if let Family::Other(name) = family {
         let message = format!(
             "the column {} is of type {name}, which does not compare: use IS NULL, or a part of it",
@@ -168,7 +172,7 @@ pub(super) fn place(column: &BoundColumn, family: &Family, literal: &Literal) ->
         return Err(Error::invalid("filter.type", message));
     }
     if *literal == Literal::Null || *family == Family::Void {
-        return Ok(Place::Null);
+        return Ok(LiteralPosition::Null);
     }
     let fitted = match (literal, column.char_length) {
         (Literal::String(text), Some(letters)) => {
@@ -176,7 +180,7 @@ pub(super) fn place(column: &BoundColumn, family: &Family, literal: &Literal) ->
         }
         _ => None,
     };
-    try_place(family, fitted.as_ref().unwrap_or(literal)).ok_or_else(|| {
+    try_position(family, fitted.as_ref().unwrap_or(literal)).ok_or_else(|| {
         let name = column.path.join(".");
         let wanted = match (family, literal) {
             (Family::Integer, Literal::String(_)) => ": such texts are read as BIGINT",
@@ -192,8 +196,8 @@ pub(super) fn place(column: &BoundColumn, family: &Family, literal: &Literal) ->
     })
 }
 
-fn try_place(family: &Family, literal: &Literal) -> Option<Place> {
-    let at = |form, value| Some(Place::At(form, Value::Integer(value)));
+fn try_position(family: &Family, literal: &Literal) -> Option<LiteralPosition> {
+    let at = |form, value| Some(LiteralPosition::At(form, Value::Integer(value)));
     let float = |value| at(Form::Float, key(value));
     match (family, literal) {
         (Family::Integer | Family::Decimal { .. }, Literal::Double(value)) => float(*value),
@@ -228,9 +232,9 @@ fn try_place(family: &Family, literal: &Literal) -> Option<Place> {
         ) => {
             let day = Value::Integer(micros.div_euclid(DAY));
             Some(if micros.rem_euclid(DAY) == 0 {
-                Place::At(Form::Integer, day)
+                LiteralPosition::At(Form::Integer, day)
             } else {
-                Place::Behind(Form::Integer, day)
+                LiteralPosition::After(Form::Integer, day)
             })
         }
         (Family::Timestamp | Family::TimestampNtz, literal) => {
@@ -242,51 +246,52 @@ fn try_place(family: &Family, literal: &Literal) -> Option<Place> {
                 Literal::String(text) => text::timestamp(text, utc)?,
                 Literal::Date(days) => match i64::from(*days).checked_mul(DAY) {
                     Some(micros) => micros,
-                    None if *days < 0 => return Some(Place::Below),
-                    None => return Some(Place::Above),
+                    None if *days < 0 => return Some(LiteralPosition::Below),
+                    None => return Some(LiteralPosition::Above),
                 },
                 _ => return None,
             };
             at(Form::Integer, micros)
         }
-        (Family::String | Family::Binary, Literal::String(text)) => Some(Place::At(
+        (Family::String | Family::Binary, Literal::String(text)) => Some(LiteralPosition::At(
             Form::Bytes,
             Value::Bytes(text.clone().into_bytes()),
         )),
-        (Family::String | Family::Binary, Literal::Binary(bytes)) => {
-            Some(Place::At(Form::Bytes, Value::Bytes(bytes.clone())))
-        }
+        (Family::String | Family::Binary, Literal::Binary(bytes)) => Some(LiteralPosition::At(
+            Form::Bytes,
+            Value::Bytes(bytes.clone()),
+        )),
         _ => None,
     }
 }
 
-fn among_integers(value: Decimal) -> Place {
+fn among_integers(value: Decimal) -> LiteralPosition {
     let unit = power_of_ten(value.scale());
     let floor = value.unscaled().div_euclid(unit);
     match i64::try_from(floor) {
-        Err(_) if floor < 0 => Place::Below,
-        Err(_) => Place::Above,
+        Err(_) if floor < 0 => LiteralPosition::Below,
+        Err(_) => LiteralPosition::Above,
         Ok(floor) if value.unscaled().rem_euclid(unit) == 0 => {
-            Place::At(Form::Integer, Value::Integer(floor))
+            LiteralPosition::At(Form::Integer, Value::Integer(floor))
         }
-        Ok(floor) => Place::Behind(Form::Integer, Value::Integer(floor)),
+        Ok(floor) => LiteralPosition::After(Form::Integer, Value::Integer(floor)),
     }
 }
 
-fn among_decimals((value, scale): (i128, u8), column: u8) -> Place {
+fn among_decimals((value, scale): (i128, u8), column: u8) -> LiteralPosition {
     if scale <= column {
         return match value.checked_mul(power_of_ten(column - scale)) {
-            Some(value) => Place::At(Form::Decimal, Value::Decimal(value)),
-            None if value < 0 => Place::Below,
-            None => Place::Above,
+            Some(value) => LiteralPosition::At(Form::Decimal, Value::Decimal(value)),
+            None if value < 0 => LiteralPosition::Below,
+            None => LiteralPosition::Above,
         };
     }
     let unit = power_of_ten(scale - column);
     let floor = Value::Decimal(value.div_euclid(unit));
     if value.rem_euclid(unit) == 0 {
-        Place::At(Form::Decimal, floor)
+        LiteralPosition::At(Form::Decimal, floor)
     } else {
-        Place::Behind(Form::Decimal, floor)
+        LiteralPosition::After(Form::Decimal, floor)
     }
 }
 

@@ -9,10 +9,10 @@ use arrow_schema::DataType;
 use sqlparser::ast::{Expr, Ident};
 
 use super::equalities::{names_no_column, names_of};
-use super::evaluate::{Rows, place};
+use super::evaluate::{FormulaEvaluator, place};
 use crate::spec::char_length::{char_length, fitted};
 
-impl Rows<'_> {
+impl FormulaEvaluator<'_> {
     /// The length of a column of `char(n)`.
     pub(super) fn char_length(&self, column: &[Ident]) -> Option<usize> {
         let (first, rest) = column.split_first()?;

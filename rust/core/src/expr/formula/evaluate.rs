@@ -24,13 +24,13 @@ use crate::expr::{Decimal, nested};
 use crate::spec::char_length::filled_up;
 use crate::spec::json::clipped;
 
-/// Rows to be evaluated.
-pub(super) struct Rows<'a> {
+/// Evaluates formulas over the rows of a batch.
+pub(super) struct FormulaEvaluator<'a> {
     pub(super) batch: &'a RecordBatch,
     pub(super) now: i64,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> FormulaEvaluator<'a> {
     pub(super) fn new(batch: &'a RecordBatch, now: i64) -> Self {
         Self { batch, now }
     }

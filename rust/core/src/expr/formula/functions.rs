@@ -15,7 +15,7 @@ use sqlparser::ast::{
     FunctionArguments,
 };
 
-use super::evaluate::{Rows, chosen_of, missing};
+use super::evaluate::{FormulaEvaluator, chosen_of, missing};
 use super::operators::{comparable, compared};
 use super::{cast_value, failed, mistyped, unsupported};
 use crate::error::Result;
@@ -23,7 +23,7 @@ use crate::spec::json::clipped;
 
 const MICROS: TimeUnit = TimeUnit::Microsecond;
 
-impl Rows<'_> {
+impl FormulaEvaluator<'_> {
     /// What is written like a function.
     pub(super) fn call(&self, expr: &Expr) -> Result<ArrayRef> {
         match expr {

@@ -152,7 +152,7 @@ impl BoundFormula {
     ///
     /// Invalid argument: `formula.value` for a value that cannot be computed.
     pub fn evaluate(&self, rows: &RecordBatch) -> Result<ArrayRef> {
-        evaluate::Rows::new(rows, self.now).value(&self.formula.root)
+        evaluate::FormulaEvaluator::new(rows, self.now).value(&self.formula.root)
     }
 
     /// The value of a formula without columns.

@@ -9,12 +9,12 @@ use arrow_schema::DataType;
 use arrow_select::filter::filter_record_batch;
 use sqlparser::ast::{BinaryOperator, Expr};
 
-use super::evaluate::{Rows, answers, chosen_of, either, missing, spread};
+use super::evaluate::{FormulaEvaluator, answers, chosen_of, either, missing, spread};
 use super::operators::{calculated, common, compared, strangers};
 use super::{cast_value, failed};
 use crate::error::Result;
 
-impl Rows<'_> {
+impl FormulaEvaluator<'_> {
     /// The values of an expression on the rows that the mask is true of; null on the others, which are not
     /// looked at.
     pub(super) fn value_on(&self, mask: &BooleanArray, expr: &Expr) -> Result<ArrayRef> {
@@ -22,10 +22,10 @@ impl Rows<'_> {
             return self.value(expr);
         }
         let rows = filter_record_batch(self.batch, mask).map_err(failed)?;
-        spread(&Rows::new(&rows, self.now).value(expr)?, mask)
+        spread(&FormulaEvaluator::new(&rows, self.now).value(expr)?, mask)
     }
 
-    /// As [`Rows::value_on`]; a constant is computed in any case.
+    /// As [`FormulaEvaluator::value_on`]; a constant is computed in any case.
     fn folded_on(&self, mask: &BooleanArray, expr: &Expr) -> Result<ArrayRef> {
         if is_constant(expr) {
             return self.value(expr);
@@ -100,7 +100,7 @@ impl Rows<'_> {
     pub(super) fn in_list(&self, expr: &Expr, list: &[Expr], negated: bool) -> Result<ArrayRef> {
         let value = self.value(expr)?;
         let no_rows = self.batch.slice(0, 0);
-        let none = Rows::new(&no_rows, self.now);
+        let none = FormulaEvaluator::new(&no_rows, self.now);
         let mut both = value.data_type().clone();
         for one in list {
             let kind = none.value(one)?.data_type().clone();

@@ -1,4 +1,4 @@
-//! Tests of the whole room. Expected values are Spark's.
+//! Tests of the whole module. Expected values are Spark's.
 
 mod computed;
 mod errors;

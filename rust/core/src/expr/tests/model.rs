@@ -1,6 +1,6 @@
 //! A second, plain way to evaluate: one row at a time, one value at a time.
 //!
-//! It shares nothing with the room but the predicate's tree: literals are read by `chrono` and by
+//! It shares nothing with the module but the predicate's tree: literals are read by `chrono` and by
 //! `str::parse`, numbers compare as fractions, patterns by trying everything.
 
 use std::cmp::Ordering;

@@ -1,4 +1,4 @@
-//! The room against the model, on random tables and predicates.
+//! The module against the model, on random tables and predicates.
 
 use std::collections::HashMap;
 use std::sync::Arc;

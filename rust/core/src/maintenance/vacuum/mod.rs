@@ -8,12 +8,12 @@
 
 use std::collections::HashSet;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{RecordBatch, StringArray};
 use serde::Serialize;
 
 use super::delete_all;
-use crate::codec::deletion_vector::{Descriptors, Place, place};
+use crate::codec::columns::TypedColumns;
+use crate::codec::deletion_vector::{Descriptors, VectorLocation, vector_location};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, Result};
 use crate::replay::Source;
@@ -210,23 +210,16 @@ pub(crate) fn named_by(
     rows: &RecordBatch,
     paths: &mut HashSet<String>,
 ) -> Result<()> {
-    let odd = || Error::corrupt("log.columns", "the file actions lack their paths");
-    let names = rows.column_by_name(FileField::Path.name());
-    let names = names.and_then(|names| names.as_string_opt::<i32>());
-    let names = names.ok_or_else(odd)?;
-    for name in names.iter().flatten() {
-        paths.extend(inside(source, name)?);
+    for path in rows.typed::<StringArray>("path")?.iter().flatten() {
+        paths.extend(inside(source, path)?);
     }
-    let vectors = rows.column_by_name(FileField::DeletionVector.name());
-    let vectors = vectors.and_then(|vectors| vectors.as_struct_opt());
-    let vectors = vectors.ok_or_else(odd)?;
-    if vectors.null_count() == vectors.len() {
+    let vectors = Descriptors::new(rows.typed("deletionVector")?)?;
+    if vectors.is_empty() {
         return Ok(());
     }
-    let descriptors = Descriptors::new(vectors)?;
     for row in 0..rows.num_rows() {
-        if let Some(descriptor) = descriptors.get(row)?
-            && let Place::File(path) = place(&descriptor)?
+        if let Some(descriptor) = vectors.get(row)?
+            && let VectorLocation::File(path) = vector_location(&descriptor)?
         {
             paths.extend(inside(source, &path)?);
         }

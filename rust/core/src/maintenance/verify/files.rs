@@ -2,21 +2,20 @@
 
 use std::collections::{HashMap, HashSet};
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, Int64Array, RecordBatch, StringArray};
 
 use super::findings::{Findings, Severity};
+use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::Descriptors;
-use crate::codec::judged::PARTITION_VALUES;
-use crate::error::{Error, Result};
+use crate::codec::parsed_columns::PARTITION_VALUES;
+use crate::error::Result;
 use crate::log::path::LOG_DIRECTORY;
 use crate::maintenance::vacuum::{Visible, named_by};
 use crate::replay::Source;
 use crate::scan::deletion_vectors;
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
-use crate::snapshot::verified::odd_texts;
+use crate::snapshot::verified::malformed_texts;
 use crate::storage::interrupt;
 use crate::transaction::random::now;
 
@@ -59,7 +58,7 @@ pub(super) fn check(
         interrupt::check()?;
         let rows = rows?;
         count += rows.num_rows() as u64;
-        for error in odd_texts(&rows, typed.as_ref()) {
+        for error in malformed_texts(&rows, typed.as_ref()) {
             findings.error(error.at_version(snapshot.version()))?;
         }
         if data_files {
@@ -89,13 +88,7 @@ fn present(
     there: &HashMap<String, (u64, i64)>,
     findings: &mut Findings,
 ) -> Result<()> {
-    let odd = || Error::corrupt("log.columns", "the live files lack path or size");
-    let paths = rows
-        .column_by_name("path")
-        .and_then(|paths| paths.as_string_opt::<i32>());
-    let sizes = rows.column_by_name("size");
-    let sizes = sizes.and_then(|sizes| sizes.as_primitive_opt::<Int64Type>());
-    let (paths, sizes) = paths.zip(sizes).ok_or_else(odd)?;
+    let (paths, sizes): (&StringArray, &Int64Array) = (rows.typed("path")?, rows.typed("size")?);
     for (path, size) in paths.iter().zip(sizes) {
         let Some(path) = path else { continue };
         let place = (Some(path), Some(snapshot.version()));
@@ -159,27 +152,12 @@ fn vectors(
     rows: &RecordBatch,
     findings: &mut Findings,
 ) -> Result<()> {
-    let odd = || {
-        Error::corrupt(
-            "log.columns",
-            "the live files lack what tells their vectors",
-        )
-    };
-    let column = rows.column_by_name("deletionVector");
-    let column = column
-        .and_then(|column| column.as_struct_opt())
-        .ok_or_else(odd)?;
-    if column.null_count() == column.len() {
+    let descriptors = Descriptors::new(rows.typed("deletionVector")?)?;
+    if descriptors.is_empty() {
         return Ok(());
     }
-    let records = rows.column_by_name("numRecords");
-    let records = records.and_then(|records| records.as_primitive_opt::<Int64Type>());
-    let records = records.ok_or_else(odd)?;
-    let paths = rows
-        .column_by_name("path")
-        .and_then(|paths| paths.as_string_opt::<i32>());
-    let paths = paths.ok_or_else(odd)?;
-    let descriptors = Descriptors::new(column)?;
+    let (records, paths): (&Int64Array, &StringArray) =
+        (rows.typed("numRecords")?, rows.typed("path")?);
     let (mut asked, mut at) = (Vec::new(), Vec::new());
     for row in 0..rows.num_rows() {
         let descriptor = descriptors.get(row).map_err(|error| {

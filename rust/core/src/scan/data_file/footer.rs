@@ -13,7 +13,7 @@ use crate::codec::parquet_file::{FooterRules, read_footer};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::Storage;
 
-/// Constants take next to no room in Parquet: a million rows may be some dozen bytes.
+/// Constants take next to no space in Parquet: a million rows may be some dozen bytes.
 const RULES: FooterRules = FooterRules {
     code: "data.footer",
     most_rows_per_byte: 1 << 20,

@@ -15,7 +15,7 @@ use crate::codec::deletion_vector::DeletionVector;
 
 mod cast;
 mod columns;
-mod decoder;
+mod unit_decoder;
 mod file_schema;
 mod footer;
 mod matching;

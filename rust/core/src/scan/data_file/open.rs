@@ -14,7 +14,7 @@ use super::columns::partition_values;
 use super::file_schema::FileSchema;
 use super::footer::{arrow_metadata, batch_rows, first_rows, footer};
 use super::matching::{Matcher, settle};
-use super::plan::{Column, ReadPlan};
+use super::plan::{OutputColumn, ReadPlan};
 use super::prune::{Described, Known};
 use super::shape::Part;
 use crate::codec::deletion_vector::DeletionVector;
@@ -42,7 +42,7 @@ pub struct OpenFile {
     pub(super) default_row_commit_version: Option<i64>,
     pub(super) batch_rows: usize,
     /// Finds the rows to be read, where that is done first; then the plan has no filter.
-    pub(super) sieve: Option<Arc<OpenFile>>,
+    pub(super) filter_pass: Option<Arc<OpenFile>>,
     /// What is known of the filter's columns before anything is read.
     known: Vec<(BoundColumn, Known)>,
     row_groups: Range<usize>,
@@ -106,10 +106,10 @@ impl OpenFile {
         let schema = FileSchema::new(arrow.schema(), parquet)?;
         let whole = |plan: &ReadPlan| Self::of(plan, file, &schema, &arrow, length);
         if let Some(steps) = plan.steps() {
-            let (sieve, mut rest) = (whole(&steps.sieve)?, whole(&steps.rest)?);
-            if !sieve.leaves.is_empty() && sieve.bytes() <= rest.bytes() {
-                rest.wanted = sieve.wanted.clone();
-                rest.sieve = Some(Arc::new(sieve));
+            let (filter_pass, mut rest) = (whole(&steps.filter_pass)?, whole(&steps.rest)?);
+            if !filter_pass.leaves.is_empty() && filter_pass.bytes() <= rest.bytes() {
+                rest.wanted = filter_pass.wanted.clone();
+                rest.filter_pass = Some(Arc::new(filter_pass));
                 return Ok(rest);
             }
         }
@@ -131,17 +131,17 @@ impl OpenFile {
         let mut parts = Vec::with_capacity(plan.columns().len());
         for column in plan.columns() {
             let hidden = match column {
-                Column::RowId => layout.row_id_column.as_deref(),
-                Column::RowCommitVersion => layout.row_commit_version_column.as_deref(),
+                OutputColumn::RowId => layout.row_id_column.as_deref(),
+                OutputColumn::RowCommitVersion => layout.row_commit_version_column.as_deref(),
                 _ => None,
             };
             parts.push(match (column, hidden) {
-                (Column::Data(field), _) => matcher.column(field)?,
-                (Column::ChangeType, _) => {
+                (OutputColumn::Data(field), _) => matcher.column(field)?,
+                (OutputColumn::ChangeType, _) => {
                     matcher.hidden("_change_type", &PrimitiveType::String)?
                 }
                 (_, Some(name)) => matcher.hidden(name, &PrimitiveType::Long)?,
-                (Column::Partition(key, field), _) => {
+                (OutputColumn::Partition(key, field), _) => {
                     keys.push((key.clone(), Arc::clone(field)));
                     Part::Missing(field.data_type().clone())
                 }
@@ -212,7 +212,7 @@ impl OpenFile {
             only,
             base_row_id: file.base_row_id,
             default_row_commit_version: file.default_row_commit_version,
-            sieve: None,
+            filter_pass: None,
             known,
             row_groups,
             first_rows,
@@ -358,15 +358,15 @@ fn known(plan: &ReadPlan, parts: &[Part], schema: &FileSchema) -> Vec<(BoundColu
         let (name, rest) = column.path.split_first()?;
         let at = fields.iter().position(|field| field.name() == name)?;
         let known = match plan.columns().get(at)? {
-            Column::Partition(..) => {
+            OutputColumn::Partition(..) => {
                 let before = plan.columns().iter().take(at);
                 Known::Partition(
                     before
-                        .filter(|column| matches!(column, Column::Partition(..)))
+                        .filter(|column| matches!(column, OutputColumn::Partition(..)))
                         .count(),
                 )
             }
-            Column::Data(_) => Known::below(parts.get(at)?, &schema.roots, rest)?,
+            OutputColumn::Data(_) => Known::below(parts.get(at)?, &schema.roots, rest)?,
             _ => return None,
         };
         Some((column.clone(), known))

@@ -39,7 +39,7 @@ pub struct Extras {
 
 /// One column of the output.
 #[derive(Clone, Debug)]
-pub(super) enum Column {
+pub(super) enum OutputColumn {
     /// From the file.
     Data(StructField),
     /// From the log: the name in `partitionValues`, and the field to give.
@@ -57,7 +57,7 @@ pub struct ReadPlan(Arc<Inner>);
 
 #[derive(Clone, Debug)]
 struct Inner {
-    columns: Vec<Column>,
+    columns: Vec<OutputColumn>,
     schema: SchemaRef,
     /// With the columns behind those of `schema` that only the filter needs.
     decoded: SchemaRef,
@@ -72,7 +72,7 @@ struct Inner {
 #[derive(Clone, Debug)]
 pub(super) struct Steps {
     /// The positions of the rows that satisfy the predicate: reads nothing but the predicate's columns.
-    pub(super) sieve: ReadPlan,
+    pub(super) filter_pass: ReadPlan,
     /// The columns asked for, of any rows.
     pub(super) rest: ReadPlan,
 }
@@ -114,26 +114,31 @@ impl ReadPlan {
         let extras = [
             (
                 extras.file_path,
-                Column::FilePath,
+                OutputColumn::FilePath,
                 "_file_path",
                 ArrowType::Utf8,
             ),
             (
                 extras.row_index,
-                Column::RowIndex,
+                OutputColumn::RowIndex,
                 "_row_index",
                 ArrowType::Int64,
             ),
-            (extras.row_id, Column::RowId, "_row_id", ArrowType::Int64),
             (
                 extras.row_id,
-                Column::RowCommitVersion,
+                OutputColumn::RowId,
+                "_row_id",
+                ArrowType::Int64,
+            ),
+            (
+                extras.row_id,
+                OutputColumn::RowCommitVersion,
                 "_row_commit_version",
                 ArrowType::Int64,
             ),
             (
                 extras.change_type,
-                Column::ChangeType,
+                OutputColumn::ChangeType,
                 "_change_type",
                 ArrowType::Utf8,
             ),
@@ -149,7 +154,7 @@ impl ReadPlan {
                 );
                 return Err(Error::invalid("columns.reserved", message));
             }
-            let nullable = !matches!(column, Column::FilePath | Column::RowIndex);
+            let nullable = !matches!(column, OutputColumn::FilePath | OutputColumn::RowIndex);
             fields.push(Arc::new(Field::new(name, data_type, nullable)));
             planned.push(column);
         }
@@ -171,7 +176,7 @@ impl ReadPlan {
         let mut inner = Inner::clone(&self.0);
         inner.batch_rows = Some(rows.max(1));
         if let Some(steps) = &mut inner.steps {
-            steps.sieve = steps.sieve.clone().with_batch_rows(rows);
+            steps.filter_pass = steps.filter_pass.clone().with_batch_rows(rows);
             steps.rest = steps.rest.clone().with_batch_rows(rows);
         }
         Self(Arc::new(inner))
@@ -191,21 +196,21 @@ impl ReadPlan {
         (rest.filter, rest.steps) = (None, None);
         let positions = Field::new("_row_index", ArrowType::Int64, false);
         let schema = Arc::new(Schema::new(vec![positions]));
-        let sieve = Inner {
-            columns: vec![Column::RowIndex],
+        let filter_pass = Inner {
+            columns: vec![OutputColumn::RowIndex],
             decoded: Arc::clone(&schema),
             schema,
             ..rest.clone()
         };
-        let sieve = sieve.filtered(filter.clone())?;
+        let filter_pass = filter_pass.filtered(filter.clone())?;
         let mut inner = rest.clone().filtered(filter)?;
-        let is_data = |column: &&Column| matches!(column, Column::Data(_));
-        let sifted = sieve.columns.iter().filter(is_data).count();
+        let is_data = |column: &&OutputColumn| matches!(column, OutputColumn::Data(_));
+        let sifted = filter_pass.columns.iter().filter(is_data).count();
         // what is asked for beside the predicate's own columns
         let beside = inner.columns.iter().filter(is_data).count() - sifted;
         if sifted > 0 && beside > 0 {
             inner.steps = Some(Steps {
-                sieve: Self(Arc::new(sieve)),
+                filter_pass: Self(Arc::new(filter_pass)),
                 rest: Self(Arc::new(rest)),
             });
         }
@@ -217,7 +222,7 @@ impl ReadPlan {
         Arc::clone(&self.0.schema)
     }
 
-    pub(super) fn columns(&self) -> &[Column] {
+    pub(super) fn columns(&self) -> &[OutputColumn] {
         &self.0.columns
     }
 
@@ -249,7 +254,7 @@ impl ReadPlan {
                 .filter_map(|column| column.path.first())
                 .collect();
             columns
-                .any(|column| matches!(column, Column::Data(field) if names.contains(&&field.name)))
+                .any(|column| matches!(column, OutputColumn::Data(field) if names.contains(&&field.name)))
         })
     }
 
@@ -281,14 +286,14 @@ impl Inner {
 
 impl TableLayout {
     /// Where a column of the schema comes from, and what it is in the output.
-    fn column(&self, field: &StructField) -> Result<(Column, FieldRef)> {
+    fn column(&self, field: &StructField) -> Result<(OutputColumn, FieldRef)> {
         // a file may lack any column, so that each may be null
         let output = Arc::new(field.arrow_field().with_nullable(true));
         let column = if self.partitions_by(field) {
             let key = field.name_in_files(self.column_mapping)?;
-            Column::Partition(key.to_owned(), Arc::clone(&output))
+            OutputColumn::Partition(key.to_owned(), Arc::clone(&output))
         } else {
-            Column::Data(field.clone())
+            OutputColumn::Data(field.clone())
         };
         Ok((column, output))
     }

@@ -14,10 +14,10 @@ use arrow_select::filter::filter_record_batch;
 
 use super::DataFile;
 use super::columns::{Constant, Positions, kept_or};
-use super::decoder::Decoder;
 use super::open::{OpenFile, Unit, gave_up};
-use super::plan::{Column, ReadPlan};
+use super::plan::{OutputColumn, ReadPlan};
 use super::shape::Part;
+use super::unit_decoder::UnitDecoder;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::storage::Storage;
@@ -26,7 +26,7 @@ use crate::storage::Storage;
 pub struct UnitReader {
     file: Arc<OpenFile>,
     /// `None` where no column of the file is needed.
-    decoder: Option<Decoder>,
+    decoder: Option<UnitDecoder>,
     positions: Positions,
     /// Rows that are still to come.
     left: u64,
@@ -62,15 +62,15 @@ impl OpenFile {
 
 impl UnitReader {
     fn new(file: &Arc<OpenFile>, storage: &dyn Storage, unit: &Unit) -> Result<Self> {
-        let live = match &file.sieve {
-            Some(sieve) => Self::new(sieve, storage, unit)?.positions()?,
+        let live = match &file.filter_pass {
+            Some(filter_pass) => Self::new(filter_pass, storage, unit)?.positions()?,
             None => file.candidates(unit)?,
         };
         let left = live.iter().map(|range| range.end - range.start).sum();
         let decoder = if file.leaves.is_empty() || left == 0 {
             None
         } else {
-            Some(Decoder::new(file, storage, unit, &live, left)?)
+            Some(UnitDecoder::new(file, storage, unit, &live, left)?)
         };
         Ok(Self {
             constants: constants(file),
@@ -136,7 +136,7 @@ impl UnitReader {
         let columns = file.plan.columns();
         let numbered = columns
             .iter()
-            .any(|column| matches!(column, Column::RowIndex | Column::RowId));
+            .any(|column| matches!(column, OutputColumn::RowIndex | OutputColumn::RowId));
         let positions = if numbered {
             self.positions.take(rows)
         } else {
@@ -167,7 +167,7 @@ impl UnitReader {
 
     fn column(
         file: &OpenFile,
-        column: &Column,
+        column: &OutputColumn,
         part: &Part,
         constant: Option<&mut Constant>,
         decoded: &[ArrayRef],
@@ -180,10 +180,10 @@ impl UnitReader {
         };
         let constant = constant.map(|constant| constant.rows(rows)).transpose()?;
         match (column, constant) {
-            (Column::RowCommitVersion, Some(fresh)) => kept_or(kept()?.as_ref(), fresh),
+            (OutputColumn::RowCommitVersion, Some(fresh)) => kept_or(kept()?.as_ref(), fresh),
             (_, Some(constant)) => Ok(constant),
-            (Column::RowIndex, _) => Ok(Arc::new(Int64Array::from(positions.to_vec()))),
-            (Column::RowId, _) => {
+            (OutputColumn::RowIndex, _) => Ok(Arc::new(Int64Array::from(positions.to_vec()))),
+            (OutputColumn::RowId, _) => {
                 let fresh: ArrayRef = match file.base_row_id {
                     Some(base) => Arc::new(Int64Array::from_iter_values(
                         positions
@@ -244,14 +244,19 @@ fn matching(batch: &RecordBatch, filter: &BoundPredicate, given: usize) -> Resul
 fn constants(file: &OpenFile) -> Vec<Option<Constant>> {
     let mut partition_values = file.partition_values.columns().iter();
     let columns = file.plan.columns().iter();
-    let constant = |column: &Column| -> Option<ArrayRef> {
+    let constant = |column: &OutputColumn| -> Option<ArrayRef> {
         match column {
-            Column::Partition(..) => partition_values.next().cloned(),
-            Column::FilePath => Some(Arc::new(StringArray::from(vec![file.log_path.clone()]))),
-            Column::RowCommitVersion => Some(Arc::new(Int64Array::from(vec![
+            OutputColumn::Partition(..) => partition_values.next().cloned(),
+            OutputColumn::FilePath => {
+                Some(Arc::new(StringArray::from(vec![file.log_path.clone()])))
+            }
+            OutputColumn::RowCommitVersion => Some(Arc::new(Int64Array::from(vec![
                 file.default_row_commit_version,
             ]))),
-            Column::Data(_) | Column::RowIndex | Column::RowId | Column::ChangeType => None,
+            OutputColumn::Data(_)
+            | OutputColumn::RowIndex
+            | OutputColumn::RowId
+            | OutputColumn::ChangeType => None,
         }
     };
     columns

@@ -8,6 +8,7 @@ use arrow_schema::{DataType, Fields, SchemaRef};
 
 use super::tail::ReplayTail;
 use crate::codec::checkpoint::FileAction;
+use crate::codec::columns::misfit;
 use crate::codec::commit::Wanted;
 use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS, schema_of};
 use crate::error::{Error, Result};
@@ -45,7 +46,7 @@ impl PieceRows {
             action: FileAction::Add,
             columns: RowColumns::fields(&columns.fields()),
             hidden: tail.hidden(),
-            with_keys: tail.definition().keyed,
+            with_keys: tail.spec().keyed,
             stats_shape: tail.naming().stats_shape().unwrap_or_default(),
             grain: Grain::SENT,
             filter,
@@ -182,14 +183,12 @@ fn files(rows: &RecordBatch, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
     let files = StructArray::try_new_with_length(fields, columns, nulls, rows.num_rows());
     files
         .map(|files| Arc::new(files) as ArrayRef)
-        .map_err(|cause| misfit().because(cause))
+        .map_err(misfit)
 }
 
 fn file_type(schema: &SchemaRef) -> Result<&DataType> {
     let field = schema.field_with_name("file");
-    field
-        .map(|field| field.data_type())
-        .map_err(|cause| misfit().because(cause))
+    field.map(|field| field.data_type()).map_err(misfit)
 }
 
 fn with_keys(
@@ -201,11 +200,7 @@ fn with_keys(
     let runs = Int64Array::from_value(run, keys.len());
     let keys = BinaryArray::from_iter_values(keys.iter().map(|key| key.to_bytes()));
     let columns: Vec<ArrayRef> = vec![Arc::new(keys), Arc::new(runs), files];
-    RecordBatch::try_new(Arc::clone(schema), columns).map_err(|cause| misfit().because(cause))
-}
-
-fn misfit() -> Error {
-    Error::corrupt("log.columns", "the rows of a piece do not fit together")
+    RecordBatch::try_new(Arc::clone(schema), columns).map_err(misfit)
 }
 
 /// A file that was there when the pieces were cut.

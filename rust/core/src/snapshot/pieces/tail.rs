@@ -19,7 +19,7 @@ const LIBRARY: &str = env!("CARGO_PKG_VERSION");
 
 /// How rows of a plan are read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Definition {
+pub(super) struct PieceSpec {
     library: String,
     pub(super) plan: u64,
     /// The version of the snapshot.
@@ -38,7 +38,7 @@ pub(super) struct Definition {
     pub(super) tombstones_since: Option<i64>,
 }
 
-impl Definition {
+impl PieceSpec {
     pub(super) fn new(
         snapshot: &Snapshot,
         source: &Source,
@@ -65,22 +65,22 @@ impl Definition {
 /// What the tail hides, and how the rows below it are read. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ReplayTail {
-    definition: Arc<Definition>,
+    spec: Arc<PieceSpec>,
     table_schema: Arc<StructType>,
     hidden: Arc<KeySet>,
 }
 
 impl ReplayTail {
-    pub(super) fn new(definition: Definition, hidden: Arc<KeySet>) -> Result<Self> {
+    pub(super) fn new(spec: PieceSpec, hidden: Arc<KeySet>) -> Result<Self> {
         Ok(Self {
-            table_schema: Arc::new(StructType::parse(&definition.schema)?),
-            definition: Arc::new(definition),
+            table_schema: Arc::new(StructType::parse(&spec.schema)?),
+            spec: Arc::new(spec),
             hidden,
         })
     }
 
-    pub(super) fn definition(&self) -> &Definition {
-        &self.definition
+    pub(super) fn spec(&self) -> &PieceSpec {
+        &self.spec
     }
 
     /// All but the keys as JSON.
@@ -89,7 +89,7 @@ impl ReplayTail {
     ///
     /// None that can be brought about from outside.
     pub fn to_json(&self) -> Result<String> {
-        to_json(&*self.definition)
+        to_json(&*self.spec)
     }
 
     /// The keys, 16 bytes each, in no order.
@@ -103,12 +103,12 @@ impl ReplayTail {
     ///
     /// Invalid argument: `replay.json`, also for what another release of the library made.
     pub fn from_parts(json: &str, hidden: &[u8]) -> Result<Self> {
-        let definition: Definition = from_json(json)?;
-        if definition.library != LIBRARY {
+        let spec: PieceSpec = from_json(json)?;
+        if spec.library != LIBRARY {
             let message = format!(
                 "this was made by deltareplay {}, and here is {LIBRARY}: install the same release on the driver and \
                  on the executors",
-                definition.library
+                spec.library
             );
             return Err(Error::invalid("replay.json", message));
         }
@@ -118,7 +118,7 @@ impl ReplayTail {
             return Err(Error::invalid("replay.json", message));
         }
         let keys = keys.iter().map(|key| FileActionKey::from_bytes(*key));
-        Self::new(definition, Arc::new(keys.collect()))
+        Self::new(spec, Arc::new(keys.collect()))
     }
 
     /// How many files the tail speaks of.
@@ -128,7 +128,7 @@ impl ReplayTail {
 
     /// The version of the snapshot.
     pub fn version(&self) -> u64 {
-        self.definition.version
+        self.spec.version
     }
 
     /// The table's schema at that version.
@@ -138,17 +138,17 @@ impl ReplayTail {
 
     /// The table's partition columns.
     pub fn partition_columns(&self) -> &[String] {
-        &self.definition.partition_columns
+        &self.spec.partition_columns
     }
 
     /// How the table's columns are named in its files.
     pub fn column_mapping_mode(&self) -> ColumnMappingMode {
-        self.definition.column_mapping
+        self.spec.column_mapping
     }
 
     /// Which files are wanted, as SQL.
     pub fn filter(&self) -> Option<&str> {
-        self.definition.filter.as_deref()
+        self.spec.filter.as_deref()
     }
 
     /// The schema of a piece's rows: the columns asked for; or `key` (binary), `version` (of the run of
@@ -159,7 +159,7 @@ impl ReplayTail {
     /// As [`FileColumns::new`].
     pub fn schema(&self) -> Result<SchemaRef> {
         let files = self.columns()?.schema();
-        Ok(if self.definition.keyed {
+        Ok(if self.spec.keyed {
             Arc::new(Schema::new(vec![
                 Field::new("key", DataType::Binary, false),
                 Field::new("version", DataType::Int64, false),
@@ -176,7 +176,7 @@ impl ReplayTail {
     ///
     /// As [`FileColumns::new`].
     pub fn columns(&self) -> Result<FileColumns> {
-        FileColumns::named(self.definition.columns.as_deref(), &self.naming())
+        FileColumns::named(self.spec.columns.as_deref(), &self.naming())
     }
 
     pub(super) fn naming(&self) -> Naming<'_> {
@@ -194,7 +194,7 @@ impl ReplayTail {
     /// The source with the keys that the tail was made with.
     pub(super) fn source(&self, source: &Source) -> Source {
         Source {
-            keys: self.definition.keys.clone(),
+            keys: self.spec.keys.clone(),
             ..source.clone()
         }
     }

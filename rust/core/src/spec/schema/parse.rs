@@ -10,7 +10,7 @@ use crate::spec::schema::{
     ArrayType, DataType, MAX_TYPE_DEPTH, MapType, PrimitiveType, StructField, StructType,
 };
 
-/// Three brackets a struct level (type, list of fields, field), and room for metadata.
+/// Three brackets a struct level (type, list of fields, field), and some for metadata.
 const MAX_BRACKETS: usize = 3 * (MAX_TYPE_DEPTH + 1) + 200;
 
 impl StructType {

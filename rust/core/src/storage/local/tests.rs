@@ -185,7 +185,7 @@ fn a_range_beyond_the_end_is_refused_before_memory_is_taken() {
 
 #[test]
 fn more_than_memory_holds_is_an_error() {
-    let error = room_for(usize::MAX, "huge").unwrap_err();
+    let error = reserve(usize::MAX, "huge").unwrap_err();
     assert_eq!(
         (error.code(), error.path()),
         ("storage.too_large", Some("huge"))

@@ -1,9 +1,9 @@
-//! Rows of live files that leave, or become others: deleted, updated, merged.
+//! Changes to rows of live files: DELETE, UPDATE and MERGE.
 //!
-//! A file is read once to judge its rows. Rows that become others are written anew at once. Where the
-//! table uses deletion vectors the rest of the file stays, and a vector marks those that left; otherwise
-//! the file is read again for the rows that stay, and they are copied, with their ids. A file of which
-//! nothing is left is removed whole.
+//! A file is read once to decide what happens to its rows, and updated rows are written to new files at
+//! once. If the table uses deletion vectors, the file stays and a vector marks the rows that left it.
+//! Otherwise the file is read again, and the rows that stay are copied with their row ids. A file without
+//! any remaining row is removed.
 //!
 //! Protocol: "Deletion Vectors", "Row Tracking", "Change Data Files".
 
@@ -19,9 +19,10 @@ use arrow_select::take::{take, take_record_batch};
 use uuid::Uuid;
 
 use super::columns::misfit;
-use super::fate::{All, Counts, Fate, Judge};
 use super::layout::{Layout, Purpose};
+use super::row_plan::{Counts, DeleteAll, RowPlan, RowPlanner};
 use super::writer::{RowWriter, WriteOptions, WrittenFiles};
+use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::{DeletionVector, FileBuilder};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, Result};
@@ -49,13 +50,13 @@ pub struct Changer {
     /// How files are read.
     pub(super) table: TableLayout,
     tracked: bool,
-    /// Rows that leave are marked by deletion vectors.
-    marks: bool,
+    /// Whether deletion vectors mark the rows that leave a file.
+    uses_vectors: bool,
     data: RowWriter,
-    /// Where what happened to rows is written, as far as it is.
+    /// The writer of change data files, if this change needs them.
     changes: Option<RowWriter>,
-    told: u64,
-    /// Removed whole without a look at their rows.
+    change_rows: u64,
+    /// Files to remove without reading their rows.
     unread: Vec<AddFile>,
     pub(super) removed: Vec<AddFile>,
     vectors: Vec<(AddFile, Option<DeletionVector>, DeletionVector)>,
@@ -66,8 +67,8 @@ pub struct Changer {
 }
 
 impl Changer {
-    /// For a snapshot, and the metadata that the table will have; `feed`: what happens to rows is written
-    /// for the change data feed, if the table has one.
+    /// For a snapshot, and the metadata that the table will have. `feed`: change data files are written, if
+    /// the table has a change data feed.
     ///
     /// # Errors
     ///
@@ -104,12 +105,12 @@ impl Changer {
         Ok(Self {
             table: layout_of(metadata, &properties)?,
             tracked: properties.row_tracking,
-            marks: properties.deletion_vectors,
+            uses_vectors: properties.deletion_vectors,
             data: RowWriter::new(Arc::new(data), options),
             changes: changes
                 .transpose()?
                 .map(|layout| RowWriter::new(Arc::new(layout), options)),
-            told: 0,
+            change_rows: 0,
             unread: Vec::new(),
             removed: Vec::new(),
             vectors: Vec::new(),
@@ -157,10 +158,7 @@ impl Changer {
             .file_batches(&self.source, columns, Some(&filter))?
         {
             let rows = rows?;
-            let found = rows.column_by_name(FileField::Path.name());
-            let found = found.and_then(|paths| paths.as_string_opt::<i32>());
-            let found =
-                found.ok_or_else(|| Error::corrupt("log.columns", "files lack their paths"))?;
+            let found: &StringArray = rows.typed("path")?;
             paths.extend(found.iter().flatten().map(ToOwned::to_owned));
         }
         Ok(paths)
@@ -171,40 +169,40 @@ impl Changer {
         self.unread.push(file);
     }
 
-    /// Whether the feed was told of any row so far: then it has to be told of all.
-    pub fn has_told(&self) -> bool {
-        self.told > 0
+    /// Whether a change data file has a row already: then the commit's change data files need all changes.
+    pub fn has_change_rows(&self) -> bool {
+        self.change_rows > 0
     }
 
-    /// Judges the rows of a file, those that satisfy `filter` or all; `columns`: the judge, or the feed,
-    /// needs their values.
+    /// Changes the rows of a file that satisfy `filter`, or all, as the planner says. `columns`: the planner
+    /// or the change data feed needs their values.
     ///
     /// # Errors
     ///
-    /// Of the data file, of the judge; storage.
+    /// Those of the data file, of the planner and of storage.
     pub fn change(
         &mut self,
         file: AddFile,
         filter: Option<&BoundPredicate>,
         columns: bool,
-        judge: &mut dyn Judge,
+        planner: &mut dyn RowPlanner,
     ) -> Result<()> {
         let old = self.vector(&file)?;
         let columns = columns || self.changes.is_some();
-        let (gone, live) = self.judged(&file, old.as_deref(), filter, columns, judge)?;
-        if gone.is_empty() {
+        let (removed, live) = self.planned(&file, old.as_deref(), filter, columns, planner)?;
+        if removed.is_empty() {
             return Ok(());
         }
-        if gone.len() >= live {
+        if removed.len() >= live {
             self.removed.push(file);
             return Ok(());
         }
         let all = match &old {
-            Some(old) => old.union(&gone)?,
-            None => gone,
+            Some(old) => old.union(&removed)?,
+            None => removed,
         };
         let old = old.map(|old| DeletionVector::clone(&old));
-        if self.marks && file.num_records().is_some() {
+        if self.uses_vectors && file.num_records().is_some() {
             self.vectors.push((file, old, all));
             return Ok(());
         }
@@ -222,14 +220,14 @@ impl Changer {
             .transpose()
     }
 
-    /// Which rows leave, and how many there are that are not deleted yet.
-    fn judged(
+    /// The positions of the rows that leave the file, and the number of rows that were not deleted before.
+    fn planned(
         &mut self,
         file: &AddFile,
         old: Option<&DeletionVector>,
         filter: Option<&BoundPredicate>,
         columns: bool,
-        judge: &mut dyn Judge,
+        planner: &mut dyn RowPlanner,
     ) -> Result<(DeletionVector, u64)> {
         let extras = Extras {
             row_index: true,
@@ -251,63 +249,62 @@ impl Changer {
             .sum();
         let live = physical.saturating_sub(old.map_or(0, DeletionVector::len));
         let open = Arc::new(open);
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         for unit in units {
             for rows in open.read(&*self.source.storage, &unit)? {
                 interrupt::check()?;
                 let rows = rows?;
-                let fate = judge.judge(&rows)?;
+                let plan = planner.plan(&rows)?;
                 let positions = numbers(&rows, "_row_index")?;
-                let leaving = fate.leaves.iter().zip(positions.iter());
-                gone.extend(leaving.filter_map(|(leaves, position)| {
+                let rows_of_plan = plan.removed.iter().zip(positions.iter());
+                removed.extend(rows_of_plan.filter_map(|(is_removed, position)| {
                     let position = u64::try_from(position?).ok()?;
-                    (leaves == Some(true)).then_some(position)
+                    (is_removed == Some(true)).then_some(position)
                 }));
-                self.tell(&rows, &fate)?;
+                self.write_planned(&rows, &plan)?;
             }
         }
-        Ok((DeletionVector::from_rows(gone)?, live))
+        Ok((DeletionVector::from_rows(removed)?, live))
     }
 
-    /// Writes what rows become, and what happens to them.
-    fn tell(&mut self, rows: &RecordBatch, fate: &Fate) -> Result<()> {
-        let leaving = fate.leaves.true_count() as u64;
-        let Some((places, values)) = &fate.becomes else {
-            self.counts.deleted += leaving;
-            if leaving > 0 {
-                let left = self.changes.is_some().then(|| {
-                    filter_record_batch(&self.columns(rows)?, &fate.leaves).map_err(misfit)
+    /// Writes the updated rows of a plan, and its changes to the change data feed.
+    fn write_planned(&mut self, rows: &RecordBatch, plan: &RowPlan) -> Result<()> {
+        let removed = plan.removed.true_count() as u64;
+        let Some((positions, values)) = &plan.updated else {
+            self.counts.deleted += removed;
+            if removed > 0 {
+                let deleted = self.changes.is_some().then(|| {
+                    filter_record_batch(&self.columns(rows)?, &plan.removed).map_err(misfit)
                 });
-                if let Some(left) = left {
-                    self.happened("delete", &left?)?;
+                if let Some(deleted) = deleted {
+                    self.write_changes("delete", &deleted?)?;
                 }
             }
             return Ok(());
         };
-        let updated = places.len() as u64;
+        let updated = positions.len() as u64;
         self.counts.updated += updated;
-        self.counts.deleted += leaving.saturating_sub(updated);
+        self.counts.deleted += removed.saturating_sub(updated);
         if updated > 0 {
             let ids = match rows.column_by_name("_row_id").filter(|_| self.tracked) {
-                Some(ids) => Some(take(ids, places, None).map_err(misfit)?),
+                Some(ids) => Some(take(ids, positions, None).map_err(misfit)?),
                 None => None,
             };
             self.write(values, ids, None)?;
         }
         if self.changes.is_some() {
             let rows = self.columns(rows)?;
-            let before = take_record_batch(&rows, places).map_err(misfit)?;
-            self.happened("update_preimage", &before)?;
-            self.happened("update_postimage", values)?;
-            let mut only_leaves: Vec<bool> =
-                fate.leaves.iter().map(|one| one == Some(true)).collect();
-            for place in places.values() {
-                if let Some(one) = only_leaves.get_mut(*place as usize) {
+            let before = take_record_batch(&rows, positions).map_err(misfit)?;
+            self.write_changes("update_preimage", &before)?;
+            self.write_changes("update_postimage", values)?;
+            let mut deleted: Vec<bool> = plan.removed.iter().map(|one| one == Some(true)).collect();
+            for position in positions.values() {
+                if let Some(one) = deleted.get_mut(*position as usize) {
                     *one = false;
                 }
             }
-            let deleted = filter_record_batch(&rows, &BooleanArray::from(only_leaves));
-            self.happened("delete", &deleted.map_err(misfit)?)?;
+            let deleted = filter_record_batch(&rows, &BooleanArray::from(deleted));
+            self.write_changes("delete", &deleted.map_err(misfit)?)?;
         }
         Ok(())
     }
@@ -341,12 +338,12 @@ impl Changer {
         self.data.write(&all, &mut self.written)
     }
 
-    /// Tells the feed, if there is one, what happened to these rows of the table's columns.
+    /// Writes rows of the table's columns to the change data feed, if there is one, with their change type.
     ///
     /// # Errors
     ///
     /// As [`RowWriter::write`].
-    pub fn happened(&mut self, what: &str, rows: &RecordBatch) -> Result<()> {
+    pub fn write_changes(&mut self, change_type: &str, rows: &RecordBatch) -> Result<()> {
         let Some(changes) = &mut self.changes else {
             return Ok(());
         };
@@ -354,21 +351,21 @@ impl Changer {
             return Ok(());
         }
         let mut columns = rows.columns().to_vec();
-        let what = StringArray::new_repeated(what, rows.num_rows());
-        columns.push(Arc::new(what));
+        let change_type = StringArray::new_repeated(change_type, rows.num_rows());
+        columns.push(Arc::new(change_type));
         let all = RecordBatch::try_new(changes.lenient(), columns).map_err(misfit)?;
-        self.told += all.num_rows() as u64;
+        self.change_rows += all.num_rows() as u64;
         changes.write(&all, &mut self.written)
     }
 
-    /// Copies the rows of a file that are not in `gone`.
-    pub(super) fn copy(&mut self, file: &AddFile, gone: DeletionVector) -> Result<()> {
+    /// Copies the rows of a file that are not in `removed`.
+    pub(super) fn copy(&mut self, file: &AddFile, removed: DeletionVector) -> Result<()> {
         let extras = Extras {
             row_id: self.tracked,
             ..Extras::default()
         };
         let plan = ReadPlan::new(self.table.clone(), None, extras)?;
-        let data_file = self.data_file(file, Some(gone))?;
+        let data_file = self.data_file(file, Some(removed))?;
         for rows in plan.open(&self.source.storage, &data_file)? {
             interrupt::check()?;
             let rows = rows?;
@@ -421,7 +418,7 @@ impl Changer {
             && self.counts.updated == 0
     }
 
-    /// Writes what is left to be written, and stages all of it. `inserts`: rows join in the same commit.
+    /// Writes what is still open, and stages everything in the transaction.
     ///
     /// # Errors
     ///
@@ -430,17 +427,17 @@ impl Changer {
         self.staged(transaction, true)
     }
 
-    /// `change`: rows change, and are not only written anew.
+    /// `data_change`: rows change, and are not only moved to other files.
     pub(super) fn staged(
         mut self,
         transaction: &mut Transaction,
-        change: bool,
+        data_change: bool,
     ) -> Result<(WrittenFiles, Counts)> {
         let whole = std::mem::take(&mut self.unread);
         for file in whole {
-            // where the feed is told anything, it is told everything
-            if self.told > 0 {
-                self.change(file, None, true, &mut All)?;
+            // a commit with change data files needs all of its changes in them
+            if self.change_rows > 0 {
+                self.change(file, None, true, &mut DeleteAll)?;
                 continue;
             }
             let vector = file.deletion_vector.as_ref();
@@ -455,7 +452,7 @@ impl Changer {
         for file in &self.removed {
             self.counts.removed_files += 1;
             self.counts.removed_bytes += u64::try_from(file.size).unwrap_or(0);
-            removes.push(file.removed(time, change));
+            removes.push(file.removed(time, data_change));
         }
         let mut adds = Vec::new();
         if !self.vectors.is_empty() {

@@ -24,7 +24,7 @@ const ROW_GROUP_ROWS: usize = 1 << 20;
 /// Fewer values than these are not worth a second thread.
 const FEW: usize = 16 << 10;
 /// No more is taken in advance.
-const MOST_ROOM: usize = 256 << 20;
+const MOST_CAPACITY: usize = 256 << 20;
 
 /// Whether so many values are worth more than one thread.
 pub(super) fn side_by_side(rows: usize, columns: usize) -> bool {
@@ -41,7 +41,7 @@ pub(super) struct ParquetFile {
     rows: usize,
     groups: usize,
     /// Room for a file of several row groups.
-    room: usize,
+    capacity: usize,
 }
 
 impl ParquetFile {
@@ -60,7 +60,9 @@ impl ParquetFile {
             columns: Vec::new(),
             rows: 0,
             groups: 0,
-            room: target_size.saturating_add(target_size / 8).min(MOST_ROOM),
+            capacity: target_size
+                .saturating_add(target_size / 8)
+                .min(MOST_CAPACITY),
         })
     }
 
@@ -104,7 +106,7 @@ impl ParquetFile {
             };
         if self.groups == 1 {
             // there will be more: growing would copy all of them, again and again
-            self.writer.inner_mut().reserve(self.room);
+            self.writer.inner_mut().reserve(self.capacity);
         }
         let mut group = self.writer.next_row_group().map_err(unwritable)?;
         for chunk in chunks.map_err(unwritable)? {

@@ -17,7 +17,9 @@ use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::ParquetMetaData;
 
 use super::columns::is_void;
-use super::statistics::{Column, Gathered, Kind, Known, Statistics, StatisticsPlan, joined};
+use super::statistics::{
+    Accumulator, Kind, Known, MeasuredColumn, Statistics, StatisticsPlan, joined,
+};
 use crate::codec::parquet_file::{FooterRules, read_footer};
 use crate::error::{Error, Result};
 use crate::replay::Source;
@@ -78,7 +80,7 @@ impl FooterStatistics {
         let mut path = Vec::new();
         let mut columns = Vec::new();
         for column in &self.0.columns {
-            columns.push(gathered(column, footer, shown.fields(), &mut path)?);
+            columns.push(footer_column(column, footer, shown.fields(), &mut path)?);
         }
         let rows = usize::try_from(file.num_rows()).unwrap_or(usize::MAX);
         Statistics { rows, columns }.json(&self.0)
@@ -86,24 +88,24 @@ impl FooterStatistics {
 }
 
 /// Recurses along structs, as deep as the table's schema.
-fn gathered<'a>(
-    column: &'a Column,
+fn footer_column<'a>(
+    column: &'a MeasuredColumn,
     footer: &ParquetMetaData,
     siblings: &Fields,
     path: &mut Vec<&'a str>,
-) -> Result<Gathered> {
+) -> Result<Accumulator> {
     let field = siblings.find(&column.name).map(|(_, field)| field);
     path.push(&column.name);
     let found = match (&column.kind, field.map(|field| field.data_type())) {
         (Kind::Struct(columns), Some(ArrowType::Struct(fields))) => {
             let mut parts = Vec::new();
             for one in columns {
-                parts.push(gathered(one, footer, fields, path)?);
+                parts.push(footer_column(one, footer, fields, path)?);
             }
-            Gathered::Struct(parts)
+            Accumulator::Struct(parts)
         }
         (Kind::Leaf { bounded }, Some(_)) => leaf(*bounded, footer, path, field)?,
-        _ => Gathered::Unknown,
+        _ => Accumulator::Unknown,
     };
     path.pop();
     Ok(found)
@@ -114,15 +116,15 @@ fn leaf(
     footer: &ParquetMetaData,
     path: &[&str],
     field: Option<&FieldRef>,
-) -> Result<Gathered> {
+) -> Result<Accumulator> {
     let Some(told) = field.and_then(|field| Told::of(footer, path, field)) else {
-        return Ok(Gathered::Unknown);
+        return Ok(Accumulator::Unknown);
     };
     let bounds = match told.bounds.filter(|_| bounded) {
         Some(values) => joined(Known::NoValueYet, &values)?,
         None => Known::Nothing,
     };
-    Ok(Gathered::Leaf {
+    Ok(Accumulator::Leaf {
         nulls: told.nulls,
         bounds,
     })

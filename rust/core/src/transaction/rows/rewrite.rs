@@ -1,7 +1,7 @@
-//! Files written anew with the rows that they have: nothing happens to a row.
+//! Files rewritten without a change to any row.
 
 use super::change::Changer;
-use super::fate::Counts;
+use super::row_plan::Counts;
 use super::writer::WrittenFiles;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::Result;
@@ -43,11 +43,11 @@ impl Rewrite {
     ///
     /// Of the data file and its vector; storage.
     pub fn file(&mut self, file: AddFile) -> Result<()> {
-        let gone = match self.changer.vector(&file)? {
+        let deleted = match self.changer.vector(&file)? {
             Some(vector) => DeletionVector::clone(&vector),
             None => DeletionVector::from_rows([])?,
         };
-        self.changer.copy(&file, gone)?;
+        self.changer.copy(&file, deleted)?;
         self.changer.removed.push(file);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Statistics of a new file, gathered batch by batch: counts, and bounds of the first columns.
+//! Statistics of a new file, accumulated batch by batch: counts, and bounds of the first columns.
 //!
 //! Protocol: "Per-file Statistics"; which columns, and how long text is cut, as in the reference
 //! implementation.
@@ -36,7 +36,7 @@ const DAY: i64 = 86_400_000_000;
 /// Which statistics the files of a table have.
 #[derive(Clone, Debug)]
 pub(super) struct StatisticsPlan {
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<MeasuredColumn>,
     /// UTF-16 units of text.
     prefix: usize,
     tight_bounds: bool,
@@ -44,7 +44,7 @@ pub(super) struct StatisticsPlan {
 
 /// A column of the files, or a part of one, by its place.
 #[derive(Clone, Debug)]
-pub(super) struct Column {
+pub(super) struct MeasuredColumn {
     at: usize,
     pub(super) name: String,
     pub(super) kind: Kind,
@@ -53,7 +53,7 @@ pub(super) struct Column {
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     Leaf { bounded: bool },
-    Struct(Vec<Column>),
+    Struct(Vec<MeasuredColumn>),
 }
 
 /// Which leaves are left to be chosen.
@@ -111,7 +111,7 @@ fn columns<'a>(
     mode: ColumnMappingMode,
     path: &mut Vec<String>,
     chosen: &mut Chosen,
-) -> Result<Vec<Column>> {
+) -> Result<Vec<MeasuredColumn>> {
     let mut found = Vec::new();
     for (at, field) in fields.filter(|field| !is_void(field)).enumerate() {
         path.push(field.name.to_lowercase());
@@ -127,7 +127,7 @@ fn columns<'a>(
         path.pop();
         if let Some(kind) = kind {
             let name = field.name_in_files(mode)?.to_owned();
-            found.push(Column { at, name, kind });
+            found.push(MeasuredColumn { at, name, kind });
         }
     }
     Ok(found)
@@ -158,16 +158,16 @@ fn has_bounds(data_type: &DataType) -> bool {
 #[derive(Debug)]
 pub(super) struct Statistics {
     pub(super) rows: usize,
-    pub(super) columns: Vec<Gathered>,
+    pub(super) columns: Vec<Accumulator>,
 }
 
 #[derive(Debug)]
-pub(super) enum Gathered {
+pub(super) enum Accumulator {
     Leaf {
         nulls: usize,
         bounds: Known,
     },
-    Struct(Vec<Gathered>),
+    Struct(Vec<Accumulator>),
     /// Not even how many there are.
     Unknown,
 }
@@ -192,9 +192,9 @@ impl Statistics {
     /// Takes in rows, which have the columns of the file.
     pub(super) fn take(&mut self, plan: &StatisticsPlan, rows: &RecordBatch) -> Result<()> {
         self.rows += rows.num_rows();
-        for (column, gathered) in plan.columns.iter().zip(&mut self.columns) {
+        for (column, accumulator) in plan.columns.iter().zip(&mut self.columns) {
             if let Some(values) = rows.columns().get(column.at) {
-                gather(column, gathered, values)?;
+                accumulate(column, accumulator, values)?;
             }
         }
         Ok(())
@@ -203,8 +203,8 @@ impl Statistics {
     /// The statistics as the log has them.
     pub(super) fn json(self, plan: &StatisticsPlan) -> Result<String> {
         let mut parts = Parts::default();
-        for (column, gathered) in plan.columns.iter().zip(self.columns) {
-            put(column, gathered, plan.prefix, &mut parts)?;
+        for (column, accumulator) in plan.columns.iter().zip(self.columns) {
+            put(column, accumulator, plan.prefix, &mut parts)?;
         }
         let rows = i64::try_from(self.rows).unwrap_or(i64::MAX);
         let mut all = vec![named("numRecords", Arc::new(Int64Array::from(vec![rows])))];
@@ -224,10 +224,10 @@ impl Statistics {
     }
 }
 
-fn nothing_yet(column: &Column) -> Gathered {
+fn nothing_yet(column: &MeasuredColumn) -> Accumulator {
     match &column.kind {
-        Kind::Struct(parts) => Gathered::Struct(parts.iter().map(nothing_yet).collect()),
-        Kind::Leaf { bounded } => Gathered::Leaf {
+        Kind::Struct(parts) => Accumulator::Struct(parts.iter().map(nothing_yet).collect()),
+        Kind::Leaf { bounded } => Accumulator::Leaf {
             nulls: 0,
             bounds: if *bounded {
                 Known::NoValueYet
@@ -239,9 +239,13 @@ fn nothing_yet(column: &Column) -> Gathered {
 }
 
 /// Recurses along structs, as deep as the table's schema.
-fn gather(column: &Column, gathered: &mut Gathered, values: &ArrayRef) -> Result<()> {
-    match (&column.kind, gathered) {
-        (Kind::Struct(parts), Gathered::Struct(known)) => {
+fn accumulate(
+    column: &MeasuredColumn,
+    accumulator: &mut Accumulator,
+    values: &ArrayRef,
+) -> Result<()> {
+    match (&column.kind, accumulator) {
+        (Kind::Struct(parts), Accumulator::Struct(known)) => {
             let Some(structure) = values.as_struct_opt() else {
                 return Ok(());
             };
@@ -252,13 +256,13 @@ fn gather(column: &Column, gathered: &mut Gathered, values: &ArrayRef) -> Result
                 };
                 // a part of nothing is nothing
                 if structure.null_count() > 0 {
-                    gather(part, known, &nullif(values, &absent).map_err(misfit)?)?;
+                    accumulate(part, known, &nullif(values, &absent).map_err(misfit)?)?;
                 } else {
-                    gather(part, known, values)?;
+                    accumulate(part, known, values)?;
                 }
             }
         }
-        (Kind::Leaf { .. }, Gathered::Leaf { nulls, bounds }) => {
+        (Kind::Leaf { .. }, Accumulator::Leaf { nulls, bounds }) => {
             *nulls += values.logical_null_count();
             if !matches!(bounds, Known::Nothing) && values.null_count() < values.len() {
                 let before = std::mem::replace(bounds, Known::Nothing);
@@ -349,13 +353,18 @@ struct Parts {
     nulls: Named,
 }
 
-fn put(column: &Column, gathered: Gathered, prefix: usize, parts: &mut Parts) -> Result<()> {
+fn put(
+    column: &MeasuredColumn,
+    accumulator: Accumulator,
+    prefix: usize,
+    parts: &mut Parts,
+) -> Result<()> {
     let name = &column.name;
-    match (&column.kind, gathered) {
-        (Kind::Struct(columns), Gathered::Struct(known)) => {
+    match (&column.kind, accumulator) {
+        (Kind::Struct(columns), Accumulator::Struct(known)) => {
             let mut below = Parts::default();
-            for (column, gathered) in columns.iter().zip(known) {
-                put(column, gathered, prefix, &mut below)?;
+            for (column, accumulator) in columns.iter().zip(known) {
+                put(column, accumulator, prefix, &mut below)?;
             }
             for (from, to) in [
                 (below.min, &mut parts.min),
@@ -367,7 +376,7 @@ fn put(column: &Column, gathered: Gathered, prefix: usize, parts: &mut Parts) ->
                 }
             }
         }
-        (Kind::Leaf { .. }, Gathered::Leaf { nulls, bounds }) => {
+        (Kind::Leaf { .. }, Accumulator::Leaf { nulls, bounds }) => {
             let nulls = i64::try_from(nulls).unwrap_or(i64::MAX);
             let nulls: ArrayRef = Arc::new(Int64Array::from(vec![nulls]));
             parts.nulls.push(named(name, nulls));

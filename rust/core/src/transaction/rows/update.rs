@@ -11,8 +11,8 @@ use arrow_schema::{ArrowError, DataType as ArrowType, Fields, SchemaRef};
 
 use super::coerce::{check, coerce, null_inside, place};
 use super::columns::{misfit, nullable};
-use super::fate::{Fate, Judge};
 use super::intake::Intake;
+use super::row_plan::{RowPlan, RowPlanner};
 use crate::error::{Error, Result};
 use crate::expr::{BoundFormula, Formula, closest_columns};
 use crate::spec::actions::{Metadata, Protocol};
@@ -264,14 +264,14 @@ impl Updated {
     }
 }
 
-impl Judge for Updated {
-    fn judge(&mut self, rows: &RecordBatch) -> Result<Fate> {
+impl RowPlanner for Updated {
+    fn plan(&mut self, rows: &RecordBatch) -> Result<RowPlan> {
         let count = u32::try_from(rows.num_rows()).unwrap_or(u32::MAX);
         let places: Vec<usize> = (0..self.width).collect();
         let rows = rows.project(&places).map_err(misfit)?;
-        Ok(Fate {
-            leaves: BooleanArray::from(vec![true; rows.num_rows()]),
-            becomes: Some((
+        Ok(RowPlan {
+            removed: BooleanArray::from(vec![true; rows.num_rows()]),
+            updated: Some((
                 UInt32Array::from_iter_values(0..count),
                 self.setter.set(&rows, &rows)?,
             )),

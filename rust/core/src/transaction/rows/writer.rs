@@ -146,13 +146,13 @@ impl OpenFile {
             file, statistics, ..
         } = self;
         let mut encode = || file.write(rows);
-        let mut gather = || statistics.take(&layout.statistics, rows);
-        let (encoded, gathered) = if side_by_side(rows.num_rows(), rows.num_columns()) {
-            pool::pool()?.join(encode, gather)
+        let mut accumulate = || statistics.take(&layout.statistics, rows);
+        let (encoded, accumulated) = if side_by_side(rows.num_rows(), rows.num_columns()) {
+            pool::pool()?.join(encode, accumulate)
         } else {
-            (encode(), gather())
+            (encode(), accumulate())
         };
-        encoded.and(gathered)
+        encoded.and(accumulated)
     }
 }
 

@@ -1,6 +1,8 @@
-//! Rows merged with those of a source: a join, and what clauses say of each pair.
+//! MERGE: rows joined with those of a source, and the clauses that apply to each pair.
 //!
-//! The source is held in memory; the files of the table are read once, batch by batch. Clauses are tried in their order, and the first whose condition is true decides.
+//! The source is held in memory; the files of the table are read once, batch by batch. The first clause
+//! whose condition is true applies.
+
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
@@ -8,14 +10,14 @@ use arrow_schema::{Field, Schema};
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 
-mod choice;
+mod bound_clause;
 mod clauses;
 mod evolution;
 mod join;
 mod keys;
 mod scope;
 
-use choice::{BoundClause, BoundThen, apply, chosen};
+use bound_clause::{BoundClause, BoundThen, MergedRows};
 pub use clauses::{Clause, MergeDefinition, Then, When};
 use evolution::all_columns;
 pub use evolution::evolved_schema;
@@ -24,8 +26,8 @@ use scope::{Scope, Shown, empty_rows};
 
 use super::coerce::{coerce, place};
 use super::columns::{misfit, nullable};
-use super::fate::{Fate, Judge};
 use super::intake::Intake;
+use super::row_plan::{RowPlan, RowPlanner};
 use super::show::shown;
 use super::update::Setter;
 use crate::error::{Error, Result};
@@ -328,26 +330,15 @@ impl Merge {
     }
 }
 
-impl Judge for Merge {
-    fn judge(&mut self, rows: &RecordBatch) -> Result<Fate> {
+impl RowPlanner for Merge {
+    fn plan(&mut self, rows: &RecordBatch) -> Result<RowPlan> {
         let places: Vec<usize> = (0..self.width).collect();
         let rows = rows.project(&places).map_err(misfit)?;
         let (ours, theirs) = self.pairs(&rows)?;
-        let mut leaves = vec![false; rows.num_rows()];
-        let (mut places, mut values) = (Vec::new(), Vec::new());
+        let mut merged = MergedRows::new(&rows);
         if !self.matched.is_empty() && !ours.is_empty() {
             let scope = self.joined(&rows, &ours, &theirs)?;
-            let chosen = chosen(&self.matched, &scope)?;
-            apply(
-                &mut self.matched,
-                &chosen,
-                &ours,
-                &rows,
-                &scope,
-                &mut leaves,
-                &mut places,
-                &mut values,
-            )?;
+            merged.apply(&mut self.matched, &ours, &scope)?;
         }
         if !self.alone.is_empty() {
             let mut paired = vec![false; rows.num_rows()];
@@ -360,33 +351,13 @@ impl Judge for Merge {
                 .zip(paired)
                 .filter_map(|(row, paired)| (!paired).then_some(row))
                 .collect();
-            let picked =
-                take_record_batch(&rows, &UInt32Array::from(alone.clone())).map_err(misfit)?;
-            let nothing = empty_rows(&self.source.slice(0, 0), alone.len())?;
-            let scope = self.target_scope.of(&picked, &nothing)?;
-            let chosen = chosen(&self.alone, &scope)?;
-            apply(
-                &mut self.alone,
-                &chosen,
-                &alone,
-                &rows,
-                &scope,
-                &mut leaves,
-                &mut places,
-                &mut values,
-            )?;
+            let positions = UInt32Array::from(alone.clone());
+            let unmatched = take_record_batch(&rows, &positions).map_err(misfit)?;
+            let no_source = empty_rows(&self.source.slice(0, 0), alone.len())?;
+            let scope = self.target_scope.of(&unmatched, &no_source)?;
+            merged.apply(&mut self.alone, &alone, &scope)?;
         }
-        let becomes = match values.first().map(RecordBatch::schema) {
-            Some(schema) => {
-                let values = concat_batches(&schema, &values).map_err(misfit)?;
-                Some((UInt32Array::from(places), values))
-            }
-            None => None,
-        };
-        Ok(Fate {
-            leaves: BooleanArray::from(leaves),
-            becomes,
-        })
+        merged.into_plan()
     }
 }
 

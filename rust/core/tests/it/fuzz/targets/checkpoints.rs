@@ -7,7 +7,7 @@ use arrow_schema::{DataType, Field, Fields};
 use bytes::Bytes;
 use deltareplay_core::codec::checkpoint::{CheckpointFile, FileAction, FileRows};
 use deltareplay_core::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
-use deltareplay_core::codec::gather::Keep;
+use deltareplay_core::codec::filter_concat::SelectedRows;
 use deltareplay_core::codec::statistics::stats_schema;
 use deltareplay_core::error::Result;
 
@@ -57,7 +57,7 @@ fn decode(bytes: &Bytes) -> Result<u64> {
             for rows in file.read(&unit, action, fields, None, &fetch)? {
                 let rows = rows?;
                 decoded += rows.path().len();
-                let keep = Keep::new(rows.present());
+                let keep = SelectedRows::new(rows.present());
                 kept += keep.rows();
                 let batch = FileRows::take(&[(rows, keep.clone())], fields, &shape)?;
                 assert_eq!(batch.num_rows(), keep.rows());

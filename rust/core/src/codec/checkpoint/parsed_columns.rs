@@ -1,13 +1,13 @@
-//! The judged columns of a unit, decoded without any other.
+//! The columns that a filter needs, decoded from one unit without any other.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Fields};
 
-use super::rows::Decoder;
+use super::rows::GuardedReader;
 use super::{CheckpointFile, Fetch, FileAction, Unit};
 use crate::codec::file_actions::FileField;
-use crate::codec::judged::{JudgedColumns, STATS};
+use crate::codec::parsed_columns::{ParsedColumns, STATS};
 use crate::error::{Error, Result};
 
 /// Where a file has the statistics that are asked for.
@@ -19,13 +19,13 @@ enum Stats {
 }
 
 impl CheckpointFile {
-    /// Fetches the judged columns of one unit of `add` and begins to decode them.
-    pub fn judged<'a>(
+    /// Fetches the parsed columns of one unit of `add` and begins to decode them.
+    pub fn read_parsed<'a>(
         &self,
         unit: &Unit,
-        columns: &'a JudgedColumns,
+        columns: &'a ParsedColumns,
         fetch: &Fetch<'_>,
-    ) -> Result<JudgedReader<'a>> {
+    ) -> Result<ParsedColumnsReader<'a>> {
         let stats = self.where_stats_are(&columns.stats);
         let leaves = self.leaves(|parts| match parts {
             [root, field, rest @ ..] if root == FileAction::Add.name() => match field.as_str() {
@@ -41,7 +41,7 @@ impl CheckpointFile {
         } else {
             Some(self.reader(unit, leaves, None, fetch)?)
         };
-        Ok(JudgedReader {
+        Ok(ParsedColumnsReader {
             reader,
             columns,
             stats,
@@ -94,17 +94,17 @@ fn leaves_of(shape: &Fields) -> usize {
     leaves.sum()
 }
 
-/// Decodes the judged columns of one unit: all of its rows, in their order, also those that hold other
+/// Decodes the parsed columns of one unit: all of its rows, in their order, also those that hold other
 /// actions, which are null.
-pub struct JudgedReader<'a> {
+pub struct ParsedColumnsReader<'a> {
     /// None where the file has none of the columns.
-    reader: Option<Decoder>,
-    columns: &'a JudgedColumns,
+    reader: Option<GuardedReader>,
+    columns: &'a ParsedColumns,
     stats: Stats,
     missing: usize,
 }
 
-impl JudgedReader<'_> {
+impl ParsedColumnsReader<'_> {
     fn typed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch
             .column_by_name(FileAction::Add.name())
@@ -120,7 +120,7 @@ impl JudgedReader<'_> {
     }
 }
 
-impl Iterator for JudgedReader<'_> {
+impl Iterator for ParsedColumnsReader<'_> {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {

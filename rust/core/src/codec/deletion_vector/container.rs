@@ -1,6 +1,7 @@
-//! One container of a vector: the deleted rows among 65,536 rows in a row, in one of three forms.
+//! One container of a Roaring bitmap: the deleted rows among 65,536 consecutive rows, stored as an array, a
+//! bitmap or runs.
 
-/// Rows in a chunk.
+/// Rows in a container.
 pub(super) const ROWS: usize = 1 << 16;
 /// Words of a bit map.
 pub(super) const WORDS: usize = ROWS / 64;
@@ -9,12 +10,12 @@ pub(super) const WORDS_BYTES: usize = ROWS / 8;
 /// The most values that an array has.
 pub(super) const ARRAY_MOST: usize = 4096;
 
-/// A bit map of a chunk in memory.
+/// A bit map of a container in memory.
 pub(super) type Words = [u64; WORDS];
 
-/// How the rows of a chunk are stored.
+/// How the rows of a container are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ContainerKind {
     /// Values of two bytes, ascending.
     Array,
     /// 65,536 bits.
@@ -25,7 +26,7 @@ pub(super) enum Form {
 
 /// An entry of the table of contents.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chunk {
+pub(super) struct Container {
     /// The rows' numbers without their low 16 bits.
     pub(super) key: u64,
     /// Where its bytes begin.
@@ -34,10 +35,10 @@ pub(super) struct Chunk {
     pub(super) count: u32,
     /// How many rows it holds; never 0.
     pub(super) cardinality: u32,
-    pub(super) form: Form,
+    pub(super) kind: ContainerKind,
 }
 
-impl Chunk {
+impl Container {
     /// The first row that it may hold.
     pub(super) fn base(&self) -> u64 {
         self.key << 16
@@ -46,10 +47,10 @@ impl Chunk {
     /// How many bytes its rows take.
     pub(super) fn size(&self) -> usize {
         let count = self.count as usize;
-        match self.form {
-            Form::Array => count * 2,
-            Form::Words => WORDS_BYTES,
-            Form::Runs => count * 4,
+        match self.kind {
+            ContainerKind::Array => count * 2,
+            ContainerKind::Words => WORDS_BYTES,
+            ContainerKind::Runs => count * 4,
         }
     }
 
@@ -60,19 +61,19 @@ impl Chunk {
     }
 
     /// Its rows.
-    pub(super) fn rows<'a>(&self, bytes: &'a [u8]) -> Rows<'a> {
+    pub(super) fn rows<'a>(&self, bytes: &'a [u8]) -> ContainerRows<'a> {
         let bytes = self.bytes(bytes);
-        match self.form {
-            Form::Array => Rows::Array(bytes.as_chunks().0),
-            Form::Words => Rows::Words(bytes.as_chunks().0),
-            Form::Runs => Rows::Runs(bytes.as_chunks().0),
+        match self.kind {
+            ContainerKind::Array => ContainerRows::Array(bytes.as_chunks().0),
+            ContainerKind::Words => ContainerRows::Words(bytes.as_chunks().0),
+            ContainerKind::Runs => ContainerRows::Runs(bytes.as_chunks().0),
         }
     }
 }
 
-/// The rows of a chunk, as they are stored.
+/// The rows of a container, as they are stored.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Rows<'a> {
+pub(super) enum ContainerRows<'a> {
     Array(&'a [[u8; 2]]),
     Words(&'a [[u8; 8]]),
     Runs(&'a [[u8; 4]]),
@@ -91,7 +92,7 @@ pub(super) fn low(row: u64) -> u16 {
     row as u16
 }
 
-impl Rows<'_> {
+impl ContainerRows<'_> {
     pub(super) fn contains(&self, row: u16) -> bool {
         match self {
             Self::Array(values) => values

@@ -20,9 +20,9 @@ const PAGES: PageRules = PageRules {
 };
 
 /// Decodes one unit, batch by batch.
-pub(super) struct Decoder(ParquetRecordBatchReader);
+pub(super) struct UnitDecoder(ParquetRecordBatchReader);
 
-impl Decoder {
+impl UnitDecoder {
     /// Fetches what the unit needs of these rows; they are `left`, and one at least.
     pub(super) fn new(
         file: &OpenFile,

@@ -1,7 +1,7 @@
-//! The columns by which a filter judges files: typed partition values and statistics.
+//! The columns that a filter on files needs: `partitionValues_parsed` and `stats_parsed`.
 //!
-//! Judging comes first and decodes no other column, so that a filter that few files pass costs
-//! little more than its own columns.
+//! They are decoded first and alone, so that a filter that few files pass costs little more than its own
+//! columns.
 //!
 //! Protocol: "Partition Value Serialization", "Per-file Statistics".
 
@@ -12,12 +12,13 @@ use arrow_array::{
     Array, ArrayRef, MapArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
 };
 use arrow_cast::cast;
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
+use super::columns::misfit;
 use super::file_actions::FileField;
 use super::partition_values::{Unparsable, parse_partition_values};
 use super::statistics::parse_stats;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The name of the struct of typed partition values, here and in checkpoints.
 pub const PARTITION_VALUES: &str = "partitionValues_parsed";
@@ -27,14 +28,14 @@ pub const STATS: &str = "stats_parsed";
 
 /// Which partition values and statistics a filter looks at.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct JudgedColumns {
+pub struct ParsedColumns {
     /// Partition columns: the name that the log has, and the field to give.
     pub partition_values: Vec<(String, FieldRef)>,
     /// A part of what `stats_schema` gives for the table.
     pub stats: Fields,
 }
 
-impl JudgedColumns {
+impl ParsedColumns {
     /// The fields of `add` that hold these columns.
     pub fn fields(&self) -> Vec<FileField> {
         let mut fields = Vec::with_capacity(2);
@@ -80,7 +81,7 @@ impl JudgedColumns {
         }
     }
 
-    /// The columns of these `add` rows, which have at least [`JudgedColumns::fields`].
+    /// The columns of these `add` rows, which have at least [`ParsedColumns::fields`].
     ///
     /// # Errors
     ///
@@ -134,7 +135,7 @@ impl JudgedColumns {
             });
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&schema), columns.collect(), &options)
-            .map_err(odd)
+            .map_err(misfit)
     }
 
     fn partition_values(&self, map: &MapArray) -> Result<StructArray> {
@@ -197,16 +198,16 @@ fn shaped(rows: &StructArray, shape: &Fields) -> Result<StructArray> {
             (DataType::Struct(_), DataType::Struct(fields)) => {
                 Ok(Arc::new(shaped(column.as_struct(), fields)?))
             }
-            (from, to) if keeps_values(from, to) => cast(column, to).map_err(odd),
+            (from, to) if keeps_values(from, to) => cast(column, to).map_err(misfit),
             _ => Ok(nothing()),
         }
     };
     let columns = shape.iter().map(child).collect::<Result<Vec<_>>>()?;
     StructArray::try_new_with_length(shape.clone(), columns, rows.nulls().cloned(), rows.len())
-        .map_err(odd)
+        .map_err(misfit)
 }
 
-/// Whether a cast gives the same value or, where it has no room, null.
+/// Whether a cast gives the same value or, where it does not fit, null.
 fn keeps_values(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match (from, to) {
@@ -221,8 +222,4 @@ fn keeps_values(from: &DataType, to: &DataType) -> bool {
         ) => from <= to,
         _ => false,
     }
-}
-
-fn odd(cause: ArrowError) -> Error {
-    Error::corrupt("log.columns", "the statistics of files do not fit together").because(cause)
 }

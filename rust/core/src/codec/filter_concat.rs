@@ -20,13 +20,13 @@ use super::file_actions::{DELETION_VECTOR_FIELDS, STRING_MAP};
 
 /// Which rows to keep: the same choice as ranges and as a mask.
 #[derive(Clone, Debug)]
-pub struct Keep {
+pub struct SelectedRows {
     ranges: Vec<Range<usize>>,
     mask: BooleanArray,
     rows: usize,
 }
 
-impl Keep {
+impl SelectedRows {
     /// The rows whose bit is set.
     pub fn new(bits: BooleanBuffer) -> Self {
         let ranges = bits.set_slices().map(|(start, end)| start..end).collect();
@@ -54,11 +54,11 @@ impl Keep {
 }
 
 /// Some rows of one column, and which of them to keep.
-pub type Part<'a> = (&'a ArrayRef, &'a Keep);
+pub type Part<'a> = (&'a ArrayRef, &'a SelectedRows);
 
 /// The kept rows of all parts of a column as one; views become plain strings, maps of strings get our
 /// field names.
-pub fn gather(parts: &[Part<'_>]) -> Result<ArrayRef, ArrowError> {
+pub fn filter_concat(parts: &[Part<'_>]) -> Result<ArrayRef, ArrowError> {
     let rows = parts.iter().map(|(_, keep)| keep.rows).sum();
     let Some((first, _)) = parts.first() else {
         return Err(ArrowError::InvalidArgumentError(
@@ -143,7 +143,7 @@ fn structs(parts: &[Part<'_>], fields: &Fields, rows: usize) -> Result<ArrayRef,
                     .map(|column| (column, *keep)),
             );
         }
-        gather(&columns)
+        filter_concat(&columns)
     };
     let children = (0..fields.len())
         .map(child)
@@ -386,48 +386,4 @@ pub fn viewed(data_type: &DataType) -> DataType {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
-mod tests {
-    use arrow_array::builder::{MapBuilder, StringViewBuilder};
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn keeps_what_filter_keeps(rows in prop::collection::vec((prop::option::of("[a-zé]{0,30}"), any::<bool>()), 0..60)) {
-            let texts: StringViewArray = rows.iter().map(|(text, _)| text.as_deref()).collect();
-            let bits = BooleanBuffer::from_iter(rows.iter().map(|(_, keep)| *keep));
-            let keep = Keep::new(bits);
-            let kept = gather(&[(&(Arc::new(texts) as ArrayRef), &keep)]).unwrap();
-            let wanted: StringArray =
-                rows.iter().filter(|(_, keep)| *keep).map(|(text, _)| text.as_deref()).collect();
-            prop_assert_eq!(kept.as_string::<i32>(), &wanted);
-            prop_assert_eq!(keep.indices().count(), keep.rows());
-        }
-
-        #[test]
-        fn maps_keep_their_entries(rows in prop::collection::vec(
-            (prop::option::of(prop::collection::vec(("[a-c]{1,20}", prop::option::of("[x-z]{0,20}")), 0..4)), any::<bool>()), 0..40)) {
-            let mut builder = MapBuilder::new(None, StringViewBuilder::new(), StringViewBuilder::new());
-            for (map, _) in &rows {
-                for (key, value) in map.iter().flatten() {
-                    builder.keys().append_value(key);
-                    builder.values().append_option(value.as_deref());
-                }
-                builder.append(map.is_some()).unwrap();
-            }
-            let map: ArrayRef = Arc::new(builder.finish());
-            let keep = Keep::new(BooleanBuffer::from_iter(rows.iter().map(|(_, keep)| *keep)));
-            let kept = gather(&[(&map, &keep)]).unwrap();
-            let kept = kept.as_map();
-            for (row, (wanted, _)) in rows.iter().filter(|(_, keep)| *keep).enumerate() {
-                prop_assert_eq!(kept.is_valid(row), wanted.is_some());
-                let entries = kept.value(row);
-                let keys = entries.column(0).as_string::<i32>().iter().map(|key| key.unwrap().to_owned());
-                let values = entries.column(1).as_string::<i32>().iter().map(|value| value.map(str::to_owned));
-                let found: Vec<_> = keys.zip(values).collect();
-                prop_assert_eq!(&found, wanted.as_deref().unwrap_or_default());
-            }
-        }
-    }
-}
+mod tests;

@@ -10,7 +10,7 @@ use crate::spec::{DeletionVectorDescriptor, DeletionVectorStorage};
 
 /// Where the bytes of a vector are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Place<'a> {
+pub enum VectorLocation<'a> {
     /// In the descriptor: base 85.
     Inline(&'a str),
     /// In a file, by a path as the log has them: URI-encoded, relative to the table root or absolute.
@@ -22,15 +22,15 @@ pub enum Place<'a> {
 /// # Errors
 ///
 /// Corrupt: `dv.path`, when the end of a relative path is no UUID in base 85.
-pub fn place(descriptor: &DeletionVectorDescriptor) -> Result<Place<'_>> {
+pub fn vector_location(descriptor: &DeletionVectorDescriptor) -> Result<VectorLocation<'_>> {
     let text = descriptor.path_or_inline();
     Ok(match descriptor.storage() {
-        DeletionVectorStorage::Inline => Place::Inline(text),
-        DeletionVectorStorage::Absolute => Place::File(text.to_owned()),
+        DeletionVectorStorage::Inline => VectorLocation::Inline(text),
+        DeletionVectorStorage::Absolute => VectorLocation::File(text.to_owned()),
         DeletionVectorStorage::Relative => {
             // A prefix stands for itself; a path of the log would be decoded.
             let path = relative_path(text)?;
-            Place::File(path.replace('%', "%25").replace(':', "%3A"))
+            VectorLocation::File(path.replace('%', "%25").replace(':', "%3A"))
         }
     })
 }

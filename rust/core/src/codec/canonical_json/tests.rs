@@ -1,0 +1,97 @@
+use super::*;
+
+fn canonical(json: &str) -> String {
+    CanonicalJson::parse(json, "x").unwrap().text()
+}
+
+/// The example of the protocol text, with its checksum.
+#[test]
+fn example_of_the_protocol() {
+    let json = r#"{"k0":"'v 0'","checksum":"adsaskfljadfkjadfkj","k1":{"k2":2,"k3":["v3",[1,2],{"k4":"v4","k5":["v5","v6","v7"]}]}}"#;
+    let form = CanonicalJson::parse(json, "x").unwrap();
+    assert_eq!(
+        form.text(),
+        r#""k0"="%27v%200%27","k1"+"k2"=2,"k1"+"k3"+0="v3","k1"+"k3"+1+0=1,"k1"+"k3"+1+1=2,"k1"+"k3"+2+"k4"="v4","k1"+"k3"+2+"k5"+0="v5","k1"+"k3"+2+"k5"+1="v6","k1"+"k3"+2+"k5"+2="v7""#
+    );
+    assert!(form.matches("6a92d155a59bf2eecbd4b4ec7fd1f875"));
+    assert!(!form.matches("6a92d155a59bf2eecbd4b4ec7fd1f876"));
+}
+
+#[test]
+fn rules_one_by_one() {
+    for (json, text) in [
+        // literals and numbers stand as they are written
+        (
+            r#"{"b":true,"a":-1.50e+3,"c":null,"d":false}"#,
+            r#""a"=-1.50e+3,"b"=true,"c"=null,"d"=false"#,
+        ),
+        // percent-encoded UTF-8 in upper case, unreserved characters bare
+        (
+            r#"{"é/+":"a-Z._~9 \n\u00e9"}"#,
+            r#""%C3%A9%2F%2B"="a-Z._~9%20%0A%C3%A9""#,
+        ),
+        // only the top-level checksum is left out
+        (
+            r#"{"checksum":{"x":1},"a":{"checksum":2}}"#,
+            r#""a"+"checksum"=2"#,
+        ),
+        // empty parts leave no trace
+        (r#"{"a":{},"b":[],"c":[[],{}],"d":1}"#, r#""d"=1"#),
+        ("{}", ""),
+        // a name sorts before the names that it begins
+        (r#"{"ab":1,"a":{"b":2}}"#, r#""a"+"b"=2,"ab"=1"#),
+    ] {
+        assert_eq!(canonical(json), text, "{json}");
+    }
+}
+
+/// With more than ten elements, `+1=` and `+10=` change places between the two orders.
+#[test]
+fn either_order_is_taken() {
+    let json = format!(r#"{{"a":[{}]}}"#, ["0"; 11].join(","));
+    let form = CanonicalJson::parse(&json, "x").unwrap();
+    let indices = |order: [usize; 11]| order.map(|index| format!("\"a\"+{index}=0")).join(",");
+    let by_path = indices([0, 1, 10, 2, 3, 4, 5, 6, 7, 8, 9]);
+    let by_entry = indices([0, 10, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    assert_eq!(form.text(), by_path);
+    assert!(form.matches(&md5_hex(&by_path)) && form.matches(&md5_hex(&by_entry)));
+    assert!(!form.matches(&md5_hex(&indices([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]))));
+}
+
+/// RFC 1321, A.5.
+#[test]
+fn md5_of_its_own_test_suite() {
+    assert_eq!(md5_hex(""), "d41d8cd98f00b204e9800998ecf8427e");
+    assert_eq!(
+        md5_hex("message digest"),
+        "f96b697d7cb7938d525a2f31aaf161d0"
+    );
+}
+
+#[test]
+fn bad_files_are_refused_with_their_place() {
+    for json in [
+        "",
+        "[]",
+        "1",
+        r#"{"a":1,"a":2}"#,
+        r#"{"a":{"b":1,"b":1}}"#,
+        r#"{"a":1,"\u0061":2}"#,
+        r#"{"checksum":"x","checksum":"y"}"#,
+        r#"{"a":1"#,
+        r#"{"a":1} {}"#,
+    ] {
+        let error = CanonicalJson::parse(json, "x").err().unwrap();
+        assert_eq!(error.code(), "x");
+        assert!(error.offset().is_some(), "{json}");
+    }
+    let deep = format!(r#"{{"a":{}"#, "[".repeat(1_000_000));
+    assert!(CanonicalJson::parse(&deep, "x").is_err());
+}
+
+#[test]
+fn long_paths_for_many_leaves_are_refused() {
+    let json = format!(r#"{{"{}":[{}1]}}"#, "k".repeat(1 << 20), "1,".repeat(1_000));
+    let error = CanonicalJson::parse(&json, "x").err().unwrap();
+    assert!(error.to_string().contains("64 MiB"), "{error}");
+}

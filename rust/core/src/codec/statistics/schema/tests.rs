@@ -1,0 +1,84 @@
+use super::*;
+use arrow_schema::TimeUnit;
+
+fn field(name: &str, data_type: DataType) -> Field {
+    Field::new(name, data_type, false)
+}
+
+fn structure(fields: Vec<Field>) -> DataType {
+    DataType::Struct(fields.into())
+}
+
+#[test]
+fn bounds_where_values_have_an_order_counts_everywhere() {
+    let instant = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+    let list = DataType::new_list(DataType::Int64, true);
+    let data = Fields::from(vec![
+        field("id", DataType::Int64),
+        field("ok", DataType::Boolean),
+        field("raw", DataType::Binary),
+        field(
+            "s",
+            structure(vec![field("t", instant.clone()), field("l", list.clone())]),
+        ),
+        field("flags", structure(vec![field("f", DataType::Boolean)])),
+        field("name", DataType::Utf8View),
+        field("l", list),
+        field(
+            "v",
+            structure(vec![
+                field("metadata", DataType::Binary),
+                field("value", DataType::Binary),
+            ]),
+        ),
+    ]);
+    let nullable = |name: &str, data_type| Field::new(name, data_type, true);
+    let bounds = structure(vec![
+        nullable("id", DataType::Int64),
+        nullable("s", structure(vec![nullable("t", instant)])),
+        nullable("name", DataType::Utf8),
+    ]);
+    let count = |name: &str| nullable(name, DataType::Int64);
+    let counts = structure(vec![
+        count("id"),
+        count("ok"),
+        count("raw"),
+        nullable("s", structure(vec![count("t"), count("l")])),
+        nullable("flags", structure(vec![count("f")])),
+        count("name"),
+        count("l"),
+        count("v"),
+    ]);
+    let expected = Fields::from(vec![
+        nullable("numRecords", DataType::Int64),
+        nullable("minValues", bounds.clone()),
+        nullable("maxValues", bounds),
+        nullable("nullCount", counts),
+        nullable("tightBounds", DataType::Boolean),
+    ]);
+    assert_eq!(stats_schema(&data), expected);
+}
+
+#[test]
+fn without_columns_only_the_count_and_the_flag() {
+    let names: Vec<_> = stats_schema(&Fields::empty())
+        .iter()
+        .map(|field| field.name().clone())
+        .collect();
+    assert_eq!(names, ["numRecords", "tightBounds"]);
+}
+
+#[test]
+fn depth_is_bounded() {
+    let mut deep = DataType::Int64;
+    for _ in 0..MAX_SCHEMA_DEPTH + 1 {
+        deep = structure(vec![field("a", deep)]);
+    }
+    let data = Fields::from(vec![field("deep", deep), field("id", DataType::Int64)]);
+    let stats = stats_schema(&data);
+    let (_, counts) = stats.find("nullCount").unwrap();
+    assert_eq!(
+        counts.data_type(),
+        &structure(vec![Field::new("id", DataType::Int64, true)])
+    );
+}

@@ -1,0 +1,87 @@
+use super::*;
+
+fn file(name: &str, size: u64) -> FileMeta {
+    FileMeta {
+        path: format!("{LOG_DIRECTORY}/{name}"),
+        size,
+        modification_time: 0,
+    }
+}
+
+fn v(version: u64, rest: &str) -> FileMeta {
+    file(&format!("{version:020}.{rest}"), 1)
+}
+
+#[test]
+fn prefers_v2_then_parts_then_classic_at_one_version() {
+    let listing = LogListing::of(
+        vec![
+            v(4, "checkpoint.b.json"),
+            v(4, "checkpoint.a.parquet"),
+            v(4, "checkpoint.parquet"),
+            v(4, "checkpoint.0000000001.0000000002.parquet"),
+            v(4, "checkpoint.0000000002.0000000002.parquet"),
+            v(3, "checkpoint.z.json"),
+        ],
+        0,
+    );
+    let names: Vec<_> = listing
+        .checkpoints
+        .iter()
+        .map(|c| c.path().rsplit('/').next().unwrap())
+        .collect();
+    let wanted = [
+        "3.checkpoint.z.json",
+        "checkpoint.parquet",
+        "0001.0000000002.parquet",
+        "a.parquet",
+        "b.json",
+    ];
+    assert_eq!(names.len(), wanted.len());
+    for (name, wanted) in names.iter().zip(wanted) {
+        assert!(name.ends_with(wanted), "{name} {wanted}");
+    }
+}
+
+#[test]
+fn drops_incomplete_and_empty_checkpoints_with_a_warning() {
+    let listing = LogListing::of(
+        vec![
+            v(4, "checkpoint.0000000001.0000000003.parquet"),
+            v(4, "checkpoint.0000000003.0000000003.parquet"),
+            v(4, "checkpoint.0000000002.0000000002.parquet"),
+            file(&format!("{:020}.checkpoint.parquet", 5), 0),
+        ],
+        0,
+    );
+    assert!(listing.checkpoints.is_empty());
+    let codes: Vec<_> = listing
+        .passed_over
+        .iter()
+        .map(|warning| warning.code)
+        .collect();
+    assert_eq!(
+        codes,
+        [
+            "log.empty_file",
+            "checkpoint.incomplete",
+            "checkpoint.incomplete"
+        ]
+    );
+}
+
+#[test]
+fn the_oldest_version_is_where_commits_join_a_checkpoint() {
+    let of = |files: Vec<FileMeta>| LogListing::of(files, 0).earliest_recreatable();
+    assert_eq!(of(vec![v(0, "json"), v(1, "json")]), Some(0));
+    assert_eq!(
+        of(vec![
+            v(3, "checkpoint.parquet"),
+            v(6, "checkpoint.parquet"),
+            v(6, "json")
+        ]),
+        Some(6)
+    );
+    assert_eq!(of(vec![v(5, "checkpoint.parquet"), v(6, "json")]), Some(5));
+    assert_eq!(of(vec![v(6, "json")]), None);
+}

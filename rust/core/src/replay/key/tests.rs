@@ -1,0 +1,79 @@
+use super::*;
+
+#[test]
+fn absolute_spellings_of_one_file_are_one_key() {
+    let keys = Keys::below("file:///data/table");
+    let one = keys.key("/some/with%20space/p@%23h", None);
+    assert_eq!(one, keys.key("file:/some/with%20space/p@%23h", None));
+    assert_eq!(one, keys.key("file:///some/with%20space/p@%23h", None));
+    assert_ne!(one, keys.key("some/with%20space/p@%23h", None));
+    let keys = Keys::below("s3://bucket/table");
+    assert_eq!(keys.key("/x", None), keys.key("s3://bucket/x", None));
+}
+
+/// Pairs that delta-spark 4.3.0 was asked about.
+#[test]
+fn spellings_are_one_file_where_they_are_for_the_reference() {
+    let keys = Keys::below("file:///data/table");
+    let same = |one: &str, other: &str| keys.key(one, None) == keys.key(other, None);
+    for (one, other) in [
+        ("%E7%8C%AB", "%e7%8c%ab"),
+        ("d=1/a", "d=1//a"),
+        ("./a", "a"),
+        ("x/../a", "a"),
+        ("/data//x", "/data/x"),
+        ("/data/x/", "file:/data/x"),
+        ("/data/a%20b", "file:///data/a%20b"),
+        ("FILE:///data/x", "file:///data/x"),
+        ("file:/data/../x", "/x"),
+        ("s3://b/x", "s3://b//x"),
+    ] {
+        assert!(same(one, other), "{one} and {other}");
+    }
+    for (one, other) in [
+        ("%61", "a"),
+        ("%E7%8C%AB", "猫"),
+        ("a%2Fb", "a/b"),
+        ("A", "a"),
+        ("file:///data/%61", "/data/a"),
+        ("file://localhost/data/x", "file:///data/x"),
+        ("../a", "a"),
+    ] {
+        assert!(!same(one, other), "{one} and {other}");
+    }
+}
+
+#[test]
+fn a_mark_is_seen_at_any_place_of_a_path_of_any_length() {
+    let marks = ["%2a", "%2A", ":", "//", "/.", "/a", "."];
+    for (length, mark) in (1..70).flat_map(|length| marks.map(|mark| (length, mark))) {
+        for at in 0..=length {
+            let path = format!("{}{mark}{}", "x".repeat(at), "y".repeat(length - at));
+            let odd = [":", "//", "/.", "%2a"].contains(&mark);
+            let first = at == 0 && matches!(mark, "/a" | ".");
+            assert_eq!(is_plain(path.as_bytes()), !odd && !first, "{path}");
+        }
+    }
+}
+
+#[test]
+fn relative_spellings_stay_apart() {
+    let keys = Keys::below("file:///data/table");
+    assert_ne!(keys.key("x=1/a", None), keys.key("x%3D1/a", None));
+    assert_eq!(canonical("x=a:b/c", "file:"), "x=a:b/c");
+}
+
+#[test]
+fn the_vector_and_its_offset_are_part_of_the_key() {
+    let keys = Keys::below("file:///t");
+    let all = [
+        keys.key("a", None),
+        keys.key("a", Some(("u", "v", None))),
+        keys.key("a", Some(("u", "v", Some(0)))),
+        keys.key("a", Some(("u", "v", Some(1)))),
+        keys.key("a", Some(("p", "v", None))),
+        keys.key("b", Some(("u", "v", None))),
+    ];
+    let distinct: KeySet = all.into_iter().collect();
+    assert_eq!(distinct.len(), all.len());
+}

@@ -1,0 +1,44 @@
+use super::*;
+
+fn file(path: &str, size: i64) -> ScanFile {
+    ScanFile {
+        path: path.to_owned(),
+        partition_values: Vec::new(),
+        size,
+        deletion_vector: None,
+        base_row_id: None,
+        default_row_commit_version: None,
+    }
+}
+
+#[test]
+fn pieces_keep_the_order_and_cover_each_byte_once() {
+    let sizes = [0, 10_000, 50_000, 0, 1, 123_456_789, 3];
+    let files: Vec<ScanFile> = sizes
+        .iter()
+        .enumerate()
+        .map(|(number, size)| file(&number.to_string(), *size))
+        .collect();
+    for target in [1, 5000, 60_000, 1 << 40] {
+        let parts: Vec<Part> = cut(files.clone(), target).into_iter().flatten().collect();
+        let mut expected = files.iter();
+        let mut end = 0;
+        for part in &parts {
+            let start = part.bytes.as_ref().map_or(0, |bytes| bytes.start);
+            if start == 0 {
+                assert_eq!(part.file.path, expected.next().unwrap().path);
+            } else {
+                assert_eq!(start, end);
+            }
+            end = part.bytes.as_ref().map_or(0, |bytes| bytes.end);
+            assert!(start < end || part.bytes.is_none());
+        }
+        assert!(expected.next().is_none());
+    }
+}
+
+#[test]
+fn a_size_that_cannot_be_makes_no_more_than_so_many_pieces() {
+    let runs = cut(vec![file("huge", i64::MAX), file("odd", -1)], 1);
+    assert!(runs.len() <= 10_100, "{}", runs.len());
+}

@@ -1,0 +1,101 @@
+use super::*;
+
+fn one_column(data_type: &str) -> ArrowType {
+    let text = format!(r#"{{"type":"struct","fields":[{{"name":"c","type":{data_type}}}]}}"#);
+    StructType::parse(&text)
+        .unwrap()
+        .arrow_schema()
+        .field(0)
+        .data_type()
+        .clone()
+}
+
+/// The mapping table of the protocol digest, by Arrow's own names.
+#[test]
+fn each_type_has_its_arrow_type() {
+    for (delta, arrow) in [
+        (r#""boolean""#, "Boolean"),
+        (r#""byte""#, "Int8"),
+        (r#""short""#, "Int16"),
+        (r#""integer""#, "Int32"),
+        (r#""long""#, "Int64"),
+        (r#""float""#, "Float32"),
+        (r#""double""#, "Float64"),
+        (r#""decimal(38, 18)""#, "Decimal128(38, 18)"),
+        (r#""string""#, "Utf8"),
+        (r#""binary""#, "Binary"),
+        (r#""date""#, "Date32"),
+        (r#""timestamp""#, r#"Timestamp(µs, "UTC")"#),
+        (r#""timestamp_ntz""#, "Timestamp(µs)"),
+        (r#""void""#, "Null"),
+        (r#""interval year to month""#, "Interval(YearMonth)"),
+        (r#""interval day to second""#, "Duration(µs)"),
+        (
+            r#""variant""#,
+            r#"Struct("metadata": non-null Binary, "value": non-null Binary)"#,
+        ),
+        (
+            r#"{"type":"array","elementType":"string","containsNull":false}"#,
+            r#"List(non-null Utf8, field: 'element')"#,
+        ),
+        (
+            r#"{"type":"map","keyType":"string","valueType":"long"}"#,
+            r#"Map("entries": non-null Struct("key": non-null Utf8, "value": Int64), unsorted)"#,
+        ),
+    ] {
+        assert_eq!(one_column(delta).to_string(), arrow, "{delta}");
+    }
+}
+
+#[test]
+fn names_nulls_and_metadata_come_along() {
+    let text = r#"{"type":"struct","fields":[{"name":"s","nullable":false,"metadata":
+        {"comment":"a \"b\"","delta.columnMapping.id":3,"flags":[true,null],"o":{"k":"v"}},
+        "type":{"type":"struct","fields":[{"name":"inner","type":"date","metadata":{"comment":"deep"}}]}}]}"#;
+    let schema = StructType::parse(text).unwrap().arrow_schema();
+    let field = schema.field(0);
+    assert!(!field.is_nullable());
+    let expected = [
+        ("comment", r#"a "b""#),
+        ("delta.columnMapping.id", "3"),
+        ("flags", "[true,null]"),
+        ("o", r#"{"k":"v"}"#),
+    ];
+    assert_eq!(field.metadata().len(), expected.len());
+    for (key, value) in expected {
+        assert_eq!(field.metadata()[key], value);
+    }
+    let ArrowType::Struct(parts) = field.data_type() else {
+        panic!("no struct")
+    };
+    assert_eq!(
+        (
+            parts[0].name().as_str(),
+            parts[0].metadata()["comment"].as_str()
+        ),
+        ("inner", "deep")
+    );
+}
+
+#[test]
+fn the_deepest_schema_fits_a_thread() {
+    let levels = crate::spec::schema::MAX_TYPE_DEPTH;
+    let (open, close) = (r#"{"type":"struct","fields":[{"name":"c","type":"#, "}]}");
+    let text = format!(
+        r#"{{"type":"struct","fields":[{{"name":"c","type":{}"long"{}}}]}}"#,
+        open.repeat(levels),
+        close.repeat(levels)
+    );
+    let work = move || {
+        let schema = StructType::parse(&text).unwrap().arrow_schema();
+        assert_eq!(schema.as_ref().clone(), *schema);
+        schema.to_string().len()
+    };
+    let printed = std::thread::Builder::new()
+        .stack_size(2 << 20)
+        .spawn(work)
+        .unwrap()
+        .join()
+        .unwrap();
+    assert!(printed > levels);
+}

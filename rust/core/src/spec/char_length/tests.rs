@@ -1,0 +1,25 @@
+use super::*;
+
+#[test]
+fn lengths_and_blanks() {
+    for (declared, expected) in [
+        ("char(4)", Some(4)),
+        (" CHAR ( 12 ) ", Some(12)),
+        ("varchar(4)", None),
+        ("char", None),
+        ("char(5000000000)", Some(5_000_000_000)),
+        ("array<char(3)>", None),
+    ] {
+        assert_eq!(declared_length(declared, "char"), expected, "{declared}");
+    }
+    for (text, filled_up, compared) in [
+        ("ab", "ab  ", "ab  "),
+        ("äbcd", "äbcd", "äbcd"),
+        ("ab      ", "ab      ", "ab  "),
+        ("abcde ", "abcde ", "abcde"),
+        ("", "    ", "    "),
+    ] {
+        assert_eq!(filled(text, 4), filled_up);
+        assert_eq!(fitted(text, 4), compared);
+    }
+}

@@ -1,0 +1,28 @@
+use super::*;
+
+#[test]
+fn the_way_to_arrow_and_back() {
+    let text = r#"{"type":"struct","fields":[
+        {"name":"a","type":"long"},{"name":"b","type":"decimal(10,2)","nullable":false},
+        {"name":"c","type":{"type":"array","elementType":"string","containsNull":false},"metadata":{"comment":"x"}},
+        {"name":"d","type":{"type":"map","keyType":"date","valueType":"double"}},
+        {"name":"e","type":{"type":"struct","fields":[{"name":"f","type":"timestamp_ntz"},{"name":"g","type":"timestamp"}]}},
+        {"name":"h","type":"byte"},{"name":"i","type":"short"},{"name":"j","type":"integer"},{"name":"k","type":"float"},
+        {"name":"l","type":"boolean"},{"name":"m","type":"binary"},{"name":"n","type":"void"}]}"#;
+    let schema = StructType::parse(text).unwrap();
+    assert_eq!(
+        StructType::from_arrow(&schema.arrow_schema()).unwrap(),
+        schema
+    );
+}
+
+#[test]
+fn types_that_no_table_has() {
+    for arrow in [ArrowType::UInt64, ArrowType::Decimal128(5, -2)] {
+        let schema = Schema::new(vec![Field::new("c", arrow, true)]);
+        assert_eq!(
+            StructType::from_arrow(&schema).unwrap_err().code(),
+            "schema.arrow_type"
+        );
+    }
+}

@@ -1,0 +1,76 @@
+use super::*;
+use proptest::prelude::*;
+
+/// The plain way: one byte at a time.
+fn end_by_hand(bytes: &[u8]) -> Option<usize> {
+    let (mut depth, mut inside, mut escaped) = (1, false, false);
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'"' if !escaped => inside = !inside,
+            b'{' | b'[' if !inside => depth += 1,
+            b'}' | b']' if !inside => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            _ => {}
+        }
+        escaped = *byte == b'\\' && !escaped;
+    }
+    None
+}
+
+#[test]
+fn ends_across_chunks() {
+    for filler in 0..200 {
+        let text = format!("\"{}\\\"}}\\\\\":[{{}}]}}tail", "x".repeat(filler));
+        assert_eq!(
+            end_of_container(text.as_bytes()),
+            Some(text.len() - 4),
+            "{filler}"
+        );
+    }
+}
+
+/// One byte at a time.
+fn masks_by_hand(chunk: &[u8; 64]) -> Masks {
+    let mut masks = Masks {
+        quotes: 0,
+        slashes: 0,
+        opens: 0,
+        closes: 0,
+    };
+    for (at, byte) in chunk.iter().enumerate() {
+        masks.quotes |= u64::from(*byte == b'"') << at;
+        masks.slashes |= u64::from(*byte == b'\\') << at;
+        masks.opens |= u64::from(matches!(byte, b'{' | b'[')) << at;
+        masks.closes |= u64::from(matches!(byte, b'}' | b']')) << at;
+    }
+    masks
+}
+
+proptest! {
+    #[test]
+    fn as_by_hand(text in r#"(["\\{}\[\]]|[a-z]{1,20}){0,60}"#) {
+        prop_assert_eq!(end_of_container(text.as_bytes()), end_by_hand(text.as_bytes()));
+    }
+
+    #[test]
+    fn masks_as_by_hand(chunk in proptest::collection::vec(prop_oneof![any::<u8>(), Just(b'{'), Just(b']'), Just(b'"'), Just(b'\\')], 64)) {
+        let chunk = <&[u8; 64]>::try_from(chunk.as_slice()).unwrap();
+        let (fast, slow) = (Masks::of(chunk), masks_by_hand(chunk));
+        prop_assert_eq!(
+            (fast.quotes, fast.slashes, fast.opens, fast.closes),
+            (slow.quotes, slow.slashes, slow.opens, slow.closes)
+        );
+    }
+
+    #[test]
+    fn plain_is_plain(text: String) {
+        let special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
+        let first = text.bytes().position(|byte| special(&byte)).unwrap_or(text.len());
+        let length = plain_prefix(text.as_bytes());
+        prop_assert!(length <= first && first - length < 8);
+    }
+}

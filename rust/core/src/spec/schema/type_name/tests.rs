@@ -1,0 +1,127 @@
+use super::*;
+
+#[test]
+fn plain_names_come_back() {
+    for name in [
+        "string",
+        "long",
+        "integer",
+        "short",
+        "byte",
+        "float",
+        "double",
+        "boolean",
+        "binary",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+        "variant",
+        "void",
+        "decimal(38,18)",
+        "decimal(1,0)",
+        "interval year to month",
+        "interval day to second",
+        "geometry(OGC:CRS84)",
+        "geography(OGC:CRS84, spherical)",
+    ] {
+        assert_eq!(PrimitiveType::from_name(name).unwrap().to_string(), name);
+    }
+}
+
+#[test]
+fn decimals() {
+    for (name, expected) in [
+        ("decimal", Some((10, 0))),
+        ("decimal(6, 2)", Some((6, 2))),
+        ("decimal( 6 ,2 )", Some((6, 2))),
+        ("decimal(38,38)", Some((38, 38))),
+        ("decimal(0,0)", Some((0, 0))),
+        ("decimal(39,0)", None),
+        ("decimal(5,6)", None),
+        ("decimal(5,-2)", None),
+        ("decimal(+5,2)", None),
+        ("decimal(5)", None),
+        ("decimal()", None),
+        ("decimal(5,2", None),
+        ("decimal(5,2)x", None),
+        ("decimal(5,2,1)", None),
+        ("DECIMAL(5,2)", None),
+    ] {
+        let found = PrimitiveType::from_name(name);
+        let expected =
+            expected.map(|(precision, scale)| PrimitiveType::Decimal { precision, scale });
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+#[test]
+fn intervals_run_from_long_to_short_within_one_family() {
+    let year_month = Some(PrimitiveType::IntervalYearMonth);
+    let day_time = Some(PrimitiveType::IntervalDayTime);
+    for (name, expected) in [
+        ("interval year", year_month.clone()),
+        ("interval month", year_month.clone()),
+        ("interval year to month", year_month),
+        ("interval day", day_time.clone()),
+        ("interval hour to second", day_time.clone()),
+        ("interval minute to second", day_time.clone()),
+        ("interval second", day_time),
+        ("interval month to year", None),
+        ("interval day to day", None),
+        ("interval month to day", None),
+        ("interval week", None),
+        ("interval", None),
+        ("INTERVAL DAY", None),
+    ] {
+        assert_eq!(PrimitiveType::from_name(name), expected, "{name}");
+    }
+}
+
+#[test]
+fn shapes_have_defaults() {
+    for (name, canonical) in [
+        ("geometry", Some("geometry(OGC:CRS84)")),
+        ("geometry(EPSG:3857)", Some("geometry(EPSG:3857)")),
+        ("geography", Some("geography(OGC:CRS84, spherical)")),
+        ("geography(karney)", Some("geography(OGC:CRS84, karney)")),
+        (
+            "geography(EPSG:4326)",
+            Some("geography(EPSG:4326, spherical)"),
+        ),
+        (
+            "geography(EPSG:4326,vincenty)",
+            Some("geography(EPSG:4326, vincenty)"),
+        ),
+        ("geography(EPSG:4326,flat)", None),
+        ("geometry()", None),
+        ("geometry(4326)", None),
+    ] {
+        let found = PrimitiveType::from_name(name).map(|found| found.to_string());
+        assert_eq!(found.as_deref(), canonical, "{name}");
+    }
+}
+
+#[test]
+fn lengths_of_text_are_left_to_metadata_and_other_names_are_refused() {
+    assert_eq!(
+        PrimitiveType::from_name("varchar(20)"),
+        Some(PrimitiveType::String)
+    );
+    assert_eq!(
+        PrimitiveType::from_name("char(3)"),
+        Some(PrimitiveType::String)
+    );
+    for name in [
+        "varchar",
+        "varchar(x)",
+        "int",
+        "bigint",
+        "timestamp_nanos",
+        "String",
+        "",
+        "struct",
+        "array",
+    ] {
+        assert_eq!(PrimitiveType::from_name(name), None, "{name}");
+    }
+}

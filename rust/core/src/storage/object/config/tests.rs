@@ -1,0 +1,107 @@
+use super::*;
+
+fn options(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+#[test]
+fn knows_the_keys_of_each_store_in_either_case() {
+    for (kind, key) in [
+        (StoreKind::S3, "AWS_ACCESS_KEY_ID"),
+        (StoreKind::S3, "region"),
+        (StoreKind::S3, "aws_allow_http"),
+        (StoreKind::S3, "Timeout"),
+        (StoreKind::S3, "AWS_S3_ALLOW_UNSAFE_RENAME"),
+        (StoreKind::Azure, "azure_storage_account_name"),
+        (StoreKind::Azure, "SAS_TOKEN"),
+        (StoreKind::Gcs, "GOOGLE_SERVICE_ACCOUNT"),
+        (StoreKind::Http, "proxy_url"),
+        (StoreKind::Http, "allow_http"),
+    ] {
+        assert!(
+            Settings::new(kind, &options(&[(key, "x")])).is_ok(),
+            "{kind:?} {key}"
+        );
+    }
+}
+
+#[test]
+fn refuses_a_key_that_the_store_lacks_and_shows_no_value() {
+    for (kind, key) in [
+        (StoreKind::S3, "aws_acces_key_id"),
+        (StoreKind::S3, "account_name"),
+        (StoreKind::Azure, "aws_region"),
+        (StoreKind::Gcs, "sas_token"),
+        (StoreKind::Http, "token"),
+        (StoreKind::S3, ""),
+    ] {
+        let error = Settings::new(kind, &options(&[(key, "hunter2")]))
+            .map(|_| ())
+            .unwrap_err();
+        assert_eq!(error.code(), "options.unknown");
+        let text = error.to_string();
+        assert!(
+            text.contains(&format!("`{key}`")) && !text.contains("hunter2"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn retries_are_bounded_as_asked() {
+    let given = options(&[("max_retries", "3"), ("RETRY_TIMEOUT", "250ms")]);
+    let settings = Settings::new(StoreKind::S3, &given).unwrap();
+    assert_eq!(settings.retries.max_retries, 3);
+    assert_eq!(settings.retries.retry_timeout, Duration::from_millis(250));
+    for (text, expected) in [
+        ("10", Some(Duration::from_secs(10))),
+        ("10s", Some(Duration::from_secs(10))),
+        ("2 m", Some(Duration::from_secs(120))),
+        ("", None),
+        ("s", None),
+        ("-1", None),
+        ("1 year", None),
+    ] {
+        assert_eq!(duration(text), expected, "{text}");
+    }
+    for bad in [("max_retries", "many"), ("retry_timeout", "long")] {
+        let error = Settings::new(StoreKind::S3, &options(&[bad]))
+            .map(|_| ())
+            .unwrap_err();
+        assert_eq!(error.code(), "options.value");
+    }
+}
+
+#[test]
+fn secrets_and_signatures_are_not_shown() {
+    let given = options(&[
+        ("aws_secret_access_key", "hunter2"),
+        ("aws_session_token", "t0ken"),
+        ("aws_region", "eu-west-1"),
+    ]);
+    let settings = Settings::new(StoreKind::S3, &given).unwrap();
+    for (text, expected) in [
+        ("nothing to hide?", "nothing to hide?"),
+        ("signed by hunter2 in eu-west-1", "signed by … in eu-west-1"),
+        (
+            "GET https://h/c/t?sv=1&sig=abc%3D in 2s: t0ken",
+            "GET https://h/c/t?… in 2s: …",
+        ),
+        ("(\"https://h/?sig=abc\") why?", "(\"https://h/?…\") why?"),
+    ] {
+        assert_eq!(settings.redact(text), expected);
+    }
+}
+
+#[test]
+fn a_value_that_does_not_fit_is_named_on_first_use() {
+    let location = Location::parse("s3://bucket/t").unwrap();
+    let given = options(&[("aws_region", "x"), ("allow_http", "perhaps")]);
+    let settings = Settings::new(StoreKind::S3, &given).unwrap();
+    let error = settings.build(&location).map(|_| ()).unwrap_err();
+    assert_eq!(error.code(), "options.value");
+    assert!(error.to_string().contains("perhaps"), "{error}");
+}

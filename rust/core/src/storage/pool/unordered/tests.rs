@@ -1,0 +1,51 @@
+use super::*;
+
+#[test]
+fn gives_every_result_of_every_unit() {
+    let work = |unit: &usize, give: &mut dyn FnMut(usize) -> Result<()>| {
+        (0..*unit).try_for_each(&mut *give)
+    };
+    let mut found: Vec<_> = unordered((0..50).collect(), None, 2, work)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    found.sort_unstable();
+    let wanted: Vec<_> = (0..50)
+        .flat_map(|unit| (0..unit).map(move |n| (unit, n)))
+        .collect();
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn a_panic_is_an_error_and_the_end() {
+    let work = |unit: &usize, _: &mut dyn FnMut(()) -> Result<()>| {
+        assert!(*unit != 3, "three");
+        Ok(())
+    };
+    let errors: Vec<_> = unordered((0..8).collect(), Some(2), 1, work)
+        .unwrap()
+        .filter_map(Result::err)
+        .collect();
+    assert_eq!(errors.len(), 1);
+    assert_eq!(errors.first().map(Error::code), Some("internal.panic"));
+}
+
+#[test]
+fn dropping_the_stream_ends_the_threads() {
+    let alive = Arc::new(());
+    let held = Arc::clone(&alive);
+    let work = move |_: &usize, give: &mut dyn FnMut(usize) -> Result<()>| {
+        let _held = &held;
+        (0..).try_for_each(&mut *give)
+    };
+    let mut stream = unordered(vec![0; 4], None, 1, work).unwrap();
+    assert!(stream.next().is_some());
+    drop(stream);
+    for _ in 0..500 {
+        if Arc::strong_count(&alive) == 1 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("a thread of the stream is still at work");
+}

@@ -1,0 +1,158 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn resolver(root: &str, allowed: &[&str]) -> PathResolver {
+    let parse = |uri: &&str| Location::parse(uri).unwrap();
+    let allowed: Vec<Location> = allowed.iter().map(parse).collect();
+    PathResolver::new(&Location::parse(root).unwrap(), &allowed)
+}
+
+#[test]
+fn paths_inside_the_table() {
+    for (root, encoded, expected) in [
+        ("/t", "a.parquet", "a.parquet"),
+        ("/t", "p=1/a.parquet", "p=1/a.parquet"),
+        ("/t", "p=a%20b/x.parquet", "p=a b/x.parquet"),
+        ("/t", "p=a%2520b/x.parquet", "p=a%20b/x.parquet"),
+        ("/t", "p=a%253Ab/x", "p=a%3Ab/x"),
+        ("/t", "p=%252e%252e/x", "p=%2e%2e/x"),
+        ("/t", "100%/x", "100%/x"),
+        ("/t", "p=a:b/x", "p=a:b/x"),
+        ("/t", "a..b/..c/...", "a..b/..c/..."),
+        ("/t", "./a//b/", "a/b"),
+        ("/t", "%C3%A4", "ä"),
+        ("/t", "/t/a", "a"),
+        ("/t", "file:/t/a%20b", "a b"),
+        ("/t", "file:///t/a", "a"),
+        ("file:///x%20y", "file:/x%20y/a", "a"),
+        ("/t/u/..", "file:/t/a", "a"),
+        ("/", "/etc/a", "etc/a"),
+        ("s3://b/t", "s3://b/t/a%20b", "a b"),
+        ("s3://b/t", "s3a://b/t/a", "a"),
+        ("s3://b", "s3://b/a", "a"),
+        ("s3://b/t", "/t/a", "a"),
+        (
+            "abfss://c@x.dfs.core.windows.net/t",
+            "abfss://c@x.dfs.core.windows.net/t/a",
+            "a",
+        ),
+        ("memory://m/t", "memory://m/t/a", "a"),
+    ] {
+        let resolved = resolver(root, &[]).resolve("", encoded);
+        assert_eq!(resolved.unwrap(), expected, "{root} {encoded}");
+    }
+    let found = resolver("/t", &[]);
+    let sidecars = "_delta_log/_sidecars";
+    assert_eq!(
+        found.resolve(sidecars, "a%20b.parquet").unwrap(),
+        format!("{sidecars}/a b.parquet")
+    );
+    let absolute = format!("file:/t/{sidecars}/a.parquet");
+    assert_eq!(
+        found.resolve(sidecars, &absolute).unwrap(),
+        format!("{sidecars}/a.parquet")
+    );
+}
+
+#[test]
+fn a_plain_path_costs_no_memory() {
+    let resolver = resolver("/t", &[]);
+    assert!(matches!(
+        resolver.resolve("", "p=1/part-0.parquet"),
+        Ok(Cow::Borrowed(_))
+    ));
+}
+
+#[test]
+fn paths_outside_are_refused() {
+    for (root, encoded, code) in [
+        ("/t", "", "path.empty"),
+        ("/t", ".", "path.escapes_root"),
+        ("/t", "../x", "path.escapes_root"),
+        ("/t", "a/../b", "path.escapes_root"),
+        ("/t", "%2e%2e/x", "path.escapes_root"),
+        ("/t", "a%2f..%2f..%2fx", "path.escapes_root"),
+        ("/t", "/etc/passwd", "path.escapes_root"),
+        ("/t", "/t", "path.escapes_root"),
+        ("/t", "/tt/x", "path.escapes_root"),
+        ("/t", "file:/t/../x", "path.escapes_root"),
+        ("/t", "file:/t/%2e%2e/x", "path.escapes_root"),
+        ("/t", "file:///etc/passwd", "path.escapes_root"),
+        ("/t", "file://host/t/x", "path.foreign"),
+        ("/t", "file:x", "path.foreign"),
+        ("/t", "//host/t/x", "path.foreign"),
+        ("/t", "s3://b/t/x", "path.foreign"),
+        ("/t", "hdfs://h/t/x", "path.foreign"),
+        ("/t", "javascript:alert(1)", "path.foreign"),
+        (
+            "/t",
+            "http://169.254.169.254/latest/meta-data",
+            "path.foreign",
+        ),
+        ("/t", "a%00b", "path.encoding"),
+        ("/t", "file:/t/a%00b", "path.encoding"),
+        ("/t", "%ff", "path.encoding"),
+        ("s3://b/t", "s3://other/t/x", "path.foreign"),
+        ("s3://b/t", "s3://b/u/x", "path.escapes_root"),
+        ("s3://b/t", "file:/t/x", "path.foreign"),
+        ("s3://b/t", "S3://b/t/../x", "path.escapes_root"),
+        (
+            "az://c/t",
+            "abfss://c@evil.dfs.core.windows.net/t/x",
+            "path.foreign",
+        ),
+    ] {
+        let error = resolver(root, &[]).resolve("", encoded).unwrap_err();
+        assert_eq!(error.code(), code, "{root} {encoded}");
+    }
+    let error = resolver("/t", &[]).resolve("", "").unwrap_err();
+    assert_eq!(error.path(), Some("_delta_log"));
+}
+
+#[test]
+fn allowed_roots_widen() {
+    let found = resolver("/t", &["/shared/data", "s3://b/x"]);
+    assert_eq!(
+        found.resolve("", "file:/shared/data/a%20b").unwrap(),
+        "/shared/data/a b"
+    );
+    assert_eq!(
+        found.resolve("", "/shared/data/a").unwrap(),
+        "/shared/data/a"
+    );
+    assert_eq!(found.resolve("", "/t/a").unwrap(), "a");
+    for (encoded, code) in [
+        ("/shared/database/a", "path.escapes_root"),
+        ("/shared/data/../x", "path.escapes_root"),
+        ("s3://b/y/a", "path.foreign"),
+        ("s3://b/x/a", "path.other_store"),
+    ] {
+        assert_eq!(
+            found.resolve("", encoded).unwrap_err().code(),
+            code,
+            "{encoded}"
+        );
+    }
+    let found = resolver("s3://b/t", &["s3://b/u/"]);
+    assert_eq!(found.resolve("", "s3a://b/u/a").unwrap(), "/u/a");
+    let account = "https://acct.blob.core.windows.net/container";
+    let found = resolver(&format!("{account}/t"), &[&format!("{account}/u")]);
+    assert_eq!(found.resolve("", &format!("{account}/t/a")).unwrap(), "a");
+    assert_eq!(
+        found.resolve("", &format!("{account}/u/a")).unwrap(),
+        "/u/a"
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_path_ever_climbs_out(encoded in "(\\.|/|%2e|%2f|%252e|%00|:|file:|s3:|//|a|\\\\|é){0,12}") {
+        for root in ["/t", "s3://b/t"] {
+            if let Ok(path) = resolver(root, &[]).resolve("", &encoded) {
+                prop_assert!(!path.starts_with('/') && !path.is_empty() && !path.contains('\0'));
+                prop_assert!(path.split('/').all(|part| !matches!(part, "" | "." | "..")));
+            }
+        }
+    }
+}

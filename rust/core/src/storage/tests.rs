@@ -1,0 +1,24 @@
+use super::*;
+
+#[test]
+fn opens_what_the_uri_names() {
+    let options = [("aws_region".to_owned(), "eu-west-1".to_owned())];
+    for (uri, root, kind) in [
+        ("/tmp/t", "file:///tmp/t", "LocalStorage"),
+        ("file:///tmp/t", "file:///tmp/t", "LocalStorage"),
+        ("memory://open/t", "memory://open/t", "ObjectStorage"),
+        ("s3://bucket/t/", "s3://bucket/t", "ObjectStorage"),
+    ] {
+        let storage = open(uri, &options).unwrap();
+        assert_eq!(storage.root(), root);
+        assert!(format!("{storage:?}").starts_with(kind), "{storage:?}");
+    }
+    assert_eq!(
+        open("gs://bucket/t", &options).unwrap_err().code(),
+        "options.unknown"
+    );
+    assert_eq!(
+        open("viewfs://host/t", &[]).unwrap_err().code(),
+        "uri.scheme"
+    );
+}

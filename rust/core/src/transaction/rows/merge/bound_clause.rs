@@ -1,0 +1,114 @@
+//! Clauses bound to the columns of a merge: which of them applies to a row, and what it does.
+
+use arrow_array::{Array, BooleanArray, RecordBatch, UInt32Array};
+use arrow_select::concat::concat_batches;
+use arrow_select::take::take_record_batch;
+
+use super::{RowPlan, Setter, misfit};
+use crate::error::Result;
+use crate::expr::BoundFormula;
+
+#[derive(Debug)]
+pub(super) struct BoundClause {
+    pub(super) condition: Option<BoundFormula>,
+    pub(super) then: BoundThen,
+}
+
+#[derive(Debug)]
+pub(super) enum BoundThen {
+    Update(Box<Setter>),
+    Delete,
+}
+
+/// The first clause that applies to each row.
+pub(super) fn chosen(clauses: &[BoundClause], scope: &RecordBatch) -> Result<Vec<Option<usize>>> {
+    let mut chosen = vec![None; scope.num_rows()];
+    for (number, clause) in clauses.iter().enumerate() {
+        let answers = match &clause.condition {
+            Some(condition) => Some(condition.answers(scope)?),
+            None => None,
+        };
+        for (row, chosen) in chosen.iter_mut().enumerate() {
+            let takes = answers
+                .as_ref()
+                .is_none_or(|answers| answers.is_valid(row) && answers.value(row));
+            if chosen.is_none() && takes {
+                *chosen = Some(number);
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+/// What the clauses have done to the rows of one batch of the table so far.
+pub(super) struct MergedRows<'a> {
+    rows: &'a RecordBatch,
+    removed: Vec<bool>,
+    updated: Vec<u32>,
+    values: Vec<RecordBatch>,
+}
+
+impl<'a> MergedRows<'a> {
+    /// Nothing yet.
+    pub(super) fn new(rows: &'a RecordBatch) -> Self {
+        Self {
+            rows,
+            removed: vec![false; rows.num_rows()],
+            updated: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    /// Applies to each row of `scope` the first clause whose condition is true. `positions`: the rows of the
+    /// batch that those of the scope belong to.
+    pub(super) fn apply(
+        &mut self,
+        clauses: &mut [BoundClause],
+        positions: &[u32],
+        scope: &RecordBatch,
+    ) -> Result<()> {
+        let chosen = chosen(clauses, scope)?;
+        for (number, clause) in clauses.iter_mut().enumerate() {
+            let of_scope: Vec<u32> = (0_u32..)
+                .zip(&chosen)
+                .filter_map(|(at, chosen)| (*chosen == Some(number)).then_some(at))
+                .collect();
+            if of_scope.is_empty() {
+                continue;
+            }
+            let of_batch: Vec<u32> = of_scope
+                .iter()
+                .filter_map(|at| positions.get(*at as usize).copied())
+                .collect();
+            for position in &of_batch {
+                if let Some(removed) = self.removed.get_mut(*position as usize) {
+                    *removed = true;
+                }
+            }
+            if let BoundThen::Update(setter) = &mut clause.then {
+                let old = UInt32Array::from(of_batch.clone());
+                let old = take_record_batch(self.rows, &old).map_err(misfit)?;
+                let scope =
+                    take_record_batch(scope, &UInt32Array::from(of_scope)).map_err(misfit)?;
+                self.values.push(setter.set(&old, &scope)?);
+                self.updated.extend(of_batch);
+            }
+        }
+        Ok(())
+    }
+
+    /// The plan of the batch.
+    pub(super) fn into_plan(self) -> Result<RowPlan> {
+        let updated = match self.values.first().map(RecordBatch::schema) {
+            Some(schema) => {
+                let values = concat_batches(&schema, &self.values).map_err(misfit)?;
+                Some((UInt32Array::from(self.updated), values))
+            }
+            None => None,
+        };
+        Ok(RowPlan {
+            removed: BooleanArray::from(self.removed),
+            updated,
+        })
+    }
+}

@@ -1,0 +1,56 @@
+//! What a statement does to each row that it reads, and how many rows and files it changed.
+
+use arrow_array::{BooleanArray, RecordBatch, UInt32Array};
+
+use crate::error::Result;
+
+/// What happens to the rows of one batch.
+#[derive(Debug)]
+pub struct RowPlan {
+    /// The rows that leave their file: deleted or updated.
+    pub removed: BooleanArray,
+    /// The updated rows among them by position in the batch, and their new values: the table's columns.
+    pub updated: Option<(UInt32Array, RecordBatch)>,
+}
+
+/// Decides what happens to rows of live files.
+pub trait RowPlanner {
+    /// What happens to these rows, which have the table's columns first and others after them.
+    ///
+    /// # Errors
+    ///
+    /// Those of evaluation.
+    fn plan(&mut self, rows: &RecordBatch) -> Result<RowPlan>;
+}
+
+/// Deletes every row that is read.
+#[derive(Debug)]
+pub struct DeleteAll;
+
+impl RowPlanner for DeleteAll {
+    fn plan(&mut self, rows: &RecordBatch) -> Result<RowPlan> {
+        Ok(RowPlan {
+            removed: BooleanArray::from(vec![true; rows.num_rows()]),
+            updated: None,
+        })
+    }
+}
+
+/// What was done so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Deleted rows.
+    pub deleted: u64,
+    /// Updated rows.
+    pub updated: u64,
+    /// Unchanged rows that were copied to another file.
+    pub copied: u64,
+    /// Removed files.
+    pub removed_files: u64,
+    /// Bytes of the removed files.
+    pub removed_bytes: u64,
+    /// Files that got their first deletion vector.
+    pub vectors_added: u64,
+    /// Files whose deletion vector was replaced.
+    pub vectors_updated: u64,
+}
