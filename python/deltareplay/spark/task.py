@@ -90,7 +90,8 @@ def row_outcomes(payload: bytes, row_events: _Batches) -> Iterator[pa.RecordBatc
 
     Args:
         payload: As in ``row_events``.
-        row_events: What ``row_events`` gives, sorted by ``who`` and ``who_low``: all events of a row are here.
+        row_events: What ``row_events`` gives, sorted by ``who`` and ``who_low``. All events of a
+            row are here.
     """
     _, shuffle, _, _ = _shuffle(payload)
     if coming := _stream(row_events):
