@@ -21,6 +21,7 @@ __all__ = [
     "DeletionVector",
     "Follow",
     "FooterStatistics",
+    "MarkedRows",
     "ReplayPiece",
     "ReplayTail",
     "Scan",
@@ -47,6 +48,7 @@ __all__ = [
     "restore",
     "schema_string",
     "stage_rows",
+    "target_filter",
     "vacuum",
     "verify",
     "why_not_readable",
@@ -269,6 +271,17 @@ class FooterStatistics:
     def read(self, table: Table, path: str, size: int) -> str: ...
 
 @final
+class MarkedRows:
+    def __new__(cls, words: ArrowStream) -> MarkedRows: ...
+    def counts(self) -> list[tuple[int, int]]: ...
+    def bitmaps(self, chunk_bits: int) -> BatchIterator: ...
+    def write_vectors(
+        self,
+        table: Table,
+        files: Sequence[tuple[int, tuple[str, str, int | None, int, int] | None]],
+    ) -> list[dict[str, Any]]: ...
+
+@final
 class Snapshot:
     @property
     def version(self) -> int: ...
@@ -430,6 +443,9 @@ def protocol_features(protocol: _Versions, /) -> list[str]: ...
 def clock_times(
     filter: Filter, schema_string: str, partition_columns: Sequence[str]
 ) -> set[str]: ...
+def target_filter(
+    condition: str, schema_string: str, alias: str | None, joined: bool
+) -> str | None: ...
 def with_moments(
     filter: Filter,
     schema_string: str,

@@ -13,11 +13,13 @@ vectorised Parquet reader. Requires PySpark 4 (3.5 for functions that only read,
 from deltareplay.spark._changes import changes
 from deltareplay.spark._count import count
 from deltareplay.spark._create_view import create_view
+from deltareplay.spark._delete import delete
 from deltareplay.spark._detail import detail
 from deltareplay.spark._files import files
 from deltareplay.spark._history import history
 from deltareplay.spark._read import read
 from deltareplay.spark._register import register
+from deltareplay.spark._update import update
 from deltareplay.spark._write import write
 from deltareplay.spark._write_checkpoint import write_checkpoint
 
@@ -25,11 +27,13 @@ __all__ = [
     "changes",
     "count",
     "create_view",
+    "delete",
     "detail",
     "files",
     "history",
     "read",
     "register",
+    "update",
     "write",
     "write_checkpoint",
 ]

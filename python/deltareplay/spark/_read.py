@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from deltareplay._arguments import checked
 from deltareplay.spark import filters, names, session
 from deltareplay.spark.projection import Wanted
-from deltareplay.spark.rows import frame
+from deltareplay.spark.rows import frame, listed_columns
 from deltareplay.spark.schema import Column, columns_of
 from deltareplay.spark.source import TableLike, snapshot_of
 
@@ -83,7 +83,8 @@ def read(
         snapshot.scan(filter=filter)  # checked by the same rules, whether or not it selects files
     every = _chosen(columns_of(snapshot), columns)
     session.check_types(spark, every)
-    rows = frame(spark, snapshot, scan, every, wanted, root)
+    listed = scan.files(listed_columns(every, wanted))
+    rows = frame(spark, snapshot, listed, every, wanted, root)
     if filter is not None:
         rows = rows.filter(filters.condition(filter))
     if columns is None:

@@ -120,7 +120,7 @@ def write(
     on_executors.check(spark)
     staged = Staged(spark, target, uuid.uuid4().hex, root)
     try:
-        written = staged.write(outgoing)
+        written = staged.write(outgoing).adds
         transaction.add_files(written)
         if gone is not None:
             if partition_overwrite == "dynamic":

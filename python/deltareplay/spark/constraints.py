@@ -11,7 +11,7 @@ from deltareplay.spark import names
 from deltareplay.spark.schema import Json, spark_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from deltareplay.spark.target_table import TargetTable
 
@@ -42,11 +42,18 @@ def checked(
         shown = sf.struct(
             *[sf.col(names.quoted(one["name"])) for one in fields if _shows(one["type"])]
         )
-        message = sf.concat(sf.lit(f"{MARK}{what}; it is "), shown.cast("string"), sf.lit(_END))
-        fails = sf.raise_error(message).cast("boolean")
+        message = sf.concat(sf.lit(f"{what}; it is "), shown.cast("string"))
+        fails = failure(message).cast("boolean")
         # a result of null breaks it, too
         rows = rows.where(sf.when(sf.expr(holds), sf.lit(True)).otherwise(fails))
     return rows
+
+
+def failure(message: Column) -> Column:
+    """Fails the task with a message that ``broken`` finds."""
+    from pyspark.sql import functions as sf
+
+    return sf.raise_error(sf.concat(sf.lit(MARK), message, sf.lit(_END)))
 
 
 def broken(error: BaseException) -> InvalidArgumentError | None:

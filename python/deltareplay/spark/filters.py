@@ -90,7 +90,7 @@ def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> F
     converts them, by its own zone rules. Conditions that depend on the zone in another way do not
     select files, and neither does SQL that the session may parse differently.
     """
-    if isinstance(filter, str) and _reads_otherwise(spark, filter):
+    if isinstance(filter, str) and reads_otherwise(spark, filter):
         return None
     if filter is None or is_utc(time_zone(spark)):
         return filter
@@ -111,7 +111,7 @@ _DIALECT = {
 }
 
 
-def _reads_otherwise(spark: SparkSession, sql: str) -> bool:
+def reads_otherwise(spark: SparkSession, sql: str) -> bool:
     """Whether the session may parse some SQL differently from Rust."""
     doubled = "''" in sql or '""' in sql
     if doubled and version(spark) < (4, 1):  # two strings there, not one with a quote

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark import constraints, names
-from deltareplay.spark.schema import Json, spark_type
+from deltareplay.spark.schema import Json, fields_of, spark_type
 from deltareplay.spark.target_table import nullable
 
 if TYPE_CHECKING:
@@ -50,15 +50,27 @@ class Outgoing:
             InvalidArgumentError: The table has no such column, or it has another type; or a column
                 that must not be null is missing.
         """
-        fields = target.written_fields
-        logical, computed = _logical(df, fields)
-        checked = constraints.checked(logical, target, computed, replace_where)
+        return cls.as_stored(table_rows(df, target, replace_where=replace_where), target)
+
+    @classmethod
+    def as_stored(
+        cls, rows: DataFrame, target: TargetTable, beside: Mapping[str, str] | None = None
+    ) -> Outgoing:
+        """Rows with the table's columns and types, checked, under the names of the data files.
+
+        Args:
+            rows: The rows; with ``names.CHANGE`` if some belong to the change data feed.
+            target: The table.
+            beside: More columns of the files, and their names in the rows.
+        """
+        from pyspark.sql import functions as sf
+
         mode = target.properties.get("delta.columnMapping.mode", "none").lower()
         partitions = {one.lower() for one in target.partition_columns}
         columns, texts = [], {}
-        for one in fields:
+        for one in target.written_fields:
             name = _physical(one, mode)
-            column = checked[names.quoted(one["name"])]
+            column = rows[names.quoted(one["name"])]
             if one["name"].lower() in partitions:
                 texts[one["name"].lower()] = name
                 columns.append(_text(column, one).alias(name))
@@ -72,14 +84,42 @@ class Outgoing:
                 "all columns of the table are partition columns: Spark writes no such files",
                 code="write.columns",
             )
-        return cls(checked.select(*columns), ordered)
+        columns += [sf.col(own).alias(name) for name, own in (beside or {}).items()]
+        if names.CHANGE in rows.columns:
+            columns.append(sf.col(names.CHANGE).alias("_change_type"))
+            columns.append(sf.col(names.CHANGE).isNotNull().alias(names.IS_CHANGE))
+            ordered = (names.IS_CHANGE, *ordered)
+        return cls(rows.select(*columns), ordered)
 
 
-def _logical(df: DataFrame, fields: list[Json]) -> tuple[DataFrame, list[str]]:
+def table_rows(
+    df: DataFrame,
+    target: TargetTable,
+    beside: Sequence[str] = (),
+    replace_where: str | None = None,
+) -> DataFrame:
+    """Rows with the table's columns and types, which a task checks as it evaluates them.
+
+    Args:
+        df: The rows.
+        target: The table.
+        beside: Columns of the rows that the table does not have, and that stay.
+        replace_where: A condition that all rows must satisfy.
+
+    Raises:
+        InvalidArgumentError: As ``Outgoing.of``.
+    """
+    logical, computed = _logical(df, target.written_fields, beside)
+    return constraints.checked(logical, target, computed, replace_where)
+
+
+def _logical(
+    df: DataFrame, fields: list[Json], beside: Sequence[str]
+) -> tuple[DataFrame, list[str]]:
     """The rows with the table's columns and types, and which columns were generated here."""
     from pyspark.sql import functions as sf
 
-    given = _given(df, fields)
+    given = _given(df.drop(*beside), fields)
     columns, generated = [], []
     for one in fields:
         name, metadata = one["name"], one.get("metadata") or {}
@@ -88,21 +128,27 @@ def _logical(df: DataFrame, fields: list[Json]) -> tuple[DataFrame, list[str]]:
             columns.append(_fitted(df[names.quoted(found["name"])], found, one).alias(name))
         elif "delta.generationExpression" in metadata:
             generated.append(one)
-        elif "CURRENT_DEFAULT" in metadata:
-            value = sf.expr(metadata["CURRENT_DEFAULT"])
-            columns.append(value.cast(spark_type(one["type"])).alias(name))
         else:
-            columns.append(sf.lit(None).cast(spark_type(one["type"])).alias(name))
-    rows = df.select(*columns)
+            columns.append(default(one).alias(name))
+    rows = df.select(*columns, *beside)
     for one in generated:
         value = sf.expr(one["metadata"]["delta.generationExpression"])
         rows = rows.withColumn(one["name"], value.cast(spark_type(one["type"])))
     return rows, [one["name"] for one in generated]
 
 
+def default(one: Json) -> Column:
+    """The value of a column that rows lack."""
+    from pyspark.sql import functions as sf
+
+    text = (one.get("metadata") or {}).get("CURRENT_DEFAULT")
+    value = sf.lit(None) if text is None else sf.expr(text)
+    return value.cast(spark_type(one["type"]))
+
+
 def _given(df: DataFrame, fields: list[Json]) -> dict[str, Json]:
     given: dict[str, Json] = {}
-    for one in json.loads(df.schema.json())["fields"]:
+    for one in fields_of(df.schema):
         if one["name"].lower() in given:
             raise InvalidArgumentError(
                 f"the rows have two columns {one['name']}: give one of them another name",
@@ -130,6 +176,29 @@ def _fitted(column: Column, found: Json, wanted: Json) -> Column:
             code="write.columns",
         )
     return column.cast(spark_type(own))
+
+
+def assigned(column: Column, found: Json, wanted: Json) -> Column:
+    """A value as a statement stores it: cast, whatever its type; one that does not fit is an error.
+
+    Args:
+        column: The value.
+        found: The field of the value.
+        wanted: The field of the table.
+    """
+    from pyspark.sql import functions as sf
+
+    own, other = nullable(wanted["type"]), nullable(found["type"])
+    if own == other:
+        return column
+    type_ = spark_type(own)
+    if _fits(other, own):
+        return column.cast(type_)
+    value = column.try_cast(type_)
+    shown = sf.coalesce(column.try_cast("string"), sf.lit("a value"))
+    what = f" cannot be stored in {wanted['name']}, which is {type_.simpleString()}"
+    fails = constraints.failure(sf.concat(shown, sf.lit(what))).cast(type_)
+    return sf.when(column.isNull() | value.isNotNull(), value).otherwise(fails)
 
 
 def _fits(found: Any, wanted: Any) -> bool:

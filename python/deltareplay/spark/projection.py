@@ -20,11 +20,14 @@ class Wanted:
     row_id: bool
     file_path: bool
     row_index: bool
+    #: For statements, under names that no table has: the file and the position of each row; the id,
+    #: too, with ``row_id``.
+    origin: bool = False
 
     @property
     def numbered(self) -> bool:
         """Whether positions of rows are needed for that."""
-        return self.row_id or self.row_index
+        return self.row_id or self.row_index or self.origin
 
     @property
     def names(self) -> list[str]:
@@ -74,12 +77,16 @@ def _extra(wanted: Wanted, materialized: tuple[str, str] | None) -> list[SparkCo
         found.append(sf.col(names.LOG_PATH).alias(names.FILE_PATH))
     if wanted.row_index:
         found.append(row_index.alias(names.ROW_INDEX))
+    ids = names.ROW_ID, names.ROW_COMMIT_VERSION
+    if wanted.origin:
+        found += [sf.col(names.FILE), row_index]
+        ids = names.OLD_ROW_ID, names.OLD_VERSION
     if materialized is not None:
         row_id, version = (sf.col(names.quoted(name)) for name in materialized)
         fresh = sf.col(names.BASE_ROW_ID) + row_index
-        found.append(sf.coalesce(row_id, fresh).alias(names.ROW_ID))
+        found.append(sf.coalesce(row_id, fresh).alias(ids[0]))
         default = sf.col(names.DEFAULT_VERSION)
-        found.append(sf.coalesce(version, default).alias(names.ROW_COMMIT_VERSION))
+        found.append(sf.coalesce(version, default).alias(ids[1]))
     return found
 
 

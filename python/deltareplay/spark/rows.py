@@ -17,20 +17,28 @@ from deltareplay.spark.schema import Column, field
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay._scan import Scan
     from deltareplay._snapshot import Snapshot
 
 
 def frame(
     spark: SparkSession,
     snapshot: Snapshot,
-    scan: Scan,
+    listed: pa.Table,
     columns: list[Column],
     wanted: Wanted,
     root: str | None,
 ) -> DataFrame:
-    """All logical columns and the extra ones of the files of a scan."""
-    listed = scan.files(_listed(columns, wanted))
+    """All logical columns and the extra ones of some files.
+
+    Args:
+        spark: The session.
+        snapshot: The version that has the files.
+        listed: The files, with the columns that ``listed_columns`` names; with ``names.FILE``, too,
+            if ``wanted.origin``.
+        columns: The columns of the table.
+        wanted: The extra ones.
+        root: As in ``read``.
+    """
     files = located(snapshot._table, listed, root)
     files = files.with_constants(*_constants(spark, listed, columns, wanted))
     fields = [one.physical_field() for one in columns if not one.is_partition and not one.is_void]
@@ -55,7 +63,8 @@ def frame(
     return rest.select(*shown).union(left)
 
 
-def _listed(columns: list[Column], wanted: Wanted) -> list[str]:
+def listed_columns(columns: list[Column], wanted: Wanted) -> list[str]:
+    """What ``frame`` needs to know of each file."""
     found = ["path", "size", "modificationTime", "deletionVector"]
     if any(one.is_partition for one in columns):
         found += ["partitionValues", "partitionValues_parsed"]
@@ -75,6 +84,8 @@ def _constants(
         found.append(Constant.of(names.DEFAULT_VERSION, "long", version))
     if wanted.file_path:
         found.append(Constant.of(names.LOG_PATH, "string", listed.column("path")))
+    if wanted.origin:
+        found.append(Constant.of(names.FILE, "integer", listed.column(names.FILE)))
     return found
 
 

@@ -84,6 +84,12 @@ def struct_type(fields: list[Json]) -> Any:
     return StructType.fromJson(json.loads(struct(fields)))
 
 
+def fields_of(schema: Any) -> list[Json]:
+    """The fields of PySpark's ``StructType`` as JSON."""
+    found: list[Json] = json.loads(schema.json())["fields"]
+    return found
+
+
 def columns_of(snapshot: Snapshot) -> list[Column]:
     """The columns of a snapshot, in order; all may be null, as in all that Spark reads from files.
 

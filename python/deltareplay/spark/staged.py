@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import pyarrow as pa
 
+from deltareplay import _native
 from deltareplay._warnings import warn
 from deltareplay.exceptions import StorageError
-from deltareplay.spark import constraints, on_executors, session
+from deltareplay.spark import constraints, names, on_executors, session
 from deltareplay.spark.located_files import root_in_spark
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.task import SAFE
@@ -35,6 +38,21 @@ _SETTINGS = {
 _SHREDDING = {"spark.sql.variant.writeShredding.enabled": "false"}
 
 
+@dataclass(frozen=True)
+class StagedFiles:
+    """What a job has written.
+
+    Attributes:
+        adds: The columns of ``add`` for each data file.
+        changes: The arguments of ``Transaction.add_change_data`` for each change data file.
+        changed_rows: The rows of the latter.
+    """
+
+    adds: pa.Table
+    changes: list[dict[str, Any]]
+    changed_rows: int
+
+
 class Staged:
     """A directory of new data files in a table."""
 
@@ -53,9 +71,11 @@ class Staged:
         self._target = target
         self._name = name
         self._place = f"{root_in_spark(target.table.uri, root)}/{name}"
+        #: Change data files outside of the directory, not encoded.
+        self._changes: list[str] = []
 
-    def write(self, outgoing: Outgoing) -> pa.Table:
-        """Writes the rows, and returns the columns of ``add`` for each file with rows.
+    def write(self, outgoing: Outgoing) -> StagedFiles:
+        """Writes the rows, and returns the files that have some.
 
         Raises:
             InvalidArgumentError: A row breaks a constraint.
@@ -77,17 +97,17 @@ class Staged:
             if broken is None:
                 raise
             raise broken from error
-        files = self._files(len(outgoing.partitions))
+        files = self._files(outgoing.partitions)
         self._check_rows(files, written.get["rows"])
         return files
 
-    def _check_rows(self, files: pa.Table, written: int) -> None:
+    def _check_rows(self, files: StagedFiles, written: int) -> None:
         """Refuses files of attempts that Spark did not commit; some committers leave them there.
 
         An attempt that moved its files and was then lost is repeated. If the second attempt has
         other rows, because the source is not deterministic, files of the first one may stay.
         """
-        found = self.metrics(files)["numOutputRows"]
+        found = self.metrics(files.adds)["numOutputRows"] + files.changed_rows
         if found != written:
             raise StorageError(
                 f"Spark's tasks committed {written} rows, but the files in {self._name} have "
@@ -96,7 +116,7 @@ class Staged:
                 code="write.uncommitted_files",
             )
 
-    def _files(self, partitions: int) -> pa.Table:
+    def _files(self, partitions: Sequence[str]) -> StagedFiles:
         from pyspark.sql import functions as sf
 
         reader = self._spark.read.format("binaryFile").option("recursiveFileLookup", "true")
@@ -104,23 +124,46 @@ class Staged:
         time = sf.unix_millis("modificationTime").alias("modificationTime")
         found = found.select("path", sf.col("length").alias("size"), time)
         told = on_executors.over(found, "read_statistics", self._payload(), _SCHEMA).toArrow()
-        rows = [self._add(row, partitions) for row in told.to_pylist()]
-        return pa.Table.from_pylist([row for row in rows if row is not None], _ADD)
+        adds, changes, changed = [], [], 0
+        for row in told.to_pylist():
+            count = json.loads(row["stats"])["numRecords"]
+            if count == 0:
+                continue
+            directories = row["path"].split("/")[1 : 1 + len(partitions)]
+            values = [tuple(map(unquote, one.split("=", 1))) for one in directories]
+            known = [(key, None if value == _NULL else value) for key, value in values]
+            told_by = dict(known).pop(names.IS_CHANGE, "false")
+            known = [one for one in known if one[0] != names.IS_CHANGE]
+            if told_by == "true":
+                changes.append({**row, "partitionValues": known})
+                changed += count
+            else:
+                path = quote(row["path"], safe=SAFE)
+                adds.append({**row, "path": path, "partitionValues": known, "dataChange": True})
+        return StagedFiles(pa.Table.from_pylist(adds, _ADD), self._moved(changes), changed)
+
+    def _moved(self, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Change data files at the place that the protocol has for them."""
+        if not changes:
+            return []
+        moved = {}
+        for one in changes:
+            _, _, *directories, file = one["path"].split("/")
+            file = "cdc-" + file.removeprefix("part-")
+            moved[one["path"]] = "/".join(["_change_data", *directories, file])
+        _native.move_files(self._target.table._native, list(moved.items()))
+        self._changes = list(moved.values())
+        return [
+            {
+                "path": quote(moved[one["path"]], safe=SAFE),
+                "size": one["size"],
+                "partition_values": dict(one["partitionValues"]),
+            }
+            for one in changes
+        ]
 
     def _payload(self) -> bytes:
         return pickle.dumps((self._target.table, self._name, self._target.facts))
-
-    def _add(self, row: dict[str, Any], partitions: int) -> dict[str, Any] | None:
-        if json.loads(row["stats"])["numRecords"] == 0:
-            return None
-        directories = row["path"].split("/")[1 : 1 + partitions]
-        values = [tuple(map(unquote, one.split("=", 1))) for one in directories]
-        return {
-            **row,
-            "path": quote(row["path"], safe=SAFE),
-            "partitionValues": [(key, None if value == _NULL else value) for key, value in values],
-            "dataChange": True,
-        }
 
     @staticmethod
     def metrics(written: pa.Table) -> dict[str, int]:
@@ -135,6 +178,9 @@ class Staged:
 
     def discard(self) -> None:
         """Deletes the files, as far as possible; what stays is for ``VACUUM``."""
+        if self._changes:
+            paths = [quote(path, safe=SAFE) for path in self._changes]
+            _native.discard_staged(self._target.table._native, paths)
         if not session.is_classic(self._spark):
             return
         try:

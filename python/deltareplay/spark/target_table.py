@@ -12,7 +12,7 @@ from deltareplay._metadata import Metadata
 from deltareplay._protocol import Protocol
 from deltareplay._transaction import Transaction
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark.schema import Json, field, struct
+from deltareplay.spark.schema import Json, field, fields_of, struct
 from deltareplay.spark.source import table_of
 
 if TYPE_CHECKING:
@@ -63,14 +63,14 @@ class TargetTable:
         """
         names = {one.lower(): one for one in schema.fieldNames()}
         partitions = [names.get(one.lower(), one) for one in partition_by]
-        fields = [_nullable(one) for one in _fields(schema)]
+        fields = [_nullable(one) for one in fields_of(schema)]
         metadata, facts = _native.new_table(struct(fields), partitions, dict(properties))
         return cls(table, None, Metadata._of_json(metadata), Protocol(*facts))
 
     def with_columns(self, schema: StructType) -> TargetTable:
         """The table with those columns of some rows that it lacks."""
         known = {one["name"].lower() for one in self.fields}
-        more = [_nullable(one) for one in _fields(schema) if one["name"].lower() not in known]
+        more = [_nullable(one) for one in fields_of(schema) if one["name"].lower() not in known]
         if not more:
             return self
         metadata = Metadata._of_json(_native.with_columns(self.metadata._json(), struct(more)))
@@ -99,6 +99,19 @@ class TargetTable:
         return self.metadata.configuration
 
     @property
+    def uses_vectors(self) -> bool:
+        """Whether deletion vectors mark the rows that leave a file."""
+        return self._is_on("delta.enableDeletionVectors")
+
+    @property
+    def has_feed(self) -> bool:
+        """Whether the table has a change data feed."""
+        return self._is_on("delta.enableChangeDataFeed")
+
+    def _is_on(self, name: str) -> bool:
+        return self.properties.get(name, "").lower() == "true"
+
+    @property
     def facts(self) -> tuple[Any, ...]:
         """What data files depend on, as an argument of ``_native.stage_rows``."""
         metadata = self.metadata
@@ -124,6 +137,14 @@ class TargetTable:
                 "or write another table",
                 code="write.partitions",
             )
+        self.check_features()
+
+    def check_features(self) -> None:
+        """Refuses features that files written by Spark cannot have.
+
+        Raises:
+            UnsupportedFeatureError: The table has such a feature.
+        """
         features = set(self.protocol.writer_features or ())
         named = sorted(one for one in features if one.startswith(("iceberg", "materialize")))
         if named:
@@ -178,11 +199,6 @@ class TargetTable:
         if snapshot is None:
             transaction.set_protocol(self.protocol)
         return transaction
-
-
-def _fields(schema: StructType) -> list[Json]:
-    found: list[Json] = json.loads(schema.json())["fields"]
-    return found
 
 
 def _nullable(one: Json) -> Json:

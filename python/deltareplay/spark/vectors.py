@@ -7,6 +7,7 @@ stands for a deleted row.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from deltareplay.spark.session import version
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from deltareplay._native import BatchIterator
     from deltareplay._snapshot import Snapshot
 
 #: Rows in a chunk, as powers of two, from the cheapest to test to the smallest to send.
@@ -29,6 +31,7 @@ _COMFORTABLE = 64 << 20
 _MOST = 2 << 30
 #: Place of the vector's number in a key; a file has fewer than 2^32 chunks.
 _KEY_BITS = 32
+_KEY, _WORDS = "__deltareplay_key", "__deltareplay_words"
 
 
 def has_vector(files: pa.Table) -> Any:
@@ -55,64 +58,82 @@ def without_deleted(
         CorruptTableError: A vector does not decode; the error names its file and the version.
         UnsupportedFeatureError: They are too large to be broadcast.
     """
-    from pyspark.sql import functions as sf
+    # A vector has at most as many chunks as rows, and about as many as bytes at most.
+    bits = chunk_bits(sum(min(one["cardinality"], one["sizeInBytes"]) for one in vectors))
+    batches = snapshot._table._native.bitmaps([descriptor(one) for one in vectors], bits)
+    try:
+        bitmaps = sent(spark, batches)
+    except DeltaReplayError as error:
+        if error.version is None:
+            error.version = snapshot.version
+        raise
+    return joined(frame, bitmaps, VECTOR, bits, "left_anti")
 
-    bits = _chunk_bits(vectors)
-    bitmaps = _bitmaps(spark, snapshot, vectors, bits)
-    row = sf.col(ROW_NUMBER)
-    in_chunk = row.bitwiseAND(sf.lit((1 << bits) - 1))
-    word = sf.get("__deltareplay_words", sf.shiftright(in_chunk, 6).cast("int"))
-    deleted = sf.getbit(word, row.bitwiseAND(sf.lit(63)).cast("int")) == sf.lit(1)
-    key = sf.shiftleft(sf.col(VECTOR), _KEY_BITS).bitwiseOR(sf.shiftright(row, bits))
-    same = key == sf.col("__deltareplay_key")
-    return frame.join(sf.broadcast(bitmaps), same & deleted, "left_anti")
+
+def descriptor(vector: Mapping[str, Any]) -> tuple[str, str, int | None, int, int]:
+    """A descriptor with the protocol's names, as the core takes it."""
+    return (
+        vector["storageType"],
+        vector["pathOrInlineDv"],
+        vector["offset"],
+        vector["sizeInBytes"],
+        vector["cardinality"],
+    )
 
 
-def _chunk_bits(vectors: list[dict[str, Any]]) -> int:
+def chunk_bits(chunks: int) -> int:
+    """How many rows a chunk has, as a power of two, if there are at most so many chunks."""
     for bits in _CHUNKS:
-        # A vector has at most as many chunks as rows, and about as many as bytes at most.
-        chunks = sum(min(one["cardinality"], one["sizeInBytes"]) for one in vectors)
         if chunks * (1 << bits) // 8 <= _COMFORTABLE:
             return bits
     return _CHUNKS[-1]
 
 
-def _bitmaps(
-    spark: SparkSession, snapshot: Snapshot, vectors: list[dict[str, Any]], bits: int
-) -> DataFrame:
-    descriptors = [
-        (
-            one["storageType"],
-            one["pathOrInlineDv"],
-            one["offset"],
-            one["sizeInBytes"],
-            one["cardinality"],
-        )
-        for one in vectors
-    ]
+def sent(spark: SparkSession, chunks: BatchIterator) -> DataFrame:
+    """Chunks of bits as a DataFrame of ``_KEY`` and ``_WORDS``, small enough to be broadcast.
+
+    Raises:
+        UnsupportedFeatureError: They are not.
+    """
     batches, total = [], 0
-    try:
-        for batch in reader(snapshot._table._native.bitmaps(descriptors, bits)):
-            total += batch.nbytes
-            if total > _MOST:
-                raise UnsupportedFeatureError(
-                    f"the deletion vectors of this scan take more than {_MOST >> 30} GiB as "
-                    "bitmaps, which is too much to broadcast: narrow it with a filter, read it by "
-                    "the format 'deltareplay', or rewrite the files (OPTIMIZE)",
-                    code="spark.vectors",
-                )
-            batches.append(batch)
-    except DeltaReplayError as error:
-        if error.version is None:
-            error.version = snapshot.version
-        raise
+    for batch in reader(chunks):
+        total += batch.nbytes
+        if total > _MOST:
+            raise UnsupportedFeatureError(
+                f"the rows that this scan tells from others take more than {_MOST >> 30} GiB as "
+                "bitmaps, which is too much to broadcast: narrow it with a filter, read it by "
+                "the format 'deltareplay', or rewrite the files (OPTIMIZE)",
+                code="spark.vectors",
+            )
+        batches.append(batch)
     rows = pa.Table.from_batches(batches, _SCHEMA) if batches else _SCHEMA.empty_table()
     key = pc.bit_wise_or(pc.shift_left(rows["vector"], _KEY_BITS), rows["chunk"])
-    found = pa.table([key, rows["words"]], names=["__deltareplay_key", "__deltareplay_words"])
-    types = "__deltareplay_key bigint, __deltareplay_words array<bigint>"
+    found = pa.table([key, rows["words"]], names=[_KEY, _WORDS])
+    types = f"{_KEY} bigint, {_WORDS} array<bigint>"
     if version(spark) >= (4, 0):
         return spark.createDataFrame(found, types)
     return spark.createDataFrame(list(zip(*found.to_pydict().values(), strict=True)), types)
+
+
+def joined(frame: DataFrame, bitmaps: DataFrame, number: str, bits: int, how: str) -> DataFrame:
+    """Keeps the rows whose bit is set (``left_semi``), or those whose bit is not (``left_anti``).
+
+    Args:
+        frame: Numbered rows.
+        bitmaps: As ``sent`` returns them.
+        number: The column with the number of the bitmap.
+        bits: Rows in a chunk, as a power of two.
+        how: The kind of the join.
+    """
+    from pyspark.sql import functions as sf
+
+    row = sf.col(ROW_NUMBER)
+    in_chunk = row.bitwiseAND(sf.lit((1 << bits) - 1))
+    word = sf.get(_WORDS, sf.shiftright(in_chunk, 6).cast("int"))
+    is_set = sf.getbit(word, row.bitwiseAND(sf.lit(63)).cast("int")) == sf.lit(1)
+    above = sf.shiftleft(sf.col(number).cast("bigint"), _KEY_BITS)
+    key = above.bitwiseOR(sf.shiftright(row, bits))
+    return frame.join(sf.broadcast(bitmaps), (key == sf.col(_KEY)) & is_set, how)
 
 
 _SCHEMA = pa.schema(

@@ -249,7 +249,7 @@ pub(crate) fn pack_deletion_vectors<'py>(
 }
 
 /// A descriptor, as in the log.
-fn fields<'py>(
+pub(crate) fn fields<'py>(
     py: Python<'py>,
     descriptor: &DeletionVectorDescriptor,
 ) -> PyResult<Bound<'py, PyDict>> {

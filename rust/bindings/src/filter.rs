@@ -161,3 +161,20 @@ pub(crate) fn with_moments(
         Ok(left.map(|left| left.to_string()))
     })
 }
+
+/// The SQL of what a condition says of the target table alone, without the table's alias; None if nothing.
+#[pyfunction]
+#[pyo3(signature = (condition, schema_string, alias, joined))]
+pub(crate) fn target_filter(
+    py: Python<'_>,
+    condition: &str,
+    schema_string: &str,
+    alias: Option<&str>,
+    joined: bool,
+) -> PyResult<Option<String>> {
+    detached(py, || {
+        let schema = StructType::parse(schema_string)?;
+        let own = Predicate::parse_sql(condition)?.of_target(&schema, alias, joined);
+        Ok(own.map(|own| own.to_string()))
+    })
+}

@@ -15,6 +15,7 @@ mod filter;
 mod follow;
 mod footer_statistics;
 mod gate;
+mod marked_rows;
 mod pieces;
 mod progress;
 mod protocol;
@@ -45,11 +46,13 @@ mod _native {
     #[pymodule_export]
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
     #[pymodule_export]
-    use super::filter::{clock_times, with_moments};
+    use super::filter::{clock_times, target_filter, with_moments};
     #[pymodule_export]
     use super::follow::Follow;
     #[pymodule_export]
     use super::footer_statistics::FooterStatistics;
+    #[pymodule_export]
+    use super::marked_rows::MarkedRows;
     #[pymodule_export]
     use super::pieces::{ReplayPiece, ReplayTail};
     #[pymodule_export]

@@ -22,9 +22,9 @@ use crate::spec::DeletionVectorDescriptor;
 /// Vectors that are loaded together.
 const WINDOW: usize = 256;
 /// A word has `2^6` rows.
-const WORD_BITS: u32 = 6;
+pub(super) const WORD_BITS: u32 = 6;
 /// A chunk takes no more than 2 MiB.
-const MOST_BITS: u32 = 24;
+pub(super) const MOST_BITS: u32 = 24;
 
 /// The chunks of some deletion vectors, batch by batch.
 pub struct Bitmaps {
@@ -76,7 +76,7 @@ impl Iterator for Bitmaps {
         let mut chunks = Chunks::new(self.chunk_bits);
         for (number, vector) in (first..last).zip(loaded) {
             match vector {
-                Ok(vector) => chunks.add(number, &vector),
+                Ok(vector) => chunks.add(i64::try_from(number).unwrap_or(i64::MAX), &vector),
                 Err(error) => return Some(Err(error)),
             }
         }
@@ -85,7 +85,7 @@ impl Iterator for Bitmaps {
 }
 
 /// Rows under construction: one a chunk.
-struct Chunks {
+pub(super) struct Chunks {
     bits: u32,
     vectors: Int64Builder,
     chunks: Int64Builder,
@@ -93,7 +93,7 @@ struct Chunks {
 }
 
 impl Chunks {
-    fn new(bits: u32) -> Self {
+    pub(super) fn new(bits: u32) -> Self {
         Self {
             bits,
             vectors: Int64Builder::new(),
@@ -103,7 +103,7 @@ impl Chunks {
         }
     }
 
-    fn add(&mut self, number: usize, vector: &DeletionVector) {
+    pub(super) fn add(&mut self, number: i64, vector: &DeletionVector) {
         let Some(last) = vector.max() else {
             return;
         };
@@ -130,9 +130,8 @@ impl Chunks {
         }
     }
 
-    fn push(&mut self, number: usize, chunk: u64, words: &mut Vec<u64>) {
-        self.vectors
-            .append_value(i64::try_from(number).unwrap_or(i64::MAX));
+    fn push(&mut self, number: i64, chunk: u64, words: &mut Vec<u64>) {
+        self.vectors.append_value(number);
         self.chunks
             .append_value(i64::try_from(chunk).unwrap_or(i64::MAX));
         for word in words.drain(..) {
@@ -141,7 +140,7 @@ impl Chunks {
         self.words.append(true);
     }
 
-    fn finish(mut self) -> Result<RecordBatch> {
+    pub(super) fn finish(mut self) -> Result<RecordBatch> {
         let columns: Vec<ArrayRef> = vec![
             Arc::new(self.vectors.finish()),
             Arc::new(self.chunks.finish()),

@@ -22,6 +22,7 @@ pub mod data_file;
 pub mod deletion_vectors;
 mod explain;
 mod files;
+pub mod marked_rows;
 pub mod min_max;
 pub mod rows;
 pub mod scan_file;

@@ -5,6 +5,7 @@
 
 mod columns;
 mod moments;
+mod target;
 mod values;
 
 use std::sync::Arc;

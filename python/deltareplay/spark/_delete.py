@@ -1,0 +1,108 @@
+"""``delete``: rows leave a table; Spark finds them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deltareplay._arguments import checked
+from deltareplay._written import Written
+from deltareplay.spark import names
+from deltareplay.spark.marked import Marked
+from deltareplay.spark.pruning import not_true, target_filter
+from deltareplay.spark.rewrite import Rewrite, with_change
+from deltareplay.spark.source import TableLike
+from deltareplay.spark.statement import (
+    Statement,
+    analyzed,
+    as_column,
+    note_read,
+    predicates,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, SparkSession
+
+
+@checked
+def delete(
+    spark: SparkSession,
+    table: TableLike,
+    where: str | Column | None = None,
+    *,
+    target_alias: str = "target",
+    txn: tuple[str, int] | None = None,
+    user_metadata: str | None = None,
+    root: str | None = None,
+) -> Written:
+    """Delete the rows that satisfy a condition, or all, in one commit.
+
+    Files are selected by partition values and statistics. Spark evaluates the condition on their
+    rows, so everything that Spark can compute is allowed. With deletion vectors the rows are
+    marked; otherwise the rows that stay are copied by the executors, with their row ids. Files
+    whose rows all go, as statistics tell, are not read.
+
+    Args:
+        spark: A session of PySpark 4.0 or later, classic or Connect.
+        table: A ``Table``, a ``Snapshot``, or the table's path or URI.
+        where: SQL text or a column; None deletes all rows.
+        target_alias: A name of the table in the condition.
+        txn: As in ``write``.
+        user_metadata: Any text for the commit.
+        root: As in ``read``.
+
+    Returns:
+        The version, None if no row satisfies the condition; the metrics of ``Table.delete``.
+
+    Raises:
+        InvalidArgumentError: The condition does not fit the table; the table is append-only.
+        UnsupportedFeatureError: Spark is older than 4.0; the table has a feature that cannot be
+            written; or the executors lack deltareplay.
+        CommitConflictError: Another writer changed the files that were read.
+
+    Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".
+
+    >>> delete(spark, "demo/events", "id % 10 = 3").metrics["numDeletedRows"]  # doctest: +SKIP
+    100
+    """
+    statement = Statement.of(spark, table, root)
+    statement.refuse_append_only()
+    transaction = statement.begin("DELETE", {"predicate": predicates(where)}, user_metadata)
+    if txn is not None and transaction.set_transaction(*txn):
+        return Written(transaction.commit(), {})
+    condition = None if where is None else as_column(where)
+    filter = None
+    if condition is not None:
+        frame = analyzed(lambda: statement.empty(target_alias).where(condition))
+        filter = target_filter(where, statement.snapshot, target_alias, lambda: frame)
+    note_read(transaction, filter)
+    candidates = statement.candidates(filter)
+    whole = candidates.numbers()
+    if where is not None:
+        others = not_true(where, statement.snapshot, target_alias, lambda: frame)
+        whole -= candidates.numbers(others)
+    rewrite = Rewrite(candidates, statement.target, transaction)
+    found = candidates.rows(candidates.numbers() - whole)
+    if condition is not None:
+        found = found.alias(target_alias).where(condition)
+    marked = Marked.of(found)
+    deleted = len(marked) + candidates.live_rows(whole)
+    if not marked and not whole and txn is None:
+        return Written(None, metrics(rewrite, 0))
+    rows = None
+    if marked and statement.target.has_feed and not statement.target.uses_vectors:
+        # a commit with change data files needs all of its changes in them
+        gone = marked.only(candidates.rows(marked.counts)).unionByName(candidates.rows(whole))
+        rows = with_change(gone.drop(names.FILE, names.ROW_NUMBER), "delete")
+    try:
+        rewrite.remove_whole(whole)
+        rewrite.stage(marked, rows)
+        transaction.set_metrics(counted := metrics(rewrite, deleted))
+    except BaseException:
+        rewrite.discard()
+        raise
+    return Written(rewrite.commit(), counted)
+
+
+def metrics(rewrite: Rewrite, deleted: int) -> dict[str, int]:
+    """The metrics of DELETE, by delta-spark's names."""
+    return rewrite.shown(numDeletedRows=deleted)

@@ -1,0 +1,143 @@
+"""``update``: rows of a table get other values; Spark finds and computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from deltareplay._arguments import checked
+from deltareplay._written import Written
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark import feed, names
+from deltareplay.spark.assignments import Assignments
+from deltareplay.spark.marked import Marked
+from deltareplay.spark.outgoing import table_rows
+from deltareplay.spark.pruning import target_filter
+from deltareplay.spark.rewrite import Rewrite
+from deltareplay.spark.source import TableLike
+from deltareplay.spark.statement import (
+    Statement,
+    analyzed,
+    as_column,
+    note_read,
+    predicates,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+@checked
+def update(
+    spark: SparkSession,
+    table: TableLike,
+    where: str | Column | None,
+    set: Mapping[str, str | Column],  # noqa: A002
+    *,
+    target_alias: str = "target",
+    txn: tuple[str, int] | None = None,
+    user_metadata: str | None = None,
+    root: str | None = None,
+) -> Written:
+    """Set columns in the rows that satisfy a condition, or in all rows, in one commit.
+
+    Spark evaluates the condition and the values, so everything that Spark can compute is allowed.
+    Rows keep their ids if the table tracks rows; generated columns are computed again; the table's
+    rules are enforced. A change data feed gets the images before and after.
+
+    Args:
+        spark: A session of PySpark 4.0 or later, classic or Connect.
+        table: A ``Table``, a ``Snapshot``, or the table's path or URI.
+        where: SQL text or a column; None updates all rows.
+        set: Columns and their values: SQL text, or columns. ``"s.a"`` is a field of the struct
+            ``s``; its other fields stay.
+        target_alias: A name of the table in the condition and in the values.
+        txn: As in ``write``.
+        user_metadata: Any text for the commit.
+        root: As in ``read``.
+
+    Returns:
+        The version, None if no row satisfies the condition; the metrics of ``Table.update``.
+
+    Raises:
+        InvalidArgumentError: The condition, a column or a value does not fit the table; or a row
+            would break a rule of the table.
+        UnsupportedFeatureError: As in ``delete``.
+        CommitConflictError: Another writer changed the files that were read.
+
+    Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".
+
+    >>> update(spark, "demo/events", "id = 1", {"price": "price * 2"})  # doctest: +SKIP
+    Written(version=4, metrics={'numUpdatedRows': 1, ...})
+    """
+    statement = Statement.of(spark, table, root)
+    statement.refuse_append_only()
+    if not set:
+        raise InvalidArgumentError(
+            "an update needs a column to set: pass set={'column': 'value'}",
+            code="statement.column",
+        )
+    fields = statement.target.written_fields
+    assignments = Assignments.of(set, fields)
+    transaction = statement.begin("UPDATE", {"predicate": predicates(where)}, user_metadata)
+    if txn is not None and transaction.set_transaction(*txn):
+        return Written(transaction.commit(), {})
+    none = statement.empty(target_alias)
+    filter = None
+    if where is not None:
+        condition = as_column(where)
+        frame = analyzed(lambda: none.where(condition))
+        filter = target_filter(where, statement.snapshot, target_alias, lambda: frame)
+    analyzed(lambda: _updated(none, statement, assignments, target_alias))
+    note_read(transaction, filter)
+    candidates = statement.candidates(filter)
+    rewrite = Rewrite(candidates, statement.target, transaction)
+    found = candidates.rows()
+    if where is not None:
+        found = found.alias(target_alias).where(condition)
+    marked = Marked.of(found)
+    updated = len(marked)
+    if not marked and txn is None:
+        return Written(None, rewrite.shown(numUpdatedRows=0))
+    try:
+        if marked:
+            found = marked.only(candidates.rows(marked.counts)).alias(target_alias)
+            rewrite.stage(marked, _updated(found, statement, assignments, target_alias))
+        counted = rewrite.shown(numUpdatedRows=updated)
+        transaction.set_metrics(counted)
+    except BaseException:
+        rewrite.discard()
+        raise
+    return Written(rewrite.commit(), counted)
+
+
+def _updated(
+    rows: DataFrame, statement: Statement, assignments: Assignments, alias: str
+) -> DataFrame:
+    """New rows, with their images if the table has a feed.
+
+    Args:
+        rows: Rows as ``Candidates`` has them, under the alias.
+        statement: The statement.
+        assignments: What is set.
+        alias: The alias.
+    """
+    from pyspark.sql import functions as sf
+
+    target = statement.target
+    fields = target.written_fields
+    typed = assignments.typed(rows, fields)
+    columns, beside = [], []
+    for one in fields:
+        is_generated = "delta.generationExpression" in (one.get("metadata") or {})
+        if typed.sets(one["name"]) or not is_generated:
+            value = typed.value(one, sf.col(feed.of(alias, one["name"])))
+            columns.append(value.alias(one["name"]))
+    if names.OLD_ROW_ID in rows.columns:
+        beside += [sf.col(names.OLD_ROW_ID), sf.lit(None).cast("bigint").alias(names.OLD_VERSION)]
+    if target.has_feed:
+        beside += [feed.before(fields, alias), sf.lit(feed.UPDATE).alias(names.KIND)]
+    changed = rows.select(*columns, *beside)
+    kept = changed.columns[len(columns) :]
+    changed = table_rows(changed, target, kept)
+    return feed.with_images(changed, fields) if target.has_feed else changed

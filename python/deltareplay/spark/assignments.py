@@ -1,0 +1,139 @@
+"""Assignments of UPDATE and MERGE: columns, and fields of structs, and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark import names
+from deltareplay.spark.outgoing import assigned
+from deltareplay.spark.schema import Json, field, fields_of
+from deltareplay.spark.statement import as_column
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+#: Columns, and fields of structs, by the names that lead there, and their values.
+Values = Mapping[tuple[str, ...], Any]
+
+
+@dataclass(frozen=True)
+class Assignments:
+    """What a clause sets.
+
+    Attributes:
+        values: By the table's own names.
+    """
+
+    values: dict[tuple[str, ...], Column]
+
+    @classmethod
+    def of(cls, set: Mapping[str, Any], fields: Sequence[Json]) -> Assignments:  # noqa: A002
+        """Finds the columns.
+
+        Raises:
+            InvalidArgumentError: ``statement.column``: the table has no such column, or it is set
+                twice.
+        """
+        values: dict[tuple[str, ...], Column] = {}
+        for name, value in set.items():
+            path = _found(_parts(name), fields, name)
+            for other in values:
+                if other[: len(path)] == path or path[: len(other)] == other:
+                    raise InvalidArgumentError(
+                        f"{name} is set twice: leave one of the values out",
+                        code="statement.column",
+                    )
+            values[path] = as_column(value)
+        return cls(values)
+
+    def sets(self, name: str) -> bool:
+        """Whether a column, or a field in it, is set."""
+        return any(path[0] == name for path in self.values)
+
+    def typed(self, rows: DataFrame, fields: Sequence[Json]) -> Assignments:
+        """The same with values of the columns' types.
+
+        Args:
+            rows: What the values are computed of.
+            fields: The columns.
+        """
+        paths = list(self.values)
+        shown = rows.select(*[self.values[path].alias(f"_{at}") for at, path in enumerate(paths)])
+        types = fields_of(shown.schema)
+        return Assignments(
+            {
+                path: assigned(self.values[path], found, _field(path, fields))
+                for path, found in zip(paths, types, strict=True)
+            }
+        )
+
+    def value(self, one: Json, old: Column) -> Column:
+        """The value of a column: what is set, and the old value of the rest."""
+        return self._value((one["name"],), one["type"], old)
+
+    def _value(self, path: tuple[str, ...], type_: Any, old: Column) -> Column:
+        from pyspark.sql import functions as sf
+
+        if path in self.values:
+            return self.values[path]
+        if not any(other[: len(path)] == path for other in self.values):
+            return old
+        return sf.struct(
+            *[
+                self._value((*path, one["name"]), one["type"], old.getField(one["name"])).alias(
+                    one["name"]
+                )
+                for one in type_["fields"]
+            ]
+        )
+
+
+def _parts(name: str) -> list[str]:
+    """The parts of a name with dots; backticks quote a part.
+
+    >>> _parts("a.`b.c`.d"), _parts("`a``b`")
+    (['a', 'b.c', 'd'], ['a`b'])
+    """
+    parts, part, at, quoted = [], "", 0, False
+    while at < len(name):
+        letter = name[at]
+        if letter == "`" and quoted and name[at + 1 : at + 2] == "`":
+            part, at = part + "`", at + 1
+        elif letter == "`":
+            quoted = not quoted
+        elif letter == "." and not quoted:
+            parts.append(part)
+            part = ""
+        else:
+            part += letter
+        at += 1
+    return [*parts, part]
+
+
+def _found(parts: list[str], fields: Sequence[Json], name: str) -> tuple[str, ...]:
+    whole = [one for one in fields if one["name"].lower() == name.lower()]
+    if whole:  # a column may have dots in its name
+        return (whole[0]["name"],)
+    found: tuple[str, ...] = ()
+    for part in parts:
+        one = next((one for one in fields if one["name"].lower() == part.lower()), None)
+        if one is None:
+            raise InvalidArgumentError(
+                f"the table has no column {name}: it has "
+                f"{', '.join(names.quoted(one['name']) for one in fields) or 'no fields there'}",
+                code="statement.column",
+            )
+        found = (*found, one["name"])
+        inner = one["type"]
+        fields = inner["fields"] if isinstance(inner, dict) and inner["type"] == "struct" else []
+    return found
+
+
+def _field(path: tuple[str, ...], fields: Sequence[Json]) -> Json:
+    for part in path:
+        one = next(one for one in fields if one["name"] == part)
+        fields = one["type"]["fields"] if isinstance(one["type"], dict) else []
+    return field(".".join(path), one["type"], one.get("metadata"))

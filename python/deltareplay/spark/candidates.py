@@ -1,0 +1,111 @@
+"""``Candidates``: the files of a table in which a statement looks for rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltareplay.spark import names, session
+from deltareplay.spark.projection import Wanted
+from deltareplay.spark.rows import frame
+from deltareplay.spark.schema import Column, columns_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltareplay._filters import Filter
+    from deltareplay._snapshot import Snapshot
+
+Json = dict[str, Any]
+
+_COLUMNS = [
+    "path",
+    "partitionValues",
+    "size",
+    "modificationTime",
+    "stats",
+    "tags",
+    "deletionVector",
+    "baseRowId",
+    "defaultRowCommitVersion",
+    "numRecords",
+    "partitionValues_parsed",
+]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Live files of one version, each with a number.
+
+    Attributes:
+        spark: The session.
+        snapshot: The version.
+        files: The columns of ``add``, ``numRecords``, and the number as ``names.FILE``.
+        columns: The columns of the table.
+        root: As in ``read``.
+    """
+
+    spark: SparkSession
+    snapshot: Snapshot
+    files: pa.Table
+    columns: list[Column]
+    root: str | None
+
+    @classmethod
+    def of(
+        cls, spark: SparkSession, snapshot: Snapshot, filter: Filter | None, root: str | None
+    ) -> Candidates:
+        """The files that a filter leaves."""
+        files = snapshot.scan(filter=filter).files(_COLUMNS)
+        files = files.append_column(names.FILE, pa.array(range(files.num_rows), pa.int32()))
+        columns = [one for one in columns_of(snapshot) if not one.is_void]
+        session.check_types(spark, columns)
+        return cls(spark, snapshot, files, columns, root)
+
+    @property
+    def tracks_rows(self) -> bool:
+        """Whether the table tracks rows."""
+        return self.snapshot.properties.get("delta.enableRowTracking", "").lower() == "true"
+
+    def numbers(self, filter: Filter | None = None) -> set[int]:
+        """The numbers of all files, or of those that a filter leaves."""
+        files = self.files
+        if filter is not None:
+            left = self.snapshot.scan(filter=filter).files(["path"])["path"]
+            files = files.filter(pc.is_in(files["path"], left.combine_chunks()))
+        return set(files[names.FILE].to_pylist())
+
+    def live_rows(self, numbers: Collection[int]) -> int:
+        """How many rows files have, as their statistics tell."""
+        return sum(live_rows(one) or 0 for one in facts(self.chosen(numbers)))
+
+    def chosen(self, numbers: Collection[int]) -> pa.Table:
+        """The files with these numbers."""
+        wanted = pa.array(sorted(numbers), pa.int32())
+        return self.files.filter(pc.is_in(self.files[names.FILE], wanted))
+
+    def rows(self, numbers: Collection[int] | None = None) -> DataFrame:
+        """The rows of all files, or of those with these numbers, without deleted rows.
+
+        The columns of the table, then ``names.FILE`` and ``names.ROW_NUMBER``; if the table tracks
+        rows, ``names.OLD_ROW_ID`` and ``names.OLD_VERSION``.
+        """
+        files = self.files if numbers is None else self.chosen(numbers)
+        wanted = Wanted(self.tracks_rows, file_path=False, row_index=False, origin=True)
+        return frame(self.spark, self.snapshot, files, self.columns, wanted, self.root)
+
+
+def facts(files: pa.Table) -> list[Json]:
+    """What decides about each file: its number, ``numRecords``, and its deletion vector."""
+    found: list[Json] = files.select([names.FILE, "numRecords", "deletionVector"]).to_pylist()
+    return found
+
+
+def live_rows(file: Json) -> int | None:
+    """How many rows of a file are not deleted; None if its statistics do not tell."""
+    rows, vector = file["numRecords"], file["deletionVector"]
+    return None if rows is None else rows - (0 if vector is None else vector["cardinality"])

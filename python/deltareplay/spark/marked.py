@@ -1,0 +1,100 @@
+"""``Marked``: rows of a statement's candidates, found by Spark, as one set for each file.
+
+Spark aggregates positions into words of 64 bits, without Python and mostly before the shuffle. The
+driver keeps at most a bit for each row, and sends the sets back as bitmaps that a join tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from deltareplay import _native
+from deltareplay.spark import names, vectors
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+class Marked:
+    """Sets of rows by the number of their file."""
+
+    def __init__(self, spark: SparkSession, words: pa.Table) -> None:
+        """From words of bits.
+
+        Args:
+            spark: The session.
+            words: The columns ``file``, ``word`` and ``bits``.
+        """
+        self._spark = spark
+        self._native = _native.MarkedRows(words)
+        #: How many rows each file has here, by its number.
+        self.counts: dict[int, int] = dict(self._native.counts())
+
+    @classmethod
+    def of(cls, rows: DataFrame) -> Marked:
+        """Runs a query, and marks its rows.
+
+        Args:
+            rows: With ``names.FILE`` and ``names.ROW_NUMBER``.
+        """
+        return cls(rows.sparkSession, words(rows, {"bits": bit()}))
+
+    def __len__(self) -> int:
+        return sum(self.counts.values())
+
+    def only(self, rows: DataFrame) -> DataFrame:
+        """The marked ones of some rows."""
+        return self._joined(rows, "left_semi")
+
+    def without(self, rows: DataFrame) -> DataFrame:
+        """The others."""
+        return self._joined(rows, "left_anti")
+
+    def _joined(self, rows: DataFrame, how: str) -> DataFrame:
+        bits = vectors.chunk_bits(len(self))
+        bitmaps = vectors.sent(self._spark, self._native.bitmaps(bits))
+        return vectors.joined(rows, bitmaps, names.FILE, bits, how)
+
+    def write_vectors(
+        self, table: _native.Table, files: pa.Table
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Writes deletion vectors, united with those that the files have.
+
+        Args:
+            table: The table.
+            files: The files, as ``Candidates`` has them.
+
+        Returns:
+            The descriptors, by the path of the data file.
+        """
+        numbers: list[Any] = files[names.FILE].to_pylist()
+        old = [one and vectors.descriptor(one) for one in files["deletionVector"].to_pylist()]
+        written = self._native.write_vectors(table, list(zip(numbers, old, strict=True)))
+        paths: list[Any] = files["path"].to_pylist()
+        return dict(zip(paths, written, strict=True))
+
+
+def bit() -> Column:
+    """The bit of a row in its word."""
+    from pyspark.sql import functions as sf
+
+    place = sf.col(names.ROW_NUMBER).bitwiseAND(sf.lit(63)).cast("int")
+    return sf.call_function("shiftleft", sf.lit(1).cast("bigint"), place)
+
+
+def words(rows: DataFrame, bits: Mapping[str, Column], *others: Column) -> pa.Table:
+    """Runs a query, and aggregates its rows to words: ``file``, ``word``, and what is asked for.
+
+    Args:
+        rows: With ``names.FILE`` and ``names.ROW_NUMBER``.
+        bits: Bits by the name of their column; those of a word are united.
+        others: Other aggregates, with their names.
+    """
+    from pyspark.sql import functions as sf
+
+    word = sf.shiftright(sf.col(names.ROW_NUMBER), 6).alias("word")
+    united = [sf.bit_or(one).alias(name) for name, one in bits.items()]
+    grouped = rows.groupBy(sf.col(names.FILE).alias("file"), word)
+    return grouped.agg(*united, *others).toArrow()

@@ -1,0 +1,80 @@
+"""What a statement's condition says of the target table alone, as a filter that selects its files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from deltareplay import _native
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark import filters, session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from deltareplay._filters import Filter
+    from deltareplay._snapshot import Snapshot
+
+
+def target_filter(
+    condition: str | Column | None,
+    snapshot: Snapshot,
+    alias: str,
+    analyzed: Callable[[], DataFrame],
+    *,
+    joined: bool = False,
+) -> Filter | None:
+    """A filter that is true wherever the condition is; None selects all files.
+
+    Conditions that only Spark understands select no files, and neither do columns on Spark Connect.
+
+    Args:
+        condition: SQL text, or a column.
+        snapshot: The version of the target.
+        alias: The table's name in the condition.
+        analyzed: Gives a frame that has the condition at its top, for a column.
+        joined: Whether the condition speaks of a source, too.
+    """
+    if condition is None:
+        return None
+    frame = analyzed()
+    return _own(_text(condition, frame), frame.sparkSession, snapshot, alias, joined)
+
+
+def not_true(
+    condition: str | Column,
+    snapshot: Snapshot,
+    alias: str,
+    analyzed: Callable[[], DataFrame],
+) -> Filter | None:
+    """A filter that is true wherever the condition is false or null; None selects all files."""
+    frame = analyzed()
+    text = _text(condition, frame)
+    text = None if text is None else f"NOT (({text}) IS TRUE)"
+    return _own(text, frame.sparkSession, snapshot, alias, joined=False)
+
+
+def _own(
+    text: str | None, spark: SparkSession, snapshot: Snapshot, alias: str, joined: bool
+) -> Filter | None:
+    if text is None or filters.reads_otherwise(spark, text):
+        return None
+    try:
+        own = _native.target_filter(text, snapshot.schema_json, alias, joined)
+        return None if own is None else filters.pruning(spark, own, snapshot)
+    except (InvalidArgumentError, UnsupportedFeatureError):
+        return None  # Spark has more functions than the core
+
+
+def _text(condition: str | Column, frame: DataFrame) -> str | None:
+    """SQL text as it is; for a column, the SQL of the condition at the top of the plan."""
+    if isinstance(condition, str):
+        return condition
+    if not session.is_classic(frame.sparkSession):
+        return None
+    plan: Any = frame._jdf.queryExecution().analyzed()
+    condition: Any = plan.condition()
+    if plan.nodeName() == "Join":
+        condition = condition.get()
+    return str(condition.sql())

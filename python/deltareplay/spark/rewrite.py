@@ -1,0 +1,178 @@
+"""``Rewrite``: what a statement does to the files of a table, staged in one transaction."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError
+from deltareplay.spark import names, on_executors
+from deltareplay.spark.candidates import facts, live_rows
+from deltareplay.spark.outgoing import Outgoing
+from deltareplay.spark.rows import materialized_columns
+from deltareplay.spark.staged import Staged
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from deltareplay._transaction import Transaction
+    from deltareplay.spark.candidates import Candidates
+    from deltareplay.spark.marked import Marked
+    from deltareplay.spark.target_table import TargetTable
+
+
+class Rewrite:
+    """Rows leave their files, and others are written; then one commit.
+
+    If the table has deletion vectors, the rows that leave a file are marked. Otherwise the rows that
+    stay are copied, with their row ids. A file without any remaining row is removed.
+
+    Attributes:
+        metrics: Counts of files, rows and bytes, under neutral names.
+    """
+
+    def __init__(
+        self, candidates: Candidates, target: TargetTable, transaction: Transaction
+    ) -> None:
+        """Nothing is done yet."""
+        self._candidates = candidates
+        self._target = target
+        self._transaction = transaction
+        self._staged: Staged | None = None
+        self._gone: set[int] = set()
+        self.metrics = dict.fromkeys(
+            (
+                "copied",
+                "added",
+                "added_bytes",
+                "output_rows",
+                "removed",
+                "removed_bytes",
+                "vectors_added",
+                "vectors_updated",
+                "change_files",
+            ),
+            0,
+        )
+
+    def remove_whole(self, numbers: Collection[int]) -> None:
+        """Files to remove with all of their rows."""
+        self._gone |= set(numbers)
+
+    def stage(self, marked: Marked, rows: DataFrame | None = None) -> None:
+        """Lets rows leave their files, and writes others.
+
+        Args:
+            marked: The rows that leave.
+            rows: New rows with the columns of the table, checked, and those of the change data
+                feed, which ``names.CHANGE`` tells apart; with ``names.OLD_ROW_ID`` and
+                ``names.OLD_VERSION`` if the table tracks rows. None if there are none.
+        """
+        vectors, copied = self._divided(marked)
+        if copied:
+            left = marked.without(self._candidates.rows(copied))
+            left = left.drop(names.FILE, names.ROW_NUMBER)
+            if rows is not None and names.CHANGE in rows.columns:
+                left = with_change(left, None)
+            rows = left if rows is None else rows.unionByName(left)
+            leaving = sum(marked.counts[one] for one in copied)
+            self.metrics["copied"] = self._candidates.live_rows(copied) - leaving
+            self._gone |= copied
+        if rows is not None:
+            self._write(rows)
+        if vectors:
+            files = self._candidates.chosen(vectors)
+            table = self._candidates.snapshot._table
+            self._transaction.update_vectors(marked.write_vectors(table._native, files))
+            self._transaction.read_files(files["path"].to_pylist())
+            had = sum(one is not None for one in files["deletionVector"].to_pylist())
+            self.metrics["vectors_updated"] = had
+            self.metrics["vectors_added"] = len(vectors) - had
+        if self._gone:
+            files = self._candidates.chosen(self._gone)
+            self._transaction.read_files(files["path"].to_pylist())
+            self._transaction.remove_files(files.select(_REMOVED))
+            self.metrics["removed"] = files.num_rows
+            self.metrics["removed_bytes"] = sum(files["size"].to_pylist())
+        if self._candidates.tracks_rows:
+            self._transaction._description["tags"]["delta.rowTracking.preserved"] = "true"
+
+    def _divided(self, marked: Marked) -> tuple[set[int], set[int]]:
+        """The files that get a vector, and those that are copied; others lose all rows."""
+        vectors, copied = set(), set()
+        for one in facts(self._candidates.chosen(marked.counts)):
+            number, live = one[names.FILE], live_rows(one)
+            if live is not None and marked.counts[number] >= live:
+                self._gone.add(number)
+            elif live is not None and self._target.uses_vectors:
+                vectors.add(number)
+            else:
+                copied.add(number)
+        return vectors, copied
+
+    def _write(self, rows: DataFrame) -> None:
+        spark = self._candidates.spark
+        ids = {}
+        if self._candidates.tracks_rows:
+            row_id, version = materialized_columns(self._candidates.snapshot)
+            ids = {row_id: names.OLD_ROW_ID, version: names.OLD_VERSION}
+        on_executors.check(spark)
+        self._staged = Staged(spark, self._target, uuid.uuid4().hex, self._candidates.root)
+        written = self._staged.write(Outgoing.as_stored(rows, self._target, ids))
+        self._transaction.add_files(written.adds)
+        for one in written.changes:
+            self._transaction.add_change_data(**one)
+        self.metrics["change_files"] = len(written.changes)
+        counted = Staged.metrics(written.adds)
+        self.metrics["added"] = counted["numFiles"]
+        self.metrics["added_bytes"] = counted["numOutputBytes"]
+        self.metrics["output_rows"] = counted["numOutputRows"]
+
+    def shown(self, **others: int) -> dict[str, int]:
+        """The metrics of DELETE and UPDATE, by delta-spark's names."""
+        counts = self.metrics
+        return others | {
+            "numCopiedRows": counts["copied"],
+            "numAddedFiles": counts["added"],
+            "numAddedBytes": counts["added_bytes"],
+            "numAddedChangeFiles": counts["change_files"],
+            "numRemovedFiles": counts["removed"],
+            "numRemovedBytes": counts["removed_bytes"],
+            "numDeletionVectorsAdded": counts["vectors_added"] + counts["vectors_updated"],
+            "numDeletionVectorsUpdated": counts["vectors_updated"],
+            "numDeletionVectorsRemoved": counts["vectors_updated"],
+        }
+
+    def discard(self) -> None:
+        """Deletes what was written; vectors are left for ``VACUUM``."""
+        if self._staged is not None:
+            self._staged.discard()
+
+    def commit(self) -> int | None:
+        """Commits; deletes what was written if nothing was committed."""
+        try:
+            return self._transaction.commit()
+        except CommitStateUnknownError:
+            raise
+        except DeltaReplayError:  # after other errors, such as Ctrl-C, the commit may exist
+            self.discard()
+            raise
+
+
+_REMOVED = [
+    "path",
+    "partitionValues",
+    "size",
+    "tags",
+    "deletionVector",
+    "baseRowId",
+    "defaultRowCommitVersion",
+]
+
+
+def with_change(rows: DataFrame, kind: str | None) -> DataFrame:
+    """Rows of the change data feed, or of the table."""
+    from pyspark.sql import functions as sf
+
+    return rows.withColumn(names.CHANGE, sf.lit(kind).cast("string"))

@@ -1,0 +1,62 @@
+//! `MarkedRows`: rows of data files that Spark has found.
+
+use deltareplay_core::error::Result;
+use deltareplay_core::scan::{Bitmaps, marked_rows};
+use deltareplay_core::spec::DeletionVectorDescriptor;
+use deltareplay_core::transaction::rows::write_vectors;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::batches::BatchIterator;
+use crate::deletion_vector::fields;
+use crate::gate::detached;
+use crate::rows::stream;
+use crate::table::Table;
+
+/// A descriptor: storage type, path or text, offset, size, cardinality.
+pub(crate) type Descriptor = (String, String, Option<i32>, i32, i64);
+
+/// Sets of rows, by the number of the file.
+#[pyclass(module = "deltareplay._native", frozen)]
+pub(crate) struct MarkedRows(marked_rows::MarkedRows);
+
+#[pymethods]
+impl MarkedRows {
+    /// From a stream of the columns `file`, `word` and `bits`.
+    #[new]
+    fn new(py: Python<'_>, words: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let words = stream(words)?;
+        detached(py, || marked_rows::MarkedRows::from_words(words)).map(Self)
+    }
+
+    /// How many rows each file has, by its number.
+    fn counts(&self) -> Vec<(i32, u64)> {
+        let files = self.0.files();
+        files.map(|(file, rows)| (file, rows.len())).collect()
+    }
+
+    /// The rows as bits, in chunks of `2^chunk_bits`, as `Table.bitmaps` has those of vectors.
+    fn bitmaps(&self, chunk_bits: u32) -> BatchIterator {
+        BatchIterator::new(Bitmaps::schema(), Box::new(self.0.bitmaps(chunk_bits)))
+    }
+
+    /// Writes deletion vectors for these files, each with the vector that it has; their descriptors.
+    fn write_vectors<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Table,
+        files: Vec<(i32, Option<Descriptor>)>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let written = detached(py, || {
+            let files = files.into_iter().map(|(file, old)| {
+                let old = old.map(|(kind, place, offset, size, rows)| {
+                    DeletionVectorDescriptor::new(&kind, place, offset, size, rows)
+                });
+                Ok((file, old.transpose()?))
+            });
+            let files = files.collect::<Result<Vec<_>>>()?;
+            write_vectors(table.0.source(), &self.0, &files, true)
+        })?;
+        written.iter().map(|one| fields(py, one)).collect()
+    }
+}

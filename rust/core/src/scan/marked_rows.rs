@@ -1,0 +1,115 @@
+//! Rows of data files that another engine has found, as one set for each file.
+//!
+//! Words of 64 rows in, as an engine without Roaring aggregates them; sets of rows out, and the same as
+//! bits for a broadcast join.
+
+use std::collections::BTreeMap;
+
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{PrimitiveArray, RecordBatch, RecordBatchReader};
+
+use super::bitmaps::{Chunks, MOST_BITS, WORD_BITS};
+use crate::codec::columns::TypedColumns;
+use crate::codec::deletion_vector::DeletionVector;
+use crate::error::{Error, Result};
+
+/// Files whose bits are put in one batch.
+const WINDOW: usize = 256;
+
+/// Sets of rows, by the number of the file.
+#[derive(Clone, Debug, Default)]
+pub struct MarkedRows {
+    files: BTreeMap<i32, DeletionVector>,
+}
+
+impl MarkedRows {
+    /// From the columns `file` (int32), `word` (int64: row >> 6) and `bits` (int64: bit i is row
+    /// `word * 64 + i`), in any order; a word may come more than once.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `rows.source` if the stream breaks; `rows.marks` for nulls and negative words.
+    /// Corrupt: `log.columns` for other columns.
+    pub fn from_words(batches: impl RecordBatchReader) -> Result<Self> {
+        let mut words: BTreeMap<i32, Vec<(u64, u64)>> = BTreeMap::new();
+        for batch in batches {
+            let batch = batch.map_err(|cause| {
+                let message = "the rows that were found could not be read to their end";
+                Error::invalid("rows.source", message).because(cause)
+            })?;
+            let files: &PrimitiveArray<Int32Type> = batch.typed("file")?;
+            let places: &PrimitiveArray<Int64Type> = batch.typed("word")?;
+            let bits: &PrimitiveArray<Int64Type> = batch.typed("bits")?;
+            for ((file, place), bits) in files.iter().zip(places).zip(bits) {
+                let (Some(file), Some(place), Some(bits)) = (file, place, bits) else {
+                    return Err(wrong("a null among them"));
+                };
+                let place = u64::try_from(place).map_err(|_| wrong("a negative position"))?;
+                words
+                    .entry(file)
+                    .or_default()
+                    .push((place, bits.cast_unsigned()));
+            }
+        }
+        let files = words.into_iter().map(|(file, mut words)| {
+            words.sort_unstable_by_key(|(place, _)| *place);
+            let rows = words
+                .iter()
+                .flat_map(|(place, bits)| rows_of(*place, *bits));
+            Ok((file, DeletionVector::from_rows(rows)?))
+        });
+        Ok(Self {
+            files: files.collect::<Result<_>>()?,
+        })
+    }
+
+    /// The files with marked rows, by ascending number.
+    pub fn files(&self) -> impl Iterator<Item = (i32, &DeletionVector)> {
+        self.files.iter().map(|(file, rows)| (*file, rows))
+    }
+
+    /// The rows of one file, if any.
+    pub fn rows(&self, file: i32) -> Option<&DeletionVector> {
+        self.files.get(&file)
+    }
+
+    /// As [`super::bitmaps::Bitmaps`]; `vector` is the number of the file.
+    pub fn bitmaps(&self, chunk_bits: u32) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
+        let bits = chunk_bits.clamp(WORD_BITS, MOST_BITS);
+        let files: Vec<_> = self.files.clone().into_iter().collect();
+        let mut done = 0;
+        std::iter::from_fn(move || {
+            let window: Vec<_> = files.iter().skip(done).take(WINDOW).collect();
+            if window.is_empty() {
+                return None;
+            }
+            done += window.len();
+            let mut chunks = Chunks::new(bits);
+            for (file, rows) in window {
+                chunks.add(i64::from(*file), rows);
+            }
+            Some(chunks.finish())
+        })
+    }
+}
+
+/// The rows of one word.
+fn rows_of(place: u64, mut bits: u64) -> impl Iterator<Item = u64> {
+    std::iter::from_fn(move || {
+        if bits == 0 {
+            return None;
+        }
+        let bit = bits.trailing_zeros();
+        bits &= bits - 1;
+        Some(place.saturating_mul(64).saturating_add(u64::from(bit)))
+    })
+}
+
+fn wrong(what: &str) -> Error {
+    let message = format!("the rows that were found have {what}");
+    Error::invalid("rows.marks", message)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
