@@ -22,6 +22,10 @@ OLD_VERSION = "__deltareplay_row_commit_version"
 CHANGE = "__deltareplay_change"
 KIND = "__deltareplay_kind"
 BEFORE = "__deltareplay_before"
+
+#: What a merge adds to joined rows: whether a row of the source is there, and the clause that applies.
+FROM_SOURCE = "__deltareplay_from_source"
+CLAUSE = "__deltareplay_clause"
 IS_CHANGE = "__deltareplay_is_change"
 
 

@@ -1,0 +1,324 @@
+"""``Merging``: one merge, step by step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deltareplay._written import Written
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark import feed, merge_clauses, names
+from deltareplay.spark.marked import Marked, bit, words
+from deltareplay.spark.merge_clauses import Clause, Sides
+from deltareplay.spark.merge_source import MergeSource
+from deltareplay.spark.outgoing import table_rows
+from deltareplay.spark.pruning import target_filter
+from deltareplay.spark.rewrite import Rewrite
+from deltareplay.spark.source import TableLike
+from deltareplay.spark.statement import Statement, analyzed, as_column, note_read, shown
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, Observation, SparkSession
+
+    from deltareplay._transaction import Transaction
+    from deltareplay.spark.candidates import Candidates
+
+_MATCHED, _INSERTED, _ALONE = "matched", "not_matched", "not_matched_by_source"
+
+
+@dataclass(frozen=True)
+class Merging:
+    """What ``merge`` was given; ``run`` does it."""
+
+    spark: SparkSession
+    table: TableLike
+    source: DataFrame
+    on: Any
+    source_alias: str | None
+    target_alias: str
+    root: str | None
+    options: Mapping[str, Any]
+
+    def run(self, clauses: Sequence[Clause]) -> Written:
+        """Merges; as ``Merge.execute`` tells."""
+        merge_clauses.check(clauses)
+        statement = Statement.of(self.spark, self.table, self.root)
+        if any(one.then != feed.INSERT for one in clauses):
+            statement.refuse_append_only()
+        source = MergeSource.of(self.source, self.source_alias)
+        if self.options["evolves"]:
+            statement = statement.evolved(_joining(source.fields, clauses, statement))
+        transaction = statement.begin(
+            "MERGE", _parameters(self.on, clauses), self.options["user_metadata"]
+        )
+        txn = self.options["txn"]
+        if txn is not None and transaction.set_transaction(*txn):
+            return Written(transaction.commit(), {})
+        known = {one["name"] for one in statement.known_fields}
+        fields = statement.target.written_fields
+        sides = Sides(self.target_alias, fields, known, source.columns)
+        run = _Run(self, clauses, statement, sides, source, transaction)
+        frame = run.check()
+        filter = None
+        if not any(one.when == _ALONE for one in clauses):
+            filter = target_filter(
+                self.on, statement.snapshot, self.target_alias, lambda: frame, joined=True
+            )
+        note_read(transaction, filter)
+        with source.stable(statement.target, self.root) as rows:
+            return run.merge(rows, statement.candidates(filter))
+
+
+def _parameters(on: str | Column, clauses: Sequence[Clause]) -> dict[str, Any]:
+    def told(when: str) -> str:
+        return json.dumps([one.shown() for one in clauses if one.when == when])
+
+    return {
+        "predicate": json.dumps([shown(on)]),
+        "matchedPredicates": told(_MATCHED),
+        "notMatchedPredicates": told(_INSERTED),
+        "notMatchedBySourcePredicates": told(_ALONE),
+    }
+
+
+def _joining(
+    fields: Sequence[merge_clauses.Json], clauses: Sequence[Clause], statement: Statement
+) -> list[merge_clauses.Json]:
+    """The columns of the source that join the table."""
+    setting = [one for one in clauses if one.then != feed.DELETE and one.when != _ALONE]
+    if any(one.values is None for one in setting):
+        return list(fields)
+    named = {name.strip("`").lower() for one in setting for name in one.values or ()}
+    return [one for one in fields if one["name"].lower() in named]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run of a merge."""
+
+    merging: Merging
+    clauses: Sequence[Clause]
+    statement: Statement
+    sides: Sides
+    source: MergeSource
+    transaction: Transaction
+
+    def _has(self, when: str, *kinds: str) -> bool:
+        return any(one.when == when and one.then in kinds for one in self.clauses)
+
+    def check(self) -> DataFrame:
+        """Lets Spark analyze everything before the first job; gives the joined frame.
+
+        Raises:
+            InvalidArgumentError: An expression does not fit.
+        """
+        none = self.statement.empty(self.merging.target_alias)
+        joined = analyzed(lambda: self._joined(none, self.source.rows, "full"))
+        analyzed(lambda: self._changed(joined, (_MATCHED, _INSERTED, _ALONE)))
+        return joined
+
+    def merge(self, source: DataFrame, candidates: Candidates) -> Written:
+        """Finds the rows, writes what becomes of them, and commits."""
+        rewrite = Rewrite(candidates, self.statement.target, self.transaction)
+        try:
+            found = self._found(source, candidates)
+            counts = {kind: 0 for kind in (feed.INSERT, feed.UPDATE, feed.DELETE)}
+            rows, told = self._rows(source, candidates, found)
+            if not found.modified and rows is None and self.merging.options["txn"] is None:
+                return Written(None, _metrics(rewrite, counts, found.source_rows))
+            rewrite.stage(found.modified, rows)
+            if told is not None:
+                counts |= {kind: int(count or 0) for kind, count in told.get.items()}
+            counts[feed.DELETE] = len(found.modified) - counts[feed.UPDATE]
+            if not found.modified and not rewrite.metrics["output_rows"] and not self._evolves():
+                if self.merging.options["txn"] is None:
+                    return Written(None, _metrics(rewrite, counts, found.source_rows))
+            counted = _metrics(rewrite, counts, found.source_rows)
+            self.transaction.set_metrics(counted)
+        except BaseException:
+            rewrite.discard()
+            raise
+        return Written(rewrite.commit(), counted)
+
+    def _evolves(self) -> bool:
+        return self.statement.target.adds_columns
+
+    def _joined(self, target: DataFrame, source: DataFrame, how: str) -> DataFrame:
+        return target.join(source, as_column(self.merging.on), how)
+
+    def _found(self, source: DataFrame, candidates: Candidates) -> _Found:
+        """The rows of the table that match, and those that a clause changes."""
+        from pyspark.sql import functions as sf
+
+        alone = self._has(_ALONE, feed.UPDATE, feed.DELETE)
+        if not alone and not self._has(_MATCHED, feed.UPDATE, feed.DELETE):
+            nothing = Marked.none(self.merging.spark)
+            return _Found(nothing, nothing, nothing, None)
+        target = candidates.rows().alias(self.merging.target_alias)
+        joined = self._joined(target, source, "left" if alone else "inner")
+        matched = sf.col(names.FROM_SOURCE).isNotNull()
+        whens = {_MATCHED: matched, _ALONE: ~matched}
+        applies = merge_clauses.number(self.clauses, whens) >= 0
+        zero = sf.lit(0).cast("bigint")
+        bits = {
+            "matched": sf.when(matched, bit()).otherwise(zero),
+            "changed": sf.when(matched & applies, bit()).otherwise(zero),
+            "alone": sf.when(~matched & applies, bit()).otherwise(zero),
+        }
+        pairs = sf.count_if(matched).alias("pairs")
+        found = words(joined, bits, pairs)
+
+        def marked(*which: str) -> Marked:
+            return Marked.of_words(self.merging.spark, found, *which)
+
+        known = marked("matched")
+        several = sum(found["pairs"].to_pylist()) > len(known)
+        if several and not merge_clauses.takes_several(self.clauses):
+            self._refuse_several(joined)
+        return _Found(known, marked("changed", "alone"), marked("alone"), None)
+
+    def _refuse_several(self, joined: DataFrame) -> None:
+        from pyspark.sql import functions as sf
+
+        keys = [names.FILE, names.ROW_NUMBER]
+        row = sf.struct(*[self.sides.old(one).alias(one["name"]) for one in self.statement.known_fields])
+        pairs = joined.where(sf.col(names.FROM_SOURCE)).groupBy(*keys)
+        several = pairs.agg(sf.count(sf.lit(1)).alias("n"), sf.first(row.cast("string")).alias("row"))
+        one = several.where("n > 1").head()
+        told = "" if one is None else f", such as {one['n']} the row {one['row']}"
+        raise InvalidArgumentError(
+            f"several rows of the source match one row of the table{told}: which of them counts is "
+            "not known, whatever conditions clauses have; make the source's keys unique, or say it "
+            "in `on`; nothing was written",
+            code="rows.ambiguous",
+        )
+
+    def _rows(
+        self, source: DataFrame, candidates: Candidates, found: _Found
+    ) -> tuple[DataFrame | None, Observation | None]:
+        """The rows to write; and what counts them, once they are written."""
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as sf
+
+        feed_too = self.statement.target.has_feed
+        kinds = (feed.UPDATE, feed.DELETE) if feed_too else (feed.UPDATE,)
+        inserts = self._has(_INSERTED, feed.INSERT)
+        parts = []
+        if inserts or (found.matched and self._has(_MATCHED, *kinds)):
+            if found.matched or not self._has(_MATCHED, feed.UPDATE, feed.DELETE):
+                target = self._matched(candidates, found)
+            else:
+                target = candidates.rows(())
+            joined = self._joined(
+                target.alias(self.merging.target_alias), source, "right" if inserts else "inner"
+            )
+            parts.append(self._changed(joined, (_MATCHED, _INSERTED)))
+        if found.alone and self._has(_ALONE, *kinds):
+            left = found.alone.only(candidates.rows(found.alone.counts))
+            left = left.alias(self.merging.target_alias)
+            none = source.limit(0)
+            parts.append(self._changed(self._joined(left, none, "left"), (_ALONE,)))
+        if not parts:
+            return None, None
+        changed = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
+        told = Observation()
+        kind = sf.col(names.KIND)
+        counts = [sf.count_if(kind == one).alias(one) for one in (feed.INSERT, feed.UPDATE)]
+        changed = changed.observe(told, *counts)
+        kept = [one for one in _BESIDE if one in changed.columns]
+        rows = table_rows(changed.drop(names.CLAUSE), self.statement.target, kept)
+        if feed_too:
+            return feed.with_images(rows, self.sides.fields), told
+        return rows.drop(names.KIND), told
+
+    def _matched(self, candidates: Candidates, found: _Found) -> DataFrame:
+        """The rows of the table that match a row of the source; all if that is not known."""
+        if not found.matched:
+            return candidates.rows()
+        return found.matched.only(candidates.rows(found.matched.counts))
+
+    def _changed(self, joined: DataFrame, which: Sequence[str]) -> DataFrame:
+        """What clauses make of joined rows: the table's columns, the kind, ids, the row before."""
+        from pyspark.sql import functions as sf
+
+        from_source = sf.col(names.FROM_SOURCE).isNotNull()
+        from_table = sf.col(names.FILE).isNotNull()
+        whens = {
+            _MATCHED: from_source & from_table,
+            _INSERTED: from_source & ~from_table,
+            _ALONE: ~from_source,
+        }
+        number = merge_clauses.number(self.clauses, {when: whens[when] for when in which})
+        rows = joined.withColumn(names.CLAUSE, number)
+        clause = sf.col(names.CLAUSE)
+        feed_too = self.statement.target.has_feed
+        kinds = {at: one.then for at, one in enumerate(self.clauses)}
+        wanted = [at for at, kind in kinds.items() if feed_too or kind != feed.DELETE]
+        rows = rows.where(clause.isin(wanted))
+        kind = None
+        for at, one in kinds.items():
+            is_this = clause == at
+            kind = sf.when(is_this, one) if kind is None else kind.when(is_this, one)
+        assert kind is not None  # a merge has clauses
+        beside = [clause, kind.alias(names.KIND)]
+        if names.OLD_ROW_ID in joined.columns:
+            beside.append(sf.col(names.OLD_ROW_ID))
+            beside.append(sf.lit(None).cast("bigint").alias(names.OLD_VERSION))
+        if feed_too:
+            before = [self.sides.old(one).alias(one["name"]) for one in self.sides.fields]
+            beside.append(sf.struct(*before).alias(names.BEFORE))
+        return merge_clauses.changed(
+            rows,
+            self.clauses,
+            self.sides,
+            which,
+            evolves=self.merging.options["evolves"],
+            beside=beside,
+        )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Rows of the table.
+
+    Attributes:
+        matched: Those that match a row of the source.
+        modified: Those that a clause changes.
+        alone: Those among them that match no row of the source.
+        source_rows: How many rows the source has, if known.
+    """
+
+    matched: Marked
+    modified: Marked
+    alone: Marked
+    source_rows: int | None
+
+
+_BESIDE = (names.OLD_ROW_ID, names.OLD_VERSION, names.BEFORE, names.KIND)
+
+
+def _metrics(
+    rewrite: Rewrite, counts: Mapping[str, int], source_rows: int | None
+) -> dict[str, int]:
+    """The metrics of MERGE, by delta-spark's names."""
+    files = rewrite.metrics
+    found = {
+        "numTargetRowsInserted": counts[feed.INSERT],
+        "numTargetRowsUpdated": counts[feed.UPDATE],
+        "numTargetRowsDeleted": counts[feed.DELETE],
+        "numTargetRowsCopied": files["copied"],
+        "numOutputRows": files["output_rows"],
+        "numTargetFilesAdded": files["added"],
+        "numTargetBytesAdded": files["added_bytes"],
+        "numTargetFilesRemoved": files["removed"],
+        "numTargetBytesRemoved": files["removed_bytes"],
+        "numTargetChangeFilesAdded": files["change_files"],
+        "numTargetDeletionVectorsAdded": files["vectors_added"] + files["vectors_updated"],
+        "numTargetDeletionVectorsUpdated": files["vectors_updated"],
+        "numTargetDeletionVectorsRemoved": files["vectors_updated"],
+    }
+    if source_rows is not None:
+        found["numSourceRows"] = source_rows
+    return found
