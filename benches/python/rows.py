@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 FILES = 6
 ROWS = 1_000_000
 GROUP = 262_144
-DELETED = 100  # one row of so many
+DELETED = 100  # one row in this many
 TEN_GB = 10_000_000_000
 SCHEMA = [
     ("id", "long"),

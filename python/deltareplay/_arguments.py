@@ -75,8 +75,12 @@ def names(argument: str, value: Any) -> list[str]:
         return [value]
     if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)):
         found = list(value)
-        if all(isinstance(one, str) for one in found):
-            return found
+        for one in found:
+            if not isinstance(one, str):
+                raise _wrong(
+                    argument, "a name or a sequence of names", one, what=f"its item {one!r}"
+                )
+        return found
     raise _wrong(argument, "a name or a sequence of names", value)
 
 
@@ -127,7 +131,12 @@ def _version_or_moment(argument: str, value: Any) -> int | datetime.datetime | s
 
 
 def _version_or_latest(argument: str, value: Any) -> int | str:
-    return value if isinstance(value, str) else _whole(argument, value)
+    if value == "latest":
+        return "latest"
+    try:
+        return _whole(argument, value)
+    except InvalidArgumentError:
+        raise _wrong(argument, "a version or 'latest'", value) from None
 
 
 def _span(argument: str, value: Any) -> datetime.timedelta:
@@ -168,6 +177,12 @@ def _texts_by_name(argument: str, value: Any) -> dict[str, str]:
     return dict(value)
 
 
+def _by_column(argument: str, value: Any) -> Mapping[str, Any]:
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return value
+    raise _wrong(argument, "a mapping of columns to values", value)
+
+
 def _wrong(
     argument: str, wanted: str, value: Any, *, what: str | None = None
 ) -> InvalidArgumentError:
@@ -194,8 +209,9 @@ _RULES: dict[str, Rule] = {
     "Sequence[str]": names,
     "str | Sequence[str]": names,
     "str | Iterable[str]": names,
-    'int | Literal["latest"]': _version_or_latest,
+    "int | Literal['latest']": _version_or_latest,  # quoted as Python prints an annotation
     "Mapping[str, str]": _texts_by_name,
+    "Mapping[str, Expression]": _by_column,
     "str | os.PathLike[str]": _place,
     "Sequence[str | os.PathLike[str]]": _places,
 }

@@ -47,7 +47,7 @@ def options(
 
 
 def written(outcome: tuple[int | None, dict[str, str], str | None]) -> Written:
-    """What the core says of a write; warns of what failed behind the commit."""
+    """What the core says of a write; warns of what failed after the commit."""
     version, metrics, afterwards = outcome
     if afterwards is not None:
         message = f"version {version} is committed, but a step after it failed: {afterwards}"

@@ -27,7 +27,7 @@ FILES = {
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """Two data files, one with a vector; a V2 checkpoint with a sidecar, and a commit behind it."""
+    """Two data files, one with a vector; a V2 checkpoint with a sidecar, and a commit after it."""
     log = logs.LogBuilder(tmp_path / "t")
     for name in ("p.parquet", "q.parquet"):
         pq.write_table(pa.table({"id": pa.array([1, 2, 3], pa.int64())}), log.table / name)

@@ -49,6 +49,11 @@ WRONG: dict[str, tuple[str, Call]] = {
     "properties as a list": ("properties", lambda table: table.set_properties(["a"])),
     "a property as a number": ("properties", lambda table: table.set_properties({"a.b": 1})),
     "keys of properties as a mapping": ("keys", lambda table: table.unset_properties({"a": "b"})),
+    "assignments as a list": ("set", lambda table: table.update(None, ["s"])),
+    "a start by another name": (
+        "starting_version",
+        lambda table: table.follow(starting_version="x"),
+    ),
     "a transaction as text": ("txn", lambda table: table.append(ROWS, txn="app")),
     "its version as text": ("txn", lambda table: table.append(ROWS, txn=("app", "1"))),
     "a patience as text": ("timeout", lambda table: table.append(ROWS, timeout="1")),
@@ -80,6 +85,7 @@ WRONG: dict[str, tuple[str, Call]] = {
         "partition_by",
         lambda table: dr_spark.write(None, table, partition_by=1),
     ),
+    "in Spark, rows of pandas": ("df", lambda table: dr_spark.write(ROWS.to_pandas(), table)),
 }
 
 
@@ -98,6 +104,11 @@ def test_numbers_of_numpy_are_numbers(orders: dr.Table, number: Any) -> None:
     assert orders.snapshot(number).version == 0
     assert orders.changes(number, np.int64(1)).to_arrow().num_rows == 2
     assert orders.append(ROWS, txn=("app", number), durable=np.False_).version == 2
+
+
+def test_a_name_among_others_is_told(orders: dr.Table) -> None:
+    with pytest.raises(dr.InvalidArgumentError, match="its item 1 is of type int"):
+        orders.snapshot().scan(["id", 1])
 
 
 def test_one_name_is_one_name(orders: dr.Table) -> None:
@@ -147,3 +158,16 @@ def test_every_public_function_checks_its_arguments() -> None:
     }
     assert [name for name, is_checked in found.items() if not is_checked] == []
     assert len(found) > 60
+
+
+def test_every_rule_has_its_annotation() -> None:
+    annotations = {
+        str(one.annotation).removesuffix(" | None")
+        for _, function in public()
+        for one in inspect.signature(function).parameters.values()
+    }
+    annotations |= {
+        str(one.annotation).removesuffix(" | None")
+        for one in inspect.signature(dr.Table.__init__).parameters.values()
+    }
+    assert set(_arguments._RULES) - annotations == set()

@@ -338,7 +338,7 @@ def test_long_ranges_stream(log: logs.LogBuilder) -> None:
     log.commit(broken, logs.commit_info())
     log.commit(logs.commit_info())
     batches = dr.Table(log.uri).changes(0).to_batches()
-    # rows come before the commits behind them are known
+    # rows come before the commits after them are known
     assert next(batches)["_commit_version"].to_pylist() == [1]
     with pytest.raises(dr.CorruptTableError) as caught:
         for _ in batches:

@@ -280,7 +280,7 @@ def test_a_checkpoint_behind_a_commit_cleans_up(wanted: str | None, tmp_path: Pa
     assert commits == list(range(first, VERSIONS + 2))
     assert not [name for name in names(log.table) if name.startswith(".")]
     assert_readable(log, first)
-    # those that come behind find nothing more to delete
+    # those that come later find nothing more to delete
     kept = names(log.table)
     appended(table, "one more")
     appended(table, "and another")

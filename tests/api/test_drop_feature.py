@@ -64,7 +64,7 @@ def dropped(table: dr.Table, feature: str) -> dr.Snapshot:
     for protected in range(version - 3, version + 1):
         assert (log / f"{protected:020}.checkpoint.parquet").exists()
     assert table.verify().findings == (), str(table.verify())
-    # a client that knows nothing of what was before begins at the checkpoint behind the last commit
+    # a client that knows nothing of what was before begins at the checkpoint after the last commit
     table.append({"id": [99], "part": ["a"]})
     assert ids(table) == [*rows[before.version], 99]
     return after

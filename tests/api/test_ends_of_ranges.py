@@ -11,8 +11,8 @@ from support.tracked import create, file, told
 
 import deltareplay as dr
 
-ENOUGH = "its two ends tell what it comes to"
-FOLLOWED = "are followed through them: "
+ENOUGH = "its two ends determine the result"
+FOLLOWED = "are followed through every commit: "
 
 
 def written_again(log: logs.LogBuilder) -> None:
@@ -107,32 +107,32 @@ CASES: dict[str, tuple[Callable[[logs.LogBuilder], None], int, str, list[tuple[s
     "rows come back": (
         rows_back,
         2,
-        "rows came back to a file",
+        "rows of a file were restored",
         [("b", "delete", 2), ("c", "delete", 3)],
     ),
     "rows come back without a change": (
         rows_back_without_a_change,
         2,
-        "rows came back to a file",
+        "rows of a file were restored",
         [("b", "delete", 2)],
     ),
-    "ids are not kept": (ids_not_kept, 2, "does not tell their ids", [("b", "delete", 3)]),
-    "rows go nowhere": (gone_to_nowhere, 3, "leave a file for no other", [("c", "delete", 4)]),
+    "ids are not kept": (ids_not_kept, 2, "does not record their ids", [("b", "delete", 3)]),
+    "rows go nowhere": (gone_to_nowhere, 3, "added them to none", [("c", "delete", 4)]),
     "another vector": (
         another_vector,
         2,
-        "another deletion vector",
+        "a different deletion vector",
         [("a", "delete", 2), ("c", "delete", 3)],
     ),
     "ids before others": (
         ids_before_others,
         2,
-        "not behind those",
+        "not larger than those",
         [("a", "delete", 2), ("z", "insert", 2)],
     ),
     # only the rows show these
     "a row is there already": (row_of_a_file_that_is_there, 2, ENOUGH, [("c", "insert", 2)]),
-    "a version behind its file": (
+    "a version after its file": (
         version_behind_its_file,
         2,
         ENOUGH,

@@ -24,7 +24,7 @@ FILES = 60_000
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A classic checkpoint of some 15 MB, in one row group, with a commit behind it."""
+    """A classic checkpoint of some 15 MB, in one row group, with a commit after it."""
     log = logs.LogBuilder(tmp_path_factory.mktemp("large"))
     log.create(logs.schema(id="long"))
     log.checkpoint(0)

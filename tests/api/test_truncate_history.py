@@ -210,7 +210,7 @@ def test_protection_goes_with_what_it_protects(tmp_path: Path) -> None:
     assert "truncate_history=True" in str(caught.value)
     error = refused(table, "checkpointProtection")
     assert error.version == protected - 1
-    assert max(commits(table)) == protected, "the checkpoint behind it is there"
+    assert max(commits(table)) == protected, "the checkpoint after it is there"
     rows = ids(table)
     age(table, 25)
     version = table.drop_feature("checkpointProtection", truncate_history=True)

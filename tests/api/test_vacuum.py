@@ -159,7 +159,7 @@ def test_a_lite_vacuum(tmp_path: Path) -> None:
     assert before - on_disk(root) == set(done.files) == set(plan.files)
     info = root / "_delta_log" / "_last_vacuum_info"
     assert info.read_text() == '{"latestCommitVersionOutsideOfRetentionWindow":2}'
-    assert table.vacuum(lite=True).files == (), "it goes on behind what was done"
+    assert table.vacuum(lite=True).files == (), "it continues after what was done"
 
 
 def test_a_lite_vacuum_needs_the_log(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ class Verdict:
 
     Attributes:
         rows: Of the last version.
-        authors: Who wrote each version behind the first.
+        authors: Who wrote each version after the first.
         conflicts: How many attempts were told that another writer was in the way, by writer.
         reads: How many versions the readers found.
     """
@@ -49,7 +49,7 @@ def judged(
 
     Args:
         table: The root of the table.
-        first: What version 1 holds, behind which the race begins.
+        first: What version 1 holds, after which the race begins.
         journals: Of the writers.
         seen: Of the readers.
 

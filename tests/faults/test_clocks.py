@@ -60,7 +60,7 @@ def test_timestamps_in_commits_rise(tmp_path: Path) -> None:
     times = [actions(table, v)[0]["commitInfo"]["inCommitTimestamp"] for v in range(6)]
     assert times == sorted(set(times))
     assert times[2] > time.time() * 1000 + 29 * DAY * 1000, "that of the clock that is ahead"
-    assert times[3:5] == [times[2] + 1, times[2] + 2], "others come behind it"
+    assert times[3:5] == [times[2] + 1, times[2] + 2], "the others come after it"
     assert table.snapshot().num_files == 5
     for version, instant in enumerate(table.history()["timestamp"].to_pylist()[::-1]):
         assert table.snapshot(timestamp=instant).version == version

@@ -66,7 +66,7 @@ SENSELESS = {
     "a byte order mark": b"\xef\xbb\xbf" + line("txn", appId="a", version=1),
     "UTF-16": '{"x":1}\n'.encode("utf-16"),
     "zero bytes": bytes(100),
-    "zero bytes behind": line("txn", appId="a", version=1) + bytes(100),
+    "zero bytes after it": line("txn", appId="a", version=1) + bytes(100),
     "cut within a line": line("txn", appId="abc", version=1)[:-10],
     "cut within a key": b'{"tx',
     "add without a path": b'{"add":{"size":1}}\n',

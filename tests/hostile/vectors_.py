@@ -32,7 +32,7 @@ BITMAPS: dict[str, tuple[bytes, int]] = {
     "another magic": (b"\x00" + SOUND[1:], 2),
     "no bytes but the magic": (SOUND[:4], 2),
     "cut": (SOUND[:-2], 2),
-    "bytes behind": (SOUND + bytes(4), 2),
+    "bytes after it": (SOUND + bytes(4), 2),
     "2^32 bitmaps": (head(2**32) + SOUND[12:], 2),
     "2^63 bitmaps": (head(2**63) + SOUND[12:], 2),
     "one key twice": (head(2) + SOUND[12:] + SOUND[12:], 4),

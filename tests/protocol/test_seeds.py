@@ -14,7 +14,7 @@ import deltareplay as dr
 
 
 def test_000_the_log_of_the_file_types_example(log: logs.LogBuilder) -> None:
-    """Commits 0, 1 and 3, and a checkpoint at 3: the hole lies behind the checkpoint."""
+    """Commits 0, 1 and 3, and a checkpoint at 3: the gap is after the checkpoint."""
     log.create(SCHEMA, logs.add("f0"))
     log.commit(logs.add("f1"))
     log.commit(logs.add("f2"))

@@ -27,7 +27,7 @@ class Feature:
         columns: Columns beside ``id``, ``v`` and ``p``, as SQL.
         tail: What follows the columns; partitions by default.
         generated: Expressions of generated columns of type LONG, by name.
-        alter: Statements behind the first insert, with ``{t}`` for the table.
+        alter: Statements after the first insert, with ``{t}`` for the table.
         written: Whether rows may be deleted or replaced.
     """
 

@@ -135,7 +135,7 @@ def test_limits_and_restarts(spark: Any, grown: Any, tmp_path: Path) -> None:
     # asked once, it gives all there is
     start(spark, grown, sink, checkpoint, ONCE).awaitTermination()
     assert sink.rows[5:] == [[7, 8, 9]]
-    # Delta's own offsets: a stream without Spark goes on behind any of them
+    # Delta's own offsets: a stream without Spark continues after any of them
     places = offsets(checkpoint)
     assert places[1] == {
         "sourceVersion": 1,

@@ -28,7 +28,7 @@ STALE = NOW - 40 * 86_400_000
 
 
 def table_with(root: Path, kind: str | None, *, files: int = 400, **properties: str) -> Any:
-    """A table with live files, young and old tombstones, below a checkpoint and behind it."""
+    """A table with live files, young and old tombstones, before a checkpoint and after it."""
     log = logs.LogBuilder(root)
     log.create(
         logs.schema(id="long", day="date"),
@@ -56,7 +56,7 @@ def table_with(root: Path, kind: str | None, *, files: int = 400, **properties: 
     log.commit(*(gone(number, STALE) for number in range(10, 20)))
     if kind is not None:
         log.checkpoint(kind=kind)
-    # behind it: one comes back, one goes, one comes; so that each kind of row is hidden below
+    # after it: one comes back, one goes, one comes; so that each kind of row is hidden below
     log.commit(add[0], gone(30, NOW), gone(31, STALE))
     log.commit(logs.add("day=2026-01-02/new.parquet", partition_values=day, size=1))
     return log

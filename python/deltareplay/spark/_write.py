@@ -84,7 +84,13 @@ def write(
     >>> write(df, "demo/new", partition_by=["day"], txn=("nightly", 20260101))  # doctest: +SKIP
     0
     """
-    spark = df.sparkSession
+    spark = getattr(df, "sparkSession", None)
+    if spark is None:
+        raise InvalidArgumentError(
+            f"df takes a Spark DataFrame, not {type(df)}: pass other rows to Table.append, or to "
+            "spark.createDataFrame first",
+            code="argument.type",
+        )
     session.check(spark)
     if session.version(spark) < (4, 0):
         raise UnsupportedFeatureError(

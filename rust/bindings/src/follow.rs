@@ -49,7 +49,7 @@ fn begin(
         (None, Some(moment), None) => Begin::At(Edge::Timestamp(convert::milliseconds(moment)?)),
         (None, None, Some(json)) => {
             let offset = Offset::from_json(json).map_err(|error| to_exception(py, &error))?;
-            Begin::Behind(offset)
+            Begin::After(offset)
         }
         _ => {
             return Err(invalid(

@@ -1,6 +1,6 @@
 //! Replay of Delta Lake transaction logs into Arrow.
 //!
-//! One-way rooms: each imports only from those before it.
+//! One-way modules: each imports only from those before it.
 
 pub mod error;
 pub mod spec;

@@ -234,7 +234,7 @@ impl Table {
         snapshot.replay_plan(&self.source, &options)
     }
 
-    /// The live files of one piece, on so many threads; `None` for as many as the process may use.
+    /// The live files of one piece, on this many threads; `None` for as many as the process may use.
     pub fn piece_rows(
         &self,
         piece: &ReplayPiece,

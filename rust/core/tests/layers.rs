@@ -1,5 +1,5 @@
-//! Keeps the direction of the rooms: a room of `rust/core/src` imports only from its left, and no files
-//! of one room import each other in a circle.
+//! Keeps the direction of imports: a top-level module of `rust/core/src` imports only from its left, and
+//! no files of one module import each other in a circle.
 //!
 //! Reads every source file as tokens, comments and literals left out, and follows every path that
 //! begins with `crate`, `self` or `super`, wherever it stands: in a `use`, in a group of one, in an
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Leftmost first: a room may import from itself and from what stands before it.
+/// Leftmost first: a module may import from itself and from what stands before it.
 const ORDER: [&str; 14] = [
     "error",
     "spec",
@@ -48,14 +48,14 @@ fn imports_point_left() {
 }
 
 #[test]
-fn no_files_of_a_room_import_each_other_in_a_circle() {
+fn no_files_of_a_module_import_each_other_in_a_circle() {
     let mut found = BTreeMap::new();
     let core = sources();
-    for room in ORDER {
-        let inside = |source: &&Source| source.modules.first().is_some_and(|first| first == room);
+    for module in ORDER {
+        let inside = |source: &&Source| source.modules.first().is_some_and(|first| first == module);
         let arrows = arrows(&core.iter().filter(inside).collect::<Vec<_>>());
-        assert!(arrows.len() > 1 || room == "error" || room == "table");
-        found.insert(room, circles(&arrows));
+        assert!(arrows.len() > 1 || module == "error" || module == "table");
+        found.insert(module, circles(&arrows));
     }
     let bindings = sources_below("../bindings/src");
     let arrows = arrows(&bindings.iter().collect::<Vec<_>>());
@@ -143,14 +143,14 @@ fn the_guard_sees_a_circle() {
 }
 
 #[test]
-fn every_file_belongs_to_a_room() {
+fn every_file_belongs_to_a_module() {
     let sources = sources();
     assert!(sources.len() > 2, "no sources found");
     for source in sources.iter().filter(|source| !source.modules.is_empty()) {
         let file = source.file.display();
         assert!(
             rank(&source.modules[0]).is_some(),
-            "{file} is in no room of ORDER"
+            "{file} is in no module of ORDER"
         );
         for trick in [["#", "[", "path"], ["include", "!", "("]] {
             let found = source.tokens.windows(3).any(|window| window == trick);
@@ -163,7 +163,7 @@ fn every_file_belongs_to_a_room() {
 }
 
 #[test]
-fn the_crate_lists_its_rooms_in_order() {
+fn the_crate_lists_its_modules_in_order() {
     let sources = sources();
     let root = sources
         .iter()
@@ -175,15 +175,15 @@ fn the_crate_lists_its_rooms_in_order() {
         .filter(|window| window[0] == "mod" && window[2] == ";")
         .map(|window| window[1].as_str())
         .collect();
-    let present = |room: &&str| {
+    let present = |module: &&str| {
         sources
             .iter()
-            .any(|source| source.modules.first().is_some_and(|m| m == room))
+            .any(|source| source.modules.first().is_some_and(|m| m == module))
     };
     let expected: Vec<&str> = ORDER.into_iter().filter(present).collect();
     assert_eq!(
         listed, expected,
-        "src/lib.rs lists the rooms that exist, leftmost first"
+        "src/lib.rs lists the modules that exist, leftmost first"
     );
 }
 
@@ -224,7 +224,7 @@ fn the_guard_sees_every_way_to_write_an_import() {
         "use crate::*;",
         "use super::super::*;",
         "use crate as all;",
-        "use crate::Error;", // an alias in lib.rs hides its room
+        "use crate::Error;", // an alias in lib.rs hides its module
         "mod tests { use super::super::super::table; }",
         "macro_rules! m { () => { $crate::scan::x() } }",
     ] {
@@ -249,23 +249,23 @@ struct Import {
     names: Vec<String>,
 }
 
-fn rank(room: &str) -> Option<usize> {
-    ORDER.iter().position(|name| *name == room)
+fn rank(module: &str) -> Option<usize> {
+    ORDER.iter().position(|name| *name == module)
 }
 
 /// What is wrong with an import, if anything.
 fn fault(source: &Source, import: &Import) -> Option<String> {
-    let room = &source.modules[0];
+    let module = &source.modules[0];
     let written = import.names.join("::");
     let file = source.file.display();
     match import.names.first() {
-        Some(used) if used == room => None,
+        Some(used) if used == module => None,
         Some(_) if import.relative => {
-            Some(format!("{file}: `{written}` leaves its room by `super`"))
+            Some(format!("{file}: `{written}` leaves its module by `super`"))
         }
-        Some(used) if rank(used).is_some() && rank(used) < rank(room) => None,
+        Some(used) if rank(used).is_some() && rank(used) < rank(module) => None,
         Some(_) => Some(format!(
-            "{file}: `{written}` is not to the left of `{room}`"
+            "{file}: `{written}` is not to the left of `{module}`"
         )),
         None => Some(format!("{file}: names the whole crate")),
     }

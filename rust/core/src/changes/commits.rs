@@ -30,7 +30,7 @@ const RUN_COMMITS: usize = 256;
 /// Runs that are decoded ahead of the caller.
 const RUNS_AHEAD: usize = 2;
 
-/// Modification times are made ascending from so many commits before the range on, as the reference
+/// Modification times are made ascending from this many commits before the range on, as the reference
 /// does it.
 const LOOK_BACK: u64 = 100;
 

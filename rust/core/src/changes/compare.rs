@@ -20,7 +20,7 @@ use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
 use crate::replay::{Folded, Source};
 
-/// So many rows are held at once, where nothing else was asked for.
+/// How many rows are held at once by default.
 pub(super) const MOST_ROWS: usize = 4 << 20;
 
 /// Maps by numbers that are as good as random, or ids.
@@ -347,7 +347,7 @@ impl LabelledPieces {
         self.push_run(piece, row, 1, change, stamp);
     }
 
-    /// So many rows from this one on.
+    /// How many rows from this one on.
     pub(super) fn push_run(
         &mut self,
         piece: u32,
@@ -424,7 +424,7 @@ impl Labelled {
     }
 }
 
-/// Puts a label behind the others, or makes the last one longer.
+/// Puts a label after the others, or makes the last one longer.
 fn extend(labels: &mut Vec<RowLabel>, label: RowLabel) {
     if let Some(last) = labels.last_mut()
         && (last.change, last.stamp) == (label.change, label.stamp)

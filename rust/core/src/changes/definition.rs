@@ -24,11 +24,11 @@ use crate::snapshot::Snapshot;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
-/// The columns that say what happened, behind those of the table.
+/// The columns that say what happened, after those of the table.
 pub(super) const CHANGE_COLUMNS: [&str; 3] =
     ["_change_type", "_commit_version", "_commit_timestamp"];
 
-/// So many plans are kept.
+/// How many plans are kept.
 const MOST_PLANS: usize = 64;
 
 /// What is read of changed files, in values that serialise.
@@ -51,7 +51,7 @@ pub(super) struct ChangesDefinition {
 #[derive(Debug)]
 pub(super) struct Reading {
     layout: TableLayout,
-    /// Columns that are read: those that are given, and behind them what the late filter needs.
+    /// Columns that are read: those that are given, and after them what the late filter needs.
     read: Vec<String>,
     given: usize,
     /// On the table's own columns: pruned by, and applied while files are read.
@@ -215,7 +215,7 @@ impl Reading {
         &self.all
     }
 
-    /// How many of the table's columns are handed out; those that only the filter needs are behind.
+    /// How many of the table's columns are handed out; those that only the filter needs are after.
     pub(super) fn given(&self) -> usize {
         self.given
     }

@@ -42,7 +42,7 @@ impl Changes {
             Way::RowTracking => match plan.range_ends(&self.source.keys) {
                 Ok(ends) if ends.brings_rows_back(&self.source)? => range_ends::BACK,
                 Ok(_) => {
-                    "rows have ids in every commit of the range, and its two ends tell what it comes to"
+                    "rows have ids in every commit of the range, and its two ends determine the result"
                 }
                 Err(why) => why,
             },

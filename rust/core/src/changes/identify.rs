@@ -24,7 +24,7 @@ use crate::scan::rows::{Give, Look, OrderedRows, Work};
 /// share, so that shares are compared one by one, anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Share {
-    /// Which one, of so many.
+    /// Which share, and of how many.
     pub number: u64,
     pub of: u64,
 }
@@ -58,12 +58,12 @@ pub(super) struct RowIdentity {
     pub key: Vec<String>,
     /// The same for all who share the work.
     pub seed: u64,
-    /// So many rows may be held at once.
+    /// How many rows may be held at once.
     pub most_rows: usize,
 }
 
 impl RowIdentity {
-    /// So many rows of a share may be held; as many as there are, where it cannot be cut any more.
+    /// How many rows of a share may be held; as many as there are, where it cannot be cut any more.
     pub(super) fn most_rows_of(&self, share: Share) -> usize {
         share.halves().map_or(usize::MAX, |_| self.most_rows)
     }

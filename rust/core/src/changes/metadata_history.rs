@@ -49,8 +49,8 @@ impl MetadataHistory {
         })
     }
 
-    /// The same behind the first version rather than before it.
-    pub(super) fn behind(self) -> Self {
+    /// The same after the first version rather than before it.
+    pub(super) fn after(self) -> Self {
         Self {
             first: false,
             ..self

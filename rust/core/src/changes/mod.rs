@@ -73,11 +73,11 @@ pub struct ChangeOptions {
     pub filter: Option<Predicate>,
     /// Columns that tell rows apart, where the table itself does not.
     pub key: Vec<String>,
-    /// So many rows may be held to be compared; `None` for four million.
+    /// How many rows may be held to be compared; `None` for four million.
     pub most_rows: Option<usize>,
     /// Refuse versions at which the change data feed was off, as the reference does.
     pub require_feed: bool,
-    /// A range that lies behind the newest version is empty rather than an error.
+    /// A range that lies after the newest version is empty rather than an error.
     pub allow_out_of_range: bool,
 }
 

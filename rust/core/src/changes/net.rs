@@ -93,7 +93,7 @@ fn push(
     u32::try_from(places.len() - 1).unwrap_or(NONE)
 }
 
-fn behind(places: &[(RowPosition, u32)], at: u32) -> u32 {
+fn after(places: &[(RowPosition, u32)], at: u32) -> u32 {
     places.get(at as usize).map_or(NONE, |(_, next)| *next)
 }
 
@@ -140,7 +140,7 @@ impl Outcomes {
             if outcome.before == NONE {
                 outcome.ghost = outcome.now;
             }
-            outcome.now = behind(&self.places, outcome.now);
+            outcome.now = after(&self.places, outcome.now);
             return Ok(());
         }
         if self.way != Way::Rows && (outcome.before != NONE || outcome.ghost != NONE) {
@@ -156,7 +156,7 @@ impl Outcomes {
         outcome.stamp = stamp;
         if self.way == Way::Rows && outcome.before != NONE {
             // an equal row left before
-            outcome.before = behind(&self.places, outcome.before);
+            outcome.before = after(&self.places, outcome.before);
             return Ok(());
         }
         if self.way != Way::Rows && outcome.now != NONE {

@@ -89,7 +89,7 @@ impl IdentityOptions {
 struct CommitsWithFacts {
     reading: Arc<Reading>,
     options: ChangeOptions,
-    /// `None` for an empty range, and behind the end.
+    /// `None` for an empty range, and after the end.
     log: Option<(Commits, MetadataHistory)>,
 }
 

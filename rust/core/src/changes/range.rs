@@ -33,8 +33,8 @@ pub(super) struct Range {
 /// # Errors
 ///
 /// - Invalid argument: `changes.range`, the end lies before the start.
-/// - Version not found: `changes.start` behind the newest version, `version.timestamp` for an instant
-///   behind it, `version.not_found` for a start that cannot be read any more.
+/// - Version not found: `changes.start` after the newest version, `version.timestamp` for an instant
+///   after it, `version.not_found` for a start that cannot be read any more.
 pub(super) fn resolve(
     source: &Source,
     start: Edge,
@@ -53,7 +53,7 @@ pub(super) fn resolve(
             "the range ends with version {last}, before version {first}, with which it begins: \
              both ends are included, and the first comes first"
         );
-        // a start behind the newest version is the better news
+        // a start after the newest version is the better news
         if first <= latest || matches!(end, Some(Edge::Version(end)) if end < first) {
             return Err(Error::invalid("changes.range", message));
         }
@@ -89,7 +89,7 @@ pub(super) fn resolve(
     })
 }
 
-/// The first version of a range that begins here, which may lie behind the newest one.
+/// The first version of a range that begins here, which may lie after the newest one.
 pub(super) fn first_version(source: &Source, newest: &Snapshot, start: Edge) -> Result<u64> {
     Finder::new(source, newest, start, None)?.first(start, false)
 }
@@ -133,9 +133,9 @@ impl<'a> Finder<'a> {
             Moment::Before(version, _) => version,
             Moment::At(version, time) if time == timestamp => version,
             Moment::At(version, _) => version.saturating_add(1),
-            behind @ Moment::Behind(version, _) => {
+            after @ Moment::After(version, _) => {
                 if !allow_out_of_range {
-                    return Err(behind.refused(timestamp));
+                    return Err(after.refused(timestamp));
                 }
                 version.saturating_add(1)
             }
@@ -150,7 +150,7 @@ impl<'a> Finder<'a> {
         };
         match self.moment(timestamp)? {
             Moment::At(version, _) => Ok(version),
-            Moment::Behind(version, _) if allow_out_of_range => Ok(version),
+            Moment::After(version, _) if allow_out_of_range => Ok(version),
             outside => Err(outside.refused(timestamp)),
         }
     }

@@ -43,7 +43,7 @@ pub(super) fn changed_rows(
 /// A unit, and which of many pieces it is of.
 pub(super) type Numbered = (usize, Arc<OpenFile>, Unit);
 
-/// The units of one of many pieces; none behind the last.
+/// The units of one of many pieces; none after the last.
 pub(super) fn numbered_units(
     source: &Source,
     reading: &Reading,

@@ -30,9 +30,9 @@ pub(super) fn hash_rows<'a>(
 /// Adds a value to what is known of a row.
 fn add(hash: &mut u128, value: &[u8; 16], seed: u64) {
     let mut bytes = [0_u8; 32];
-    let (before, behind) = bytes.split_at_mut(16);
+    let (before, after) = bytes.split_at_mut(16);
     before.copy_from_slice(&hash.to_le_bytes());
-    behind.copy_from_slice(value);
+    after.copy_from_slice(value);
     *hash = xxh3_128_with_seed(&bytes, seed);
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// The id behind the last one.
+    /// The id after the last one.
     pub(super) fn end(&self) -> i64 {
         self.id.saturating_add(i64::from(self.rows))
     }

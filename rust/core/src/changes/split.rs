@@ -15,7 +15,7 @@ use super::stream::ChangeRows;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 
-/// So many shares of net changes at most: each reads the numbers of all rows.
+/// The most shares of net changes: each reads the numbers of all rows.
 const MOST_SHARES: u64 = 64;
 
 /// Some commits of a range, or some rows of what they come to.

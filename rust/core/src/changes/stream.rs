@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::scan::rows::OrderedRows;
 
-/// So many pieces are read as one stream.
+/// How many pieces are read as one stream.
 const PIECES: usize = 1024;
 
 type Tasks = Box<dyn Iterator<Item = Result<Task>> + Send>;

@@ -1,5 +1,5 @@
 //! `add`, `remove` and `cdc` as Arrow columns: their fields, their types, and builders for rows that
-//! come from JSON. Checkpoint columns are brought to the same types, so that nothing behind this
+//! come from JSON. Checkpoint columns are brought to the same types, so that nothing after this
 //! later stage can tell where a row came from.
 //!
 //! Protocol: "Add File and Remove File", "Add CDC File".

@@ -239,7 +239,7 @@ fn index(offset: i32) -> usize {
 type Strings<'a> = (&'a StringViewArray, &'a [Range<usize>]);
 
 /// Texts that point to the same bytes again and again are spelled out up to this size in one batch;
-/// beyond it, so many times at most: a dictionary of a few kilobytes can ask for gigabytes.
+/// beyond it, at most this many times: a dictionary of a few kilobytes can ask for gigabytes.
 const MOST_REPEATED: usize = 512 << 20;
 const MOST_TIMES: usize = 64;
 
@@ -249,7 +249,7 @@ fn strings(parts: &[Strings<'_>], rows: usize) -> Result<StringArray, ArrowError
     offsets.push(0);
     each_view(parts, |_, view| {
         total += view.map_or(0, length);
-        // checked behind the loop: the total is the largest offset
+        // checked after the loop: the total is the largest offset
         #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
         offsets.push(total as i32);
     });

@@ -124,7 +124,7 @@ impl AllFiles {
     }
 }
 
-/// The bin of `deletedRecordCountsHistogramOpt` that a file with so many deleted rows is in.
+/// The bin of `deletedRecordCountsHistogramOpt` that a file with this number of deleted rows is in.
 pub fn deleted_records_bin(deleted: u64) -> usize {
     match deleted {
         0 => 0,

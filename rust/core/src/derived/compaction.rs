@@ -40,7 +40,7 @@ pub struct WrittenCompaction {
     pub size_in_bytes_before: u64,
 }
 
-/// Writes the compacted file of the commits `start..=end`: without `start` from behind the newest
+/// Writes the compacted file of the commits `start..=end`: without `start` from after the newest
 /// checkpoint, without `end` up to the newest commit. Where there is one of this range already, that
 /// one stays.
 ///
@@ -56,13 +56,13 @@ pub fn compact_log(
     let listing = LogListing::read(&*source.storage, 0)?;
     let newest = listing.commits.last().map(|commit| commit.version);
     let end = end.or(newest).unwrap_or_default();
-    let behind = || {
+    let after = || {
         let below = |version: &u64| *version < end;
         let checkpoints = listing.checkpoints.iter().rev();
         let checkpoint = checkpoints.map(|found| found.version).find(below);
         checkpoint.map_or(0, |version| version + 1)
     };
-    let start = start.unwrap_or_else(behind);
+    let start = start.unwrap_or_else(after);
     if start >= end {
         let message = format!(
             "versions {start} to {end} are less than two commits: there is nothing to compact; pass a longer range"

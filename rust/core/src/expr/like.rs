@@ -23,7 +23,7 @@ pub(super) struct Matcher {
     first: Segment,
     /// What stands between the first and the last `%`, each found as early as it can be.
     middle: Vec<Segment>,
-    /// What stands behind the last `%`; `None` for a pattern without one.
+    /// What stands after the last `%`; `None` for a pattern without one.
     last: Option<Segment>,
 }
 
@@ -103,7 +103,7 @@ impl Matcher {
         };
         for segment in &self.middle {
             match find(segment, rest) {
-                Some(behind) => rest = behind,
+                Some(after) => rest = after,
                 None => return false,
             }
         }
@@ -127,7 +127,7 @@ impl Matcher {
     }
 }
 
-/// What is left behind the segment, where the text starts with it.
+/// What is left after the segment, where the text starts with it.
 fn forward<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
     segment.iter().try_fold(text, |rest, piece| match piece {
         Piece::Text(wanted) => rest.strip_prefix(wanted.as_slice()),
@@ -137,10 +137,10 @@ fn forward<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
 
 fn behind_letter(text: &[u8]) -> Option<&[u8]> {
     let (_, mut rest) = text.split_first()?;
-    while let Some((byte, behind)) = rest.split_first()
+    while let Some((byte, after)) = rest.split_first()
         && is_inside(*byte)
     {
-        rest = behind;
+        rest = after;
     }
     Some(rest)
 }
@@ -162,7 +162,7 @@ fn backward(segment: &[Piece], text: &[u8]) -> bool {
     rest.is_some()
 }
 
-/// What is left behind the first place where the segment stands.
+/// What is left after the first place where the segment stands.
 fn find<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
     if let [Piece::Text(wanted)] = segment {
         let end = memmem::find(text, wanted)?.checked_add(wanted.len())?;
@@ -170,8 +170,8 @@ fn find<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
     }
     let mut rest = text;
     loop {
-        if let Some(behind) = forward(segment, rest) {
-            return Some(behind);
+        if let Some(after) = forward(segment, rest) {
+            return Some(after);
         }
         rest = behind_letter(rest)?;
     }
@@ -182,7 +182,7 @@ fn is_inside(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }
 
-/// The first text behind all that start with `prefix`; `None` where there is none.
+/// The first text after all that start with `prefix`; `None` where there is none.
 pub(super) fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut prefix = prefix.to_vec();
     while let Some(last) = prefix.pop() {

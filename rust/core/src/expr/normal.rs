@@ -118,7 +118,7 @@ fn integers(values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     Ok(Arc::new(wide))
 }
 
-fn odd(values: &ArrayRef) -> Error {
+fn unordered(values: &ArrayRef) -> Error {
     let message = format!("values of type {} have no order here", values.data_type());
     Error::invalid("filter.values", message)
 }
@@ -127,19 +127,21 @@ fn odd(values: &ArrayRef) -> Error {
 pub(super) fn as_integers(values: &ArrayRef) -> Result<&Int64Array> {
     values
         .as_primitive_opt::<Int64Type>()
-        .ok_or_else(|| odd(values))
+        .ok_or_else(|| unordered(values))
 }
 
 /// Values that are decimals in their form.
 pub(super) fn as_decimals(values: &ArrayRef) -> Result<&Decimal128Array> {
     values
         .as_primitive_opt::<Decimal128Type>()
-        .ok_or_else(|| odd(values))
+        .ok_or_else(|| unordered(values))
 }
 
 /// Values that are bytes in their form.
 pub(super) fn as_bytes(values: &ArrayRef) -> Result<&BinaryArray> {
-    values.as_binary_opt::<i32>().ok_or_else(|| odd(values))
+    values
+        .as_binary_opt::<i32>()
+        .ok_or_else(|| unordered(values))
 }
 
 /// What Arrow refused to compute with the values of a filter's columns.

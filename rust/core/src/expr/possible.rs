@@ -292,7 +292,7 @@ impl Units<'_> {
         };
         let min = range.min.as_ref().map(as_bytes).transpose()?;
         let max = range.max.as_ref().map(as_bytes).transpose()?;
-        let behind = successor(prefix);
+        let after = successor(prefix);
         let low = |row| {
             min.filter(|min| min.is_valid(row))
                 .map(|min| min.value(row))
@@ -301,7 +301,7 @@ impl Units<'_> {
             max.filter(|max| max.is_valid(row))
                 .map(|max| max.value(row))
         };
-        let before_end = |text: &[u8]| behind.as_deref().is_none_or(|behind| text < behind);
+        let before_end = |text: &[u8]| after.as_deref().is_none_or(|after| text < after);
         let is_true = BooleanBuffer::collect_bool(self.len, |row| {
             let starts = low(row).is_none_or(|low| {
                 if exact {

@@ -28,7 +28,7 @@ pub(super) fn value(token: &str) -> String {
 /// `None` where a text does not end: what comes before it was written.
 fn rewritten(sql: &str, written: &mut String) -> Option<()> {
     let mut letters = sql.chars().peekable();
-    // where a text ended behind which only blanks have come: the next text goes on with it
+    // where a text ended after which only blanks have come: the next text goes on with it
     let mut ended = None;
     let mut before = ' ';
     while let Some(letter) = letters.next() {
@@ -124,7 +124,7 @@ fn literal(letters: &mut Peekable<Chars<'_>>, quote: char, is_raw: bool) -> Opti
     }
 }
 
-/// What stands for a letter behind a backslash.
+/// What stands for a letter after a backslash.
 fn escape(letters: &mut Peekable<Chars<'_>>, text: &mut String) -> Option<()> {
     let letter = letters.next()?;
     match letter {
@@ -154,7 +154,7 @@ fn escape(letters: &mut Peekable<Chars<'_>>, text: &mut String) -> Option<()> {
     Some(())
 }
 
-/// So many digits; nothing is taken where there are fewer.
+/// A number of digits; nothing is taken where there are fewer.
 fn digits(letters: &mut Peekable<Chars<'_>>, many: usize, radix: u32) -> Option<u32> {
     let mut ahead = letters.clone();
     let mut code: u32 = 0;

@@ -41,7 +41,7 @@ pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Option<Decimal> {
     (value.unscaled().unsigned_abs() < limit).then_some(value)
 }
 
-/// A date as Spark's cast takes it: `2026-01-31`, `2026-1-31`, `2026-01`, `2026`; behind a whole one may
+/// A date as Spark's cast takes it: `2026-01-31`, `2026-1-31`, `2026-01`, `2026`; after a whole one may
 /// stand `T` or a blank, and anything.
 pub(super) fn date(text: &str) -> Option<i32> {
     let text = text.trim();
@@ -54,7 +54,7 @@ pub(super) fn date(text: &str) -> Option<i32> {
     is_whole.then(|| values::date(&padded(day))).flatten()
 }
 
-/// A moment as Spark's cast takes it, in microseconds: a date, and a time behind `T` or a blank whose parts
+/// A moment as Spark's cast takes it, in microseconds: a date, and a time after `T` or a blank whose parts
 /// may have one digit.
 pub(super) fn timestamp(text: &str, utc: bool) -> Option<i64> {
     values::timestamp(&padded(text), TimeUnit::Microsecond, utc)

@@ -107,7 +107,7 @@ fn is_null(path: Path) -> Expr {
 
 fn refuse(path: &Path, op: impl std::fmt::Display, value: &Literal) -> Error {
     let message = format!(
-        "the filter on {path} has {} behind {op}, which takes {}",
+        "the filter on {path} has {} after {op}, which takes {}",
         value.kind(),
         match value {
             Literal::Null => "no null: use = or !=",

@@ -80,14 +80,14 @@ pub enum Moment {
     /// When this one was current.
     At(u64, i64),
     /// Later than the commit of the newest one.
-    Behind(u64, i64),
+    After(u64, i64),
 }
 
 /// The version that was current at `timestamp` (milliseconds).
 ///
 /// # Errors
 ///
-/// `version.timestamp` when the instant lies before the first or behind the last version that can be
+/// `version.timestamp` when the instant lies before the first or after the last version that can be
 /// read.
 pub fn version_at(
     storage: &dyn Storage,
@@ -109,7 +109,7 @@ impl Moment {
                 ("before the oldest version that can be read,", version, time)
             }
             Self::At(version, time) => ("at", version, time),
-            Self::Behind(version, time) => ("behind the newest version,", version, time),
+            Self::After(version, time) => ("after the newest version,", version, time),
         };
         let message = format!(
             "timestamp {} lies {what} version {version}, committed at {}: ask for an instant in between, or by version",
@@ -180,7 +180,7 @@ pub fn moment(
     let newest = listing.commits.last().map(|commit| commit.version);
     let (version, time) = (found.0.version, time_of(found)?);
     Ok(if Some(version) == newest && time < timestamp {
-        Moment::Behind(version, time)
+        Moment::After(version, time)
     } else {
         Moment::At(version, time)
     })

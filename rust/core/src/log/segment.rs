@@ -1,4 +1,4 @@
-//! The files that make up one version: a checkpoint, if there is one, and the commits behind it.
+//! The files that make up one version: a checkpoint, if there is one, and the commits after it.
 //!
 //! Takes a [`LogListing`]; gives a [`LogSegment`] or says which file is missing. Nothing is opened.
 
@@ -41,9 +41,9 @@ pub struct LogSegment {
     pub version: u64,
     /// The checkpoint to begin with.
     pub checkpoint: Option<CheckpointInstance>,
-    /// Commits and compacted files behind the checkpoint, oldest first, without a gap.
+    /// Commits and compacted files after the checkpoint, oldest first, without a gap.
     pub tail: Vec<TailFile>,
-    /// The commits behind the checkpoint, oldest first, whether compacted or not.
+    /// The commits after the checkpoint, oldest first, whether compacted or not.
     pub commits: Vec<VersionedFile>,
     /// The commit of the version itself; `None` when only a checkpoint is left of it.
     pub last_commit: Option<FileMeta>,

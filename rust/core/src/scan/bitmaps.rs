@@ -50,7 +50,7 @@ impl Bitmaps {
     }
 
     /// `vector` (int64: place in the list of descriptors), `chunk` (int64: row >> chunk bits),
-    /// `words` (list of int64; those behind the last deleted row are left out).
+    /// `words` (list of int64; those after the last deleted row are left out).
     pub fn schema() -> SchemaRef {
         let words = Field::new_list_field(DataType::Int64, false);
         Arc::new(Schema::new(vec![

@@ -21,11 +21,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::spec::DeletionVectorDescriptor;
 use crate::storage::{PathResolver, Storage, interrupt, pool};
 
-/// What stands before and behind a bitmap in its file.
+/// What stands before and after a bitmap in its file.
 const FRAME: u64 = 8;
 /// Vectors that lie nearer to each other than this are read in one go.
 const NEAR: u64 = 16 << 10;
-/// One read takes no more vectors once it has so many bytes.
+/// One read takes no more vectors once it has this many bytes.
 const READ_BYTES: u64 = 16 << 20;
 /// Files at once where each read waits for a network.
 const REMOTE_AT_ONCE: usize = 16;

@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::spec::DeletionVectorDescriptor;
 use crate::storage::{PathResolver, Storage};
 
-/// Vectors that are loaded together: no more than so many, of no more bytes.
+/// Vectors that are loaded together: at most this many, and at most this many bytes.
 const WINDOW_VECTORS: usize = 1024;
 const WINDOW_BYTES: u64 = 32 << 20;
 

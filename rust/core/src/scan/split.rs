@@ -195,7 +195,7 @@ impl Split {
 /// Files are not cut finer than this: no row group is smaller by much.
 const LEAST_PIECE: u64 = 4096;
 
-/// A log may claim any size: no file is cut into more pieces than about so many.
+/// A log may claim any size: no file is cut into more pieces than about this number.
 const MOST_PIECES: u64 = 10_000;
 
 /// Runs of files of about `target_size` bytes; larger files are cut by bytes.

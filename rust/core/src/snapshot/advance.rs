@@ -161,7 +161,7 @@ fn in_commit_time(
     required_in_commit_timestamp(info.as_deref(), commit, segment.version).map(Some)
 }
 
-/// The older segment with the newer commits of the listing behind it.
+/// The older segment with the newer commits of the listing after it.
 fn extended(segment: &LogSegment, listing: &LogListing, version: u64) -> Result<LogSegment> {
     let mut next = segment.clone();
     for commit in listing

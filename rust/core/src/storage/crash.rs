@@ -18,7 +18,7 @@ pub enum Crash {
     /// The process ends in the middle: half of the file is there. A commit is never seen by half, since
     /// stores create it whole; what is left of it lies beside it under a temporary name.
     Torn,
-    /// The process ends behind it: it is done, and nothing later is.
+    /// The process ends after it: it is done, and nothing later is.
     After,
     /// There is no space for it, nor for any later one; the process goes on.
     Full,

@@ -22,7 +22,7 @@ pub enum Fault {
     Permission,
     /// The file system takes no writes: `storage.read_only`.
     ReadOnly,
-    /// Only the first so many bytes are there. A listing still shows the whole size, as a stale one
+    /// Only the first bytes, this many, are there. A listing still shows the whole size, as a stale one
     /// does.
     Truncated(usize),
     /// These bytes are there instead.

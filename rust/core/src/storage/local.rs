@@ -20,9 +20,9 @@ mod directories;
 
 use directories::{make_directory, sync_directory};
 
-/// So many files are read one after the other: a thread hop costs more than a small read.
+/// How many files are read one after the other: a thread hop costs more than a small read.
 const FEW_FILES: usize = 8;
-/// No more than so many small files are one unit of work.
+/// How many small files are one unit of work, at most.
 const FILES_PER_UNIT: usize = 64;
 
 /// Opening a pipe that nobody writes to must not wait; no effect on regular files.

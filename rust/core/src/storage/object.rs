@@ -24,9 +24,9 @@ use super::per_process::PerProcess;
 use super::{FileMeta, Location, Storage, StoreKind, progress, refuse_climbing, runtime};
 use crate::error::{Error, Result};
 
-/// So many whole files are fetched side by side.
+/// How many whole files are fetched side by side.
 const READS_AT_ONCE: usize = 64;
-/// So many ranges of one file are fetched side by side.
+/// How many ranges of one file are fetched side by side.
 const RANGES_AT_ONCE: usize = 16;
 /// Ranges with less between them are fetched as one: a request costs more than these bytes.
 const NEAR: u64 = 1 << 20;

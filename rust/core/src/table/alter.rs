@@ -32,7 +32,7 @@ pub enum Alteration {
     SetProperties(BTreeMap<String, String>),
     /// Takes these properties away; true: also where one is not set.
     UnsetProperties(Vec<String>, bool),
-    /// Adds columns behind the others, or behind the fields of the struct that a path leads to.
+    /// Adds columns after the others, or after the fields of the struct that a path leads to.
     AddColumns(Vec<String>, StructType),
     /// Gives a column, or a part of one, another name.
     RenameColumn(Vec<String>, String),

@@ -25,7 +25,7 @@ pub struct Committed {
 
 impl Table {
     /// Commits a transaction; then writes what its version calls for: a checkpoint, a checksum of a
-    /// table that is not large. Behind a checkpoint of its own it deletes what has expired of the log.
+    /// table that is not large. After a checkpoint of its own it deletes what has expired of the log.
     ///
     /// # Errors
     ///

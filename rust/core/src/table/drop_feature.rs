@@ -1,7 +1,7 @@
 //! Table features taken away with what they leave behind, and row ids given to files that have none.
 //!
 //! What a feature leaves in the newest version goes first, by commits that change no row. Older versions
-//! still hold it: checkpoints are put behind them, so that clients without the feature never have to read
+//! still hold it: checkpoints are put after them, so that clients without the feature never have to read
 //! them, and `checkpointProtection` keeps these checkpoints in place.
 //!
 //! Protocol: "Table Features", "Checkpoint Protection", "Row Tracking".
@@ -363,7 +363,7 @@ fn has_ids(file: &AddFile) -> bool {
     file.base_row_id.is_some()
 }
 
-/// The first so many live files of which something is true.
+/// The first live files of which something is true, at most this many.
 fn live_files(
     table: &Table,
     snapshot: &Snapshot,

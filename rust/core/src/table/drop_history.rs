@@ -1,6 +1,6 @@
 //! Table features taken away together with the history that needs them.
 //!
-//! What a feature leaves in the newest version goes first, then a checkpoint is put behind it. Once that
+//! What a feature leaves in the newest version goes first, then a checkpoint is put after it. Once that
 //! is older than a day, the log before it goes, and the feature with it: no client has to know it, and
 //! nothing has to be protected. Until then the feature stays, and an error tells when it can go.
 //!
@@ -59,7 +59,7 @@ impl Table {
         self.leave(&snapshot, name, true, options)
     }
 
-    /// A checkpoint behind all versions that need the feature.
+    /// A checkpoint after all versions that need the feature.
     fn put_barrier(
         &self,
         snapshot: &Snapshot,

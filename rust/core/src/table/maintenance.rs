@@ -27,7 +27,7 @@ impl Table {
     }
 
     /// Deletes data files that no version inside the retention period needs, or tells which these are.
-    /// With `log` a commit says before and another behind what is done.
+    /// With `log` a commit says before and another after what is done.
     ///
     /// # Errors
     ///

@@ -31,7 +31,7 @@ const HARMLESS_PROPERTIES: [(&str, Option<&str>); 8] = [
 
 /// What a lost race comes to.
 pub(super) enum Verdict {
-    /// The transaction may go on behind this commit.
+    /// The transaction may go on after this commit.
     Passed,
     /// The winner is the same batch of the same application: nothing is left to do.
     DoneBefore,

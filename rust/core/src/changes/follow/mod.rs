@@ -35,12 +35,12 @@ pub enum Begin {
     /// With the state at the newest version, as new rows.
     #[default]
     State,
-    /// With the first commit behind the newest version.
+    /// With the first commit after the newest version.
     Latest,
     /// With the commit of this version, or the first at or after this instant.
     At(Edge),
-    /// Behind this offset.
-    Behind(Offset),
+    /// After this offset.
+    After(Offset),
 }
 
 /// How a table is followed.
@@ -60,9 +60,9 @@ pub struct FollowOptions {
     pub require_feed: bool,
     /// Columns that tell rows apart, where the table does not.
     pub key: Vec<String>,
-    /// So many files in a batch; `None` for no limit.
+    /// At most this many files in a batch; `None` for no limit.
     pub max_files: Option<u64>,
-    /// About so many bytes of files in a batch; `None` for no limit.
+    /// About this many bytes of files in a batch; `None` for no limit.
     pub max_bytes: Option<u64>,
     /// End with the version that is the newest now.
     pub available_now: bool,
@@ -97,7 +97,7 @@ pub struct Follow {
 pub struct MicroBatch {
     /// The rows, as a value that other processes can read, too.
     pub rows: Split,
-    /// Where the stream stands behind them.
+    /// Where the stream stands after them.
     pub offset: Offset,
 }
 
@@ -172,7 +172,7 @@ impl Follow {
                 .is_some_and(|until| self.offset >= *until)
     }
 
-    /// Whether a file lies behind the end.
+    /// Whether a file lies after the end.
     fn is_behind_end(&self, version: u64, index: i64) -> bool {
         let until = self.options.until.as_ref();
         until.is_some_and(|until| (version, index) > (until.version, until.index))
@@ -312,7 +312,7 @@ impl Follow {
             }
             self.offset = Offset::before(&self.offset.table_id, version.saturating_add(1));
             if admission.full() {
-                // the history stand behind this commit
+                // the history stand after this commit
                 return Ok(());
             }
         }
@@ -326,7 +326,7 @@ impl Follow {
             return MetadataHistory::new(&self.known, &self.reading);
         }
         if version == newest.saturating_add(1) {
-            return Ok(MetadataHistory::new(&self.known, &self.reading)?.behind());
+            return Ok(MetadataHistory::new(&self.known, &self.reading)?.after());
         }
         let snapshot = load(&self.source, Some(version), self.strict)?;
         MetadataHistory::new(&snapshot, &self.reading)
@@ -353,7 +353,7 @@ impl Follow {
         if version > self.known.version() && !same {
             let message = format!(
                 "at this version the table's columns changed: the stream goes on with the new ones \
-                 when it is begun again, behind the offset {}",
+                 when it is begun again, after the offset {}",
                 self.offset.to_json()
             );
             return Err(Error::invalid("follow.schema", message).at_version(version));
@@ -387,18 +387,18 @@ fn begin(source: &Source, known: &Snapshot, begin: &Begin) -> Result<Offset> {
             }
             Ok(Offset::before(id, first))
         }
-        Begin::Behind(offset) => {
+        Begin::After(offset) => {
             let why = if offset.table_id != *id {
                 Some("it is of another table, or the table was replaced")
             } else if offset.version > newest.saturating_add(1) {
-                Some("it lies behind the newest version: the table was replaced or its log was cut")
+                Some("it lies after the newest version: the table was replaced or its log was cut")
             } else {
                 None
             };
             match why {
                 None => Ok(offset.clone()),
                 Some(why) => {
-                    let message = format!("the stream cannot go on behind this offset: {why}");
+                    let message = format!("the stream cannot go on after this offset: {why}");
                     Err(Error::invalid("follow.offset", message))
                 }
             }

@@ -73,7 +73,7 @@ impl Offset {
             index @ (-20 | -19) => {
                 return Err(bad(&format!(
                     "index {index} stands for a change of the schema, which is not tracked here: \
-                     begin anew behind it"
+                     begin anew after it"
                 )));
             }
             index => return Err(bad(&format!("index is {index}"))),

@@ -14,7 +14,7 @@ use crate::scan::deletion_vectors::load;
 /// Rows and the version in which they left; `None` where they were moved.
 pub(super) type Left = (Run, Option<u64>);
 
-/// When rows left files that were there before, by their ids. `None` when that takes more than so many
+/// When rows left files that were there before, by their ids. `None` when that takes more than this many
 /// runs.
 pub(super) fn left(
     source: &Source,

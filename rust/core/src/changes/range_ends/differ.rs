@@ -15,7 +15,7 @@ use crate::changes::row_hash::{float, hash_rows};
 use crate::error::Result;
 use crate::storage::pool::pool;
 
-/// So many pairs are compared by one thread.
+/// How many pairs one thread compares.
 const CHUNK: usize = 16 << 10;
 
 /// Where a row is: the number of its batch, and its place there.
@@ -260,7 +260,7 @@ mod tests {
         let pairs = [[at(0), at(1)], [at(0), at(2)], [at(2), at(2)]];
         let found = differ(&[&batch], 2, &pairs, 7).unwrap();
         assert_eq!(found, [false, true, false]);
-        // columns that are behind are none of theirs
+        // columns that are after are none of theirs
         let beside = RecordBatch::try_from_iter([("b", batch.column(1).clone()), ("a", other)]);
         let found = differ(&[&beside.unwrap()], 1, &pairs, 7).unwrap();
         assert_eq!(found, [false; 3]);

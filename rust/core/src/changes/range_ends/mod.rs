@@ -1,7 +1,7 @@
 //! Net changes by the two ends of a range, where row tracking tells rows in all of its commits.
 //!
 //! A row id stays with its row, and the row commit version says when the row got its values. So what a
-//! range comes to follows from the state before it and the state behind it, and from nothing between:
+//! range comes to follows from the state before it and the state after it, and from nothing between:
 //!
 //! - Files that are the same at both ends, with the same deletion vector, say nothing.
 //! - *Before* are the rows that left files that were there before the range, *now* those of files that
@@ -39,25 +39,28 @@ pub(super) use join::net;
 macro_rules! followed {
     ($why:literal) => {
         concat!(
-            "rows have ids in every commit of the range, and are followed through them: ",
+            "rows have ids in every commit of the range, but are followed through every commit: ",
             $why
         )
     };
 }
 
 pub(super) const GHOSTS: &str =
-    followed!("rows that were inserted and deleted within the range are at neither end");
-pub(super) const NO_IDS: &str = followed!("a commit moved rows and does not tell their ids");
-pub(super) const BACK: &str = followed!("rows came back to a file that they had left");
+    followed!("rows that were inserted and deleted within the range exist at neither end");
+pub(super) const NO_IDS: &str = followed!("a commit moved rows and does not record their ids");
+pub(super) const BACK: &str = followed!("deleted rows of a file were restored");
 const AGAIN: &str = followed!("a file was added or removed more than once");
-const EARLIER: &str = followed!("a commit added a file of an earlier one, as a RESTORE does");
-const NOWHERE: &str = followed!("a commit without a change has rows leave a file for no other");
+const EARLIER: &str =
+    followed!("a commit added a file of an earlier commit again, as RESTORE does");
+const NOWHERE: &str =
+    followed!("a commit that changed no rows removed some from a file and added them to none");
 const OTHER_VECTOR: &str =
-    followed!("a file left with another deletion vector than it was last said to have");
-const ORDER: &str = followed!("ids of new rows are not behind those of rows that were there");
-const NO_FILES: &str = followed!("a commit does not tell by its files which rows left and came");
+    followed!("a file was removed with a different deletion vector than the log gave it last");
+const ORDER: &str = followed!("ids of new rows are not larger than those of existing rows");
+const NO_FILES: &str =
+    followed!("the files of a commit do not show which rows were removed and added");
 
-/// So many pairs of vectors are held at once.
+/// How many pairs of vectors are held at once.
 const VECTORS: usize = 256;
 
 /// What a range is at its two ends.

@@ -25,7 +25,7 @@ use crate::replay::Source;
 use crate::scan::rows::{Give, Look, OrderedRows, Work};
 use crate::storage::pool::pool;
 
-/// Rows that were read to be compared are kept to be handed out: as many as may be held, up to so many
+/// Rows that were read to be compared are kept to be handed out: as many as may be held, up to this many
 /// bytes.
 const KEPT_BYTES: usize = 256 << 20;
 
@@ -184,7 +184,7 @@ struct Found {
     /// Of each pair the numbers of its rows that are not kept, once there is one: what is the same
     /// twice is nothing.
     sums: Option<Vec<u128>>,
-    /// So many columns are compared.
+    /// How many columns are compared.
     own: usize,
 }
 
@@ -401,7 +401,7 @@ impl<'a> Runs<'a> {
         Self { rest, current }
     }
 
-    /// At most so many rows that follow each other: what they are wanted for, the first one, how many.
+    /// A limited number of rows that follow each other: what they are wanted for, the first one, how many.
     fn next(&mut self, most: usize) -> Option<(What, u64, usize)> {
         let current = self.current.as_mut().filter(|_| most > 0)?;
         let count = most.min(current.rows as usize);
@@ -419,7 +419,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// The budget allows so many more.
+/// How many more the budget allows.
 struct Budget {
     rows: usize,
     bytes: usize,

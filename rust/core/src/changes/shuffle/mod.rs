@@ -1,7 +1,7 @@
 //! Net changes by a shuffle, where too many rows changed for one machine.
 //!
 //! Other processes take three steps. [`Shuffle::events`] says of every row of some files which row it is
-//! and what happened to it. Behind a shuffle by row, [`Shuffle::outcomes`] resolves what came of each. Behind
+//! and what happened to it. After a shuffle by row, [`Shuffle::outcomes`] resolves what came of each. After
 //! a shuffle by file, [`Shuffle::rows`] reads those that are shown. What one step holds is what belongs
 //! to some thousand rows, or the outcomes of the rows of one file.
 
@@ -90,7 +90,7 @@ impl Shuffle {
         commits.flat_map(|(number, (_, item))| item.pieces().map(move |piece| (number, piece)))
     }
 
-    /// Pieces of about `target_size` bytes of files, first and behind the last: for a task each.
+    /// Pieces of about `target_size` bytes of files, first and after the last: for a task each.
     ///
     /// # Errors
     ///

@@ -15,7 +15,7 @@ use crate::changes::net::{Net, Outcomes};
 use crate::changes::piece::ChangeType;
 use crate::error::{Error, Result};
 
-/// So many events are resolved at once.
+/// How many events are resolved at once.
 const EVENTS_AT_ONCE: usize = 1 << 17;
 
 /// Outcomes, batch by batch, as events are pulled.
@@ -162,7 +162,7 @@ impl OutcomeBatches {
     }
 }
 
-/// Puts events behind the others.
+/// Puts events after the others.
 fn hold(held: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
     let whole = |at: usize| -> Result<Vec<u128>> {
         let high = numbers::<Int64Type>(batch, at)?.values().iter();

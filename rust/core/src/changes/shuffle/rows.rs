@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::replay::Source;
 use crate::scan::rows::OrderedRows;
 
-/// So many outcomes are collected before files are read, and those of a whole piece.
+/// How many outcomes are collected before files are read, and those of a whole piece.
 const OUTCOMES_AT_ONCE: usize = 1 << 20;
 
 /// ShownRows rows, batch by batch, as outcomes are pulled.
@@ -88,15 +88,15 @@ impl ShownRows {
             outcomes.iter().map(|outcome| (outcome.piece, 0)).collect();
         let mut pieces = Vec::with_capacity(places.len());
         let mut all = self.shuffle.pieces().enumerate();
-        let mut behind = 0_usize;
+        let mut after = 0_usize;
         for (number, place) in &mut places {
-            let skipped = (*number as usize).saturating_sub(behind);
+            let skipped = (*number as usize).saturating_sub(after);
             let Some((at, (_, piece))) = all.nth(skipped) else {
                 return Err(cannot_continue(
                     "a outcome is of a file that is not in the range",
                 ));
             };
-            behind = at + 1;
+            after = at + 1;
             *place = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
             pieces.push(piece.clone());
         }
@@ -130,7 +130,7 @@ impl ShownRows {
     }
 }
 
-/// Puts outcomes behind the others.
+/// Puts outcomes after the others.
 fn hold(held: &mut Vec<Outcome>, batch: &RecordBatch) -> Result<()> {
     let pieces = numbers::<Int32Type>(batch, 0)?.values().iter();
     let rows = numbers::<Int64Type>(batch, 1)?.values().iter();

@@ -125,12 +125,12 @@ impl CheckpointFile {
     /// passed over with what they say.
     fn check_shape(&self) -> Result<()> {
         let vector = FileField::DeletionVector.name();
-        let odd = self.leaves(|parts| match parts {
+        let not_structs = self.leaves(|parts| match parts {
             [root] => ACTIONS.contains(&root.as_str()),
             [root, field] => FILE_ACTIONS.contains(&root.as_str()) && field == vector,
             _ => false,
         });
-        if let Some(leaf) = odd.first() {
+        if let Some(leaf) = not_structs.first() {
             let name = self.metadata().file_metadata().schema_descr();
             let message = format!("{} is not a struct", name.column(*leaf).path());
             return Err(Error::corrupt("checkpoint.columns", message));

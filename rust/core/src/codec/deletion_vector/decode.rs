@@ -21,7 +21,7 @@ const NATIVE_MAGIC: u32 = 1_681_511_376;
 const NO_RUNS: u32 = 12_346;
 /// A bitmap with runs has this in the low half of its first word.
 const WITH_RUNS: u32 = 12_347;
-/// So many containers or more have their offsets listed, if there are runs.
+/// From this many containers on their offsets are listed, if there are runs.
 const OFFSETS_FROM: usize = 4;
 
 /// The least bytes that a bitmap and its key or length take.
@@ -67,7 +67,7 @@ impl DeletionVector {
             }
         }
         if cursor.at != bitmap.len() {
-            return Err(cursor.wrong("there are bytes behind its end"));
+            return Err(cursor.wrong("there are bytes after its end"));
         }
         let len = containers
             .iter()

@@ -12,7 +12,7 @@ use crate::spec::DeletionVectorDescriptor;
 
 /// The first byte of every file.
 pub(crate) const VERSION: u8 = 1;
-/// What stands before and behind a bitmap, together.
+/// What stands before and after a bitmap, together.
 pub(crate) const FRAME: u64 = 8;
 
 impl DeletionVector {

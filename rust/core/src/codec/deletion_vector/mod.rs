@@ -30,7 +30,7 @@ pub use location::{VectorLocation, vector_location};
 
 use container::{Container, ContainerRows};
 
-/// No row may lie at or behind this: the high half of a row's number is less than `i32::MAX`.
+/// No row may lie at or after this: the high half of a row's number is less than `i32::MAX`.
 pub const ROWS_END: u64 = 0x7FFF_FFFF << 32;
 
 /// Rows to leave out of one data file: positions in file order, from zero, before any filter.
@@ -88,7 +88,7 @@ impl DeletionVector {
         Some(container.base() + u64::from(self.rows_of(container).max()?))
     }
 
-    /// Checks that all deleted rows exist in a file of so many rows.
+    /// Checks that all deleted rows exist in a file with this number of rows.
     ///
     /// # Errors
     ///

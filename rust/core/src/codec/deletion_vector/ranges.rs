@@ -13,7 +13,7 @@ struct Open {
 }
 
 impl Open {
-    /// Appends rows behind all before; gives out the range before unless they touch.
+    /// Appends rows after all before; gives out the range before unless they touch.
     #[inline]
     fn add(&mut self, start: u64, end: u64, emit: &mut impl FnMut(Range<u64>)) {
         if start == self.end {

@@ -17,7 +17,7 @@ impl DeletionVector {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `dv.row_range`, for a row at or behind [`ROWS_END`]; `dv.too_large`.
+    /// Invalid argument: `dv.row_range`, for a row at or after [`ROWS_END`]; `dv.too_large`.
     pub fn from_rows(rows: impl IntoIterator<Item = u64>) -> Result<Self> {
         let set: RoaringTreemap = rows.into_iter().collect();
         match set.max() {

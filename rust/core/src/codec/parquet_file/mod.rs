@@ -129,7 +129,7 @@ fn check_cost(
     length: u64,
     rules: &FooterRules,
 ) -> Result<()> {
-    // length of the footer and magic stand behind it
+    // length of the footer and magic stand after it
     let end = length.saturating_sub(8);
     for (range, piece) in ranges.iter().zip(pieces) {
         let footer = if range.end == length {

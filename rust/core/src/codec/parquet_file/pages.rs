@@ -76,7 +76,7 @@ fn check_range(
         let header = page_header(rest).ok_or_else(|| broken("its header is none"))?;
         let size = usize::try_from(header.compressed).ok();
         let body = size.and_then(|size| rest.get(header.length..)?.split_at_checked(size));
-        let Some((body, behind)) = body else {
+        let Some((body, after)) = body else {
             return Err(broken("it runs over the end of its column chunk"));
         };
         let most = unfolded(column.compression(), body.len() as u64).min(rules.most_bytes);
@@ -112,12 +112,12 @@ fn check_range(
         {
             return Err(broken("its bytes do not have its checksum"));
         }
-        rest = behind;
+        rest = after;
     }
     Ok(())
 }
 
-/// The most that so many bytes can unfold to, by the formats of the codecs.
+/// The most bytes that this number of bytes can unfold to, by the formats of the codecs.
 fn unfolded(codec: Compression, bytes: u64) -> u64 {
     let times = match codec {
         // what is claimed is not believed

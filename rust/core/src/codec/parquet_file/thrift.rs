@@ -31,22 +31,22 @@ enum Open {
 /// Whether the bytes begin with a footer that can be walked in as many steps as it has bytes, and whose
 /// schema is a tree of the elements that it has.
 pub(super) fn is_bounded(bytes: &[u8]) -> bool {
-    // groups: how many elements come behind each, and how many children it claims
+    // groups: how many elements come after each, and how many children it claims
     let mut groups: Vec<(u64, u64)> = Vec::new();
     let walked = walk(bytes, &FILE, &mut |open, number| {
         let [
             Open::Struct(_, 2),
-            Open::List(.., behind),
+            Open::List(.., after),
             Open::Struct(_, 5),
         ] = open
         else {
             return Some(());
         };
-        let children = u64::try_from(number).ok().filter(|one| one <= behind)?;
+        let children = u64::try_from(number).ok().filter(|one| one <= after)?;
         match groups.last_mut() {
-            Some((last, _)) if *last < *behind => return None, // another schema
-            Some((last, before)) if last == behind => *before = children,
-            _ => groups.push((*behind, children)),
+            Some((last, _)) if *last < *after => return None, // another schema
+            Some((last, before)) if last == after => *before = children,
+            _ => groups.push((*after, children)),
         }
         Some(())
     });
@@ -57,20 +57,20 @@ pub(super) fn is_bounded(bytes: &[u8]) -> bool {
 fn is_flat(groups: &[(u64, u64)]) -> bool {
     let mut open: Vec<u64> = Vec::new();
     let mut next = None;
-    for (behind, children) in groups {
-        let leaves = next.map_or(0, |next: u64| next.saturating_sub(*behind));
+    for (after, children) in groups {
+        let leaves = next.map_or(0, |next: u64| next.saturating_sub(*after));
         take_children(&mut open, leaves);
         take_children(&mut open, 1);
         open.push(*children);
         if open.len() > MAX_SCHEMA_DEPTH {
             return false;
         }
-        next = behind.checked_sub(1);
+        next = after.checked_sub(1);
     }
     true
 }
 
-/// So many elements are children of the innermost groups that still lack some.
+/// How many elements are children of the innermost groups that still lack some.
 fn take_children(open: &mut Vec<u64>, mut count: u64) {
     while count > 0 {
         match open.last_mut() {

@@ -14,7 +14,7 @@ use crate::spec::json::Cursor;
 /// The physical row count of each file; null where the text is null, no JSON object, without the
 /// key, or with another value than a whole number.
 ///
-/// Of several top-level `numRecords` the first whole number counts. What stands behind the number is not looked
+/// Of several top-level `numRecords` the first whole number counts. What stands after the number is not looked
 /// at, except that the text must end like an object; `parse_stats` checks every byte.
 pub fn num_records<'a, S: StringArrayType<'a>>(stats: S) -> Int64Array {
     let rows = stats.len();

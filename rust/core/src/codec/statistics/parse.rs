@@ -2,7 +2,7 @@
 //!
 //! Each text is pulled apart once, front to back, straight into the columns of the result. Keys
 //! mostly come in the order of the shape, so that the next one is known before it is read, and what
-//! stands behind the last one is passed over in strides. Nothing recurses along the text: the stack
+//! stands after the last one is passed over in strides. Nothing recurses along the text: the stack
 //! is as deep as the shape.
 //!
 //! Protocol: "Per-file Statistics".
@@ -228,7 +228,7 @@ impl Table {
         }
     }
 
-    /// Children stand behind their parents, so that from the back each struct finds its own built.
+    /// Children stand after their parents, so that from the back each struct finds its own built.
     fn finish(self) -> Result<StructArray, ArrowError> {
         let mut built: Vec<Option<ArrayRef>> = Vec::new();
         built.resize_with(self.nodes.len(), || None);

@@ -46,7 +46,7 @@ pub(super) fn sized(out: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// The header of an array or object, then counts, ids and offsets; values come behind.
+/// The header of an array or object, then counts, ids and offsets; values come after.
 fn lengths(out: &mut Vec<u8>, lengths: &[usize], offset_width: usize) {
     let mut offset = 0;
     put(out, offset, offset_width);

@@ -1,4 +1,4 @@
-//! `_last_checkpoint`, written behind a checkpoint.
+//! `_last_checkpoint`, written after a checkpoint.
 //!
 //! Protocol: "Last Checkpoint File".
 

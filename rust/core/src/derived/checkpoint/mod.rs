@@ -35,7 +35,7 @@ use rows::{ADD, ControlActions, FileRows, REMOVE, failed, rows_of};
 /// The property that names the codec.
 const CODEC: &str = "delta.parquet.compression.codec";
 
-/// So many files make a row group.
+/// How many files make a row group.
 const ROW_GROUP: usize = 50_000;
 
 /// How a checkpoint is laid out.

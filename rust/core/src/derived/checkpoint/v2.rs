@@ -27,7 +27,7 @@ use crate::storage::pool::{self, ordered};
 use crate::transaction::actions::{domain_json, metadata_json, protocol_json, transaction_json};
 use crate::transaction::random::new_id;
 
-/// So many sidecars at most are encoded at once: each holds its rows in memory.
+/// How many sidecars are encoded at once, at most: each holds its rows in memory.
 const MOST_AT_ONCE: usize = 8;
 
 /// Where `add` and `remove` stand in a sidecar.

@@ -218,14 +218,14 @@ impl Totals {
         }
     }
 
-    /// A file of this size, with so many deleted rows if it has a vector.
+    /// A file of this size, with this number of deleted rows if it has a vector.
     fn more(&mut self, size: u64, deleted: Option<u64>) {
         // sums of numbers that a log may choose freely: they saturate
         let plus = |sum: u64, more: u64| Some(sum.saturating_add(more));
         let _always_some = self.count(size, deleted, plus);
     }
 
-    /// One live file less; `None` when there were not so many.
+    /// One live file less; `None` when there were fewer.
     fn remove(&mut self, size: u64, deleted: Option<u64>) -> Option<()> {
         self.count(size, deleted, u64::checked_sub)
     }

@@ -144,7 +144,7 @@ fn malformed(text: &str, wanted: &DataType) -> Error {
     Error::invalid("formula.value", message)
 }
 
-/// As Spark shows a moment: no zone, no zeros behind the seconds.
+/// As Spark shows a moment: no zone, no zeros after the seconds.
 fn written(micros: i64) -> Option<String> {
     let time = DateTime::from_timestamp_micros(micros)?;
     let text = time.format("%Y-%m-%d %H:%M:%S%.6f").to_string();

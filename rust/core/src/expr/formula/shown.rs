@@ -1,7 +1,7 @@
 //! Floating-point numbers as texts.
 
 /// As Spark shows a floating-point number: from 0.001 on and below 10,000,000 with a point, else with an
-/// exponent, and at least one digit behind the point.
+/// exponent, and at least one digit after the point.
 ///
 /// The digits are the fewest that tell the number from its neighbours, but at least two. Java before 19
 /// writes more for a few numbers: `1.9999999999999998E23` for `2.0E23`.
@@ -34,9 +34,9 @@ fn shown(number: f64, scientific: &str) -> String {
         return format!("{sign}0.{digits}");
     }
     let digits = format!("{digits:0<whole$}");
-    let (before, behind) = digits.split_at_checked(whole).unwrap_or((&digits, ""));
-    let behind = if behind.is_empty() { "0" } else { behind };
-    format!("{sign}{before}.{behind}")
+    let (before, after) = digits.split_at_checked(whole).unwrap_or((&digits, ""));
+    let after = if after.is_empty() { "0" } else { after };
+    format!("{sign}{before}.{after}")
 }
 
 /// As Spark shows a `DOUBLE`.

@@ -34,7 +34,7 @@ impl<'a> Conditions<'a> {
         })
     }
 
-    /// Reads one condition, behind which nothing may stand.
+    /// Reads one condition, after which nothing may stand.
     pub(super) fn whole(mut self) -> Result<Expr> {
         let read = self.condition().and_then(|read| match self.tokens.peek() {
             Token::EOF => Ok(read),
@@ -80,21 +80,21 @@ impl<'a> Conditions<'a> {
         read
     }
 
-    /// A condition in parentheses, perhaps with `IS` behind it, or an expression.
+    /// A condition in parentheses, perhaps with `IS` after it, or an expression.
     fn term(&mut self) -> Read<Expr> {
         let from = self.tokens.at();
         let is_query = is_word(self.tokens.get(from + 1), "SELECT");
         if *self.tokens.peek() == Token::LParen && !is_query {
-            let behind = self.closing().map(|closing| closing + 1);
-            let Some(behind) = behind else {
+            let after = self.closing().map(|closing| closing + 1);
+            let Some(after) = after else {
                 return self.in_parentheses(); // and they do not end
             };
-            if self.ends_at(behind) {
+            if self.ends_at(after) {
                 return self.in_parentheses();
             }
-            let negated = is_word(self.tokens.get(behind + 1), "NOT");
-            let last = behind + 1 + usize::from(negated);
-            if is_word(self.tokens.get(behind), "IS") && self.ends_at(last + 1) {
+            let negated = is_word(self.tokens.get(after + 1), "NOT");
+            let last = after + 1 + usize::from(negated);
+            if is_word(self.tokens.get(after), "IS") && self.ends_at(last + 1) {
                 let mut outer: Option<Question> = None;
                 for (word, of) in IS {
                     if is_word(self.tokens.get(last), word) {

@@ -22,7 +22,7 @@ use conditions::Conditions;
 use tokens::Tokens;
 
 impl Predicate {
-    /// Parses a condition as it stands behind SQL's `WHERE`.
+    /// Parses a condition as it stands after SQL's `WHERE`.
     ///
     /// Names may be quoted by backticks and lead into structs by dots; texts are written as in Spark.
     /// Comparisons (`=`, `==`, `<>`, `!=`, `<`, `<=`, `>`, `>=`, `<=>`), `AND`, `OR`, `NOT`,

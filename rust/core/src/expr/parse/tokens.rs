@@ -164,7 +164,7 @@ impl<'a> Tokens<'a> {
         })
     }
 
-    /// The next token, `EOF` behind the last one.
+    /// The next token, `EOF` after the last one.
     pub(super) fn peek(&self) -> &Token {
         self.get(self.at)
     }
@@ -180,7 +180,7 @@ impl<'a> Tokens<'a> {
         self.at
     }
 
-    /// Goes on to the token behind the next one.
+    /// Goes on to the token after the next one.
     pub(super) fn advance(&mut self) {
         self.at += 1;
     }
@@ -363,7 +363,7 @@ fn with_casts(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     found
 }
 
-/// The type that a number has by the letters behind it.
+/// The type that a number has by the letters after it.
 fn suffix_type(digits: &str, suffix: &str) -> Option<Vec<Token>> {
     let name = match suffix.to_ascii_uppercase().as_str() {
         "D" => "DOUBLE",

@@ -41,7 +41,7 @@ fn texts(values: &[&str]) -> Option<ArrayRef> {
     Some(Arc::new(StringArray::from(values.to_vec())))
 }
 
-/// Bounds are those of texts as they are stored, with blanks behind them or without.
+/// Bounds are those of texts as they are stored, with blanks after them or without.
 #[test]
 fn texts_that_are_filled_up() {
     let declared = r#"{"__CHAR_VARCHAR_TYPE_STRING":"char(4)"}"#;

@@ -18,7 +18,7 @@ use crate::log::listing::CheckpointInstance;
 use crate::log::path::CheckpointName;
 use crate::replay::Source;
 
-/// A log may claim any length: no file is cut into more parts than about so many.
+/// A log may claim any length: no file is cut into more parts than about this number.
 const MOST_PARTS: u64 = 10_000;
 
 /// A file of a checkpoint, or some bytes of it.

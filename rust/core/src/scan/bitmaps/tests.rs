@@ -17,7 +17,7 @@ fn rows_of(bits: u32, rows: &[u64]) -> Vec<u64> {
         let words = batch.column(2).as_list::<i32>().value(row);
         let words = words.as_primitive::<Int64Type>();
         assert!(words.len() <= 1 << (bits - 6));
-        assert_ne!(words.values().last(), Some(&0), "nothing behind the last");
+        assert_ne!(words.values().last(), Some(&0), "nothing after the last");
         for (number, word) in words.values().iter().enumerate() {
             for bit in 0..64 {
                 if word >> bit & 1 == 1 {

@@ -97,7 +97,9 @@ impl Cast {
             Self::Micros(unit, target) => micros(array, *unit, target),
             Self::Midnight(target) => {
                 const DAY: i64 = 86_400_000_000;
-                let days = array.as_primitive_opt::<Date32Type>().ok_or_else(odd)?;
+                let days = array
+                    .as_primitive_opt::<Date32Type>()
+                    .ok_or_else(other_type)?;
                 let micros: PrimitiveArray<TimestampMicrosecondType> =
                     days.try_unary(|day| times(i64::from(day), DAY))?;
                 Ok(Arc::new(micros.with_data_type(target.clone())))
@@ -108,16 +110,16 @@ impl Cast {
 
 fn micros(array: &ArrayRef, unit: TimeUnit, target: &ArrowType) -> Result<ArrayRef, ArrowError> {
     let micros: PrimitiveArray<TimestampMicrosecondType> = match unit {
-        TimeUnit::Microsecond => array.as_primitive_opt().ok_or_else(odd)?.clone(),
+        TimeUnit::Microsecond => array.as_primitive_opt().ok_or_else(other_type)?.clone(),
         TimeUnit::Millisecond => array
             .as_primitive_opt::<TimestampMillisecondType>()
-            .ok_or_else(odd)?
+            .ok_or_else(other_type)?
             .try_unary(|millis| times(millis, 1000))?,
         TimeUnit::Nanosecond => array
             .as_primitive_opt::<TimestampNanosecondType>()
-            .ok_or_else(odd)?
+            .ok_or_else(other_type)?
             .unary(|nanos| nanos.div_euclid(1000)),
-        TimeUnit::Second => return Err(odd()), // Parquet has no such unit
+        TimeUnit::Second => return Err(other_type()), // Parquet has no such unit
     };
     Ok(Arc::new(micros.with_data_type(target.clone())))
 }
@@ -129,6 +131,6 @@ fn times(value: i64, factor: i64) -> Result<i64, ArrowError> {
     })
 }
 
-fn odd() -> ArrowError {
+pub(super) fn other_type() -> ArrowError {
     ArrowError::SchemaError("the Parquet reader gave another type than it said".to_owned())
 }

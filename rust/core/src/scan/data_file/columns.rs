@@ -25,14 +25,14 @@ pub(super) fn partition_values(
         map.keys().append_value(key);
         map.values().append_option(value.as_deref());
     }
-    let odd = |cause: ArrowError| {
+    let not_a_map = |cause: ArrowError| {
         Error::corrupt(
             "partition_value.map",
             "partition values are no map of strings",
         )
         .because(cause)
     };
-    map.append(true).map_err(odd)?;
+    map.append(true).map_err(not_a_map)?;
     let map: MapArray = map.finish();
     parse_partition_values(&map, columns, Unparsable::Refuse)
 }

@@ -96,7 +96,7 @@ pub(super) fn first_rows(metadata: &ParquetMetaData) -> Vec<u64> {
     first
 }
 
-/// So many rows that a batch is neither large nor mostly overhead.
+/// As many rows as make a batch neither large nor mostly overhead.
 pub(super) fn batch_rows(metadata: &ParquetMetaData, leaves: &[usize]) -> usize {
     let mut rows = 0_u64;
     let mut bytes = 0_u64;

@@ -59,7 +59,7 @@ pub struct ReadPlan(Arc<Inner>);
 struct Inner {
     columns: Vec<OutputColumn>,
     schema: SchemaRef,
-    /// With the columns behind those of `schema` that only the filter needs.
+    /// With the columns after those of `schema` that only the filter needs.
     decoded: SchemaRef,
     filter: Option<BoundPredicate>,
     /// The same in two steps, where that may save work.
@@ -230,7 +230,7 @@ impl ReadPlan {
         &self.0.layout
     }
 
-    /// The schema of what is decoded: the output, and behind it what only the filter needs.
+    /// The schema of what is decoded: the output, and after it what only the filter needs.
     pub(super) fn decoded(&self) -> &SchemaRef {
         &self.0.decoded
     }
@@ -264,7 +264,7 @@ impl ReadPlan {
 }
 
 impl Inner {
-    /// With the predicate, and the columns that only it needs behind the others.
+    /// With the predicate, and the columns that only it needs after the others.
     fn filtered(mut self, filter: BoundPredicate) -> Result<Self> {
         let mut fields: Vec<FieldRef> = self.schema.fields().iter().cloned().collect();
         for column in filter.columns() {

@@ -230,7 +230,7 @@ impl Iterator for UnitReader {
     }
 }
 
-/// The first so many columns of the rows that satisfy the predicate.
+/// The first columns, this many, of the rows that satisfy the predicate.
 fn matching(batch: &RecordBatch, filter: &BoundPredicate, given: usize) -> Result<RecordBatch> {
     let answers = filter.evaluate(batch)?;
     let columns: Vec<usize> = (0..given).collect();

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, new_null_array};
 use arrow_schema::{ArrowError, DataType as ArrowType, FieldRef, Fields};
 
-use super::cast::Cast;
+use super::cast::{Cast, other_type};
 use crate::codec::variant::unshred;
 
 /// How one column or a part of it becomes logical.
@@ -44,7 +44,7 @@ impl Part {
     pub(super) fn apply(&self, siblings: &[ArrayRef], rows: usize) -> Result<ArrayRef, ArrowError> {
         match self {
             Self::Missing(data_type) => Ok(new_null_array(data_type, rows)),
-            Self::File { at, shape } => shape.apply(siblings.get(*at).ok_or_else(odd)?),
+            Self::File { at, shape } => shape.apply(siblings.get(*at).ok_or_else(other_type)?),
         }
     }
 }
@@ -64,12 +64,12 @@ impl Shape {
         match self {
             Self::Leaf(cast) => cast.apply(array),
             Self::Variant => {
-                let array = unshred(array.as_struct_opt().ok_or_else(odd)?);
+                let array = unshred(array.as_struct_opt().ok_or_else(other_type)?);
                 let array = array.map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
                 Ok(Arc::new(array))
             }
             Self::Struct(fields, parts) => {
-                let array = array.as_struct_opt().ok_or_else(odd)?;
+                let array = array.as_struct_opt().ok_or_else(other_type)?;
                 let rows = array.len();
                 let parts = parts.iter().map(|part| part.apply(array.columns(), rows));
                 let parts = parts.collect::<Result<Vec<_>, _>>()?;
@@ -79,16 +79,16 @@ impl Shape {
                 Ok(Arc::new(array))
             }
             Self::List(field, element) => {
-                let array = array.as_list_opt::<i32>().ok_or_else(odd)?;
+                let array = array.as_list_opt::<i32>().ok_or_else(other_type)?;
                 let values = element.apply(array.values())?;
                 let (offsets, nulls) = (array.offsets().clone(), array.nulls().cloned());
                 let array = ListArray::try_new(Arc::clone(field), offsets, values, nulls)?;
                 Ok(Arc::new(array))
             }
             Self::Map(field, parts) => {
-                let array = array.as_map_opt().ok_or_else(odd)?;
+                let array = array.as_map_opt().ok_or_else(other_type)?;
                 let ArrowType::Struct(fields) = field.data_type() else {
-                    return Err(odd());
+                    return Err(other_type());
                 };
                 let [key, value] = parts.as_ref();
                 let columns = vec![key.apply(array.keys())?, value.apply(array.values())?];
@@ -101,8 +101,4 @@ impl Shape {
             }
         }
     }
-}
-
-fn odd() -> ArrowError {
-    ArrowError::SchemaError("the Parquet reader gave another type than it said".to_owned())
 }

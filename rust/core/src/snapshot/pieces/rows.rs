@@ -22,7 +22,7 @@ use crate::snapshot::files::unexpired;
 use crate::snapshot::recover::missing_sidecar;
 use crate::snapshot::replayed::{Live, keyed, settled};
 
-/// The order of a checkpoint's rows: older than any commit behind it.
+/// The order of a checkpoint's rows: older than any commit after it.
 const CHECKPOINT: i64 = -1;
 
 /// The files of a piece, batch by batch, in no order.

@@ -29,7 +29,7 @@ pub(crate) fn plain_prefix(bytes: &[u8]) -> usize {
     length
 }
 
-/// Where the container ends that the first byte stands in: the place behind its closing bracket.
+/// Where the container ends that the first byte stands in: the place after its closing bracket.
 /// Brackets within strings do not count. `None` where it does not end.
 pub(super) fn end_of_container(bytes: &[u8]) -> Option<usize> {
     let mut depth = 1usize;
@@ -79,7 +79,7 @@ pub(super) fn end_of_container(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The bytes that stand behind a backslash which is not itself escaped. `escaped` goes from chunk to
+/// The bytes that stand after a backslash which is not itself escaped. `escaped` goes from chunk to
 /// chunk. Backslashes are rare: one at a time is fast enough.
 fn escapes(slashes: u64, escaped: &mut bool) -> u64 {
     let mut result = u64::from(std::mem::take(escaped));

@@ -87,7 +87,7 @@ impl<'a> Cursor<'a> {
     pub fn end(&mut self) -> Result<()> {
         match self.peek() {
             None => Ok(()),
-            Some(_) => self.error("something stands behind the end of the JSON object"),
+            Some(_) => self.error("something stands after the end of the JSON object"),
         }
     }
 
@@ -109,7 +109,7 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(crate) fn key(&mut self) -> Result<RawString<'a>> {
         let key = self.string()?;
-        self.take(b':', "expected ':' behind the key")?;
+        self.take(b':', "expected ':' after the key")?;
         Ok(key)
     }
 
@@ -223,7 +223,7 @@ impl<'a> Cursor<'a> {
         self.string_body()
     }
 
-    /// From behind the opening quote to behind the closing one.
+    /// From after the opening quote to after the closing one.
     fn string_body(&mut self) -> Result<RawString<'a>> {
         let bytes = self.text.as_bytes();
         let start = self.at;
@@ -298,7 +298,7 @@ impl<'a> Cursor<'a> {
                     self.number()?;
                 }
             }
-            // behind a value: close what ends here, or go on behind a comma
+            // after a value: close what ends here, or go on after a comma
             loop {
                 let Some(close) = closers.last().copied() else {
                     return Ok(self.text.get(start..self.at).unwrap_or_default());
@@ -322,7 +322,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// From within an object or array, between its members, to behind its closing bracket. Only strings
+    /// From within an object or array, between its members, to after its closing bracket. Only strings
     /// and brackets are looked at, 64 bytes at once.
     #[inline]
     pub(crate) fn skip_open(&mut self) -> Result<()> {

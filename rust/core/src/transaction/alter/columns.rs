@@ -32,7 +32,7 @@ pub fn path_of(metadata: &Metadata, names: Vec<String>) -> Result<Vec<String>> {
     }
 }
 
-/// The old metadata with columns behind the others, or with fields behind those of the struct that
+/// The old metadata with columns after the others, or with fields after those of the struct that
 /// `parent` leads to. Rows that are there have null in them.
 ///
 /// # Errors

@@ -161,7 +161,7 @@ pub(super) fn judge(
                 .iter()
                 .find(|(other, call)| call <= began && other > version);
             if let Some((newer, _)) = newer {
-                wrong.push(format!("version {version} was read behind version {newer}"));
+                wrong.push(format!("version {version} was read after version {newer}"));
             }
         }
     }

@@ -32,12 +32,12 @@ impl Chance {
         bits ^ (bits >> 31)
     }
 
-    /// One of so many.
+    /// A choice among this many.
     pub(super) fn below(&mut self, many: usize) -> usize {
         usize::try_from(self.next() % many.max(1) as u64).unwrap()
     }
 
-    /// True in so many of a hundred.
+    /// True in this many of a hundred cases.
     pub(super) fn percent(&mut self, many: usize) -> bool {
         self.below(100) < many
     }
@@ -132,7 +132,7 @@ impl World {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on so many actors take part, numbered from 1, and calls go wrong; with 1 actor, number 0
+    /// From now on this many actors take part, numbered from 1, and calls go wrong; with 1 actor, number 0
     /// alone, nothing does.
     pub(super) fn begin(&self, actors: usize, faults: Faults) {
         let mut state = self.lock();
@@ -283,7 +283,7 @@ impl Handle {
         })
     }
 
-    /// A call that changes something; the process may die before it or behind it.
+    /// A call that changes something; the process may die before it or after it.
     fn write_call<T>(
         &self,
         name: &'static str,

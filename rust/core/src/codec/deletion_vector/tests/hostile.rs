@@ -85,7 +85,7 @@ fn counts_that_lie_are_refused() {
         ("d1d33964 ffffffff00000000", "dv.bitmap"),
         ("d0d33964 ffffffff", "dv.bitmap"),
         ("d1d33964 0100000000000000", "dv.bitmap"),
-        // bytes behind the end
+        // bytes after the end
         ("d1d33964 0000000000000000 00", "dv.bitmap"),
         // a negative key, and the one beyond the limit
         (

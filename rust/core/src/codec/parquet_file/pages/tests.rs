@@ -75,8 +75,8 @@ fn sound_pages_pass() {
         9,
         "the decoder misses the others"
     );
-    let behind = [&pages[..], b"anything"].concat();
-    assert_eq!(check(PLAIN, 9, &behind).unwrap(), 9);
+    let after = [&pages[..], b"anything"].concat();
+    assert_eq!(check(PLAIN, 9, &after).unwrap(), 9);
     let without = [&header(0, [4, 4], None, 9)[..], b"abcd"].concat();
     assert_eq!(check(PLAIN, 9, &without).unwrap(), 9);
     let index = [page(1, b"0123", 0), page(0, b"", 9)].concat();

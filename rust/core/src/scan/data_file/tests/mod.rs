@@ -63,12 +63,12 @@ impl Files {
     }
 }
 
-/// A Parquet file of these columns with so many rows in a row group and in a page.
+/// A Parquet file of these columns with this many rows in a row group and in a page.
 fn parquet_of(columns: Vec<(Field, ArrayRef)>, group: usize, page: usize) -> Vec<u8> {
     parquet_with(columns, cut(group, page).build())
 }
 
-/// So many rows in a row group and in a page.
+/// How many rows a row group and a page have.
 fn cut(group: usize, page: usize) -> WriterPropertiesBuilder {
     WriterProperties::builder()
         .set_max_row_group_row_count(Some(group))

@@ -32,7 +32,7 @@ pub struct Target {
     pub name: &'static str,
     /// Pieces that its inputs are made of.
     pub words: &'static [&'static [u8]],
-    /// So many bytes may an input of so many bytes take.
+    /// How many bytes an input of a given number of bytes may take.
     pub memory: fn(usize) -> usize,
     /// Panics where something does not hold; gives a number that tells inputs apart.
     pub run: fn(&[u8]) -> u64,
