@@ -13,6 +13,7 @@ from deltareplay._changes import Changes
 from deltareplay._checkpoint import Checkpoint
 from deltareplay._cleanup_log import LogCleanup
 from deltareplay._compact_log import CompactedLog
+from deltareplay._convert import convert
 from deltareplay._deletion_vector import DeletionVector
 from deltareplay._finding import Finding
 from deltareplay._follow import Follow
@@ -91,6 +92,7 @@ __all__ = [
     "VersionNotFoundError",
     "Written",
     "__version__",
+    "convert",
     "create_table",
     "is_table",
 ]

@@ -18,10 +18,13 @@ __all__ = [
     "ChangeSplit",
     "Changes",
     "CheckpointPlan",
+    "Cloning",
+    "Conversion",
     "DeletionVector",
     "Follow",
     "FooterStatistics",
     "MarkedRows",
+    "OptimizePlan",
     "ReplayPiece",
     "ReplayTail",
     "Scan",
@@ -33,10 +36,16 @@ __all__ = [
     "automatically_enabled_features",
     "cleanup_log",
     "clock_times",
+    "copy_files",
+    "discard_spilled",
     "discard_staged",
+    "gather_rows",
+    "generate_symlinks",
     "new_table",
+    "optimize",
     "optimize_log",
     "pack_deletion_vectors",
+    "pack_files",
     "protocol_can_upgrade_to",
     "protocol_features",
     "protocol_for_new_table",
@@ -46,6 +55,7 @@ __all__ = [
     "protocol_with_feature",
     "protocol_without_feature",
     "restore",
+    "scatter_rows",
     "schema_string",
     "stage_rows",
     "target_filter",
@@ -62,6 +72,8 @@ __version__: str
 _Versions = tuple[int, int, Sequence[str] | None, Sequence[str] | None]
 _Protocol = tuple[int, int, list[str] | None, list[str] | None]
 _Outcome = tuple[int | None, dict[str, str], str | None]
+_File = tuple[str, int, int]
+_Copy = tuple[str, str | None, str, int | None]
 
 @final
 class ArrowSchema:
@@ -132,6 +144,7 @@ class Table:
         name: str | None = None,
         description: str | None = None,
         durable: bool = True,
+        mode: str = "new",
     ) -> int | None: ...
     def set_properties(self, properties: Mapping[str, str]) -> int | None: ...
     def unset_properties(self, keys: Sequence[str], if_exists: bool) -> int | None: ...
@@ -249,6 +262,42 @@ class ChangeSplit:
         ChangeSplit | None,
     ]: ...
     def rows(self, table: Table) -> BatchIterator: ...
+
+@final
+class Cloning:
+    def __new__(
+        cls,
+        source: Table,
+        snapshot: Snapshot,
+        target: Table,
+        shallow: bool,
+        replace: bool,
+        properties: Mapping[str, str],
+    ) -> Cloning: ...
+    def copies(self) -> list[_Copy]: ...
+    def copy(self) -> int: ...
+    def commit(self, durable: bool) -> int | None: ...
+
+@final
+class Conversion:
+    def __new__(
+        cls, partition_schema: str, properties: Mapping[str, str], statistics: bool
+    ) -> Conversion: ...
+    def convert(self, table: Table, durable: bool) -> int | None: ...
+    def files(self, table: Table) -> list[_File]: ...
+    @staticmethod
+    def schema_of(table: Table, files: Sequence[_File]) -> str: ...
+    def definition(self, parts: Sequence[tuple[str, str]]) -> tuple[str, _Protocol]: ...
+    def adds(
+        self, table: Table, definition: tuple[str, _Versions], files: Sequence[_File]
+    ) -> str: ...
+    def commit(
+        self,
+        table: Table,
+        definition: tuple[str, _Versions],
+        adds: Sequence[str],
+        durable: bool,
+    ) -> int | None: ...
 
 @final
 class Follow:
@@ -476,6 +525,8 @@ def stage_rows(
     condition: Filter | None = None,
     target_file_size: int | None = None,
 ) -> tuple[str, int, int]: ...
+def copy_files(source: Table, target: Table, copies: Sequence[_Copy]) -> int: ...
+def generate_symlinks(table: Table) -> int: ...
 def discard_staged(table: Table, paths: Sequence[str]) -> None: ...
 def cleanup_log(table: Table, dry_run: bool) -> str: ...
 def vacuum(
@@ -494,3 +545,47 @@ def restore(
 ) -> str: ...
 def optimize_log(table: Table) -> str: ...
 def verify(table: Table, data_files: bool, rows: bool) -> str: ...
+def optimize(
+    table: Table,
+    condition: Filter | None,
+    z_order_by: Sequence[str],
+    purge: bool,
+    options: Mapping[str, Any],
+) -> tuple[int | None, dict[str, str], str | None]: ...
+
+@final
+class OptimizePlan:
+    def __new__(
+        cls,
+        table: Table,
+        snapshot: Snapshot,
+        condition: Filter | None,
+        z_order_by: Sequence[str],
+        purge: bool,
+        target_file_size: int | None,
+    ) -> OptimizePlan: ...
+    @staticmethod
+    def after_write(table: Table, snapshot: Snapshot, added: str) -> OptimizePlan | None: ...
+    @property
+    def is_ordered(self) -> bool: ...
+    def bins(self) -> list[str]: ...
+    def orders(self, piece_size: int) -> list[tuple[str, list[str], int]]: ...
+    def commit(
+        self, added: Sequence[tuple[int, str]], options: Mapping[str, Any]
+    ) -> tuple[int | None, dict[str, str], str | None]: ...
+
+def pack_files(
+    table: Table,
+    facts: tuple[str, Sequence[str], Mapping[str, str], _Versions],
+    bin: str,
+    threads: int,
+) -> str: ...
+def scatter_rows(table: Table, order: str, piece: str, path: str) -> str: ...
+def gather_rows(
+    table: Table,
+    facts: tuple[str, Sequence[str], Mapping[str, str], _Versions],
+    order: str,
+    file: int,
+    spilled: Sequence[str],
+) -> str: ...
+def discard_spilled(table: Table, directory: str) -> None: ...

@@ -16,11 +16,13 @@ from deltareplay._arguments import checked, checked_methods
 from deltareplay._changes import Changes
 from deltareplay._checkpoint import Checkpointing
 from deltareplay._cleanup_log import CleaningLog
+from deltareplay._clone import Cloning
 from deltareplay._compact_log import CompactingLog
 from deltareplay._delete import Deleting
 from deltareplay._filters import Filter
 from deltareplay._follow import Follow
 from deltareplay._merge import Merging
+from deltareplay._optimize import Optimizing
 from deltareplay._optimize_log import OptimizingLog
 from deltareplay._readers import reader, to_table
 from deltareplay._restore import Restoring
@@ -30,6 +32,7 @@ from deltareplay._transaction import Transaction
 from deltareplay._update import Updating
 from deltareplay._vacuum import Vacuuming
 from deltareplay._verify import Verifying
+from deltareplay.exceptions import InvalidArgumentError
 
 #: The kinds of changes.
 Kind = Literal["full-delta", "min-delta", "upsert", "append-only"]
@@ -41,6 +44,7 @@ class Table(
     Deleting,
     Updating,
     Merging,
+    Optimizing,
     Altering,
     Checkpointing,
     CompactingLog,
@@ -48,6 +52,7 @@ class Table(
     OptimizingLog,
     Vacuuming,
     Restoring,
+    Cloning,
     Verifying,
 ):
     """A Delta table: its URI and storage options. Creating the object does no I/O.
@@ -401,10 +406,18 @@ def create_table(
     *,
     name: str | None = None,
     description: str | None = None,
+    if_not_exists: bool = False,
+    or_replace: bool = False,
     storage_options: Mapping[str, str] | None = None,
     durable: bool = True,
 ) -> Table:
     """Create a Delta table: version 0, without rows.
+
+    With ``or_replace``, a table that exists is replaced in one commit: it gets the new schema,
+    partitioning, properties and a new id, and all its files are removed. Its history stays, so you
+    can travel back to it. As in delta-spark, the protocol is only upgraded, deletion vectors and
+    row tracking stay enabled unless the new properties disable them, and with column mapping a
+    column whose name and type stay keeps its id.
 
     Args:
         uri: As for ``Table``.
@@ -414,6 +427,8 @@ def create_table(
             ``delta.feature.<name>`` set the protocol of the table, and are not stored.
         name: The table's name.
         description: What the table is for.
+        if_not_exists: If there is a table, return it as it is.
+        or_replace: If there is a table, replace it.
         storage_options: As for ``Table``.
         durable: Whether a local commit is synced to disk before the call returns.
 
@@ -422,10 +437,12 @@ def create_table(
 
     Raises:
         TypeError: ``schema`` is not an Arrow schema; the message says how to create one.
-        InvalidArgumentError: There is a table already; or a column, a property or a partition
-            column is invalid.
-        UnsupportedFeatureError: A property requires a feature that this release cannot write.
-        CommitConflictError: Another writer created the table.
+        InvalidArgumentError: There is a table already (``table.exists``); or both ``if_not_exists``
+            and ``or_replace`` are set (``create.mode``); or a column, a property or a partition
+            column is invalid; or the table to replace has ``delta.appendOnly`` and rows.
+        UnsupportedFeatureError: A property, or the table to replace, requires a feature that this
+            release cannot write.
+        CommitConflictError: Another writer created or changed the table.
 
     Source: Delta protocol, "Change Metadata", "Protocol Evolution".
 
@@ -434,7 +451,17 @@ def create_table(
     >>> created = create_table(table.uri + "-new", schema, ["day"])
     >>> created.snapshot().version, created.snapshot().partition_columns
     (0, ['day'])
+    >>> create_table(created.uri, schema, if_not_exists=True) == created
+    True
+    >>> create_table(created.uri, schema, or_replace=True).snapshot().version
+    1
     """
+    if if_not_exists and or_replace:
+        raise InvalidArgumentError(
+            "if_not_exists leaves a table as it is, and or_replace replaces it: pass one of them",
+            code="create.mode",
+        )
+    mode = "if_not_exists" if if_not_exists else "or_replace" if or_replace else "new"
     created = Table(uri, storage_options)
     created._native.create(
         schema_string(schema),
@@ -443,5 +470,6 @@ def create_table(
         name,
         description,
         durable,
+        mode,
     )
     return created

@@ -84,10 +84,20 @@ _CONFLICTS = {
 class CommitConflictError(DeltaReplayError):
     """Another writer won, and nothing was committed: read the table again, then retry.
 
+    What is raised is always one of the subclasses, which have the names of delta-spark's
+    exceptions.
+
     Attributes:
         version: The version that the other writer committed.
         operation: What it did there, such as ``DELETE``; or None.
     """
+
+    def __new__(cls, *args: Any, code: str = "unknown", **_facts: Any) -> CommitConflictError:
+        """An instance of the subclass that belongs to the code."""
+        # The core knows one class. Unpickling passes no code, and asks for the subclass itself.
+        if cls in (CommitConflictError, DeltaConcurrentModificationException):
+            cls = globals()[_CONFLICTS.get(code, "ConcurrentWriteException")]
+        return super().__new__(cls, *args)
 
     def __init__(self, message: str = "", *, operation: str | None = None, **facts: Any) -> None:
         super().__init__(message, **facts)
@@ -100,7 +110,39 @@ class CommitConflictError(DeltaReplayError):
         >>> CommitConflictError("in the way", code="conflict.append").conflict
         'ConcurrentAppendException'
         """
-        return _CONFLICTS.get(self.code, "ConcurrentWriteException")
+        return type(self).__name__
+
+
+class DeltaConcurrentModificationException(CommitConflictError):  # noqa: N818 Delta's name
+    """Delta's base class of the exceptions that follow."""
+
+
+class ProtocolChangedException(DeltaConcurrentModificationException):
+    """Another writer changed the protocol of the table."""
+
+
+class MetadataChangedException(DeltaConcurrentModificationException):
+    """Another writer changed the schema, the properties or the partitioning."""
+
+
+class ConcurrentAppendException(DeltaConcurrentModificationException):
+    """Another writer added rows that this commit would have read."""
+
+
+class ConcurrentDeleteReadException(DeltaConcurrentModificationException):
+    """Another writer removed a file that this commit has read."""
+
+
+class ConcurrentDeleteDeleteException(DeltaConcurrentModificationException):
+    """Another writer removed a file that this commit removes too."""
+
+
+class ConcurrentTransactionException(DeltaConcurrentModificationException):
+    """Another writer committed for the same application, or the same metadata domain."""
+
+
+class ConcurrentWriteException(DeltaConcurrentModificationException):
+    """Other writers kept winning until the deadline."""
 
 
 class StorageError(DeltaReplayError):

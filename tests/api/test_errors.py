@@ -21,11 +21,21 @@ CLASSES = [
     dr.VersionNotFoundError,
     dr.UnsupportedFeatureError,
     dr.CorruptTableError,
-    dr.CommitConflictError,
     dr.CommitStateUnknownError,
     dr.InvalidArgumentError,
     dr.StorageError,
 ]
+
+#: The names of ``delta.exceptions``, each with a code that it has here.
+CONFLICTS = {
+    exceptions.ConcurrentAppendException: "conflict.append",
+    exceptions.ConcurrentDeleteDeleteException: "conflict.delete_delete",
+    exceptions.ConcurrentDeleteReadException: "conflict.delete_read",
+    exceptions.ConcurrentTransactionException: "conflict.transaction",
+    exceptions.ConcurrentWriteException: "conflict.deadline",
+    exceptions.MetadataChangedException: "conflict.metadata_changed",
+    exceptions.ProtocolChangedException: "conflict.protocol_changed",
+}
 
 
 def test_the_tree_is_small() -> None:
@@ -34,13 +44,16 @@ def test_the_tree_is_small() -> None:
         for value in vars(exceptions).values()
         if isinstance(value, type) and issubclass(value, Exception)
     }
-    assert found == {*CLASSES, dr.DeltaReplayError, dr.DeltaReplayWarning}
+    delta = {exceptions.DeltaConcurrentModificationException, *CONFLICTS}
+    ours = {*CLASSES, dr.DeltaReplayError, dr.DeltaReplayWarning, dr.CommitConflictError}
+    assert found == ours | delta
+    assert all(issubclass(cls, dr.CommitConflictError) for cls in delta)
     assert all(dr.DeltaReplayError in cls.__mro__ for cls in CLASSES)
     assert issubclass(dr.DeltaReplayWarning, UserWarning)
     assert issubclass(dr.CommitStateUnknownError, dr.StorageError)
 
 
-@pytest.mark.parametrize("cls", [dr.DeltaReplayError, *CLASSES])
+@pytest.mark.parametrize("cls", [dr.DeltaReplayError, *CLASSES, *CONFLICTS])
 @pytest.mark.parametrize("travel", [lambda e: pickle.loads(pickle.dumps(e)), copy.copy])
 def test_pickles_whole(
     cls: type[dr.DeltaReplayError], travel: Callable[[Exception], dr.DeltaReplayError]
@@ -57,9 +70,20 @@ def test_pickles_whole(
         "line": 4,
         "offset": 5,
     }
-    if cls is dr.CommitConflictError:
+    if issubclass(cls, dr.CommitConflictError):
         attributes["operation"] = None
     assert vars(arrived) == attributes
+
+
+@pytest.mark.parametrize(("cls", "code"), CONFLICTS.items())
+def test_a_conflict_has_the_class_that_delta_names(cls: type[Exception], code: str) -> None:
+    base = exceptions.DeltaConcurrentModificationException
+    for asked in (dr.CommitConflictError, base):
+        error = asked("in the way", code=code, version=7)
+        assert type(error) is cls
+        assert error.conflict == cls.__name__
+        assert vars(pickle.loads(pickle.dumps(error))) == vars(error)
+    assert issubclass(cls, base)
 
 
 def test_no_table(tmp_path: Path) -> None:

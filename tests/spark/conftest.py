@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import math
 import os
+import socket
 import sys
 import tempfile
 import warnings
@@ -40,41 +41,74 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
+#: What ``spark`` is: ``delta-spark``, or a session without its jar, ``classic`` or ``connect``.
+SESSION = os.environ.get("DELTAREPLAY_SESSION", "delta-spark")
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+}
+
+DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """delta-spark in local mode; the first start on a machine fetches its jars.
+    """delta-spark in local mode, or another session that ``SESSION`` names.
 
-    One start at a time: two that fetch the same jars spoil them for each other.
+    The first start with delta-spark on a machine fetches its jars. One start at a time: two that
+    fetch the same jars spoil them for each other.
     """
-    pyspark = pytest.importorskip("pyspark", reason="pip install deltareplay[spark-tests]")
-    delta = pytest.importorskip("delta", reason="pip install deltareplay[spark-tests]")
+    pytest.importorskip("pyspark", reason="pip install deltareplay[spark-tests]")
     monkeypatch = pytest.MonkeyPatch()
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     monkeypatch.setenv("TZ", "UTC")
-    builder = pyspark.sql.SparkSession.builder.master("local[2]").appName("deltareplay tests")
-    settings = {
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.memory": "2g",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.databricks.delta.snapshotPartitions": "1",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
-    }
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    lock = Path(tempfile.gettempdir(), "deltareplay-spark-start")
-    with warnings.catch_warnings(), lock.open("w") as held:
+    warehouse = {"spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}
+    start = connected if SESSION == "connect" else classic
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fcntl.flock(held, fcntl.LOCK_EX)
-        session = delta.configure_spark_with_delta_pip(builder).getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+        session = start(SETTINGS | warehouse)
     yield session
     session.stop()
     monkeypatch.undo()
+
+
+def classic(settings: dict[str, str]) -> Any:
+    """A session with the driver's JVM, with delta-spark's jar or without it."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").appName("deltareplay tests")
+    if SESSION == "delta-spark":
+        delta = pytest.importorskip("delta", reason="pip install deltareplay[spark-tests]")
+        builder = delta.configure_spark_with_delta_pip(builder)
+        settings = settings | DELTA
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    with Path(tempfile.gettempdir(), "deltareplay-spark-start").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def connected(settings: dict[str, str]) -> Any:
+    """A session of Spark Connect; its server takes a port that is free."""
+    from pyspark.sql.connect.session import SparkSession
+
+    with socket.create_server(("localhost", 0)) as free:
+        port = free.getsockname()[1]
+    settings = settings | {"spark.connect.grpc.binding.port": str(port)}
+    SparkSession._start_connect_server("local[2]", settings)
+    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
+    return SparkSession.builder.remote(f"sc://localhost:{port}").getOrCreate()
 
 
 @pytest.fixture(autouse=True)
@@ -126,3 +160,23 @@ def changed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
         written_changes.written(spark, path, name)
 
     return written_once(tmp_path_factory, "changed", write)
+
+
+@pytest.fixture
+def table(spark: Any, tmp_path: Path) -> Any:
+    """A ``DeltaTable`` of four rows."""
+    from spark.delta_tables import written
+
+    return written(spark, tmp_path / "t")
+
+
+@pytest.fixture
+def name(spark: Any) -> Iterator[str]:
+    """A name for a table, in a session that knows the format ``delta``."""
+    from deltareplay import spark as dr_spark
+
+    if SESSION != "delta-spark":
+        dr_spark.register(spark, "delta")
+    chosen = f"table_{os.urandom(4).hex()}"
+    yield chosen
+    spark.sql(f"DROP TABLE IF EXISTS {chosen}")

@@ -31,7 +31,11 @@ READING = [
     "ignoreChanges",
     "ignoreDeletes",
     "skipChangeCommits",
+    "schemaTrackingLocation",
+    "failOnDataLoss",
     "readChangeFeed",
+    "endingVersion",
+    "endingTimestamp",
     "changeKind",
     "changeKey",
     "changeDeleted",
@@ -39,6 +43,7 @@ READING = [
 WRITING = [
     "path",
     "mergeSchema",
+    "overwriteSchema",
     "replaceWhere",
     "partitionOverwriteMode",
     "partitionBy",
@@ -46,6 +51,7 @@ WRITING = [
     "txnVersion",
     "userMetadata",
     "allowedRoots",
+    "delta.<property>",
     "storage.<key>",
 ]
 

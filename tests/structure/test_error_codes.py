@@ -17,6 +17,7 @@ NO_CODE = re.compile(r"^delta\.|^deltareplay\.|\.com$|^spark\.sql\.")
 #: Texts of the same form that are something else.
 SOMETHING_ELSE = {
     "txn.version": "the name of a field",
+    "org.apache.spark.sql.parquet.row.metadata": "where Spark keeps its schema in a footer",
     "parquet.field.id": "what Spark calls the id of a field",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "a setting of Hadoop",
 }

@@ -25,6 +25,10 @@ HOLDS = {
     "docs/guide/rows.md": "orders.num_rows == snapshot.scan().count() == frame.count() > 0",
     "docs/guide/changes.md": "happened.num_rows and net.num_rows and batch.data.num_rows",
     "docs/guide/errors.md": "True",
+    "docs/guide/making-tables.md": (
+        "dr.Table('memory://sales').snapshot().version == 1"
+        " and copy.snapshot().scan().count() == full.snapshot().scan().count() == 2"
+    ),
     "docs/guide/services.md": "result.ok",
     "docs/guide/storage.md": "table.uri == 'hdfs://lake/warehouse/orders'",
     "docs/guide/time-travel.md": "table.snapshot(timestamp=old.timestamp).version == 3",

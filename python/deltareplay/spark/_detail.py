@@ -91,7 +91,7 @@ def _row(snapshot: Snapshot) -> dict[str, Any]:
         "id": metadata.id,
         "name": metadata.name,
         "description": metadata.description,
-        "location": _location(snapshot._table.uri),
+        "location": location(snapshot._table.uri),
         "createdAt": None if created is None else pa.scalar(created * 1000, _MOMENT).as_py(),
         "lastModified": snapshot.timestamp,
         "partitionColumns": metadata.partition_columns,
@@ -105,7 +105,7 @@ def _row(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def _location(uri: str) -> str:
+def location(uri: str) -> str:
     """A local path as a Hadoop path; other URIs unchanged."""
     return "file:" + uri.removeprefix("file://") if uri.startswith("file:///") else unquote(uri)
 

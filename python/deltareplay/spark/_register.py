@@ -1,10 +1,10 @@
-"""``register``: the format ``deltareplay`` for SQL and for Spark Connect."""
+"""``register``: the formats ``deltareplay`` and ``delta`` for SQL and for Spark Connect."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark import session
 
 if TYPE_CHECKING:
@@ -14,13 +14,17 @@ if TYPE_CHECKING:
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
-def register(spark: SparkSession) -> None:
-    """Make the format ``deltareplay`` known to a session.
+def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "deltareplay") -> None:
+    """Make the format ``deltareplay`` known to a session, or the format ``delta``.
 
-    Options: ``versionAsOf``, ``timestampAsOf``, ``filter`` (SQL), ``splitSize`` (bytes),
-    ``allowedRoots`` (comma-separated), ``withRowId``, ``withFilePath``, ``withRowIndex``, and
-    ``storage.<key>`` for each storage option. A schema that is given chooses columns. Streams,
-    ``spark.readStream.format("deltareplay")``, take options of their own, which are Delta's.
+    Both are the same format, with Delta's own option names. With ``delta``, pipelines that were
+    written for delta-spark run without its jar, and Spark's catalog takes names of Delta tables.
+    Times in options that name no zone are then in the session's zone; otherwise they are in UTC.
+
+    Options: ``versionAsOf``, ``timestampAsOf``, ``readChangeFeed`` with its range, ``filter``
+    (SQL), ``splitSize`` (bytes), ``allowedRoots`` (comma-separated), ``withRowId``,
+    ``withFilePath``, ``withRowIndex``, and ``storage.<key>`` for each storage option. A schema that
+    is given chooses columns. Streams and writes have options of their own, which are Delta's.
 
     Filters are pushed where ``spark.sql.python.filterPushdown.enabled`` was set before this call
     (Spark 4.1).
@@ -29,20 +33,33 @@ def register(spark: SparkSession) -> None:
 
     Args:
         spark: A session of PySpark 4.0 or later, classic or Connect.
+        name: The name of the format.
 
     Raises:
-        UnsupportedFeatureError: This PySpark has no Python Data Source API.
+        InvalidArgumentError: There is no format of that name here.
+        UnsupportedFeatureError: This PySpark has no Python Data Source API; or the session has
+            delta-spark's jar, which keeps the name ``delta``.
 
     >>> register(spark)  # doctest: +SKIP
     >>> spark.read.format("deltareplay").load(rows.uri).count()  # doctest: +SKIP
     2
     """
     session.check(spark)
+    if name not in ("deltareplay", "delta"):
+        raise InvalidArgumentError(
+            f"{name!r} is not a format: register 'deltareplay' or 'delta'", code="spark.format"
+        )
     if session.version(spark) < (4, 0):
         raise UnsupportedFeatureError(
             f"this is Spark {spark.version}, and Python data sources need 4.0: use "
             "deltareplay.spark.read, which needs none",
             code="spark.data_source",
+        )
+    if name == "delta" and session.has_delta(spark):
+        raise UnsupportedFeatureError(
+            "the session has delta-spark's jar, and Spark prefers its format delta: start the "
+            "session without the jar, or register 'deltareplay'",
+            code="spark.jar",
         )
     from pyspark import cloudpickle
 
@@ -52,6 +69,5 @@ def register(spark: SparkSession) -> None:
     cloudpickle.register_pickle_by_value(data_source)
     # Spark refuses readers that take filters where that is off, and a worker cannot ask
     filtering = str(spark.conf.get(_PUSHDOWN, "false")).lower() == "true"
-    spark.dataSource.register(
-        data_source.FilteringDataSource if filtering else data_source.DeltaReplayDataSource
-    )
+    zone = session.time_zone(spark) if name == "delta" else None
+    spark.dataSource.register(data_source.source(name, zone, filtering=filtering))

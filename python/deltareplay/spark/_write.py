@@ -14,8 +14,9 @@ from deltareplay.exceptions import (
     InvalidArgumentError,
     UnsupportedFeatureError,
 )
-from deltareplay.spark import on_executors, replaced, session
+from deltareplay.spark import delta_settings, on_executors, replaced, session
 from deltareplay.spark.outgoing import Outgoing
+from deltareplay.spark.rewritten import after_write
 from deltareplay.spark.source import TableLike, table_of
 from deltareplay.spark.staged import Staged
 from deltareplay.spark.target_table import TargetTable
@@ -29,12 +30,13 @@ def write(
     df: DataFrame,
     table: TableLike,
     *,
-    mode: Literal["append", "overwrite"] = "append",
+    mode: Literal["append", "overwrite", "error", "ignore"] = "append",
     partition_by: Sequence[str] | None = None,
     replace_where: str | None = None,
     partition_overwrite: Literal["static", "dynamic"] = "static",
     txn: tuple[str, int] | None = None,
     merge_schema: bool = False,
+    overwrite_schema: bool = False,
     properties: Mapping[str, str] | None = None,
     user_metadata: str | None = None,
     root: str | None = None,
@@ -49,13 +51,19 @@ def write(
     Spark checks NOT NULL, CHECK constraints, invariants and the values of generated columns while
     it writes. Generated columns that the rows lack are computed, and columns with a default get it.
 
+    ``delta.autoOptimize.optimizeWrite`` adds a shuffle, so that the rows of a partition come
+    together in files of up to 512 MiB. ``delta.autoOptimize.autoCompact`` packs the small files of
+    the partitions that were written to, in a commit of its own (``optimize``), once there are 50;
+    what goes wrong there is a warning.
+
     Args:
         df: The rows. Columns are found by name, ignoring case; they have the table's types, or
             narrower ones. Missing columns are null.
         table: A ``Table``, a ``Snapshot``, or the table's path or URI. A new table is created in
             the commit of its first rows. With a ``Snapshot``, commits after it are checked for
             conflicts.
-        mode: ``append``, or ``overwrite``, which replaces the existing rows.
+        mode: ``append``, or ``overwrite``, which replaces the existing rows. With ``error``, an
+            existing table is an error; with ``ignore``, nothing is written into one.
         partition_by: The partition columns of a new table; for an existing table, its own.
         replace_where: With ``overwrite``, a Spark SQL condition on partition columns: only these
             partitions are replaced, and all new rows must belong to them.
@@ -64,12 +72,15 @@ def write(
         txn: Application and version of an idempotent write: if the table already has this version
             of the application, or a later one, nothing is written.
         merge_schema: Adds columns that the table lacks, in the same commit.
+        overwrite_schema: With ``overwrite``, the columns of the rows replace those of the table;
+            ``partition_by`` may then name other partition columns.
         properties: Table properties of a new table.
         user_metadata: Any text for the commit.
         root: As in ``read``.
 
     Returns:
-        The new version; None if ``txn`` shows that it was written before.
+        The new version; None if ``txn`` shows that it was written before, or with ``ignore`` if
+        there is a table.
 
     Raises:
         InvalidArgumentError: Rows do not fit the table (``write.columns``), or break a constraint
@@ -102,15 +113,25 @@ def write(
             "or the stream by df.writeStream.format('deltareplay')",
             code="write.stream",
         )
-    _check(mode, replace_where, partition_overwrite)
+    _check(mode, replace_where, partition_overwrite, overwrite_schema)
     of = table_of(table)
     if not of._native.exists():
         snapshot = None
         target = TargetTable.new(of, df.schema, partition_by or (), properties or {})
+    elif mode == "ignore":
+        return None
+    elif mode == "error":
+        raise InvalidArgumentError(
+            f"there is a table already at {of.uri}: append to it, overwrite it, or pass "
+            "mode='ignore'",
+            code="table.exists",
+        )
     else:
         snapshot = table if isinstance(table, Snapshot) else of.snapshot()
         target = TargetTable.of(snapshot)
-    if merge_schema:
+    if overwrite_schema and snapshot is not None:
+        target, partition_by = target.with_new_columns(df.schema, partition_by), None
+    elif merge_schema or delta_settings.merges_schemas(spark):
         target = target.with_columns(df.schema)
     target.check(partition_by)
     parameters = {"mode": mode.capitalize(), "partitionBy": list(target.partition_columns)}
@@ -138,18 +159,23 @@ def write(
         staged.discard()
         raise
     try:
-        return transaction.commit()
+        version = transaction.commit()
     except CommitStateUnknownError:
         raise
     except DeltaReplayError:  # after other errors, such as Ctrl-C, the commit may exist
         staged.discard()
         raise
+    if version is not None:
+        after_write(spark, target, version, written)
+    return version
 
 
-def _check(mode: str, replace_where: str | None, partition_overwrite: str) -> None:
-    if mode not in ("append", "overwrite"):
+def _check(
+    mode: str, replace_where: str | None, partition_overwrite: str, overwrite_schema: bool
+) -> None:
+    if mode not in ("append", "overwrite", "error", "ignore"):
         raise InvalidArgumentError(
-            f"mode is {mode!r}: pass 'append' or 'overwrite'", code="write.mode"
+            f"mode is {mode!r}: pass 'append', 'overwrite', 'error' or 'ignore'", code="write.mode"
         )
     if partition_overwrite not in ("static", "dynamic"):
         raise InvalidArgumentError(
@@ -160,6 +186,12 @@ def _check(mode: str, replace_where: str | None, partition_overwrite: str) -> No
     if narrowed and mode != "overwrite":
         raise InvalidArgumentError(
             "replace_where and partition_overwrite say what mode='overwrite' replaces: pass it",
+            code="write.mode",
+        )
+    if overwrite_schema and (mode != "overwrite" or narrowed):
+        raise InvalidArgumentError(
+            "overwrite_schema replaces all rows with their columns: pass mode='overwrite' with it, "
+            "without replace_where and partition_overwrite",
             code="write.mode",
         )
     if replace_where is not None and partition_overwrite == "dynamic":

@@ -84,8 +84,7 @@ class Reader(Rows, DataSourceReader):
         """A part for each split."""
         from deltareplay.spark import options
 
-        scan = options.scan(self.options, self.version, self.schema, list(self.filters))
-        splits = scan.splits(options.split_size(self.options))
+        splits = options.splits(self.options, self.version, self.schema, list(self.filters))
         return [Part(pickle.dumps(split)) for split in splits] or [Part(None)]
 
 
@@ -234,21 +233,24 @@ class StreamWriter(Writes, _StreamWriter):
 
 
 class DeltaReplayDataSource(DataSource):
-    """The format ``deltareplay``."""
+    """The format ``deltareplay``, and ``delta``: ``source`` makes the class of a session."""
 
+    called = "deltareplay"
+    zone: str | None = None
     reads_by: type[Reader] = Reader
 
     @classmethod
     def name(cls) -> str:
         """The name of the format."""
-        return "deltareplay"
+        return cls.called
 
     def __init__(self, options: dict[str, str]) -> None:
+        from deltareplay.spark import option_values
         from deltareplay.spark import options as given
 
-        super().__init__(options)
+        super().__init__(option_values.in_zone(options, self.zone))
         # all that follows is of one version, though it runs in several processes
-        self.version = given.pinned(options)
+        self.version = given.pinned(self.options)
 
     def schema(self) -> Any:
         """The columns that are read."""
@@ -274,7 +276,17 @@ class DeltaReplayDataSource(DataSource):
         return StreamWriter(self.options, schema, overwrite)
 
 
-class FilteringDataSource(DeltaReplayDataSource):
-    """The same, where the session lets Python sources take filters."""
+def source(called: str, zone: str | None, *, filtering: bool) -> type[DeltaReplayDataSource]:
+    """The class for a session, with what a worker cannot ask it.
 
-    reads_by = FilteringReader
+    Args:
+        called: The name of the format.
+        zone: The zone of times that name none; None is UTC.
+        filtering: Whether the session lets Python sources take filters.
+    """
+    settings = {
+        "called": called,
+        "zone": zone,
+        "reads_by": FilteringReader if filtering else Reader,
+    }
+    return type("DeltaReplayDataSource", (DeltaReplayDataSource,), settings)

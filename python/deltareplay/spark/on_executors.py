@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,13 +17,19 @@ _Batches = Iterable["pa.RecordBatch"]
 
 #: A function of ``deltareplay.spark.task``.
 Reader = Literal[
+    "gather_rows",
+    "copied_files",
+    "footer_adds",
+    "footer_schemas",
     "outcome_rows",
+    "pack_files",
     "row_outcomes",
     "row_events",
     "nothing",
     "read_changes",
     "read_pieces",
     "read_statistics",
+    "scatter_rows",
     "write_sidecars",
 ]
 
@@ -55,6 +62,31 @@ def over(rows: DataFrame, reader: Reader, sent: bytes, schema: Any) -> DataFrame
     # sent once to each executor; Connect has no broadcast, and sends it with each task
     held = spark.sparkContext.broadcast(sent) if classic else None
     return rows.mapInArrow(task(reader, held, None if classic else sent), schema)
+
+
+#: The columns of tasks that answer once for each part: its number, and the answer or the error.
+ANSWER = "part long, answer string, error binary"
+
+
+def answers(spark: SparkSession, reader: Reader, sent: Any, tasks: int) -> list[str]:
+    """The answers of all parts of a plan, in their order, a task each.
+
+    Args:
+        spark: The session.
+        reader: Which function answers, with the columns of ``ANSWER``.
+        sent: The plan; pickles.
+        tasks: How many parts it has.
+
+    Raises:
+        DeltaReplayError: The error of the first part that has one, as its task raised it.
+    """
+    if tasks == 0:
+        return []
+    found = rows(spark, reader, pickle.dumps(sent), tasks, ANSWER).toArrow().sort_by("part")
+    for error in found.column("error"):
+        if error.is_valid:
+            raise pickle.loads(error.as_py())
+    return [str(answer) for answer in found.column("answer").to_pylist()]
 
 
 #: The sessions whose executors have the package, as one task found.

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections.abc import Mapping
+from zoneinfo import ZoneInfo
 
 from deltareplay.exceptions import InvalidArgumentError
+
+#: The options that are times, in lower case.
+_TIMES = frozenset({"timestampasof", "startingtimestamp", "endingtimestamp"})
 
 
 def number(name: str, text: str) -> int:
@@ -31,13 +37,46 @@ def path(given: Mapping[str, str], call: str) -> str:
     Raises:
         InvalidArgumentError: ``option.path``: the options have no path, or are those of a table in
             Spark's catalog, which has a ``provider`` and does not pass the path to Python data
-            sources.
+            sources. Only where such a table gets its name, as a table of the format ``delta``, the
+            catalog passes it.
     """
-    if "path" not in given or "provider" in given:
-        raise InvalidArgumentError(
-            "the format deltareplay needs the table's path, which Spark's catalog does not pass "
-            f"on: use .{call}(path), or CREATE TEMPORARY VIEW name USING deltareplay "
-            "OPTIONS (path '...') instead of CREATE TABLE and saveAsTable",
-            code="option.path",
-        )
-    return given["path"]
+    provider = given.get("provider", "").lower()
+    if "path" in given and (not provider or (provider == "delta" and call == "load")):
+        return given["path"]
+    raise InvalidArgumentError(
+        "a Python data source needs the table's path, which Spark's catalog does not pass on: "
+        f"use .{call}(path), or deltareplay.spark.DeltaTable.forName and "
+        "deltareplay.spark.sql for names; or CREATE TEMPORARY VIEW name USING deltareplay "
+        "OPTIONS (path '...') instead of CREATE TABLE and saveAsTable",
+        code="option.path",
+    )
+
+
+def in_zone(options: Mapping[str, str], zone: str | None) -> dict[str, str]:
+    """Options whose times without a zone are in the zone of the session.
+
+    Args:
+        options: As from Spark.
+        zone: The zone; None leaves the times as they are, which means UTC.
+
+    >>> in_zone({"timestampAsOf": "2026-01-02"}, "Europe/Berlin")
+    {'timestampAsOf': '2026-01-02T00:00:00+01:00'}
+    """
+    if zone is None:
+        return dict(options)
+    return {
+        name: _in_zone(value, zone) if name.lower() in _TIMES else value
+        for name, value in options.items()
+    }
+
+
+def _in_zone(text: str, zone: str) -> str:
+    try:
+        time = datetime.datetime.fromisoformat(text.strip())
+    except ValueError:  # with a zone that Python does not know, or no time: the core says so
+        return text
+    if time.tzinfo is not None:
+        return text
+    if re.fullmatch(r"[+-]\d\d:\d\d", zone):
+        return f"{time.isoformat()}{zone}"
+    return time.replace(tzinfo=ZoneInfo(zone)).isoformat()

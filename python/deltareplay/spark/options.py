@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from deltareplay._scan import TARGET_SIZE, Scan
+from deltareplay._scan import TARGET_SIZE
 from deltareplay._snapshot import Snapshot
 from deltareplay._table import Table
 from deltareplay.exceptions import (
@@ -20,7 +20,12 @@ from deltareplay.spark import names, stream_options
 from deltareplay.spark.arrow import as_spark_takes
 from deltareplay.spark.option_values import number, path
 from deltareplay.spark.schema import CHANGE_FIELDS, field, plain_fields, struct_type
+from deltareplay.spark.source import table_of
 from deltareplay.spark.stream_planner import StreamPlanner
+
+if TYPE_CHECKING:
+    from deltareplay._change_split import ChangeSplit
+    from deltareplay._split import Split
 
 _STORAGE = "storage."
 _KNOWN = {
@@ -57,8 +62,10 @@ def snapshot(options: Options, version: int | None) -> Snapshot:
     Raises:
         InvalidArgumentError: No path, or an unknown option.
     """
-    given = {name.lower(): value for name, value in options.items()}
+    given = _lower(options)
     place = path(given, "load")
+    if "provider" in given:  # of a table that gets its name, with properties of all kinds
+        given = {name: value for name, value in given.items() if name in _KNOWN}
     unknown = sorted(name for name in given if name not in _KNOWN and not name.startswith(_STORAGE))
     if unknown:
         raise InvalidArgumentError(
@@ -66,8 +73,9 @@ def snapshot(options: Options, version: int | None) -> Snapshot:
             "allowedRoots and storage.<key>; without a stream also versionAsOf, timestampAsOf, "
             "withRowId, withFilePath and withRowIndex; as a stream also startingVersion, "
             "startingTimestamp, maxFilesPerTrigger, maxBytesPerTrigger, ignoreChanges, "
-            "ignoreDeletes, skipChangeCommits, readChangeFeed, changeKind, changeKey and "
-            "changeDeleted",
+            "ignoreDeletes, skipChangeCommits, schemaTrackingLocation and failOnDataLoss; for "
+            "changes also readChangeFeed, endingVersion, endingTimestamp, changeKind, changeKey "
+            "and changeDeleted",
             code="option.unknown",
         )
     storage = {
@@ -83,9 +91,13 @@ def snapshot(options: Options, version: int | None) -> Snapshot:
     )
 
 
+def _lower(options: Options) -> dict[str, str]:
+    return {name.lower(): value for name, value in options.items()}
+
+
 def split_size(options: Options) -> int:
     """Bytes of data files in a split."""
-    given = {name.lower(): value for name, value in options.items()}
+    given = _lower(options)
     return number("splitSize", given.get("splitsize", "0")) or TARGET_SIZE
 
 
@@ -113,22 +125,26 @@ def schema(options: Options, version: int | None) -> Any:
     return struct_type(fields)
 
 
-def scan(options: Options, version: int | None, schema: Any, pushed: list[Any]) -> Scan:
-    """The scan of the columns that a schema names.
+def splits(
+    options: Options, version: int | None, schema: Any, pushed: list[Any]
+) -> Sequence[Split | ChangeSplit]:
+    """What tasks read: the columns that a schema names, of rows or of changes.
 
     Raises:
         InvalidArgumentError: The schema or the filter has a column that the table does not have.
     """
     stream_options.check_batch(options)
+    size = split_size(options)
+    of = snapshot(options, version)
+    if stream_options.gives_changes(options):
+        asked = _changes(options, schema)
+        start, end = stream_options.change_range(options, of.version)
+        return table_of(of).changes(start, end, **asked).splits(size)
     extras = _extras(options)
     added = {names.ROW_ID, names.ROW_COMMIT_VERSION, names.FILE_PATH, names.ROW_INDEX}
     columns = [name for name in schema.fieldNames() if name not in added]
-    given = {name.lower(): value for name, value in options.items()}
-    filter = given.get("filter")
-    of = snapshot(options, version)
-    if filter is None and pushed:
-        return of.scan(columns, pushed, **extras)
-    return of.scan(columns, filter, **extras)
+    filter = _lower(options).get("filter")
+    return of.scan(columns, pushed or None if filter is None else filter, **extras).splits(size)
 
 
 def planner(options: Options, version: int | None, schema: Any) -> StreamPlanner:
@@ -138,15 +154,21 @@ def planner(options: Options, version: int | None, schema: Any) -> StreamPlanner
         InvalidArgumentError: An option does not fit a stream.
     """
     stream_options.check_stream(options)
-    rows = stream_options.follow_arguments(options)
-    told = {one["name"] for one in CHANGE_FIELDS} if "kind" in rows else set()
-    rows["columns"] = [name for name in schema.fieldNames() if name.lower() not in told]
+    rows = _changes(options, schema)
     return StreamPlanner(
         snapshot(options, version),
         stream_options.start(options),
         rows,
         stream_options.limits(options),
     )
+
+
+def _changes(options: Options, schema: Any) -> dict[str, Any]:
+    """Which changes, or which rows of a stream, with the columns that a schema names."""
+    rows = stream_options.follow_arguments(options)
+    told = {one["name"] for one in CHANGE_FIELDS} if "kind" in rows else set()
+    rows["columns"] = [name for name in schema.fieldNames() if name.lower() not in told]
+    return rows
 
 
 def batches(split: bytes, schema: Any) -> Iterator[pa.RecordBatch]:

@@ -52,6 +52,23 @@ def check(spark: Any) -> None:
         )
 
 
+def given_or_active(spark: SparkSession | None) -> SparkSession:
+    """A session, or if there is none, the active one.
+
+    Raises:
+        InvalidArgumentError: No session is active.
+    """
+    from pyspark.sql import SparkSession
+
+    found = SparkSession.getActiveSession() if spark is None else spark
+    if found is None:
+        raise InvalidArgumentError(
+            "no Spark session is active: pass one as the first argument", code="argument.session"
+        )
+    check(found)
+    return found
+
+
 def version(spark: SparkSession) -> tuple[int, int]:
     """Spark's version, major and minor.
 
@@ -92,6 +109,20 @@ def is_classic(spark: SparkSession) -> bool:
         return getattr(spark, "_jsparkSession", None) is not None and spark._jvm is not None
     except Exception:  # Connect raises its own error if this is missing
         return False
+
+
+def has_delta(spark: SparkSession) -> bool:
+    """Whether the session has delta-spark's jar.
+
+    A Connect server does not tell which jars it has, but with delta-spark's it has one of these
+    settings, without which the jar is of little use.
+    """
+    if is_classic(spark):
+        jvm: Any = spark._jvm
+        utils = jvm.org.apache.spark.util.Utils
+        return bool(utils.classIsLoadable("org.apache.spark.sql.delta.sources.DeltaDataSource"))
+    settings = ("spark.sql.extensions", "spark.sql.catalog.spark_catalog")
+    return any(".delta." in str(spark.conf.get(name, "")) for name in settings)
 
 
 def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:

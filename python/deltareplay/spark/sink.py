@@ -80,12 +80,15 @@ class Sink:
         asked = sink_options.parse(options, overwrite)
         table = asked.table()
         if not table._native.exists():
-            target = TargetTable.new(table, schema, asked.partition_by or (), {})
+            target = TargetTable.new(table, schema, asked.partition_by or (), asked.properties)
         else:
             target = TargetTable.of(table.snapshot())
+        partition_by = asked.partition_by
         if asked.merge_schema:
             target = target.with_columns(schema)
-        target.check(asked.partition_by)
+        if asked.overwrite_schema and target.version is not None:
+            target, partition_by = target.with_new_columns(schema, partition_by), None
+        target.check(partition_by)
         return cls(target, asked, overwrite)
 
     @property

@@ -10,11 +10,13 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.option_values import number, path
 
 _STORAGE = "storage."
+_PROPERTY = "delta."
 
 #: The options of writing only, in lower case.
 KNOWN = frozenset(
     {
         "mergeschema",
+        "overwriteschema",
         "replacewhere",
         "partitionoverwritemode",
         "partitionby",
@@ -37,6 +39,8 @@ class SinkOptions:
         roots: Allowed roots.
         partition_by: Partition columns of a new table.
         merge_schema: Whether columns that the table lacks are added.
+        overwrite_schema: Whether the columns of the rows replace those of the table.
+        properties: Properties of a new table.
         replace_where: Which rows are replaced.
         dynamic: Whether the partitions of the new rows are replaced.
         txn_app_id: The application of an idempotent write.
@@ -49,6 +53,8 @@ class SinkOptions:
     roots: tuple[str, ...] | None
     partition_by: tuple[str, ...] | None
     merge_schema: bool
+    overwrite_schema: bool
+    properties: dict[str, str]
     replace_where: str | None
     dynamic: bool
     txn_app_id: str | None
@@ -82,12 +88,13 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
     given = {name.lower(): value for name, value in options.items()}
     place = path(given, "save")
     taken = KNOWN | {"path", "allowedroots"}
-    unknown = sorted(name for name in given if name not in taken and not name.startswith(_STORAGE))
+    prefixes = (_STORAGE, _PROPERTY)
+    unknown = sorted(name for name in given if name not in taken and not name.startswith(prefixes))
     if unknown:
         raise InvalidArgumentError(
             f"writing takes no option {', '.join(unknown)}: it takes path, mergeSchema, "
-            "replaceWhere, partitionOverwriteMode, partitionBy, txnAppId, txnVersion, "
-            "userMetadata, allowedRoots and storage.<key>",
+            "overwriteSchema, replaceWhere, partitionOverwriteMode, partitionBy, txnAppId, "
+            "txnVersion, userMetadata, allowedRoots, delta.<property> and storage.<key>",
             code="option.unknown",
         )
     mode = given.get("partitionoverwritemode", "static").lower()
@@ -100,6 +107,13 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
         raise InvalidArgumentError(
             "replaceWhere says what .mode('overwrite') replaces, instead of "
             "partitionOverwriteMode: pass that mode, and one of the two options",
+            code="option.write",
+        )
+    replaces = given.get("overwriteschema", "").lower() == "true"
+    if replaces and (mode == "dynamic" or where is not None or not overwrite):
+        raise InvalidArgumentError(
+            "overwriteSchema replaces all rows with their columns, so it takes .mode('overwrite') "
+            "without replaceWhere and partitionOverwriteMode",
             code="option.write",
         )
     version = given.get("txnversion")
@@ -118,6 +132,11 @@ def parse(options: Mapping[str, str], overwrite: bool) -> SinkOptions:
         roots=_names(given.get("allowedroots")),
         partition_by=_names(given.get("partitionby")),
         merge_schema=given.get("mergeschema", "").lower() == "true",
+        overwrite_schema=replaces,
+        # not of the lowered names: those of properties have capitals
+        properties={
+            name: value for name, value in options.items() if name.lower().startswith(_PROPERTY)
+        },
         replace_where=where,
         dynamic=overwrite and mode == "dynamic",
         txn_app_id=given.get("txnappid"),

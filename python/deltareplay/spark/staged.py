@@ -38,6 +38,13 @@ _SETTINGS = {
 _SHREDDING = {"spark.sql.variant.writeShredding.enabled": "false"}
 
 
+#: For optimized writes: partitions of the shuffle are joined, or cut, to about this size.
+_OPTIMIZED = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "512m",
+}
+
+
 @dataclass(frozen=True)
 class StagedFiles:
     """What a job has written.
@@ -85,8 +92,12 @@ class Staged:
 
         codec = self._target.properties.get("delta.parquet.compression.codec", "snappy")
         settings = _SETTINGS | (_SHREDDING if session.version(self._spark) >= (4, 1) else {})
-        written = Observation()
-        rows = session.in_own_session(outgoing.rows, settings)
+        written, rows = Observation(), outgoing.rows
+        if self._is_optimized():
+            # the rows of a partition come together; Spark's planner evens out the files
+            rows = rows.hint("rebalance", *map(sf.col, map(names.quoted, outgoing.partitions)))
+            settings |= _OPTIMIZED
+        rows = session.in_own_session(rows, settings)
         rows = rows.observe(written, sf.count(sf.lit(1)).alias("rows"))
         writer = rows.write.format("parquet").mode("append").option("compression", codec.lower())
         writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
@@ -100,6 +111,14 @@ class Staged:
         files = self._files(outgoing.partitions)
         self._check_rows(files, written.get["rows"])
         return files
+
+    def _is_optimized(self) -> bool:
+        """Whether the table asks for rows to be shuffled before they are written."""
+        wanted = {key.lower(): value.lower() for key, value in self._target.properties.items()}
+        return "true" in (
+            wanted.get("delta.autooptimize"),
+            wanted.get("delta.autooptimize.optimizewrite"),
+        )
 
     def _check_rows(self, files: StagedFiles, written: int) -> None:
         """Refuses files of attempts that Spark did not commit; some committers leave them there.

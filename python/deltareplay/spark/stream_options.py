@@ -21,28 +21,56 @@ _LIMITS = {
     "maxbytespertrigger": ("maxBytesPerTrigger", "max_bytes_per_batch"),
 }
 _START = {"startingversion", "startingtimestamp"}
+_END = {"endingversion", "endingtimestamp"}
 _CHANGES = {"changekind", "changekey", "changedeleted"}
 
-#: All of them, in lower case.
-KNOWN = frozenset({*_SWITCHES, *_LIMITS, *_START, *_CHANGES})
+#: Options of delta-spark that change nothing: a stream continues with the checkpoint alone when
+#: columns have changed, and fails where commits that it needs are gone.
+_WITHOUT_EFFECT = {"schematrackinglocation", "schemalocation", "failondataloss"}
 
-_ONLY_BATCHES = {"versionasof", "timestampasof", "withrowid", "withfilepath", "withrowindex"}
+#: All of them, in lower case.
+KNOWN = frozenset({*_SWITCHES, *_LIMITS, *_START, *_END, *_CHANGES, *_WITHOUT_EFFECT})
+
+_FEED = {"readchangefeed", "readchangedata"}
+
+_ONLY_BATCHES = {
+    "versionasof",
+    "timestampasof",
+    "withrowid",
+    "withfilepath",
+    "withrowindex",
+    *_END,
+}
 
 _UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def check_batch(options: Mapping[str, str]) -> None:
-    """Refuses options that only streams have.
+    """Refuses options that only streams have, or only reads of changes.
 
     Raises:
-        InvalidArgumentError: An option of streams.
+        InvalidArgumentError: Such an option; changes without a start, or with two of them.
     """
-    given = sorted(name for name in options if name.lower() in KNOWN)
-    if given:
+    given = {name.lower() for name in options} & KNOWN
+    changes = gives_changes(options)
+    taken = _START | _END | _CHANGES | _FEED if changes else _FEED
+    refused = sorted(given - taken)
+    if refused:
         raise InvalidArgumentError(
-            f"{', '.join(given)}: only spark.readStream supports that; for changes between "
-            "two versions use deltareplay.spark.changes",
+            f"{', '.join(refused)}: a batch read takes that only "
+            + ("as a stream, by spark.readStream" if changes else "with readChangeFeed = true"),
             code="option.stream",
+        )
+    for pair, what in ((_START, "begin"), (_END, "end")):
+        if given >= pair:
+            raise InvalidArgumentError(
+                f"a version and a timestamp are two ways to say where changes {what}: pass one",
+                code="option.start",
+            )
+    if changes and not given & _START:
+        raise InvalidArgumentError(
+            "readChangeFeed needs a start: pass startingVersion or startingTimestamp",
+            code="option.start",
         )
 
 
@@ -59,6 +87,12 @@ def check_stream(options: Mapping[str, str]) -> None:
             "startingTimestamp say",
             code="option.batch",
         )
+    if str(_lower(options).get("failondataloss", "true")).lower() == "false":
+        raise InvalidArgumentError(
+            "failOnDataLoss = false would skip commits that are gone without saying which: start "
+            "the query again with startingVersion and a new checkpoint",
+            code="option.data_loss",
+        )
     if {name.lower() for name in options} >= _START:
         raise InvalidArgumentError(
             "startingVersion and startingTimestamp are two ways to say where a stream begins: "
@@ -74,7 +108,7 @@ def gives_changes(options: Mapping[str, str]) -> bool:
 
 def follow_arguments(options: Mapping[str, str]) -> dict[str, Any]:
     """The options that select rows, as arguments of ``Table.follow``."""
-    given = {name.lower(): value for name, value in options.items()}
+    given = _lower(options)
     found: dict[str, Any] = {
         name: True for one, name in _SWITCHES.items() if given.get(one, "").lower() == "true"
     }
@@ -90,6 +124,29 @@ def follow_arguments(options: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
+def change_range(options: Mapping[str, str], newest: int) -> tuple[int | str, int | str]:
+    """Where changes begin and end in a batch read, as arguments of ``Table.changes``.
+
+    Args:
+        options: As from Spark.
+        newest: The version where they end by default.
+
+    Raises:
+        InvalidArgumentError: A version is not a number.
+    """
+    given = _lower(options)
+    ends: list[int | str] = []
+    for name, default in (("starting", 0), ("ending", newest)):
+        version = given.get(f"{name}version")
+        if version is not None:
+            ends.append(
+                newest if version.lower() == "latest" else number(f"{name}Version", version)
+            )
+        else:
+            ends.append(given.get(f"{name}timestamp", default))
+    return ends[0], ends[1]
+
+
 def limits(options: Mapping[str, str]) -> dict[str, Any]:
     """The limits of a batch, as arguments of ``Table.follow``.
 
@@ -99,7 +156,7 @@ def limits(options: Mapping[str, str]) -> dict[str, Any]:
     >>> limits({"maxBytesPerTrigger": "10m"})
     {'max_bytes_per_batch': 10485760}
     """
-    given = {name.lower(): value for name, value in options.items()}
+    given = _lower(options)
     return {
         argument: _size(name, given[one])
         for one, (name, argument) in _LIMITS.items()
@@ -113,13 +170,17 @@ def start(options: Mapping[str, str]) -> dict[str, Any]:
     Raises:
         InvalidArgumentError: The version is not a number.
     """
-    given = {name.lower(): value for name, value in options.items()}
+    given = _lower(options)
     if "startingtimestamp" in given:
         return {"starting_timestamp": given["startingtimestamp"]}
     version = given.get("startingversion")
     if version is None or version.lower() == "latest":
         return {} if version is None else {"starting_version": "latest"}
     return {"starting_version": number("startingVersion", version)}
+
+
+def _lower(options: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in options.items()}
 
 
 def _size(name: str, text: str) -> int:

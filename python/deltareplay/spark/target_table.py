@@ -31,7 +31,7 @@ class TargetTable:
         version: The version that the write starts from; None for a table that the write creates.
         metadata: The metadata of the new version.
         protocol: The protocol of the new version.
-        adds_columns: Whether the write adds columns.
+        adds_columns: Whether the write adds columns, or replaces them.
     """
 
     table: Table
@@ -63,17 +63,50 @@ class TargetTable:
         """
         names = {one.lower(): one for one in schema.fieldNames()}
         partitions = [names.get(one.lower(), one) for one in partition_by]
-        fields = [_nullable(one) for one in fields_of(schema)]
+        fields = [nullable_field(one) for one in fields_of(schema)]
         metadata, facts = _native.new_table(struct(fields), partitions, dict(properties))
         return cls(table, None, Metadata._of_json(metadata), Protocol(*facts))
 
     def with_columns(self, schema: StructType) -> TargetTable:
         """The table with those columns of some rows that it lacks."""
         known = {one["name"].lower() for one in self.fields}
-        more = [_nullable(one) for one in fields_of(schema) if one["name"].lower() not in known]
+        more = [
+            nullable_field(one) for one in fields_of(schema) if one["name"].lower() not in known
+        ]
         if not more:
             return self
         metadata = Metadata._of_json(_native.with_columns(self.metadata._json(), struct(more)))
+        protocol = self.protocol.upgrade_for(metadata)
+        return replace(self, metadata=metadata, protocol=protocol, adds_columns=True)
+
+    def with_new_columns(
+        self, schema: StructType, partition_by: Sequence[str] | None
+    ) -> TargetTable:
+        """The table with the columns of some rows in place of its own.
+
+        Args:
+            schema: The columns of the rows.
+            partition_by: The new partition columns; None keeps those that there are.
+
+        Raises:
+            InvalidArgumentError: A column that no table can have, or a partition column is not
+                among the new columns.
+        """
+        old = dict(self.properties)
+        partitions = self.partition_columns if partition_by is None else partition_by
+        mode = {key: value for key, value in old.items() if key == "delta.columnMapping.mode"}
+        new = TargetTable.new(self.table, schema, partitions, mode).metadata
+        fields = json.loads(new.schema_string)["fields"]
+        if mode:  # ids of columns are never used again
+            taken = int(old.get(_NEWEST_ID, 0))
+            fields = _with_later_ids(fields, taken)
+            old[_NEWEST_ID] = str(taken + int(new.configuration.get(_NEWEST_ID, 0)))
+        metadata = replace(
+            self.metadata,
+            schema_string=struct(fields),
+            partition_columns=new.partition_columns,
+            configuration=old,
+        )
         protocol = self.protocol.upgrade_for(metadata)
         return replace(self, metadata=metadata, protocol=protocol, adds_columns=True)
 
@@ -201,7 +234,25 @@ class TargetTable:
         return transaction
 
 
-def _nullable(one: Json) -> Json:
+#: The property that has the highest id that a column ever had.
+_NEWEST_ID = "delta.columnMapping.maxColumnId"
+
+
+def _with_later_ids(type_: Any, taken: int) -> Any:
+    """A field, or a part of its type, with ids after those that were taken."""
+    if isinstance(type_, list):
+        return [_with_later_ids(one, taken) for one in type_]
+    if not isinstance(type_, dict):
+        return type_
+    key = "delta.columnMapping.id"
+    return {
+        name: one + taken if name == key else _with_later_ids(one, taken)
+        for name, one in type_.items()
+    }
+
+
+def nullable_field(one: Json) -> Json:
+    """A column of rows as one of a table: nullable, with its comment."""
     comment = (one.get("metadata") or {}).get("comment")
     return field(one["name"], nullable(one["type"]), {"comment": comment} if comment else None)
 

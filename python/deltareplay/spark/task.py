@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import pickle
-from collections.abc import Iterable, Iterator
+import uuid
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -14,6 +15,7 @@ from deltareplay import _native
 from deltareplay._readers import reader
 from deltareplay._replay_piece import ReplayPiece
 from deltareplay._replay_tail import ReplayTail
+from deltareplay.exceptions import DeltaReplayError
 from deltareplay.spark.arrow import as_spark_takes
 from deltareplay.spark.sent_changes import SentChanges
 from deltareplay.spark.sink import Sink, Written
@@ -31,6 +33,13 @@ _SIDECAR = pa.schema(
         pa.field(name, pa.int64())
         for name in ("size", "modificationTime", "numFiles", "numRemoves")
     ]
+)
+
+#: The columns of ``on_executors.ANSWER``.
+_ANSWER = pa.schema(
+    [pa.field("part", pa.int64())]
+    + [pa.field("answer", pa.string())]
+    + [pa.field("error", pa.binary())]
 )
 
 _Batches = Iterable[pa.RecordBatch]
@@ -159,6 +168,59 @@ def read_statistics(payload: bytes, files: _Batches) -> Iterator[pa.RecordBatch]
         )
 
 
+def footer_schemas(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
+    """The schema that the footers of some files add up to.
+
+    Args:
+        payload: The pickle of the table and of the parts, each a list of files.
+        numbers: Which parts, as integers in the first column.
+    """
+    table, parts = pickle.loads(payload)
+    yield from _answers(
+        numbers, lambda part: _native.Conversion.schema_of(table._native, parts[part])
+    )
+
+
+def footer_adds(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
+    """The ``add`` actions of some files, with statistics from their footers.
+
+    Args:
+        payload: The pickle of the table, of the parts, of what ``_native.Conversion`` takes, and of
+            the definition that it gave.
+        numbers: Which parts, as integers in the first column.
+    """
+    table, parts, facts, definition = pickle.loads(payload)
+    conversion = _native.Conversion(*facts)
+    yield from _answers(
+        numbers, lambda part: conversion.adds(table._native, definition, parts[part])
+    )
+
+
+def copied_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
+    """Copies files of one table into another.
+
+    Args:
+        payload: The pickle of both tables and of the parts, each a list of files.
+        numbers: Which parts, as integers in the first column.
+    """
+    source, target, parts = pickle.loads(payload)
+    yield from _answers(
+        numbers,
+        lambda part: str(_native.copy_files(source._native, target._native, parts[part])),
+    )
+
+
+def _answers(numbers: _Batches, answer: Callable[[int], str]) -> Iterator[pa.RecordBatch]:
+    """A row for each part; an error that has a code is an answer, too: the driver raises it."""
+    for number in _numbers(numbers):
+        row: dict[str, Any] = {"part": number, "answer": None, "error": None}
+        try:
+            row["answer"] = answer(number)
+        except DeltaReplayError as error:
+            row["error"] = pickle.dumps(error)
+        yield pa.RecordBatch.from_pylist([row], _ANSWER)
+
+
 def write_sidecars(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
     """Writes some pieces of a plan as sidecars of a checkpoint.
 
@@ -176,6 +238,63 @@ def write_sidecars(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch
         written = piece.write_sidecars(tail._table._native, tail._native, codec, _cores())
         rows = [dict(zip(_SIDECAR.names, one, strict=True)) for one in written]
         yield pa.RecordBatch.from_pylist(rows, _SIDECAR)
+
+
+def pack_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
+    """Packs some bins of a plan into a file each.
+
+    Args:
+        payload: The pickle of the table, of what its data files depend on, and of the bins.
+        numbers: Which bins, as integers in the first column.
+
+    Returns:
+        A row for each bin: ``number``, and ``result``, its ``add`` bodies as a JSON array.
+    """
+    table, facts, bins = pickle.loads(payload)
+    for number in _numbers(numbers):
+        yield _result(number, _native.pack_files(table._native, facts, bins[number], _cores()))
+
+
+def scatter_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
+    """Writes some pieces of bins into temporary files, each in the order of its bin.
+
+    Args:
+        payload: The pickle of the table, of the directory of the files, of the orders, and of the
+            pieces with the number of their order.
+        numbers: Which pieces, as integers in the first column.
+
+    Returns:
+        A row for each piece: ``number``, and ``result``, what ``gather_rows`` takes.
+    """
+    table, directory, orders, pieces = pickle.loads(payload)
+    for number in _numbers(numbers):
+        order, piece = pieces[number]
+        path = f"{directory}/{uuid.uuid4()}"  # an attempt that is repeated has its own
+        spilled = _native.scatter_rows(table._native, orders[order], piece, path)
+        yield _result(number, spilled)
+
+
+def gather_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
+    """Writes some files out of the temporary files of their bins.
+
+    Args:
+        payload: The pickle of the table, of what its data files depend on, of the orders, of the
+            temporary files of each order, and of the files: number of their order, and number.
+        numbers: Which files, as integers in the first column.
+
+    Returns:
+        A row for each file: ``number``, and ``result``, its ``add`` bodies as a JSON array.
+    """
+    table, facts, orders, spilled, files = pickle.loads(payload)
+    for number in _numbers(numbers):
+        order, file = files[number]
+        written = _native.gather_rows(table._native, facts, orders[order], file, spilled[order])
+        yield _result(number, written)
+
+
+def _result(number: int, result: str) -> pa.RecordBatch:
+    columns = {"number": pa.array([number], pa.int64()), "result": pa.array([result], pa.string())}
+    return pa.RecordBatch.from_pydict(columns)
 
 
 def stage(sink: Sink, batches: Iterable[pa.RecordBatch]) -> Written:

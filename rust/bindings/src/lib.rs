@@ -7,6 +7,8 @@
 mod batches;
 mod changes;
 mod checkpoint_plan;
+mod cloning;
+mod conversion;
 mod convert;
 mod definition;
 mod deletion_vector;
@@ -15,6 +17,7 @@ mod filter;
 mod follow;
 mod footer_statistics;
 mod gate;
+mod optimize;
 mod marked_rows;
 mod pieces;
 mod progress;
@@ -42,6 +45,10 @@ mod _native {
     #[pymodule_export]
     use super::checkpoint_plan::CheckpointPlan;
     #[pymodule_export]
+    use super::cloning::{Cloning, copy_files, generate_symlinks};
+    #[pymodule_export]
+    use super::conversion::Conversion;
+    #[pymodule_export]
     use super::definition::{new_table, with_columns};
     #[pymodule_export]
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
@@ -51,8 +58,11 @@ mod _native {
     use super::follow::Follow;
     #[pymodule_export]
     use super::footer_statistics::FooterStatistics;
-    #[pymodule_export]
     use super::marked_rows::MarkedRows;
+    #[pymodule_export]
+    use super::optimize::{
+        OptimizePlan, discard_spilled, gather_rows, optimize, pack_files, scatter_rows,
+    };
     #[pymodule_export]
     use super::pieces::{ReplayPiece, ReplayTail};
     #[pymodule_export]

@@ -6,7 +6,7 @@ use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::maintenance::to_json;
-use deltareplay_core::spec::actions::Metadata;
+use deltareplay_core::spec::actions::{Metadata, Protocol};
 use deltareplay_core::table::{self, Replaced, RowsOptions, RowsWritten, SchemaMode};
 use deltareplay_core::transaction::TransactionOptions;
 use deltareplay_core::transaction::rows::{Clause, MergeDefinition, Then, When, WriteOptions};
@@ -35,7 +35,13 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    fn core(self) -> Result<RowsOptions> {
+    /// The size that was asked for.
+    pub(crate) fn target(&self) -> Result<Option<u64>> {
+        target(self.target_file_size)
+    }
+
+    /// As the core takes them.
+    pub(crate) fn core(self) -> Result<RowsOptions> {
         Ok(RowsOptions {
             write: write_options(self.target_file_size)?,
             transaction: TransactionOptions {
@@ -66,6 +72,12 @@ fn version_of_application((application, version): (String, i128)) -> Result<(Str
         return Err(Error::invalid("argument.range", message));
     };
     Ok((application, version))
+}
+
+/// A size of files that may have been asked for.
+pub(crate) fn target(size: Option<i128>) -> Result<Option<u64>> {
+    let size = size.map(|size| write_options(Some(size))).transpose()?;
+    Ok(size.map(|write| write.target_file_size as u64))
 }
 
 fn write_options(target_file_size: Option<i128>) -> Result<WriteOptions> {
@@ -184,6 +196,21 @@ pub(crate) fn merge(
     detached(py, work).map(outcome)
 }
 
+/// What data files depend on: the schema as JSON, partition columns, properties, protocol.
+pub(crate) type Facts = (String, Vec<String>, BTreeMap<String, String>, Versions);
+
+/// The same as the core has it.
+pub(crate) fn facts_in(facts: Facts) -> (Metadata, Protocol) {
+    let (schema_string, partition_columns, configuration, versions) = facts;
+    let metadata = Metadata {
+        schema_string,
+        partition_columns,
+        configuration,
+        ..Metadata::default()
+    };
+    (metadata, protocol(versions))
+}
+
 /// Bodies of `add` as a JSON array, rows, bytes.
 type Staged = (String, u64, u64);
 
@@ -194,20 +221,13 @@ pub(crate) fn stage_rows(
     py: Python<'_>,
     table: &crate::table::Table,
     data: &Bound<'_, PyAny>,
-    facts: (String, Vec<String>, BTreeMap<String, String>, Versions),
+    facts: Facts,
     condition: Option<&Bound<'_, PyAny>>,
     target_file_size: Option<i128>,
 ) -> PyResult<Staged> {
     let rows = stream(data)?;
     let condition = filter::predicate(py, condition)?;
-    let (schema_string, partition_columns, configuration, versions) = facts;
-    let metadata = Metadata {
-        schema_string,
-        partition_columns,
-        configuration,
-        ..Metadata::default()
-    };
-    let protocol = protocol(versions);
+    let (metadata, protocol) = facts_in(facts);
     detached(py, || {
         let write = write_options(target_file_size)?;
         let staged = table
@@ -228,7 +248,8 @@ pub(crate) fn discard_staged(
     detached(py, || table.0.discard_staged(&paths))
 }
 
-fn outcome(done: RowsWritten) -> Outcome {
+/// For Python.
+pub(crate) fn outcome(done: RowsWritten) -> Outcome {
     let afterwards = done.afterwards.map(|error| error.to_string());
     (done.version, done.metrics, afterwards)
 }

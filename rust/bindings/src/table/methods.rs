@@ -8,7 +8,7 @@ use deltareplay_core::error::Result;
 use deltareplay_core::scan::Bitmaps;
 use deltareplay_core::spec::DeletionVectorDescriptor;
 use deltareplay_core::spec::schema::StructType;
-use deltareplay_core::table::{self, Alteration, TableDefinition, TableOptions};
+use deltareplay_core::table::{self, Alteration, CreateMode, TableDefinition, TableOptions};
 use deltareplay_core::transaction::{CommitDescription, IsolationLevel, TransactionOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -164,8 +164,8 @@ impl Table {
         detached(py, || self.0.changes(start, end, options)).map(Changes)
     }
 
-    /// Creates the table; gives the version, 0.
-    #[pyo3(signature = (schema_string, partition_columns, properties, name=None, description=None, durable=true))]
+    /// Creates or replaces the table; returns the version, None if the table stays as it is.
+    #[pyo3(signature = (schema_string, partition_columns, properties, name=None, description=None, durable=true, mode="new"))]
     #[allow(clippy::too_many_arguments, reason = "the parts of one definition")]
     fn create(
         &self,
@@ -176,9 +176,16 @@ impl Table {
         name: Option<String>,
         description: Option<String>,
         durable: bool,
+        mode: &str,
     ) -> PyResult<Option<u64>> {
         let partition_columns = convert::texts("partition_columns", Some(partition_columns))?;
-        let commit = detached(py, || {
+        let mode = match mode {
+            "if_not_exists" => CreateMode::IfNotExists,
+            "or_replace" => CreateMode::OrReplace,
+            "replace" => CreateMode::Replace,
+            _ => CreateMode::New,
+        };
+        detached(py, || {
             let definition = TableDefinition {
                 schema: StructType::parse(schema_string)?,
                 partition_columns: partition_columns.unwrap_or_default(),
@@ -190,9 +197,8 @@ impl Table {
                 durable,
                 ..TransactionOptions::default()
             };
-            self.0.create(definition, options)
-        })?;
-        Ok(commit.version)
+            self.0.create(definition, mode, options)
+        })
     }
 
     /// Sets properties; returns the version.

@@ -10,7 +10,10 @@ use crate::transaction::random;
 
 pub mod advice;
 pub mod cleanup;
+pub mod optimize;
+pub mod clone;
 pub mod restore;
+pub mod symlinks;
 pub mod traces;
 pub mod vacuum;
 pub mod verify;

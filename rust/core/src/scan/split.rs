@@ -131,6 +131,21 @@ impl Split {
         }
     }
 
+    /// These files of a snapshot in pieces of about `target_size` bytes: all columns, and those beside the
+    /// schema.
+    pub fn of_files(
+        snapshot: &Snapshot,
+        files: Vec<ScanFile>,
+        extras: Extras,
+        target_size: u64,
+    ) -> Vec<Self> {
+        let spec = ScanSpec::new(snapshot, None, extras, None);
+        cut(files, target_size.max(1))
+            .into_iter()
+            .map(|parts| Self::new(spec.clone(), parts, false))
+            .collect()
+    }
+
     /// The files that were passed over so far.
     pub fn skipped(&self) -> Vec<SkippedFile> {
         self.skipped.list()
@@ -181,6 +196,11 @@ impl Split {
 
     /// Its rows; `source` is the table's.
     pub fn rows(&self, source: &Source) -> Result<ScanBatches> {
+        self.rows_with(source, Look::default())
+    }
+
+    /// The same, with so many threads, and so far ahead.
+    pub fn rows_with(&self, source: &Source, look: Look) -> Result<ScanBatches> {
         let files = Files::new(
             self.spec.plan()?,
             &source.storage,
@@ -188,7 +208,7 @@ impl Split {
             self.parts.clone(),
             self.skip_errors.then(|| self.skipped.clone()),
         );
-        Ok(ScanBatches::new(files, Look::default()))
+        Ok(ScanBatches::new(files, look))
     }
 }
 

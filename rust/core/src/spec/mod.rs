@@ -10,6 +10,7 @@ pub mod column_path;
 pub mod deletion_vector;
 pub mod feature_rules;
 pub mod features;
+pub mod file_size;
 pub mod from_arrow;
 pub(crate) mod interval;
 pub mod json;

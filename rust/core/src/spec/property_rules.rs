@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::spec::features::find_feature;
+use crate::spec::file_size::parse_file_size;
 use crate::spec::interval::parse_interval;
 use crate::spec::json::clipped;
 
@@ -22,6 +23,8 @@ enum Takes {
     Among(&'static [&'static str]),
     Codec,
     FormatVersion,
+    /// Bytes of a file.
+    FileSize,
     Text,
     /// Set by writers, never by users.
     Internal,
@@ -162,7 +165,12 @@ const PROPERTIES: &[(&str, Takes, Option<&str>)] = &[
     ),
     ("delta.autoOptimize", Boolean, None),
     ("delta.autoOptimize.optimizeWrite", Boolean, None),
-    ("delta.autoOptimize.autoCompact", Text, None),
+    (
+        "delta.autoOptimize.autoCompact",
+        OneOf(&["true", "auto", "legacy", "false"]),
+        None,
+    ),
+    ("delta.targetFileSize", FileSize, None),
     (
         "delta.compatibility.symlinkFormatManifest.enabled",
         Boolean,
@@ -281,6 +289,8 @@ fn check_value(key: &str, takes: Takes, value: &str) -> Result<()> {
         Codec => CODECS.join(" or "),
         FormatVersion if is_format_version(value) => return Ok(()),
         FormatVersion => "1.0.0, or 2 with two more numbers".to_owned(),
+        FileSize if parse_file_size(value).is_some() => return Ok(()),
+        FileSize => "a number of bytes from 1 on, or one with a unit such as 128mb".to_owned(),
         Text => return Ok(()),
         Internal => {
             let message = format!("{key} is kept by writers: it cannot be set by hand");

@@ -126,7 +126,12 @@ impl LocalStorage {
         }
     }
 
-    fn write_beside(&self, full: &str, bytes: &[u8], sync: bool) -> io::Result<String> {
+    /// Writes a temporary file beside `full`; gives its name.
+    fn write_beside(
+        full: &str,
+        sync: bool,
+        write: &mut dyn FnMut(&mut File) -> io::Result<()>,
+    ) -> io::Result<String> {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let (directory, name) = full.rsplit_once('/').unwrap_or(("", full));
         make_directory(directory, sync)?;
@@ -152,9 +157,8 @@ impl LocalStorage {
                 }
                 Err(other) => return Err(other),
             };
-            let written = file
-                .write_all(bytes)
-                .and_then(|()| if sync { file.sync_all() } else { Ok(()) });
+            let written =
+                write(&mut file).and_then(|()| if sync { file.sync_all() } else { Ok(()) });
             return match written {
                 Ok(()) => Ok(temporary),
                 Err(cause) => {
@@ -317,27 +321,67 @@ impl Storage for LocalStorage {
     /// The bytes are written to a temporary file beside it, synced, and renamed; then the directory is
     /// synced.
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        let full = self.writable(path)?;
-        let wrong = |cause| failed("write", path, cause);
-        let temporary = self.write_beside(&full, bytes, true).map_err(wrong)?;
-        if let Err(cause) = fs::rename(&temporary, &full) {
-            let _it_is_only_rubbish = fs::remove_file(&temporary);
-            return Err(wrong(cause));
+        self.replace(path, &mut |file| file.write_all(bytes))
+    }
+
+    /// The system copies, by reference where the file system can.
+    fn copy(&self, from: &str, to: &str) -> Result<()> {
+        let (mut source, _) = self.open(from)?;
+        self.replace(to, &mut |file| io::copy(&mut source, file).map(drop))
+    }
+
+    fn put_pieces(
+        &self,
+        path: &str,
+        pieces: &mut dyn FnMut() -> Result<Option<Bytes>>,
+    ) -> Result<()> {
+        let mut broken = None;
+        let written = self.replace(path, &mut |file| loop {
+            match pieces() {
+                Ok(Some(piece)) => file.write_all(&piece)?,
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    broken = Some(error);
+                    return Err(io::Error::other("a piece could not be had"));
+                }
+            }
+        });
+        match broken {
+            Some(error) => Err(error),
+            None => written,
         }
-        sync_directory_of(&full, path)
     }
 
     fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
-        let mut files = self.list("", "")?;
-        for directory in self.directories(enter)? {
+        self.list_below("", enter)
+    }
+
+    fn list_below(
+        &self,
+        directory: &str,
+        enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Vec<FileMeta>> {
+        let mut files = self.list(directory, "")?;
+        for directory in self.directories(directory, enter)? {
             files.extend(self.list(&directory.path, "")?);
         }
         files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         Ok(files)
     }
 
+    fn directories_in(&self, directory: &str) -> Result<Vec<String>> {
+        let direct = |path: &str| {
+            let below = path.strip_prefix(directory).unwrap_or(path);
+            !below.trim_start_matches('/').contains('/')
+        };
+        let found = self.directories(directory, &direct)?;
+        let mut names: Vec<String> = found.into_iter().map(|one| one.path).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
     fn list_directories(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
-        self.directories(enter)
+        self.directories("", enter)
     }
 
     fn delete_empty(&self, directory: &str) -> Result<bool> {
@@ -364,10 +408,25 @@ impl Storage for LocalStorage {
 }
 
 impl LocalStorage {
+    /// Writes a file in the place of one that may be there.
+    fn replace(
+        &self,
+        path: &str,
+        write: &mut dyn FnMut(&mut File) -> io::Result<()>,
+    ) -> Result<()> {
+        let full = self.writable(path)?;
+        let wrong = |cause| failed("write", path, cause);
+        let temporary = Self::write_beside(&full, true, write).map_err(wrong)?;
+        if let Err(cause) = fs::rename(&temporary, &full) {
+            let _it_is_only_rubbish = fs::remove_file(&temporary);
+            return Err(wrong(cause));
+        }
+        sync_directory_of(&full, path)
+    }
+
     fn create(&self, path: &str, bytes: &[u8], sync: bool) -> Result<bool> {
         let full = self.writable(path)?;
-        let temporary = self
-            .write_beside(&full, bytes, sync)
+        let temporary = Self::write_beside(&full, sync, &mut |file| file.write_all(bytes))
             .map_err(|cause| failed("write", path, cause))?;
         let linked = fs::hard_link(&temporary, &full);
         let _it_is_only_rubbish = fs::remove_file(&temporary);

@@ -283,6 +283,49 @@ impl Location {
         }
     }
 
+    /// A storage path below this place as an absolute one within the store.
+    pub fn within_store(&self, path: &str) -> String {
+        match (path.starts_with('/'), self.kind, self.key()) {
+            (true, ..) => path.to_owned(),
+            (false, StoreKind::Local, _) => format!("{}/{path}", self.path),
+            (false, _, "") => format!("/{path}"),
+            (false, _, key) => format!("/{key}/{path}"),
+        }
+    }
+
+    /// The URI of a storage path below this place, encoded as the log has it: as Hadoop writes it.
+    pub fn uri_of(&self, path: &str) -> String {
+        let encoded = |text: &str| utf8_percent_encode(text, URI_PATH).to_string();
+        format!(
+            "{}{}",
+            self.store_uri(&encoded),
+            encoded(&self.within_store(path))
+        )
+    }
+
+    /// The same, not encoded: the text of a Hadoop path.
+    pub fn hadoop_path(&self, path: &str) -> String {
+        let plain = |text: &str| text.to_owned();
+        format!("{}{}", self.store_uri(&plain), self.within_store(path))
+    }
+
+    /// The place itself as the text of a Hadoop path.
+    pub fn hadoop_root(&self) -> String {
+        self.hadoop_path("").trim_end_matches('/').to_owned()
+    }
+
+    /// What stands before a path within the store.
+    fn store_uri(&self, form: &dyn Fn(&str) -> String) -> String {
+        if self.kind == StoreKind::Local {
+            return "file:".to_owned();
+        }
+        // a bucket or container that an address has in its path belongs to the store
+        let bucket = self.path.strip_suffix(self.key()).unwrap_or_default();
+        let bucket = form(bucket.trim_matches('/'));
+        let slash = if bucket.is_empty() { "" } else { "/" };
+        format!("{}://{}{slash}{bucket}", self.scheme, self.authority)
+    }
+
     /// Do both lie on one store, whatever their paths? `s3` and `s3a` are one scheme, so are Azure's;
     /// an Azure container is the same one only where both name the account, or neither does.
     pub fn same_store(&self, other: &Self) -> bool {

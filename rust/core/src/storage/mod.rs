@@ -28,6 +28,8 @@ pub mod pool;
 pub mod progress;
 mod resolve;
 mod runtime;
+mod scratch;
+pub mod transfer;
 
 use confined::Confinement;
 pub use counting::CountingStorage;
@@ -38,6 +40,7 @@ pub(crate) use location::URI_PATH;
 pub use location::{Location, StoreKind};
 pub use object::ObjectStorage;
 pub use resolve::PathResolver;
+pub use scratch::Scratch;
 
 /// A file as a listing shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,6 +121,56 @@ pub trait Storage: Debug + Send + Sync {
         ))
     }
 
+    /// As [`Storage::list_all`], for what lies below one directory; paths count from the table root.
+    fn list_below(
+        &self,
+        directory: &str,
+        enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Vec<FileMeta>> {
+        let mut files = self.list_all(enter)?;
+        files.retain(|file| is_below(&file.path, directory));
+        Ok(files)
+    }
+
+    /// The directories directly in `directory`, sorted; also where directories are names of files only.
+    fn directories_in(&self, directory: &str) -> Result<Vec<String>> {
+        let files = self.list_below(directory, &|_| true)?;
+        let skipped = if directory.is_empty() {
+            0
+        } else {
+            directory.len() + 1
+        };
+        let mut found: Vec<String> = files
+            .iter()
+            .filter_map(|file| {
+                let (name, _) = file.path.get(skipped..)?.split_once('/')?;
+                file.path.get(..skipped + name.len()).map(str::to_owned)
+            })
+            .collect();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// Copies a file within the store, where it is if the store can; both paths may be absolute. It
+    /// becomes visible whole, and takes the place of one that is there.
+    fn copy(&self, from: &str, to: &str) -> Result<()> {
+        let bytes = self.read(from)?;
+        self.put(to, &bytes)
+    }
+
+    /// As [`Storage::put`], of pieces that come one after the other: memory holds one or two of them.
+    fn put_pieces(
+        &self,
+        path: &str,
+        pieces: &mut dyn FnMut() -> Result<Option<Bytes>>,
+    ) -> Result<()> {
+        let mut whole = Vec::new();
+        while let Some(piece) = pieces()? {
+            whole.extend_from_slice(&piece);
+        }
+        self.put(path, &whole)
+    }
+
     /// Every directory below the table root, each before what lies in it; those that `enter` refuses
     /// are left out with all below. None where directories are names of files only.
     fn list_directories(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
@@ -181,6 +234,14 @@ pub fn open_location(
         }
         _ => Arc::new(ObjectStorage::new(location, options)?),
     })
+}
+
+/// Whether a path lies below a directory; everything lies below the root, which has no name.
+pub(crate) fn is_below(path: &str, directory: &str) -> bool {
+    directory.is_empty()
+        || path
+            .strip_prefix(directory)
+            .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// The last line of defence for what a [`PathResolver`] has checked already.

@@ -330,16 +330,25 @@ impl Storage for ObjectStorage {
     }
 
     fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
-        let (prefix, store) = (self.object("")?, self.client()?.store);
-        let base = match prefix.as_ref() {
+        self.list_below("", enter)
+    }
+
+    fn list_below(
+        &self,
+        directory: &str,
+        enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Vec<FileMeta>> {
+        let (root, prefix) = (self.object("")?, self.object(directory)?);
+        let store = self.client()?.store;
+        let base = match root.as_ref() {
             "" => String::new(),
-            prefix => format!("{prefix}/"),
+            root => format!("{root}/"),
         };
         let found = runtime::block_on(async move {
             let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
             store.list(prefix.as_ref()).try_collect::<Vec<_>>().await
         })?
-        .map_err(|cause| self.failed("list", "", cause))?;
+        .map_err(|cause| self.failed("list", directory, cause))?;
         let inside = |object: &ObjectMeta| {
             let path = object.location.as_ref().strip_prefix(&*base)?.to_owned();
             let mut directories = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
@@ -350,6 +359,70 @@ impl Storage for ObjectStorage {
         files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         files.dedup_by(|one, other| one.path == other.path);
         Ok(files)
+    }
+
+    fn directories_in(&self, directory: &str) -> Result<Vec<String>> {
+        let (prefix, store) = (self.object(directory)?, self.client()?.store);
+        let found = runtime::block_on(async move {
+            let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
+            store.list_with_delimiter(prefix.as_ref()).await
+        })?;
+        let found = match found {
+            Ok(found) => found.common_prefixes,
+            Err(object_store::Error::NotFound { .. }) => Vec::new(),
+            Err(cause) => return Err(self.failed("list", directory, cause)),
+        };
+        let path = |prefix: &Path| {
+            let name = prefix.filename()?;
+            Some(match directory {
+                "" => name.to_owned(),
+                directory => format!("{directory}/{name}"),
+            })
+        };
+        let mut names: Vec<String> = found.iter().filter_map(path).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn copy(&self, from: &str, to: &str) -> Result<()> {
+        let (source, target) = (self.object(from)?, self.object(to)?);
+        let store = self.client()?.store;
+        runtime::block_on(async move { store.copy(&source, &target).await })?
+            .map_err(|cause| self.failed("copy", from, cause))
+    }
+
+    fn put_pieces(
+        &self,
+        path: &str,
+        pieces: &mut dyn FnMut() -> Result<Option<Bytes>>,
+    ) -> Result<()> {
+        let (object, store) = (self.object(path)?, self.client()?.store);
+        let failed = |cause| self.failed("write", path, cause);
+        let mut upload = runtime::block_on(async move { store.put_multipart(&object).await })?
+            .map_err(failed)?;
+        loop {
+            let piece = match pieces() {
+                Ok(Some(piece)) => piece,
+                Ok(None) => break,
+                Err(error) => {
+                    let _it_is_only_rubbish =
+                        runtime::block_on(async move { upload.abort().await });
+                    return Err(error);
+                }
+            };
+            let (sent, uploaded) = runtime::block_on(async move {
+                let sent = upload.put_part(piece.into()).await;
+                (sent, upload)
+            })?;
+            upload = uploaded;
+            if let Err(cause) = sent {
+                let _it_is_only_rubbish = runtime::block_on(async move { upload.abort().await });
+                return Err(failed(cause));
+            }
+        }
+        runtime::block_on(async move { upload.complete().await })?
+            .map(drop)
+            .map_err(failed)
     }
 
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {

@@ -79,6 +79,11 @@ impl PathResolver {
         })
     }
 
+    /// The place of the table.
+    pub fn root(&self) -> &Location {
+        &self.root
+    }
+
     fn absolute(&self, store: &Location, path: &str, encoded: &str) -> Result<String> {
         let path = path.trim_start_matches('/');
         if store.same_store(&self.root)

@@ -1,17 +1,18 @@
-//! CREATE TABLE: version 0.
+//! CREATE TABLE: version 0, or a version that replaces all there was.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::Table;
 use super::commit::described;
-use crate::error::{Error, Result};
+use super::{At, Table};
+use crate::error::{Error, ErrorKind, Result};
 use crate::spec::actions::Metadata;
 use crate::spec::schema::StructType;
 use crate::transaction::alter::new_metadata;
+use crate::transaction::alter::replaced::replaced_metadata;
 use crate::transaction::random::now;
-use crate::transaction::{Commit, Transaction, TransactionOptions};
+use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
 
 /// What a new table is to be.
 #[derive(Clone, Debug, Default)]
@@ -44,38 +45,108 @@ impl TableDefinition {
         (metadata.name, metadata.description) = (self.name, self.description);
         Ok(metadata)
     }
+
+    /// The same where the table takes the place of another.
+    fn replacing(self, old: &Metadata) -> Result<Metadata> {
+        let mut metadata = replaced_metadata(
+            old,
+            &self.schema,
+            self.partition_columns,
+            &self.properties,
+            now(),
+        )?;
+        (metadata.name, metadata.description) = (self.name, self.description);
+        Ok(metadata)
+    }
+}
+
+/// What happens where there is a table already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CreateMode {
+    /// It is an error.
+    #[default]
+    New,
+    /// It stays as it is.
+    IfNotExists,
+    /// The new one takes its place.
+    OrReplace,
+    /// The same, and it is an error if there is none.
+    Replace,
+}
+
+impl CreateMode {
+    fn operation(self) -> &'static str {
+        match self {
+            Self::New | Self::IfNotExists => "CREATE TABLE",
+            Self::OrReplace => "CREATE OR REPLACE TABLE",
+            Self::Replace => "REPLACE TABLE",
+        }
+    }
 }
 
 impl Table {
-    /// Creates the table: version 0.
+    /// Creates the table, version 0; or replaces the one that is there. `None` where it stays as it is.
     ///
     /// # Errors
     ///
     /// Invalid argument: the definition, and `table.exists`; Unsupported: a feature that this build
-    /// cannot write; Conflict: another writer created it.
-    pub fn create(&self, new: TableDefinition, options: TransactionOptions) -> Result<Commit> {
-        if self.exists()? {
-            let message = "there is a table already: open it, or choose another place";
-            return Err(Error::invalid("table.exists", message).at_path(self.uri()));
+    /// cannot write; Conflict: another writer created or changed it; `table.not_found`.
+    pub fn create(
+        &self,
+        new: TableDefinition,
+        mode: CreateMode,
+        options: TransactionOptions,
+    ) -> Result<Option<u64>> {
+        let exists = match mode {
+            CreateMode::Replace => true,
+            _ => self.exists()?,
+        };
+        let transaction = match (exists, mode) {
+            (true, CreateMode::New) => {
+                let message = "there is a table already: open it, or choose another place";
+                return Err(Error::invalid("table.exists", message).at_path(self.uri()));
+            }
+            (true, CreateMode::IfNotExists) => return Ok(None),
+            (true, _) => {
+                let snapshot = self.snapshot(At::Latest, None)?;
+                let metadata = new.replacing(snapshot.metadata())?;
+                let description = created(mode, &metadata);
+                let mut transaction =
+                    Transaction::begin(&self.source, &snapshot, description, options)?;
+                transaction.replace_table(metadata)?;
+                transaction
+            }
+            (false, _) => {
+                let metadata = new.metadata()?;
+                let description = created(mode, &metadata);
+                Transaction::create(&self.source, metadata, description, options)?
+            }
+        };
+        match self.commit(transaction) {
+            Ok(committed) => Ok(committed.commit.version),
+            // another writer created it in the meantime
+            Err(error)
+                if mode == CreateMode::IfNotExists && error.kind() == ErrorKind::Conflict =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
         }
-        let metadata = new.metadata()?;
-        let text = |value: Value| value.to_string();
-        let parameters = [
-            ("isManaged", json!("false")),
-            ("description", json!(metadata.description)),
-            (
-                "partitionBy",
-                json!(text(json!(metadata.partition_columns))),
-            ),
-            ("properties", json!(text(json!(metadata.configuration)))),
-        ];
-        let description = described("CREATE TABLE", parameters);
-        self.commit(Transaction::create(
-            &self.source,
-            metadata,
-            description,
-            options,
-        )?)
-        .map(|committed| committed.commit)
     }
+}
+
+/// What the commit says of itself.
+fn created(mode: CreateMode, metadata: &Metadata) -> CommitDescription {
+    let text = |value: Value| value.to_string();
+    let parameters = [
+        (
+            "partitionBy",
+            json!(text(json!(metadata.partition_columns))),
+        ),
+        ("clusterBy", json!("[]")),
+        ("description", json!(metadata.description)),
+        ("isManaged", json!("false")),
+        ("properties", json!(text(json!(metadata.configuration)))),
+    ];
+    described(mode.operation(), parameters)
 }

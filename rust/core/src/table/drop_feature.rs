@@ -281,7 +281,7 @@ impl Table {
             ("numAddedFiles", written.adds.len() as u64),
             ("numAddedBytes", written.bytes),
         ]);
-        self.settle(transaction, written).map(drop)
+        self.settle_files(transaction, written).map(drop)
     }
 
     /// Gives row ids to all files, so that rows can be tracked.

@@ -10,6 +10,7 @@ use super::Table;
 use super::commit::{Committed, described};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Predicate;
+use crate::maintenance::optimize::is_auto_compacted;
 use crate::replay::FileFilter;
 use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
@@ -76,9 +77,28 @@ impl Table {
         Transaction::begin(&self.source, snapshot, description, options)
     }
 
+    /// Commits the rows that were written, as [`Table::settle_files`] does; then small files are compacted
+    /// where the table's properties ask for it.
+    pub(super) fn settle(
+        &self,
+        transaction: Transaction,
+        written: WrittenFiles,
+    ) -> Result<RowsWritten> {
+        let (metadata, _) = transaction.effective()?;
+        let compacts = is_auto_compacted(metadata).then(|| written.adds.clone());
+        let transaction_options = transaction.options().clone();
+        let mut done = self.settle_files(transaction, written)?;
+        if let (Some(version), Some(added)) = (done.version, compacts)
+            && let Err(error) = self.compact_after(version, &added, transaction_options)
+        {
+            done.afterwards.get_or_insert(error);
+        }
+        Ok(done)
+    }
+
     /// Commits what was written. If nothing was committed the files go away; where it is not known
     /// whether something was, they stay.
-    pub(super) fn settle(
+    pub(super) fn settle_files(
         &self,
         mut transaction: Transaction,
         mut written: WrittenFiles,

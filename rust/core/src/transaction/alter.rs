@@ -12,16 +12,30 @@ use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType}
 
 use super::random::new_id;
 
+pub mod cloned;
 pub mod clustering;
 pub mod columns;
 pub mod constraints;
 pub mod leaving;
+pub mod replaced;
 pub mod widening;
 
 const MODE: &str = "delta.columnMapping.mode";
 const MAX_ID: &str = "delta.columnMapping.maxColumnId";
 const ID: &str = "delta.columnMapping.id";
 const PHYSICAL: &str = "delta.columnMapping.physicalName";
+
+/// Names of the columns in which files keep the ids of rows, and what the names begin with.
+const ROW_TRACKING_COLUMNS: [(&str, &str); 2] = [
+    (
+        "delta.rowTracking.materializedRowIdColumnName",
+        "_row-id-col-",
+    ),
+    (
+        "delta.rowTracking.materializedRowCommitVersionColumnName",
+        "_row-commit-version-col-",
+    ),
+];
 
 /// Metadata of a new table.
 ///
@@ -34,7 +48,32 @@ pub fn new_metadata(
     properties: &BTreeMap<String, String>,
     created_time: i64,
 ) -> Result<Metadata> {
-    let metadata = Metadata {
+    let metadata = unmapped(schema, partition_columns, properties, created_time)?;
+    mapped(metadata, true)
+}
+
+/// Metadata of a table whose files are there already: they have the names of the columns.
+///
+/// # Errors
+///
+/// Invalid argument: a property.
+pub fn adopted_metadata(
+    schema: &StructType,
+    partition_columns: Vec<String>,
+    properties: &BTreeMap<String, String>,
+    created_time: i64,
+) -> Result<Metadata> {
+    let metadata = unmapped(schema, partition_columns, properties, created_time)?;
+    mapped(metadata, false)
+}
+
+fn unmapped(
+    schema: &StructType,
+    partition_columns: Vec<String>,
+    properties: &BTreeMap<String, String>,
+    created_time: i64,
+) -> Result<Metadata> {
+    Ok(Metadata {
         id: new_id(),
         format_provider: "parquet".to_owned(),
         schema_string: schema.to_json(),
@@ -42,8 +81,7 @@ pub fn new_metadata(
         created_time: Some(created_time),
         configuration: checked_properties(properties)?,
         ..Metadata::default()
-    };
-    mapped(metadata, true)
+    })
 }
 
 /// What the log of a new table begins with: its metadata, and the protocol that follows from them.
@@ -218,16 +256,7 @@ fn map_type(data_type: &DataType, last: &mut i64, fresh: bool) -> Result<DataTyp
 /// Names of the columns in which files keep the ids of rows, where the protocol tracks rows.
 pub(super) fn with_row_tracking_columns(mut metadata: Metadata, protocol: &Protocol) -> Metadata {
     if protocol.is_supported("rowTracking") {
-        for (key, prefix) in [
-            (
-                "delta.rowTracking.materializedRowIdColumnName",
-                "_row-id-col-",
-            ),
-            (
-                "delta.rowTracking.materializedRowCommitVersionColumnName",
-                "_row-commit-version-col-",
-            ),
-        ] {
+        for (key, prefix) in ROW_TRACKING_COLUMNS {
             let name = || format!("{prefix}{}", new_id());
             metadata
                 .configuration

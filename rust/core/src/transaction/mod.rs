@@ -26,9 +26,11 @@ pub mod actions;
 pub mod alter;
 mod commit;
 mod conflict;
+pub mod convert;
 mod isolation;
 mod prepare;
 pub mod random;
+mod replace;
 pub mod rows;
 mod whole_commit;
 mod winner;
@@ -123,6 +125,8 @@ pub struct Transaction {
     domains: BTreeMap<String, DomainMetadata>,
     /// An application has committed this version of its own, or a later one, already.
     done_before: bool,
+    /// Nothing stays of the table but its history.
+    replaces_table: bool,
 }
 
 impl Transaction {
@@ -202,12 +206,18 @@ impl Transaction {
             transactions: BTreeMap::new(),
             domains: BTreeMap::new(),
             done_before: false,
+            replaces_table: false,
         }
     }
 
     /// The id that the commit will carry.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// How it commits.
+    pub fn options(&self) -> &TransactionOptions {
+        &self.options
     }
 
     /// What the commit will say of itself.
@@ -388,6 +398,9 @@ impl Transaction {
 
     /// Rows of files that have no ids cannot be tracked.
     fn check_row_tracking(&self, metadata: &Metadata) -> Result<()> {
+        if self.replaces_table {
+            return Ok(());
+        }
         let on = |metadata: &Metadata| {
             metadata
                 .property("delta.enableRowTracking")

@@ -44,7 +44,16 @@ impl Transaction {
         }
         let schema = StructType::parse(&metadata.schema_string)?;
         let (properties, _) = TableProperties::new(metadata, protocol)?;
-        if properties.append_only && self.removes.iter().any(|file| file.data_change) {
+        let append_only = match &self.base {
+            // rows that a table loses by being replaced are guarded by what it was before
+            Some(base) if self.replaces_table => {
+                TableProperties::new(&base.metadata, &base.protocol)?
+                    .0
+                    .append_only
+            }
+            _ => properties.append_only,
+        };
+        if append_only && self.removes.iter().any(|file| file.data_change) {
             let message = "delta.appendOnly is true: rows can be added to the table, never removed";
             return Err(Error::invalid("transaction.append_only", message));
         }

@@ -35,6 +35,28 @@ pub fn vector_location(descriptor: &DeletionVectorDescriptor) -> Result<VectorLo
     })
 }
 
+/// The file of an absolute vector as one of the table root: its name, and what a relative descriptor has
+/// instead of a path. The id of a file that is named otherwise comes from its path.
+pub fn as_relative(path: &str) -> (String, String) {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let id = name.strip_prefix("deletion_vector_");
+    let id = id.and_then(|id| Uuid::try_parse(id.strip_suffix(".bin")?).ok());
+    let id = id.unwrap_or_else(|| Uuid::from_u128(fnv(path)));
+    (
+        format!("deletion_vector_{id}.bin"),
+        base85::encode(id.as_bytes()),
+    )
+}
+
+/// FNV-1a: the same number for the same text, always.
+pub fn fnv(text: &str) -> u128 {
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013B;
+    const START: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    text.bytes().fold(START, |sum, byte| {
+        (sum ^ u128::from(byte)).wrapping_mul(PRIME)
+    })
+}
+
 /// `prefix/deletion_vector_<uuid>.bin`: the prefix is what stands before the last 20 characters.
 pub(super) fn relative_path(text: &str) -> Result<String> {
     let wrong = || {

@@ -250,6 +250,12 @@ impl OpenFile {
         self.parts.iter().any(Part::changes_type)
     }
 
+    /// Whether the file has columns, or parts of some, that the plan does not read.
+    pub fn has_other_columns(&self) -> bool {
+        let schema = self.arrow.metadata().file_metadata().schema_descr();
+        self.leaves.len() < schema.num_columns()
+    }
+
     /// The plan that it was opened with.
     pub fn plan(&self) -> &ReadPlan {
         &self.plan

@@ -9,13 +9,14 @@ use crate::error::Result;
 use crate::storage::{FileMeta, interrupt};
 
 impl LocalStorage {
-    /// Every directory below the root, each before what lies in it, without what `enter` refuses.
+    /// Every directory below one, each before what lies in it, without what `enter` refuses.
     pub(super) fn directories(
         &self,
+        below: &str,
         enter: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Vec<FileMeta>> {
         let mut found: Vec<FileMeta> = Vec::new();
-        let mut left = vec![String::new()];
+        let mut left = vec![below.trim_end_matches('/').to_owned()];
         while let Some(directory) = left.pop() {
             interrupt::check()?;
             let entries = self.readable(&directory, "list").map(fs::read_dir);

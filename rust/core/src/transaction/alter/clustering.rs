@@ -67,6 +67,85 @@ pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
     Ok(json!({"clusteringColumns": found}).to_string())
 }
 
+/// The columns by which rows are to be put in order, as the schema spells them, and their types.
+///
+/// # Errors
+///
+/// Invalid argument: `optimize.z_order` for a partition column, a type that has no order, and a column
+/// without statistics; `alter.column` for one that is not there.
+pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Vec<String>>> {
+    let refused = |message: String| Err(Error::invalid("optimize.z_order", message));
+    let schema = StructType::parse(&metadata.schema_string)?;
+    let counted = leaves(&schema);
+    let mut found: Vec<Vec<String>> = Vec::with_capacity(columns.len());
+    for column in columns {
+        let (path, data_type) = leaf(&schema, column)?;
+        let name = clipped(column);
+        if metadata
+            .partition_columns
+            .contains(&column_path_text(&path))
+        {
+            return refused(format!(
+                "{name} is a partition column: rows of a file have one value of it, so leave it out"
+            ));
+        }
+        let boolean = *data_type == DataType::Primitive(PrimitiveType::Boolean);
+        if !has_order(data_type) && !boolean {
+            return refused(format!("rows have no order by {name}: its type has none"));
+        }
+        if !has_statistics(metadata, &counted, &path) {
+            return refused(format!(
+                "the table keeps no statistics on {name}, so that no file would be skipped by it: name it in \
+                 delta.dataSkippingStatsColumns, or raise delta.dataSkippingNumIndexedCols"
+            ));
+        }
+        if found.contains(&path) {
+            return refused(format!("the column {name} is named twice"));
+        }
+        found.push(path);
+    }
+    Ok(found)
+}
+
+/// The columns that a configuration names, as the schema spells them.
+///
+/// # Errors
+///
+/// Corrupt: `optimize.clustering` where the configuration names none of the schema's.
+pub fn clustering_columns(schema: &StructType, configuration: &str) -> Result<Vec<Vec<String>>> {
+    let wrong = || {
+        let message = format!(
+            "the configuration of the domain {CLUSTERING} names no columns of the table: {}",
+            clipped(configuration)
+        );
+        Error::corrupt("optimize.clustering", message)
+    };
+    let value: Value = serde_json::from_str(configuration).map_err(|_| wrong())?;
+    let columns = value.get("clusteringColumns").and_then(Value::as_array);
+    let mut found = Vec::new();
+    for column in columns.ok_or_else(wrong)? {
+        // the protocol's example has plain names, writers have lists of them
+        let names: Vec<String> = match column {
+            Value::String(name) => vec![name.clone()],
+            other => serde_json::from_value(other.clone()).map_err(|_| wrong())?,
+        };
+        let mut open = Some(schema);
+        let mut path = Vec::with_capacity(names.len());
+        for name in &names {
+            let fields = open.ok_or_else(wrong)?.fields();
+            let is_it = |field: &&StructField| field.physical_name().unwrap_or(&field.name) == name;
+            let field = fields.iter().find(is_it).ok_or_else(wrong)?;
+            path.push(field.name.clone());
+            open = match &field.data_type {
+                DataType::Struct(parts) => Some(parts),
+                _ => None,
+            };
+        }
+        found.push(path);
+    }
+    Ok(found)
+}
+
 /// Refuses to let a column go by which the table is clustered.
 ///
 /// # Errors

@@ -12,13 +12,14 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray, new_null_array};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::{DataType as ArrowType, Field};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::{take, take_record_batch};
 use uuid::Uuid;
 
 use super::columns::misfit;
+use super::data_writer::{DataWriter, table_layout};
 use super::layout::{Layout, Purpose};
 use super::row_plan::{Counts, DeleteAll, RowPlan, RowPlanner};
 use super::writer::{RowWriter, WriteOptions, WrittenFiles};
@@ -35,7 +36,6 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::properties::TableProperties;
-use crate::spec::schema::StructType;
 use crate::storage::interrupt;
 use crate::transaction::Transaction;
 use crate::transaction::actions::AddFile;
@@ -52,7 +52,7 @@ pub struct Changer {
     tracked: bool,
     /// Whether deletion vectors mark the rows that leave a file.
     uses_vectors: bool,
-    data: RowWriter,
+    data: DataWriter,
     /// The writer of change data files, if this change needs them.
     changes: Option<RowWriter>,
     change_rows: u64,
@@ -82,31 +82,16 @@ impl Changer {
         feed: bool,
     ) -> Result<Self> {
         let (properties, _) = TableProperties::new(metadata, protocol)?;
-        let mut extras = Vec::new();
-        if properties.row_tracking {
-            for name in [
-                &properties.materialized_row_id_column,
-                &properties.materialized_row_commit_version_column,
-            ] {
-                let name = name.as_deref().ok_or_else(|| {
-                    let message = "the table tracks rows, but does not say in which columns files keep \
-                                   the ids of rows that move: enable row tracking anew";
-                    Error::corrupt("rows.row_ids", message)
-                })?;
-                extras.push(Field::new(name, ArrowType::Int64, true));
-            }
-        }
-        let data = Layout::new(metadata, protocol, Purpose::Data, &extras)?;
         let feed = feed && properties.change_data_feed;
         let changes = feed.then(|| {
             let kind = Field::new("_change_type", ArrowType::Utf8, true);
             Layout::new(metadata, protocol, Purpose::Changes, &[kind])
         });
         Ok(Self {
-            table: layout_of(metadata, &properties)?,
+            table: table_layout(metadata, &properties)?,
             tracked: properties.row_tracking,
             uses_vectors: properties.deletion_vectors,
-            data: RowWriter::new(Arc::new(data), options),
+            data: DataWriter::new(metadata, protocol, options)?,
             changes: changes
                 .transpose()?
                 .map(|layout| RowWriter::new(Arc::new(layout), options)),
@@ -124,7 +109,7 @@ impl Changer {
 
     /// Files are read as the snapshot's metadata says, whatever the table will have.
     pub(super) fn read_as_it_is(&mut self) -> Result<()> {
-        self.table = layout_of(self.snapshot.metadata(), self.snapshot.properties())?;
+        self.table = table_layout(self.snapshot.metadata(), self.snapshot.properties())?;
         Ok(())
     }
 
@@ -327,15 +312,7 @@ impl Changer {
         ids: Option<ArrayRef>,
         versions: Option<ArrayRef>,
     ) -> Result<()> {
-        let mut columns = rows.columns().to_vec();
-        if self.tracked {
-            let none = || new_null_array(&ArrowType::Int64, rows.num_rows());
-            columns.push(ids.unwrap_or_else(none));
-            columns.push(versions.unwrap_or_else(none));
-        }
-        let schema = self.data.lenient();
-        let all = RecordBatch::try_new(schema, columns).map_err(misfit)?;
-        self.data.write(&all, &mut self.written)
+        self.data.write(rows, ids, versions, &mut self.written)
     }
 
     /// Writes rows of the table's columns to the change data feed, if there is one, with their change type.
@@ -369,15 +346,8 @@ impl Changer {
         for rows in plan.open(&self.source.storage, &data_file)? {
             interrupt::check()?;
             let rows = rows?;
-            let column = |name: &str| rows.column_by_name(name).cloned();
-            let (ids, versions) = if self.tracked {
-                (column("_row_id"), column("_row_commit_version"))
-            } else {
-                (None, None)
-            };
             self.counts.copied += rows.num_rows() as u64;
-            let rows = self.columns(&rows)?;
-            self.write(&rows, ids, versions)?;
+            self.data.copy(&rows, &mut self.written)?;
         }
         Ok(())
     }
@@ -479,16 +449,6 @@ impl Changer {
         }
         Ok((self.written, self.counts))
     }
-}
-
-fn layout_of(metadata: &Metadata, properties: &TableProperties) -> Result<TableLayout> {
-    Ok(TableLayout {
-        schema: StructType::parse(&metadata.schema_string)?,
-        partition_columns: metadata.partition_columns.clone(),
-        column_mapping: properties.column_mapping_mode,
-        row_id_column: properties.materialized_row_id_column.clone(),
-        row_commit_version_column: properties.materialized_row_commit_version_column.clone(),
-    })
 }
 
 fn numbers<'a>(rows: &'a RecordBatch, name: &str) -> Result<&'a arrow_array::Int64Array> {

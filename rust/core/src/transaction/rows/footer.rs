@@ -28,7 +28,7 @@ use crate::spec::properties::TableProperties;
 use crate::spec::schema::{StructField, StructType};
 
 /// A new file holds no more rows than that in a byte: constants take next to no room.
-const RULES: FooterRules = FooterRules {
+pub(super) const RULES: FooterRules = FooterRules {
     code: "data.footer",
     most_rows_per_byte: 1 << 20,
     page_index: false,

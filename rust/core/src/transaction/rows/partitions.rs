@@ -106,10 +106,14 @@ pub fn normal_values(snapshot: &Snapshot, values: &Texts) -> Result<Vec<Option<S
     Ok(normal)
 }
 
+/// Texts that stand for values of a type in the form in which the log has them; null where they do not.
+pub(crate) fn partition_text(values: &ArrayRef, data_type: &DataType) -> Result<StringArray> {
+    coerce(values, data_type, "").and_then(|read| texts(&read))
+}
+
 fn normal_text(text: String, data_type: &DataType) -> String {
     let array: ArrayRef = Arc::new(StringArray::from(vec![text.as_str()]));
-    let read = coerce(&array, data_type, "").and_then(|read| texts(&read));
-    match read {
+    match partition_text(&array, data_type) {
         Ok(read) if read.is_valid(0) => read.value(0).to_owned(),
         _ => text,
     }

@@ -25,7 +25,8 @@ const HIVE: &AsciiSet = &CONTROLS
     .add(b']')
     .add(b'^');
 
-const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+/// The name of a directory for null.
+pub(crate) const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 impl Layout {
     /// A new name for a file with these partition values.
@@ -61,7 +62,7 @@ fn random_directory(length: usize) -> String {
 }
 
 /// Hive leaves letters of other scripts as they are.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.chars().fold(String::new(), |mut out, letter| {
         let mut buffer = [0; 4];
         let one: &str = letter.encode_utf8(&mut buffer);
@@ -75,7 +76,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// A path as the log has it.
-pub(super) fn encoded(path: &str) -> String {
+pub(crate) fn encoded(path: &str) -> String {
     utf8_percent_encode(path, URI_PATH).to_string()
 }
 

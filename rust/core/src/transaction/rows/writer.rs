@@ -94,6 +94,33 @@ impl WrittenFiles {
         Err(Error::storage("rows.file_exists", message).at_path(path))
     }
 
+    /// Files that another process wrote, and that no commit names yet.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: a path that leads out of the table.
+    pub fn adopted(source: &Source, adds: Vec<AddFile>) -> Result<Self> {
+        let mut adopted = Self::new(source);
+        for file in &adds {
+            let path = source.resolver.resolve("", &file.path)?;
+            adopted.paths.push(path.into_owned());
+            adopted.bytes += u64::try_from(file.size).unwrap_or(0);
+            adopted.rows += file.num_records().map_or(0, i64::unsigned_abs);
+        }
+        adopted.adds = adds;
+        Ok(adopted)
+    }
+
+    /// Takes over the files of another write.
+    pub fn join(&mut self, mut other: Self) {
+        self.paths.append(&mut other.paths);
+        self.adds.append(&mut other.adds);
+        self.cdcs.append(&mut other.cdcs);
+        self.rows += other.rows;
+        self.bytes += other.bytes;
+        self.change_bytes += other.change_bytes;
+    }
+
     /// The files stay where they are.
     pub fn keep(mut self) {
         self.paths.clear();

@@ -1,0 +1,179 @@
+"""Times OPTIMIZE of many small files, packed and in Z-order, by ours, ours in Spark, and delta-spark.
+
+``python benches/python/optimize.py [--files 1000] [--rows 20000] [--data DIRECTORY] [--only WORD]``
+
+The table is written once: rows of ten columns, spread over the files without any order. Each way
+works on a copy of it (hard links), in a session of its own, once: what a nightly job does. CPU
+seconds are those of the process and all its children, start of the JVM left out; the peak is that
+of the process that plans and commits (for Spark: the JVM's and the driver's together).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+WAYS = ("deltareplay", "deltareplay in Spark", "delta-spark")
+TASKS = {"pack": None, "Z-order": ["units", "at"]}
+
+
+def write(directory: Path, files: int, rows: int) -> None:
+    """The table, one commit for all files."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    import deltareplay as dr
+
+    directory.mkdir(parents=True)
+    adds = []
+    for number in range(files):
+        pick = np.random.default_rng(number)
+        micros = pick.integers(1_600_000_000_000_000, 1_700_000_000_000_000, rows)
+        data = pa.table(
+            {
+                "id": pa.array(np.arange(rows) + number * rows),
+                "units": pa.array(pick.integers(0, 1_000_000, rows, np.int32)),
+                "x": pa.array(pick.random(rows)),
+                "y": pa.array(pick.random(rows)),
+                "category": pa.array(np.array(["a", "b", "c", "d"])[pick.integers(0, 4, rows)]),
+                "name": pa.array([f"name-{value}" for value in pick.integers(0, 1 << 30, rows)]),
+                "at": pa.array(micros, pa.timestamp("us", "UTC")),
+                "day": pa.array((micros // 86_400_000_000).astype(np.int32), pa.date32()),
+                "z": pa.array(pick.random(rows)),
+                "flag": pa.array(pick.integers(0, 2, rows).astype(bool)),
+            }
+        )
+        path = directory / f"{number:05}.parquet"
+        pq.write_table(data, path)
+        stats = json.dumps({"numRecords": rows})
+        adds.append({"path": path.name, "size": path.stat().st_size, "stats": stats})
+    table = dr.create_table(directory, data.schema)
+    with table.transaction() as transaction:
+        for add in adds:
+            transaction.add(**add)
+
+
+def session(way: str) -> Any:
+    import delta
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.memory", "4g")
+    builder = builder.config("spark.sql.session.timeZone", "UTC")
+    if way == "delta-spark":
+        builder = builder.config(
+            "spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension"
+        ).config(
+            "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+        )
+        builder = delta.configure_spark_with_delta_pip(builder)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def cpu_seconds() -> float:
+    """Of this process and everything below it, ended or not."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    parents, spent = {}, {}
+    for one in Path("/proc").iterdir():
+        if one.name.isdigit():
+            try:
+                fields = (one / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents[int(one.name)] = int(fields[1])
+            spent[int(one.name)] = sum(map(int, fields[11:15])) / ticks
+    mine, found = {os.getpid()}, 0
+    while found != len(mine):
+        found = len(mine)
+        mine |= {process for process, parent in parents.items() if parent in mine}
+    return sum(spent[process] for process in mine if process in spent)
+
+
+def peak_mb() -> int:
+    """The highest memory of this process, and of the JVM if there is one."""
+    total = 0
+    for one in Path("/proc").iterdir():
+        if one.name.isdigit():
+            try:
+                status = (one / "status").read_text()
+            except OSError:
+                continue
+            mine = one.name == str(os.getpid()) or f"PPid:\t{os.getpid()}\n" in status
+            for line in status.splitlines():
+                if mine and line.startswith("VmHWM:"):
+                    total += int(line.split()[1]) // 1024
+    return total
+
+
+def run(way: str, task: str, path: Path) -> None:
+    """Does one task one way, in this process, and prints what it took."""
+    import deltareplay as dr
+    from deltareplay import spark as dr_spark
+
+    columns = TASKS[task]
+    spark = None if way == "deltareplay" else session(way)
+    if spark is not None:
+        spark.range(1000).selectExpr("sum(id)").collect()
+    before, started = cpu_seconds(), time.perf_counter()
+    if way == "deltareplay":
+        dr.Table(path).optimize(z_order_by=columns, target_file_size=256 << 20)
+    elif way == "deltareplay in Spark":
+        dr_spark.optimize(spark, path, z_order_by=columns, target_file_size=256 << 20)
+    else:
+        spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(256 << 20))
+        spark.conf.set("spark.databricks.delta.optimize.minFileSize", str(256 << 20))
+        by = f" ZORDER BY ({', '.join(columns)})" if columns else ""
+        spark.sql(f"OPTIMIZE delta.`{path}`{by}").collect()
+    took = time.perf_counter() - started
+    cpu = cpu_seconds() - before
+    snapshot = dr.Table(path).snapshot()
+    size = snapshot.size_in_bytes >> 20
+    print(
+        f"| {task} | {way} | {cpu:.1f} | {took:.1f} | {peak_mb()} | {snapshot.num_files} | {size} |",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=HERE.parent / "data")
+    parser.add_argument("--files", type=int, default=1000)
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--only", default="", help="tasks and ways whose title has this text")
+    parser.add_argument("--run", nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    base = arguments.data.absolute() / f"small-{arguments.files}-{arguments.rows}"
+    if arguments.run:
+        run(*arguments.run, base.with_name(base.name + "-copy"))
+        return
+    if not (base / "_delta_log" / f"{1:020}.json").is_file():
+        write(base, arguments.files, arguments.rows)
+    copy = base.with_name(base.name + "-copy")
+    print(
+        "| task | way | CPU s | wall s | peak MB | files | MB |\n|---|---|---:|---:|---:|---:|---:|"
+    )
+    for task in TASKS:
+        for way in WAYS:
+            if arguments.only not in f"{task} {way}":
+                continue
+            subprocess.run(["rm", "-rf", str(copy)], check=True)
+            subprocess.run(["cp", "-rl", str(base), str(copy)], check=True)
+            subprocess.run([sys.executable, *sys.argv, "--run", way, task], check=True)
+            subprocess.run(["rm", "-rf", str(copy)], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,212 @@
+"""``sql``: Delta's statements, by the functions of this package; all others by Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from deltareplay._arguments import checked
+from deltareplay._table import Table
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark import (
+    clones,
+    delta_settings,
+    identifiers,
+    optimize_metrics,
+    results,
+    session,
+    statements,
+)
+from deltareplay.spark._delta_table import DeltaTable
+from deltareplay.spark._read import read
+from deltareplay.spark.located_files import root_in_spark
+from deltareplay.spark.moments import moment
+from deltareplay.spark.statements import Name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@checked
+def sql(spark: SparkSession, text: str) -> DataFrame:
+    """Run an SQL statement: Delta's by this package, without delta-spark's jar, others by Spark.
+
+    ``MERGE INTO``, ``UPDATE``, ``DELETE FROM``, ``OPTIMIZE``, ``REORG TABLE ... APPLY (PURGE)``,
+    ``VACUUM``, ``DESCRIBE HISTORY``, ``DESCRIBE DETAIL``, ``RESTORE``, ``CONVERT TO DELTA``,
+    ``GENERATE`` and ``CREATE TABLE ... SHALLOW CLONE`` run here, on ``delta.`/path``` and on Delta
+    tables that the session's catalog knows. Everything else goes to ``spark.sql`` unchanged. The
+    text is split into its parts here; Spark parses and evaluates the expressions.
+
+    Args:
+        spark: The session.
+        text: One statement.
+
+    Returns:
+        What delta-spark returns, such as ``num_affected_rows``; otherwise what Spark returns.
+
+    Raises:
+        InvalidArgumentError: The statement is not complete (``sql.syntax``, ``sql.token``; the
+            message has the position), or as by the function that runs it.
+        TableNotFoundError: There is no Delta table of that name or at that path.
+
+    >>> sql(spark, "DELETE FROM delta.`/tmp/orders` WHERE id = 7").show()  # doctest: +SKIP
+    +-----------------+
+    |num_affected_rows|
+    +-----------------+
+    |                1|
+    +-----------------+
+    """
+    session.check(spark)
+    statement = statements.parse(text)
+    if statement is None:
+        return spark.sql(text)
+    if isinstance(statement, (statements.Merge, statements.Update, statements.Delete)):
+        entry = None
+        if identifiers.path_of(statement.table) is None:
+            entry = identifiers.in_catalog(spark, statement.table)
+            if entry is None or not entry.is_delta:
+                return spark.sql(text)  # of another format, or Spark says that there is none
+    return _RUNS[type(statement)](spark, statement)
+
+
+def _merge(spark: SparkSession, asked: statements.Merge) -> DataFrame:
+    from deltareplay.spark import merge
+
+    evolves = asked.evolves or delta_settings.merges_schemas(spark)
+    run = merge(
+        spark,
+        _table(spark, asked.table),
+        _source(spark, asked.source),
+        asked.on,
+        target_alias=asked.alias or _last(asked.table),
+        schema_mode="merge" if evolves else None,
+    )
+    for clause in asked.clauses:
+        values = () if clause.values is None else (clause.values,)
+        getattr(run, clause.method)(*values, clause.condition)
+    return results.merged(spark, run.execute().metrics)
+
+
+def _source(spark: SparkSession, asked: statements.Source) -> DataFrame:
+    rows = None
+    if asked.name is not None:
+        path = identifiers.path_of(asked.name)
+        entry = None if path else identifiers.in_catalog(spark, asked.name)
+        if path or (entry is not None and entry.is_delta):
+            at = None if asked.timestamp is None else moment(spark, asked.timestamp)
+            table = _table(spark, asked.name)
+            rows = read(spark, table, version=asked.version, timestamp=at)
+    if rows is None:
+        rows = spark.sql(f"SELECT * FROM {asked.text}")
+    return rows if asked.alias is None else rows.alias(asked.alias)
+
+
+def _update(spark: SparkSession, asked: statements.Update) -> DataFrame:
+    from deltareplay.spark import update
+
+    alias = asked.alias or _last(asked.table)
+    done = update(spark, _table(spark, asked.table), asked.where, asked.values, alias=alias)
+    return results.affected(spark, done.metrics, "numUpdatedRows")
+
+
+def _delete(spark: SparkSession, asked: statements.Delete) -> DataFrame:
+    from deltareplay.spark import delete
+
+    alias = asked.alias or _last(asked.table)
+    done = delete(spark, _table(spark, asked.table), asked.where, alias=alias)
+    return results.affected(spark, done.metrics, "numDeletedRows")
+
+
+def _optimize(spark: SparkSession, asked: statements.Optimize) -> DataFrame:
+    table = _table(spark, asked.table)
+    if asked.full and "delta.clustering" not in table.snapshot().domain_metadata:
+        raise InvalidArgumentError(
+            "OPTIMIZE FULL is for tables with clustering columns", code="sql.full"
+        )
+    return optimize_metrics.run(
+        spark, table, asked.where, asked.z_order_by or None, purge=asked.purge
+    )
+
+
+def _vacuum(spark: SparkSession, asked: statements.Vacuum) -> DataFrame:
+    from deltareplay.spark import vacuum
+
+    table = _table(spark, asked.table)
+    done = vacuum(
+        spark,
+        table,
+        retention=None if asked.hours is None else timedelta(hours=asked.hours),
+        dry_run=asked.dry_run,
+        lite=asked.lite,
+        force=not delta_settings.checks_retention(spark),
+    )
+    root = root_in_spark(table.uri, None)
+    found = [f"{root}/{one}" for one in done.files] if asked.dry_run else [root]
+    return results.paths(spark, found)
+
+
+def _describe(spark: SparkSession, asked: statements.Describe) -> DataFrame:
+    table = DeltaTable.forName(spark, _text(asked.table))
+    return table.history(asked.limit) if asked.history else table.detail()
+
+
+def _restore(spark: SparkSession, asked: statements.Restore) -> DataFrame:
+    table = _table(spark, asked.table)
+    at = None if asked.timestamp is None else moment(spark, asked.timestamp)
+    return results.restored(spark, table, table.restore(asked.version, timestamp=at))
+
+
+def _convert(spark: SparkSession, asked: statements.Convert) -> DataFrame:
+    DeltaTable.convertToDelta(spark, _text(asked.table), asked.partition_schema)
+    return results.nothing(spark)
+
+
+def _generate(spark: SparkSession, asked: statements.Generate) -> DataFrame:
+    _table(spark, asked.table).generate(asked.mode)
+    return results.nothing(spark)
+
+
+def _clone(spark: SparkSession, asked: statements.Clone) -> DataFrame:
+    source = _table(spark, asked.source)
+    at = None if asked.timestamp is None else moment(spark, asked.timestamp)
+    _, _, metrics = clones.run(
+        spark,
+        source,
+        asked.table,
+        mode=asked.mode,
+        shallow=True,
+        location=asked.location,
+        properties=asked.properties,
+        version=asked.version,
+        timestamp=at,
+    )
+    return results.cloned(spark, metrics)
+
+
+def _table(spark: SparkSession, name: Name) -> Table:
+    table, _ = identifiers.table_named(spark, name)
+    return table
+
+
+def _last(name: Name) -> str | None:
+    """What expressions may call a table that has no alias."""
+    return None if identifiers.path_of(name) is not None else name[-1]
+
+
+def _text(name: Name) -> str:
+    return ".".join("`" + one.replace("`", "``") + "`" for one in name)
+
+
+_RUNS: dict[type, Callable[[SparkSession, Any], DataFrame]] = {
+    statements.Merge: _merge,
+    statements.Update: _update,
+    statements.Delete: _delete,
+    statements.Optimize: _optimize,
+    statements.Vacuum: _vacuum,
+    statements.Describe: _describe,
+    statements.Restore: _restore,
+    statements.Convert: _convert,
+    statements.Generate: _generate,
+    statements.Clone: _clone,
+}

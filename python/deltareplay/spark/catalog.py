@@ -1,0 +1,66 @@
+"""Names that tables get in the session's catalog, without Delta's jar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from deltareplay.exceptions import TableNotFoundError, UnsupportedFeatureError
+from deltareplay.spark import identifiers, names
+from deltareplay.spark.located_files import root_in_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from deltareplay._table import Table
+
+
+def check_takes_delta(spark: SparkSession) -> None:
+    """Refuses names of Delta tables where Spark does not know the format.
+
+    Raises:
+        UnsupportedFeatureError: ``spark.no_delta``.
+    """
+    unknown = spark.read.format("delta").schema("id int")
+    try:
+        unknown.load("/").schema.fieldNames()  # analysed, and nothing is read
+    except Exception as error:  # classic sessions do not convert this one
+        if "DATA_SOURCE_NOT_FOUND" not in str(error):
+            return  # the format says it itself
+    else:
+        return
+    raise UnsupportedFeatureError(
+        "Spark does not know the format delta, so its catalog takes no names of Delta tables: "
+        "call deltareplay.spark.register(spark, 'delta') first, or leave the name out",
+        code="spark.no_delta",
+    )
+
+
+def default_location(spark: SparkSession, parts: Sequence[str]) -> str:
+    """Where the catalog puts a table of that name.
+
+    Raises:
+        TableNotFoundError: ``name.schema``: there is no such schema.
+    """
+    from pyspark.errors import PySparkException
+
+    space = ".".join(map(names.quoted, parts[:-1])) or names.quoted(spark.catalog.currentDatabase())
+    try:
+        root = spark.catalog.getDatabase(space).locationUri
+    except PySparkException as error:
+        raise TableNotFoundError(f"there is no schema {space}", code="name.schema") from error
+    return f"{root.rstrip('/')}/{parts[-1].lower()}"
+
+
+def add(spark: SparkSession, parts: Sequence[str], table: Table) -> str:
+    """Adds a name for a table; ``DROP TABLE`` of it leaves the table's files.
+
+    Returns:
+        The name with catalog and schema.
+    """
+    shown = ".".join(map(names.quoted, parts))
+    place = root_in_spark(table.uri, None).replace("\\", "\\\\").replace("'", "\\'")
+    spark.sql(f"CREATE TABLE {shown} USING delta LOCATION '{place}'")
+    entry = identifiers.in_catalog(spark, parts)
+    assert entry is not None  # it was just added
+    return entry.name

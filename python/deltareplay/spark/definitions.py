@@ -1,0 +1,186 @@
+"""Definitions of tables: columns with all that Delta knows of them, and what creates the table."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
+from deltareplay.spark import catalog, identifiers
+from deltareplay.spark.schema import Json, struct
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import DataType, StructField
+
+    from deltareplay._table import Table
+
+#: What happens where there is a table, or none.
+Mode = Literal["create", "create_if_not_exists", "replace", "create_or_replace"]
+
+#: The same, as the core calls it.
+_MODES = {
+    "create": "new",
+    "create_if_not_exists": "if_not_exists",
+    "replace": "replace",
+    "create_or_replace": "or_replace",
+}
+
+_LENGTH_TYPES = re.compile(r"\b(?:var)?char\(\d+\)")
+
+
+@dataclass
+class Definition:
+    """What a table is to be.
+
+    Attributes:
+        mode: What happens where there is a table, or none.
+        name: The name in the catalog.
+        location: The Hadoop path.
+        comment: The comment of the table.
+        columns: The columns, as JSON of the log.
+        partition_by: The partition columns.
+        cluster_by: The clustering columns.
+        properties: Table properties.
+    """
+
+    mode: Mode
+    name: str | None = None
+    location: str | None = None
+    comment: str | None = None
+    columns: list[Json] = field(default_factory=list)
+    partition_by: list[str] = field(default_factory=list)
+    cluster_by: list[str] = field(default_factory=list)
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+def column(
+    name: str,
+    data_type: str | DataType,
+    *,
+    nullable: bool,
+    computed: str | None,
+    identity: tuple[int, int, bool] | None,
+    comment: str | None,
+) -> Json:
+    """A column as the log has it.
+
+    Args:
+        name: Its name.
+        data_type: Its type, as DDL or as PySpark's.
+        nullable: Whether it may be null.
+        computed: SQL from which its values are computed.
+        identity: Start and step of generated values, and whether writers may give values.
+        comment: Any text.
+
+    Raises:
+        InvalidArgumentError: ``column.identity``: an identity column is not of type bigint.
+    """
+    from pyspark.sql.types import StructField, StructType
+
+    if isinstance(data_type, str):  # as a column: types of columns have more forms than types
+        data_type = StructType.fromDDL(f"c {data_type}")[0].dataType
+    made = column_of(StructField(name, data_type, nullable))
+    metadata = made["metadata"]
+    if identity is not None:
+        if made["type"] != "long":
+            raise InvalidArgumentError(
+                f"the identity column {name} must be of type bigint, not "
+                f"{data_type.simpleString()}",
+                code="column.identity",
+            )
+        start, step, by_default = identity
+        metadata["delta.identity.start"] = start
+        metadata["delta.identity.step"] = step
+        metadata["delta.identity.allowExplicitInsert"] = by_default
+    if computed is not None:
+        metadata["delta.generationExpression"] = computed
+    if comment is not None:
+        metadata["comment"] = comment
+    return made
+
+
+def column_of(given: StructField) -> Json:
+    """A field of a DataFrame's schema as the log has it: lengths of strings are metadata."""
+    made: Json = given.jsonValue()
+    metadata = made.setdefault("metadata", {})
+    if _LENGTH_TYPES.search(given.dataType.simpleString()):
+        metadata["__CHAR_VARCHAR_TYPE_STRING"] = given.dataType.simpleString()
+        made["type"] = _without_lengths(made["type"])
+    return made
+
+
+def execute(spark: SparkSession, asked: Definition) -> tuple[Table, str | None]:
+    """Creates or replaces the table, and gives it its name in the catalog.
+
+    Returns:
+        The table, and its name there, if it has one.
+
+    Raises:
+        InvalidArgumentError: There is neither a name nor a path (``definition.place``); or the name
+            belongs to another path; or as by ``create_table``.
+        TableNotFoundError: There is nothing to replace.
+    """
+    name, location = asked.name, asked.location
+    parts = None if name is None else identifiers.parts_of(name)
+    if parts is not None:
+        path = identifiers.path_of(parts)
+        if path is not None:
+            parts, location = None, _same(location, path)
+    if parts is None:
+        if location is None:
+            raise InvalidArgumentError(
+                "a table needs a name or a path: call tableName or location",
+                code="definition.place",
+            )
+        return _created(identifiers.at_path(location), asked), None
+    entry = identifiers.in_catalog(spark, parts)
+    if entry is not None:
+        if asked.mode == "create":
+            raise InvalidArgumentError(f"the table {name} already exists", code="table.exists")
+        table, entry = identifiers.table_named(spark, parts)
+        assert entry is not None
+        if location is not None:
+            _same(identifiers.at_path(location).uri, table.uri)
+        return _created(table, asked), entry.name
+    if asked.mode == "replace":
+        raise TableNotFoundError(f"the table {name} cannot be found", code="name.not_delta")
+    catalog.check_takes_delta(spark)
+    table = identifiers.at_path(location or catalog.default_location(spark, parts))
+    return _created(table, asked), catalog.add(spark, parts, table)
+
+
+def _created(table: Table, asked: Definition) -> Table:
+    version = table._native.create(
+        struct(asked.columns),
+        asked.partition_by,
+        asked.properties,
+        None,
+        asked.comment,
+        True,
+        _MODES[asked.mode],
+    )
+    if asked.cluster_by and version is not None:
+        table.cluster_by(asked.cluster_by)
+    return table
+
+
+def _same(one: str | None, other: str) -> str:
+    if one is not None and one.rstrip("/") != other.rstrip("/"):
+        raise InvalidArgumentError(
+            f"the table has two paths, {one} and {other}: leave one out", code="definition.place"
+        )
+    return other
+
+
+def _without_lengths(type_: Any) -> Any:
+    """A type with strings in place of ``char`` and ``varchar``."""
+    if isinstance(type_, str):
+        return "string" if _LENGTH_TYPES.fullmatch(type_) else type_
+    if isinstance(type_, list):
+        return [_without_lengths(one) for one in type_]
+    if isinstance(type_, dict):
+        parts = ("type", "fields", "elementType", "keyType", "valueType")
+        return {key: _without_lengths(one) if key in parts else one for key, one in type_.items()}
+    return type_

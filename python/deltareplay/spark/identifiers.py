@@ -1,0 +1,208 @@
+"""Names of tables, as Spark's catalog and Delta's SQL have them, and where these tables are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deltareplay._table import Table
+from deltareplay.exceptions import (
+    InvalidArgumentError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+)
+from deltareplay.spark import names
+from deltareplay.spark.tokens import Token, position, tokens
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Absolute paths and URIs: what a name that follows ``delta.`` must be to be a path.
+_PATH = re.compile(r"^(/|[A-Za-z][A-Za-z0-9+.-]*:)")
+
+#: What comes before the name of the account.
+_AZURE_KEY = "fs.azure.account.key"
+
+#: Hadoop's names of settings, with those of the object stores.
+_SETTINGS = {
+    "fs.s3a.access.key": "aws_access_key_id",
+    "fs.s3a.secret.key": "aws_secret_access_key",
+    "fs.s3a.session.token": "aws_session_token",
+    "fs.s3a.endpoint": "aws_endpoint",
+    "fs.s3a.endpoint.region": "aws_region",
+    _AZURE_KEY: "azure_storage_account_key",
+    "fs.gs.auth.service.account.json.keyfile": "google_service_account",
+}
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """What the catalog knows of a table.
+
+    Attributes:
+        name: The name, with catalog and namespace, as SQL writes it.
+        provider: The format, such as ``delta``; None for views.
+        location: The Hadoop path.
+    """
+
+    name: str
+    provider: str | None
+    location: str | None
+
+    @property
+    def is_delta(self) -> bool:
+        """Whether it is a Delta table."""
+        return self.provider is not None and self.provider.lower() == "delta"
+
+
+def parts_of(name: str) -> tuple[str, ...]:
+    """The parts of a name.
+
+    Raises:
+        InvalidArgumentError: ``name.syntax``: it is not a name.
+
+    >>> parts_of("delta.`/tmp/orders`")
+    ('delta', '/tmp/orders')
+    """
+    found = tokens(name)
+    taken, after = name_at(found, 0)
+    if not taken or found[after].kind != "end":
+        raise InvalidArgumentError(
+            f"{name!r} is not the name of a table, as in orders, sales.orders or delta.`/path`: "
+            f"see {position(name, found[after].start)}",
+            code="name.syntax",
+        )
+    return taken
+
+
+def name_at(found: Sequence[Token], index: int) -> tuple[tuple[str, ...], int]:
+    """The parts of a name that begins at a token, and the index of the token after it.
+
+    >>> name_at(tokens("a.`b` WHERE"), 0)
+    (('a', 'b'), 3)
+    """
+    taken: list[str] = []
+    while found[index].kind in ("word", "quoted"):
+        taken.append(found[index].name)
+        index += 1
+        if found[index].text != "." or found[index + 1].kind not in ("word", "quoted"):
+            break
+        index += 1
+    return tuple(taken), index
+
+
+def is_absolute(path: str) -> bool:
+    """Whether a text is an absolute path or a URI."""
+    return _PATH.match(path) is not None
+
+
+def path_of(parts: Sequence[str], provider: str = "delta") -> str | None:
+    """The path that a name such as ``delta.`/path``` is; None if it is a name in the catalog."""
+    if len(parts) == 2 and parts[0].lower() == provider and is_absolute(parts[1]):
+        return parts[1]
+    return None
+
+
+def at_path(path: str, settings: Mapping[str, str] | None = None) -> Table:
+    """The table at a Hadoop path.
+
+    Args:
+        path: As Hadoop writes it: nothing is encoded.
+        settings: Hadoop's settings of the file system.
+
+    Raises:
+        InvalidArgumentError: A setting is not one of a file system.
+        UnsupportedFeatureError: A setting of an object store has no counterpart here.
+    """
+    options = _storage_options(path, settings or {})
+    has_scheme = re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:", path)
+    return Table(path.replace("%", "%25") if has_scheme else path, options)
+
+
+def in_catalog(spark: SparkSession, parts: Sequence[str]) -> CatalogEntry | None:
+    """What the session's catalog knows of a name; None if it does not know the name.
+
+    Works without Delta's jar, because Spark lists tables without loading them.
+    """
+    from pyspark.errors import AnalysisException
+
+    *space, last = parts
+    within = f"IN {'.'.join(map(names.quoted, space))} " if space else ""
+    pattern = last.replace("\\", "\\\\").replace("'", "\\'")
+    try:
+        rows = spark.sql(f"SHOW TABLE EXTENDED {within}LIKE '{pattern}'").collect()
+    except AnalysisException:  # no such namespace
+        return None
+    for row in sorted(rows, key=lambda row: not row["isTemporary"]):
+        if row["tableName"].lower() == last.lower():
+            if row["isTemporary"]:
+                return CatalogEntry(names.quoted(last), None, None)
+            return _entry(row["information"])
+    return None
+
+
+def table_named(spark: SparkSession, parts: Sequence[str]) -> tuple[Table, CatalogEntry | None]:
+    """The table that a name stands for.
+
+    Raises:
+        TableNotFoundError: ``name.not_delta``: the catalog has no Delta table of that name.
+    """
+    path = path_of(parts)
+    if path is not None:
+        return at_path(path), None
+    entry = in_catalog(spark, parts)
+    if entry is None or not entry.is_delta or entry.location is None:
+        shown = ".".join(map(names.quoted, parts))
+        what = "does not exist in the catalog"
+        if entry is not None:
+            kind = "a view" if entry.provider is None else f"a table of the format {entry.provider}"
+            what = f"is {kind}, and not a Delta table"
+        raise TableNotFoundError(f"{shown} {what}", code="name.not_delta")
+    return at_path(entry.location), entry
+
+
+def _entry(information: str) -> CatalogEntry:
+    """From what ``SHOW TABLE EXTENDED`` tells, line by line.
+
+    A comment may have lines of any form, and stands after the provider, before the location.
+    """
+
+    def values(key: str) -> list[str]:
+        return re.findall(rf"^{key}: (.*)$", information, re.MULTILINE)
+
+    name = [one for key in ("Catalog", "Database", "Table") for one in values(key)[:1]]
+    provider = values("Provider")[0] if values("Type")[:1] != ["VIEW"] else None
+    return CatalogEntry(
+        ".".join(name), provider, values("Location")[-1] if values("Location") else None
+    )
+
+
+def _storage_options(path: str, settings: Mapping[str, str]) -> dict[str, str]:
+    other = sorted(key for key in settings if not key.startswith(("fs.", "dfs.")))
+    if other:
+        raise InvalidArgumentError(
+            f"hadoopConf takes settings of file systems, which begin with fs. or dfs., not "
+            f"{', '.join(other)}",
+            code="argument.hadoop",
+        )
+    scheme = path.partition(":")[0] if _PATH.match(path) and path[0] != "/" else "file"
+    if scheme in ("hdfs", "viewfs"):
+        return dict(settings)
+    if scheme == "file":
+        return {}
+    options: dict[str, str] = {}
+    for key, value in settings.items():
+        known = _AZURE_KEY if key.startswith(_AZURE_KEY) else key
+        if key == "fs.s3a.path.style.access":
+            options["aws_virtual_hosted_style_request"] = str(value.lower() != "true").lower()
+        elif known in _SETTINGS:
+            options[_SETTINGS[known]] = value
+        else:
+            raise UnsupportedFeatureError(
+                f"the setting {key} has no counterpart here: pass a deltareplay.Table with "
+                "storage_options instead of the path",
+                code="spark.hadoop",
+            )
+    return options

@@ -1,0 +1,129 @@
+"""SQL text as tokens: enough to split statements, whose expressions go to Spark as they are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from deltareplay.exceptions import InvalidArgumentError
+
+_TOKEN = re.compile(
+    r"""(?P<space>\s+|--[^\n]*)
+      | (?P<comment>/\*)
+      | (?P<string>[rR]?(?:'|"))
+      | (?P<quoted>`(?:[^`]|``)*`)
+      | (?P<word>\w+)
+      | (?P<symbol>[^\w\s])""",
+    re.VERBOSE,
+)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token, and where it stands in the text.
+
+    Attributes:
+        kind: ``word`` (numbers too), ``quoted`` (in backticks), ``string``, ``symbol`` or ``end``.
+        text: As it was written.
+        start: The first character, counted from 0.
+        end: The character after the last one.
+    """
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+    @property
+    def name(self) -> str:
+        """The identifier that a ``word`` or a ``quoted`` token is.
+
+        >>> Token("quoted", "`a``b`", 0, 6).name
+        'a`b'
+        """
+        return self.text[1:-1].replace("``", "`") if self.kind == "quoted" else self.text
+
+    @property
+    def value(self) -> str:
+        r"""The value of a string.
+
+        >>> Token("string", r"'it\'s'", 0, 7).value
+        "it's"
+        """
+        if self.text[0] in "rR":
+            return self.text[2:-1]
+        escaped = r"\\u([0-9a-fA-F]{4})|\\(.)"
+        return re.sub(escaped, _unescaped, self.text[1:-1], flags=re.DOTALL)
+
+    def is_word(self, *words: str) -> bool:
+        """Whether it is one of these keywords, in upper case."""
+        return self.kind == "word" and self.text.upper() in words
+
+
+def tokens(text: str) -> list[Token]:
+    """All tokens of a text, without spaces and comments; the last one is of the kind ``end``.
+
+    Raises:
+        InvalidArgumentError: ``sql.token``: a string, a name or a comment does not end.
+
+    >>> [one.text for one in tokens("SET `a b` = 'x' -- why")]
+    ['SET', '`a b`', '=', "'x'", '']
+    """
+    found: list[Token] = []
+    place = 0
+    while match := _TOKEN.match(text, place):
+        kind, start = str(match.lastgroup), place
+        place = match.end()
+        if kind == "comment":
+            place = _after_comment(text, start)
+        elif kind == "string":
+            place = _after_string(text, start, match.group())
+        elif kind == "symbol" and match.group() == "`":
+            raise _endless(text, start, "name in backticks")
+        if kind not in ("space", "comment"):
+            found.append(Token(kind, text[start:place], start, place))
+    return [*found, Token("end", "", len(text), len(text))]
+
+
+def position(text: str, place: int) -> str:
+    r"""A place as line and column, both counted from 1.
+
+    >>> position("DELETE\nFROM", 7)
+    'line 2, column 1'
+    """
+    before = text[:place]
+    return f"line {before.count(chr(10)) + 1}, column {place - before.rfind(chr(10))}"
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    if match[1] is not None:
+        return chr(int(match[1], 16))
+    return match[0] if match[2] in "%_" else _ESCAPES.get(match[2], match[2])
+
+
+def _after_string(text: str, start: int, opening: str) -> int:
+    quote, place = opening[-1], start + len(opening)
+    while place < len(text) and text[place] != quote:
+        place += 2 if text[place] == "\\" and len(opening) == 1 else 1
+    if place >= len(text):
+        raise _endless(text, start, "string")
+    return place + 1
+
+
+def _after_comment(text: str, start: int) -> int:
+    """Comments nest."""
+    depth, place = 0, start
+    while place < len(text):
+        two = text[place : place + 2]
+        depth += (two == "/*") - (two == "*/")
+        place += 2 if two in ("/*", "*/") else 1
+        if depth == 0:
+            return place
+    raise _endless(text, start, "comment")
+
+
+def _endless(text: str, start: int, what: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"the {what} that begins at {position(text, start)} does not end", code="sql.token"
+    )

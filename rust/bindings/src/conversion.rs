@@ -1,0 +1,145 @@
+//! `Conversion`: a directory of Parquet files becomes a table, in one process or in many.
+
+use std::collections::BTreeMap;
+
+use deltareplay_core::codec::action_json::metadata_from_json;
+use deltareplay_core::error::Result;
+use deltareplay_core::maintenance::to_json;
+use deltareplay_core::spec::schema::StructType;
+use deltareplay_core::storage::FileMeta;
+use deltareplay_core::transaction::TransactionOptions;
+use deltareplay_core::transaction::actions::{AddFile, metadata_json, parse_actions};
+use deltareplay_core::transaction::convert::{self as core, MergedSchema};
+use pyo3::prelude::*;
+
+use crate::gate::detached;
+use crate::protocol::{Versions, protocol, versions};
+use crate::table::Table;
+
+/// Path, bytes, modification time in milliseconds.
+pub(crate) type PyFile = (String, u64, i64);
+
+/// A listed file back again.
+pub(crate) fn file_in((path, size, modification_time): PyFile) -> FileMeta {
+    FileMeta {
+        path,
+        size,
+        modification_time,
+    }
+}
+
+/// A listed file for Python.
+pub(crate) fn file_out(file: FileMeta) -> PyFile {
+    (file.path, file.size, file.modification_time)
+}
+
+/// What the table is to be.
+#[pyclass(module = "deltareplay._native", frozen)]
+pub(crate) struct Conversion(core::Conversion);
+
+#[pymethods]
+impl Conversion {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        partition_schema: &str,
+        properties: BTreeMap<String, String>,
+        statistics: bool,
+    ) -> PyResult<Self> {
+        detached(py, || {
+            Ok(Self(core::Conversion {
+                partition_schema: StructType::parse(partition_schema)?,
+                properties,
+                statistics,
+            }))
+        })
+    }
+
+    /// Converts all files; returns the version, None if there is a table already.
+    fn convert(&self, py: Python<'_>, table: &Table, durable: bool) -> PyResult<Option<u64>> {
+        let options = options(durable);
+        detached(py, || table.0.convert(&self.0, options))
+    }
+
+    /// The files below the table root, their directories checked.
+    fn files(&self, py: Python<'_>, table: &Table) -> PyResult<Vec<PyFile>> {
+        detached(py, || {
+            let files = self.0.files(table.0.source())?;
+            self.0.check_partitions(&files)?;
+            Ok(files.into_iter().map(file_out).collect())
+        })
+    }
+
+    /// The schema that the footers of some files add up to, as JSON.
+    #[staticmethod]
+    fn schema_of(py: Python<'_>, table: &Table, files: Vec<PyFile>) -> PyResult<String> {
+        detached(py, || {
+            let files: Vec<FileMeta> = files.into_iter().map(file_in).collect();
+            let merged = core::Conversion::schema_of(table.0.source(), &files)?;
+            Ok(merged.schema().to_json())
+        })
+    }
+
+    /// Metadata as JSON and protocol of the table; of the first file of each part, and its schema.
+    fn definition(
+        &self,
+        py: Python<'_>,
+        parts: Vec<(String, String)>,
+    ) -> PyResult<(String, Versions)> {
+        detached(py, || {
+            let mut merged = MergedSchema::default();
+            for (path, schema) in parts {
+                let schema = StructType::parse(&schema)?;
+                merged.join(&schema).map_err(|error| error.at_path(path))?;
+            }
+            let (metadata, protocol) = self.0.definition(merged)?;
+            Ok((metadata_json(&metadata).to_string(), versions(protocol)))
+        })
+    }
+
+    /// The `add` actions of some files, a JSON array.
+    fn adds(
+        &self,
+        py: Python<'_>,
+        table: &Table,
+        definition: (String, Versions),
+        files: Vec<PyFile>,
+    ) -> PyResult<String> {
+        detached(py, || {
+            let files: Vec<FileMeta> = files.into_iter().map(file_in).collect();
+            let definition = (metadata_from_json(&definition.0)?, protocol(definition.1));
+            let adds = table.0.converted_files(&self.0, &definition, &files)?;
+            Ok(to_json(&adds))
+        })
+    }
+
+    /// Commits the files; returns the version, None if another writer created the table.
+    fn commit(
+        &self,
+        py: Python<'_>,
+        table: &Table,
+        definition: (String, Versions),
+        adds: Vec<String>,
+        durable: bool,
+    ) -> PyResult<Option<u64>> {
+        let options = options(durable);
+        detached(py, || {
+            let definition = (metadata_from_json(&definition.0)?, protocol(definition.1));
+            let adds = adds
+                .iter()
+                .map(|some| parse_actions::<AddFile>("add", some));
+            let adds: Vec<Vec<AddFile>> = adds.collect::<Result<_>>()?;
+            let adds = adds.into_iter().flatten().collect();
+            table
+                .0
+                .commit_conversion(&self.0, definition, adds, options)
+        })
+    }
+}
+
+fn options(durable: bool) -> TransactionOptions {
+    TransactionOptions {
+        durable,
+        ..TransactionOptions::default()
+    }
+}

@@ -1,0 +1,244 @@
+//! OPTIMIZE: as one call, and in tasks that other processes run.
+
+use deltareplay_core::error::{Error, Result};
+use deltareplay_core::maintenance::optimize as core;
+use deltareplay_core::maintenance::to_json;
+use deltareplay_core::scan::Split;
+use deltareplay_core::transaction::AddFile;
+use deltareplay_core::transaction::actions::parse_actions;
+use deltareplay_core::transaction::rows::WrittenFiles;
+use pyo3::prelude::*;
+use serde::Deserialize;
+
+use crate::filter;
+use crate::gate::detached;
+use crate::rows::{Facts, Options, Outcome, facts_in, outcome};
+use crate::snapshot::Snapshot;
+use crate::table::Table;
+
+/// Packs files or puts rows in order, and commits.
+#[pyfunction]
+#[pyo3(signature = (table, condition, z_order_by, purge, options))]
+pub(crate) fn optimize(
+    py: Python<'_>,
+    table: &Table,
+    condition: Option<&Bound<'_, PyAny>>,
+    z_order_by: Vec<String>,
+    purge: bool,
+    options: Options,
+) -> PyResult<Outcome> {
+    let condition = filter::predicate(py, condition)?;
+    let work = || {
+        let request = core::Request {
+            condition,
+            z_order_by,
+            purge,
+            target_file_size: options.target()?,
+            ..core::Request::default()
+        };
+        table.0.optimize(&request, options.core()?)
+    };
+    detached(py, work).map(outcome)
+}
+
+/// What an optimize of a version does, in tasks.
+#[pyclass(module = "deltareplay._native", frozen)]
+pub(crate) struct OptimizePlan {
+    table: Table,
+    plan: core::Plan,
+}
+
+/// An order of rows as JSON, the pieces of its bin, the number of its files.
+type PyOrder = (String, Vec<String>, usize);
+
+#[pymethods]
+impl OptimizePlan {
+    #[new]
+    #[pyo3(signature = (table, snapshot, condition, z_order_by, purge, target_file_size))]
+    fn new(
+        py: Python<'_>,
+        table: &Table,
+        snapshot: &Snapshot,
+        condition: Option<&Bound<'_, PyAny>>,
+        z_order_by: Vec<String>,
+        purge: bool,
+        target_file_size: Option<i128>,
+    ) -> PyResult<Self> {
+        let condition = filter::predicate(py, condition)?;
+        let table = Table(table.0.clone());
+        let plan = detached(py, || {
+            let request = core::Request {
+                condition,
+                z_order_by,
+                purge,
+                target_file_size: crate::rows::target(target_file_size)?,
+                ..core::Request::default()
+            };
+            table.0.optimize_plan(snapshot.state(), &request)
+        })?;
+        Ok(Self { table, plan })
+    }
+
+    /// What the table's properties ask for after a write of these files, a JSON array of `add` bodies;
+    /// None if nothing.
+    #[staticmethod]
+    fn after_write(
+        py: Python<'_>,
+        table: &Table,
+        snapshot: &Snapshot,
+        added: &str,
+    ) -> PyResult<Option<Self>> {
+        let table = Table(table.0.clone());
+        let plan = detached(py, || {
+            let added: Vec<AddFile> = parse_actions("add", added)?;
+            let request = core::compaction(table.0.source(), snapshot.state(), &added)?;
+            let plan = request.map(|request| table.0.optimize_plan(snapshot.state(), &request));
+            plan.transpose()
+        })?;
+        Ok(plan.map(|plan| Self { table, plan }))
+    }
+
+    /// Whether rows are put in order.
+    #[getter]
+    fn is_ordered(&self) -> bool {
+        self.plan.order.is_some()
+    }
+
+    /// The bins as JSON, for `pack_files`.
+    fn bins(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        detached(py, || {
+            let splits = self.plan.bins.iter().filter_map(|bin| self.plan.split(bin));
+            splits.map(|split| split.to_json()).collect()
+        })
+    }
+
+    /// The order of each bin, for `scatter_rows` and `gather_rows`; reads a sample of the rows.
+    fn orders(&self, py: Python<'_>, piece_size: u64) -> PyResult<Vec<PyOrder>> {
+        detached(py, || {
+            let mut orders = Vec::with_capacity(self.plan.bins.len());
+            for bin in &self.plan.bins {
+                let order = core::sampled(self.table.0.source(), &self.plan, bin)?;
+                let Some(order) = order else {
+                    continue;
+                };
+                let pieces = self.plan.splits(bin, piece_size);
+                let pieces = pieces.iter().map(Split::to_json).collect::<Result<_>>()?;
+                orders.push((to_json(&order), pieces, order.files()));
+            }
+            Ok(orders)
+        })
+    }
+
+    /// Commits the files that tasks wrote: the number of a bin, and `add` bodies as a JSON array.
+    fn commit(
+        &self,
+        py: Python<'_>,
+        added: Vec<(usize, String)>,
+        options: Options,
+    ) -> PyResult<Outcome> {
+        let work = || {
+            let mut all = Vec::new();
+            for (bin, json) in added {
+                let mut adds: Vec<AddFile> = parse_actions("add", &json)?;
+                let tags = self.plan.bins.get(bin).and_then(|bin| bin.tags.clone());
+                for file in &mut adds {
+                    file.tags.clone_from(&tags);
+                }
+                all.append(&mut adds);
+            }
+            let written = WrittenFiles::adopted(self.table.0.source(), all)?;
+            self.table
+                .0
+                .commit_optimized(&self.plan, written, options.core()?)
+        };
+        detached(py, work).map(outcome)
+    }
+}
+
+fn parsed<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T> {
+    serde_json::from_str(json).map_err(|cause| {
+        let message = "this is no task of this version of the library: plan it anew";
+        Error::invalid("optimize.task", message).because(cause)
+    })
+}
+
+/// `add` bodies as a JSON array; the files stay.
+fn kept(mut written: WrittenFiles) -> String {
+    let json = to_json(&std::mem::take(&mut written.adds));
+    written.keep();
+    json
+}
+
+fn facts(facts: Facts) -> core::Facts {
+    let (metadata, protocol) = facts_in(facts);
+    core::Facts {
+        metadata,
+        protocol,
+        durable: true,
+    }
+}
+
+/// Writes the rows of a bin into one file that no commit names yet.
+#[pyfunction]
+pub(crate) fn pack_files(
+    py: Python<'_>,
+    table: &Table,
+    facts: Facts,
+    bin: &str,
+    threads: usize,
+) -> PyResult<String> {
+    let facts = self::facts(facts);
+    detached(py, || {
+        let split = Split::from_json(bin)?;
+        core::pack(table.0.source(), &facts, &split, threads).map(kept)
+    })
+}
+
+/// Writes the rows of a piece into a temporary file, in the order of a bin.
+#[pyfunction]
+pub(crate) fn scatter_rows(
+    py: Python<'_>,
+    table: &Table,
+    order: &str,
+    piece: &str,
+    path: String,
+) -> PyResult<String> {
+    detached(py, || {
+        let (source, split) = (table.0.source(), Split::from_json(piece)?);
+        let order = parsed(order)?;
+        let spilled = core::scatter(source, &order, &split, &*source.storage, path)?;
+        Ok(to_json(&spilled))
+    })
+}
+
+/// Writes one file of an order out of temporary files.
+#[pyfunction]
+pub(crate) fn gather_rows(
+    py: Python<'_>,
+    table: &Table,
+    facts: Facts,
+    order: &str,
+    file: usize,
+    spilled: Vec<String>,
+) -> PyResult<String> {
+    let facts = self::facts(facts);
+    detached(py, || {
+        let source = table.0.source();
+        let spilled = spilled.iter().map(|one| parsed(one));
+        let spilled = spilled.collect::<Result<Vec<core::Spilled>>>()?;
+        let order = parsed(order)?;
+        core::gather(source, &facts, &order, file, &spilled, &*source.storage).map(kept)
+    })
+}
+
+/// Deletes a directory of temporary files.
+#[pyfunction]
+pub(crate) fn discard_spilled(py: Python<'_>, table: &Table, directory: &str) -> PyResult<()> {
+    detached(py, || {
+        let storage = &table.0.source().storage;
+        let files = storage.list(directory, "")?;
+        let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        storage.delete(&paths).into_iter().collect::<Result<()>>()?;
+        storage.delete_empty(directory).map(drop)
+    })
+}

@@ -1,0 +1,328 @@
+//! CLONE: another table with the rows of a version of this one.
+//!
+//! A shallow clone points to the source's files by absolute URIs; a deep one has copies of its own. Who
+//! clones into a table that is there replaces it; a deep clone then copies only files that the target does
+//! not have. Rows get ids of their own.
+//!
+//! Not part of the protocol; operation, metrics and rules as in the reference implementation.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Map, json};
+
+use crate::codec::deletion_vector::{VectorLocation, as_relative, fnv, vector_location};
+use crate::error::{Error, Result};
+use crate::log::path::LOG_DIRECTORY;
+use crate::replay::{FileActionKey, Source};
+use crate::snapshot::Snapshot;
+use crate::snapshot::columns::FileColumns;
+use crate::spec::{DeletionVectorDescriptor, DeletionVectorStorage};
+use crate::storage::interrupt;
+use crate::storage::pool;
+use crate::storage::transfer::{FileCopy, transfer};
+use crate::transaction::alter::cloned::cloned_metadata;
+use crate::transaction::alter::clustering::CLUSTERING;
+use crate::transaction::random::{now, now_after};
+use crate::transaction::rows::encoded;
+use crate::transaction::{AddFile, CommitDescription, RemoveFile, Transaction, TransactionOptions};
+
+/// So many files are copied side by side: most of the time is waiting.
+const AT_ONCE: usize = 16;
+
+/// What leads from the target to the clone.
+#[derive(Debug, Default)]
+pub struct ClonePlan {
+    /// Files to copy before the commit; none for a shallow clone.
+    pub copies: Vec<FileCopy>,
+    adds: Vec<AddFile>,
+    removes: Vec<RemoveFile>,
+    metrics: BTreeMap<String, String>,
+}
+
+/// A table and one of its versions.
+#[derive(Clone, Copy, Debug)]
+pub struct Version<'a> {
+    /// What the table is read with.
+    pub source: &'a Source,
+    /// The version.
+    pub snapshot: &'a Snapshot,
+}
+
+/// Finds what to copy, add and remove.
+///
+/// # Errors
+///
+/// Invalid argument: `clone.target` where one table lies inside of the other; Unsupported: `clone.store`
+/// for a shallow clone on another store.
+pub fn plan(
+    of: Version<'_>,
+    target: &Source,
+    there: Option<&Snapshot>,
+    shallow: bool,
+) -> Result<ClonePlan> {
+    check_places(of.source, target, shallow)?;
+    let mut known: HashMap<FileActionKey, AddFile> = HashMap::new();
+    if let Some(there) = there {
+        for rows in there.file_batches(target, FileColumns::all(), None)? {
+            let rows = rows?;
+            for (row, key) in target.keys.of_batch(&rows)?.into_iter().enumerate() {
+                known.insert(key, AddFile::of_row(&rows, row)?);
+            }
+        }
+    }
+    let mut copies = Copies::new(of.source, target, shallow)?;
+    let mut plan = ClonePlan::default();
+    let (mut files, mut size) = (0_u64, 0_i64);
+    for rows in of
+        .snapshot
+        .file_batches(of.source, FileColumns::all(), None)?
+    {
+        interrupt::check()?;
+        let rows = rows?;
+        for row in 0..rows.num_rows() {
+            let file = copies.cloned(AddFile::of_row(&rows, row)?)?;
+            (files, size) = (files + 1, size.saturating_add(file.size));
+            let key = target
+                .keys
+                .of_file(&file.path, file.deletion_vector.as_ref());
+            match known.remove(&key) {
+                Some(same) if is_same(&same, &file) => {}
+                _ => plan.adds.push(file),
+            }
+        }
+    }
+    let now = there.map_or_else(now, now_after);
+    let mut removed = 0_i64;
+    for file in known.into_values() {
+        removed = removed.saturating_add(file.size);
+        plan.removes.push(file.removed(now, true));
+    }
+    plan.removes.sort_by(|one, other| one.path.cmp(&other.path));
+    plan.copies = copies.needed.into_values().collect();
+    let copied: u64 = plan.copies.iter().filter_map(|copy| copy.size).sum();
+    let data_files = plan
+        .copies
+        .iter()
+        .filter(|copy| copy.size.is_some())
+        .count();
+    plan.metrics = [
+        ("sourceTableSize", size.to_string()),
+        ("sourceNumOfFiles", files.to_string()),
+        ("numRemovedFiles", plan.removes.len().to_string()),
+        ("numCopiedFiles", data_files.to_string()),
+        ("removedFilesSize", removed.to_string()),
+        ("copiedFilesSize", copied.to_string()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
+    Ok(plan)
+}
+
+/// Copies files, many at a time; gives their bytes.
+///
+/// # Errors
+///
+/// As [`transfer`].
+pub fn copy_files(source: &Source, target: &Source, copies: Vec<FileCopy>) -> Result<u64> {
+    let (from, to) = (source.storage.clone(), target.storage.clone());
+    let work = move |copy: &FileCopy, give: &mut dyn FnMut(u64) -> Result<()>| {
+        give(transfer(&*from, &*to, copy)?)
+    };
+    let mut copied = 0;
+    for one in pool::unordered(copies, Some(AT_ONCE), AT_ONCE, work)? {
+        copied += one?.1;
+    }
+    Ok(copied)
+}
+
+/// The transaction that makes the target a clone; nothing is committed yet.
+///
+/// # Errors
+///
+/// Invalid argument: a property; Unsupported: a feature that this build cannot write.
+pub fn transaction(
+    of: Version<'_>,
+    target: &Source,
+    there: Option<&Snapshot>,
+    plan: ClonePlan,
+    properties: &BTreeMap<String, String>,
+    options: TransactionOptions,
+) -> Result<Transaction> {
+    let name = format!("delta.`{}`", of.source.resolver.root().hadoop_root());
+    let parameters = [
+        ("source".to_owned(), json!(name)),
+        ("sourceVersion".to_owned(), json!(of.snapshot.version())),
+    ];
+    let description = CommitDescription {
+        operation: "CLONE".to_owned(),
+        parameters: Map::from_iter(parameters),
+        metrics: plan.metrics,
+        ..CommitDescription::default()
+    };
+    let before = there.map(Snapshot::metadata);
+    let metadata = cloned_metadata(of.snapshot.metadata(), before, properties)?;
+    let domains = of.snapshot.domain_metadata(of.source)?;
+    let clustering = domains.into_iter().find(|one| one.domain == CLUSTERING);
+    let mut transaction = match there {
+        Some(there) => Transaction::begin(target, there, description, options)?,
+        None => Transaction::unborn(target, description, options),
+    };
+    transaction.clone_definition(
+        metadata,
+        of.snapshot.protocol(),
+        clustering.map(|one| one.configuration),
+    )?;
+    transaction.remove(plan.removes);
+    transaction.add(plan.adds);
+    Ok(transaction)
+}
+
+fn check_places(source: &Source, target: &Source, shallow: bool) -> Result<()> {
+    let (from, to) = (source.resolver.root(), target.resolver.root());
+    if !from.same_store(to) {
+        if shallow {
+            let message = "a shallow clone lies on the store of its source, whose files it points to: clone \
+                           it with shallow=False";
+            return Err(Error::unsupported("clone.store", message).at_path(to.root()));
+        }
+        return Ok(());
+    }
+    let within = |one: &str, other: &str| {
+        let (one, other) = (one.trim_matches('/'), other.trim_matches('/'));
+        one == other || crate::storage::is_below(one, other)
+    };
+    if within(from.path(), to.path()) || within(to.path(), from.path()) {
+        let message =
+            "the clone lies inside of its source, or the other way round: choose another place";
+        return Err(Error::invalid("clone.target", message).at_path(to.root()));
+    }
+    Ok(())
+}
+
+/// Whether the log says the same of both, but for row ids and times.
+fn is_same(there: &AddFile, file: &AddFile) -> bool {
+    (
+        there.size,
+        &there.partition_values,
+        &there.stats,
+        &there.tags,
+    ) == (file.size, &file.partition_values, &file.stats, &file.tags)
+}
+
+/// How files of the source are named in the clone, and which have to be copied for that.
+struct Copies<'a> {
+    source: &'a Source,
+    target: &'a Source,
+    shallow: bool,
+    /// Files of the target's directory, with their bytes.
+    there: HashMap<String, u64>,
+    needed: BTreeMap<String, FileCopy>,
+}
+
+impl<'a> Copies<'a> {
+    fn new(source: &'a Source, target: &'a Source, shallow: bool) -> Result<Self> {
+        let mut there = HashMap::new();
+        if !shallow {
+            let files = target.storage.list_all(&|path| path != LOG_DIRECTORY)?;
+            there.extend(files.into_iter().map(|file| (file.path, file.size)));
+        }
+        Ok(Self {
+            source,
+            target,
+            shallow,
+            there,
+            needed: BTreeMap::new(),
+        })
+    }
+
+    fn cloned(&mut self, mut file: AddFile) -> Result<AddFile> {
+        let resolve = |path: &str| -> Result<String> {
+            let found = self.source.resolver.resolve("", path);
+            Ok(found.map_err(|error| error.at_path(path))?.into_owned())
+        };
+        let from = resolve(&file.path)?;
+        let vector = match &file.deletion_vector {
+            Some(vector) => match vector_location(vector)? {
+                VectorLocation::Inline(_) => None,
+                VectorLocation::File(path) => Some((vector.clone(), resolve(&path)?)),
+            },
+            None => None,
+        };
+        let root = self.source.resolver.root();
+        if self.shallow {
+            file.path = root.uri_of(&from);
+            if let Some((vector, from)) = vector {
+                file.deletion_vector = Some(moved(&vector, "p", root.uri_of(&from))?);
+            }
+        } else {
+            let to = own_name(&from);
+            file.path = encoded(&to);
+            self.need(from, to, u64::try_from(file.size).ok());
+            if let Some((vector, from)) = vector {
+                if vector.storage() == DeletionVectorStorage::Relative {
+                    self.need(from.clone(), from, None);
+                } else {
+                    let (to, name) = as_relative(&from);
+                    file.deletion_vector = Some(moved(&vector, "u", name)?);
+                    self.need(from, to, None);
+                }
+            }
+        }
+        (file.base_row_id, file.default_row_commit_version) = (None, None);
+        file.data_change = true;
+        match file.deletion_vector.clone() {
+            // other writers do not always say so
+            Some(vector) if file.statistic::<bool>("tightBounds") != Some(false) => {
+                file.revectored(vector)
+            }
+            _ => Ok(file),
+        }
+    }
+
+    fn need(&mut self, from: String, to: String, size: Option<u64>) {
+        let there = self.there.get(&to);
+        if there.is_some_and(|there| size.is_none_or(|size| size == *there)) {
+            return;
+        }
+        let (ours, theirs) = (self.source.resolver.root(), self.target.resolver.root());
+        let within_store = ours.same_store(theirs).then(|| ours.within_store(&from));
+        let copy = FileCopy {
+            from,
+            within_store,
+            to: to.clone(),
+            size,
+        };
+        self.needed.insert(to, copy);
+    }
+}
+
+/// The path of a copy: that of the file below its own root. A file from elsewhere keeps its name and the
+/// directories of its partition; what stands before makes it unlike others.
+fn own_name(from: &str) -> String {
+    if !from.starts_with('/') {
+        return from.to_owned();
+    }
+    let (directory, name) = from.rsplit_once('/').unwrap_or(("", from));
+    let mut parts: Vec<&str> = directory
+        .rsplit('/')
+        .take_while(|part| part.contains('='))
+        .collect();
+    parts.reverse();
+    let above: String = parts.iter().map(|part| format!("{part}/")).collect();
+    format!("{above}{:032x}-{name}", fnv(directory))
+}
+
+/// The descriptor of a vector whose file has another name.
+fn moved(
+    vector: &DeletionVectorDescriptor,
+    storage: &str,
+    path: String,
+) -> Result<DeletionVectorDescriptor> {
+    DeletionVectorDescriptor::new(
+        storage,
+        path,
+        vector.offset(),
+        i32::try_from(vector.size_in_bytes()).unwrap_or(i32::MAX),
+        i64::try_from(vector.cardinality()).unwrap_or(i64::MAX),
+    )
+}

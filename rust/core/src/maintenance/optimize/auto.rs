@@ -1,0 +1,79 @@
+//! Whether a write leaves so many small files behind that they are compacted at once.
+//!
+//! Property `delta.autoOptimize.autoCompact`; numbers as in the reference implementation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::plan::Request;
+use crate::error::Result;
+use crate::replay::Source;
+use crate::scan::scan_file::{SCAN_FIELDS, ScanFile};
+use crate::snapshot::Snapshot;
+use crate::snapshot::columns::FileColumns;
+use crate::spec::actions::Metadata;
+use crate::transaction::AddFile;
+use crate::transaction::actions::Texts;
+
+/// Files are compacted to this size,
+const TARGET: u64 = 128 << 20;
+/// and those count and are compacted that are smaller than this one,
+const SMALL: u64 = TARGET / 2;
+/// where a partition has so many,
+const LEAST_FILES: usize = 50;
+/// in no more partitions at once.
+const MOST_PARTITIONS: usize = 128;
+
+/// Whether the table's properties ask for it.
+pub fn is_auto_compacted(metadata: &Metadata) -> bool {
+    let is = |key: &str, values: &[&str]| {
+        let value = metadata.property(key).map(str::trim);
+        value.is_some_and(|value| values.iter().any(|one| one.eq_ignore_ascii_case(value)))
+    };
+    is("delta.autoOptimize", &["true"])
+        || is(
+            "delta.autoOptimize.autoCompact",
+            &["true", "auto", "legacy"],
+        )
+}
+
+/// What is to be compacted of the partitions that a write has added files to, if anything.
+///
+/// # Errors
+///
+/// Those of the log.
+pub fn compaction(
+    source: &Source,
+    snapshot: &Snapshot,
+    added: &[AddFile],
+) -> Result<Option<Request>> {
+    if !is_auto_compacted(snapshot.metadata()) {
+        return Ok(None);
+    }
+    let mut counts: BTreeMap<Texts, usize> = added
+        .iter()
+        .map(|file| (file.partition_values.clone(), 0))
+        .collect();
+    let columns = FileColumns::fields_only(&SCAN_FIELDS);
+    for rows in snapshot.file_batches(source, columns, None)? {
+        for file in ScanFile::of(&rows?)? {
+            let file = file?;
+            if u64::try_from(file.size).is_ok_and(|size| size < SMALL) {
+                let values: Texts = file.partition_values.into_iter().collect();
+                if let Some(count) = counts.get_mut(&values) {
+                    *count += 1;
+                }
+            }
+        }
+    }
+    counts.retain(|_, count| *count >= LEAST_FILES);
+    if counts.is_empty() {
+        return Ok(None);
+    }
+    let partitions: BTreeSet<Texts> = counts.into_keys().take(MOST_PARTITIONS).collect();
+    Ok(Some(Request {
+        target_file_size: Some(TARGET),
+        least_file_size: Some(SMALL),
+        partitions: Some(partitions),
+        ..Request::default()
+    }))
+}

@@ -1,0 +1,21 @@
+//! Files that are rewritten together.
+
+use super::candidates::size;
+use crate::transaction::AddFile;
+use crate::transaction::actions::Texts;
+
+/// Files that are rewritten together.
+#[derive(Clone, Debug)]
+pub struct Bin {
+    /// Of one partition.
+    pub files: Vec<AddFile>,
+    /// The tags of the files that take their place.
+    pub tags: Option<Texts>,
+}
+
+impl Bin {
+    /// Bytes of its files.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(size).sum()
+    }
+}

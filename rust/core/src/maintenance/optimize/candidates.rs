@@ -1,0 +1,195 @@
+//! Which live files are rewritten, and which of them together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::Result;
+use crate::replay::{FileFilter, Source};
+use crate::scan::data_file::{Extras, ReadPlan};
+use crate::scan::scan_file::ScanFile;
+use crate::snapshot::Snapshot;
+use crate::snapshot::columns::FileColumns;
+use crate::spec::properties::ColumnMappingMode;
+use crate::storage::pool::{ordered, threads};
+use crate::transaction::AddFile;
+use crate::transaction::actions::Texts;
+use crate::transaction::rows::table_layout;
+
+/// Files of which more rows than this share are deleted are rewritten, whatever their size.
+const MOST_DELETED: f64 = 0.05;
+
+/// So many footers are read by one unit of work.
+const FOOTERS: usize = 32;
+
+/// The live files that `keep` wants, in the order of the log.
+pub(super) fn live(
+    source: &Source,
+    snapshot: &Snapshot,
+    filter: Option<&std::sync::Arc<FileFilter>>,
+    keep: &dyn Fn(&AddFile) -> bool,
+) -> Result<Vec<AddFile>> {
+    let mut files = Vec::new();
+    for rows in snapshot.file_batches(source, FileColumns::all(), filter)? {
+        let rows = rows?;
+        for row in 0..rows.num_rows() {
+            let file = AddFile::of_row(&rows, row)?;
+            if keep(&file) {
+                files.push(file);
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Bytes of a file, as the log has them.
+pub(super) fn size(file: &AddFile) -> u64 {
+    u64::try_from(file.size).unwrap_or(0)
+}
+
+/// Whether so many rows of the file are deleted that it is worth a rewrite, or nobody knows how many.
+pub(super) fn is_worn(file: &AddFile) -> bool {
+    let Some(vector) = &file.deletion_vector else {
+        return false;
+    };
+    match file.num_records() {
+        #[allow(clippy::cast_precision_loss, reason = "a share")]
+        Some(rows) if rows > 0 => vector.cardinality() as f64 / rows as f64 > MOST_DELETED,
+        _ => true,
+    }
+}
+
+/// Whether a vector deletes rows of the file.
+pub(super) fn has_deleted_rows(file: &AddFile) -> bool {
+    let vector = file.deletion_vector.as_ref();
+    vector.is_some_and(|vector| vector.cardinality() > 0 || file.num_records().is_none())
+}
+
+/// The paths of files that have columns which the table has no more. That can be only where columns are
+/// mapped; then each footer is read.
+pub(super) fn with_dropped_columns(
+    source: &Source,
+    snapshot: &Snapshot,
+    files: &[AddFile],
+) -> Result<BTreeSet<String>> {
+    let properties = snapshot.properties();
+    if properties.column_mapping_mode == ColumnMappingMode::None {
+        return Ok(BTreeSet::new());
+    }
+    let extras = Extras {
+        row_id: properties.row_tracking,
+        ..Extras::default()
+    };
+    let layout = table_layout(snapshot.metadata(), properties)?;
+    let plan = ReadPlan::new(layout, None, extras)?;
+    let units: Vec<Vec<ScanFile>> = files
+        .chunks(FOOTERS)
+        .map(|some| some.iter().map(scan_file).collect())
+        .collect();
+    let source = source.clone();
+    let work = move |unit: Vec<ScanFile>| {
+        let mut found = Vec::new();
+        for file in unit {
+            let data_file = file.data_file(&source.resolver, None)?;
+            let open = plan.open_file(&*source.storage, &data_file)?;
+            if open.has_other_columns() {
+                found.push(file.path);
+            }
+        }
+        Ok(found)
+    };
+    let found = ordered(units, threads() * 2, work).collect::<Result<Vec<_>>>()?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// The file as a task reads it.
+pub(super) fn scan_file(file: &AddFile) -> ScanFile {
+    ScanFile {
+        path: file.path.clone(),
+        partition_values: file.partition_values.clone().into_iter().collect(),
+        size: file.size,
+        deletion_vector: file.deletion_vector.clone(),
+        base_row_id: file.base_row_id,
+        default_row_commit_version: file.default_row_commit_version,
+    }
+}
+
+/// The files of each partition, in the order in which they came.
+pub(super) fn by_partition(files: Vec<AddFile>) -> Vec<Vec<AddFile>> {
+    let mut partitions: BTreeMap<Texts, Vec<AddFile>> = BTreeMap::new();
+    for file in files {
+        let values = file.partition_values.clone();
+        partitions.entry(values).or_default().push(file);
+    }
+    partitions.into_values().collect()
+}
+
+/// Files of one partition in bins of at most `most` bytes each, the smallest files first; a file that is
+/// larger has a bin of its own. The files of a bin are in the order of the log.
+pub(super) fn packed(files: Vec<AddFile>, most: u64) -> Vec<Vec<AddFile>> {
+    let mut files: Vec<(usize, AddFile)> = files.into_iter().enumerate().collect();
+    files.sort_by_key(|(_, file)| size(file));
+    let mut bins: Vec<Vec<(usize, AddFile)>> = Vec::new();
+    let mut bytes = 0_u64;
+    for file in files {
+        let length = size(&file.1);
+        match bins.last_mut() {
+            Some(bin) if bytes.saturating_add(length) <= most => bin.push(file),
+            _ => {
+                bins.push(vec![file]);
+                bytes = 0;
+            }
+        }
+        bytes = bytes.saturating_add(length);
+    }
+    let in_order = |mut bin: Vec<(usize, AddFile)>| {
+        bin.sort_by_key(|(place, _)| *place);
+        bin.into_iter().map(|(_, file)| file).collect()
+    };
+    bins.into_iter().map(in_order).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, size: i64) -> AddFile {
+        AddFile {
+            path: path.to_owned(),
+            size,
+            ..AddFile::default()
+        }
+    }
+
+    #[test]
+    fn the_smallest_files_fill_bins_first() {
+        let files = [("a", 6), ("b", 2), ("c", 5), ("d", 30), ("e", 3)];
+        let bins = packed(files.map(|(path, size)| file(path, size)).to_vec(), 10);
+        let paths: Vec<Vec<String>> = bins
+            .into_iter()
+            .map(|bin| bin.into_iter().map(|file| file.path).collect())
+            .collect();
+        assert_eq!(paths, [vec!["b", "c", "e"], vec!["a"], vec!["d"]]);
+    }
+
+    #[test]
+    fn a_file_is_worn_when_more_than_one_row_in_twenty_is_deleted() {
+        let with = |rows: Option<i64>, deleted: i64| {
+            let vector = crate::spec::DeletionVectorDescriptor::new(
+                "u",
+                "ab^-aqEH.-t@S}K{vb[*k^".to_owned(),
+                Some(4),
+                40,
+                deleted,
+            );
+            AddFile {
+                stats: rows.map(|rows| format!("{{\"numRecords\":{rows}}}")),
+                deletion_vector: Some(vector.unwrap()),
+                ..AddFile::default()
+            }
+        };
+        assert!(!is_worn(&file("a", 1)));
+        assert!(!is_worn(&with(Some(100), 5)));
+        assert!(is_worn(&with(Some(100), 6)));
+        assert!(is_worn(&with(None, 1)));
+    }
+}

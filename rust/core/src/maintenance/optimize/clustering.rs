@@ -1,0 +1,149 @@
+//! Clustered tables: which files are clustered, and with which others.
+//!
+//! Files that one run has put in order are a cube, and say so in their tags, as those of the reference
+//! implementation do. A cube that is large enough stays as it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+
+use super::bin::Bin;
+use super::candidates::size;
+use crate::error::Result;
+use crate::replay::Source;
+use crate::snapshot::Snapshot;
+use crate::transaction::AddFile;
+use crate::transaction::actions::Texts;
+use crate::transaction::alter::clustering::{CLUSTERING, clustering_columns};
+use crate::transaction::random::new_id;
+
+/// Cubes from this size on stay as they are.
+const LARGE: u64 = 100 << 30;
+/// A new cube has no more bytes, but for a file that is larger.
+const MOST: u64 = 150 << 30;
+
+const PROVIDER: &str = "liquid";
+const CUBE: &str = "ZCUBE_ID";
+const COLUMNS: &str = "ZCUBE_ZORDER_BY";
+
+/// The columns by which a table is clustered, as the schema spells them; `None` for a table that is not.
+pub(super) fn clustering_of(
+    source: &Source,
+    snapshot: &Snapshot,
+) -> Result<Option<Vec<Vec<String>>>> {
+    if !snapshot.protocol().is_supported("clustering") {
+        return Ok(None);
+    }
+    let domains = snapshot.domain_metadata(source)?;
+    match domains.iter().find(|domain| domain.domain == CLUSTERING) {
+        Some(domain) => clustering_columns(snapshot.schema(), &domain.configuration).map(Some),
+        None => Ok(Some(Vec::new())),
+    }
+}
+
+/// The cubes of a table that is clustered by these columns.
+pub(super) struct Cubes {
+    columns: String,
+}
+
+impl Cubes {
+    /// By the names of the columns.
+    pub(super) fn new(columns: Vec<String>) -> Self {
+        Self {
+            columns: json!(columns).to_string(),
+        }
+    }
+
+    /// The live files that are to be clustered, those of a cube together.
+    pub(super) fn bins(&self, files: Vec<AddFile>) -> Vec<Bin> {
+        let mut cubes: BTreeMap<Option<String>, Vec<AddFile>> = BTreeMap::new();
+        for file in files.into_iter().filter(|file| self.is_ours(file)) {
+            cubes.entry(tag(&file, CUBE)).or_default().push(file);
+        }
+        let bytes = |files: &[AddFile]| files.iter().map(size).sum::<u64>();
+        cubes.retain(|cube, files| cube.is_none() || bytes(files) < LARGE);
+        let known: BTreeSet<&Option<String>> = cubes.keys().collect();
+        if known.len() == 1 && !known.contains(&None) {
+            return Vec::new(); // in order already
+        }
+        let mut bins: Vec<Bin> = Vec::new();
+        let mut filled = MOST;
+        for file in cubes.into_values().flatten() {
+            let length = size(&file);
+            match bins.last_mut() {
+                Some(bin) if filled.saturating_add(length) <= MOST => bin.files.push(file),
+                _ => {
+                    bins.push(Bin {
+                        files: vec![file],
+                        tags: Some(self.tags()),
+                    });
+                    filled = 0;
+                }
+            }
+            filled = filled.saturating_add(length);
+        }
+        bins
+    }
+
+    /// Whether nobody, or the same rule, has put the file in order.
+    fn is_ours(&self, file: &AddFile) -> bool {
+        let provider = file.clustering_provider.as_deref();
+        provider.is_none_or(|provider| provider == PROVIDER)
+            && tag(file, COLUMNS).is_none_or(|columns| columns == self.columns)
+    }
+
+    fn tags(&self) -> Texts {
+        Texts::from([
+            (CUBE.to_owned(), Some(new_id())),
+            (COLUMNS.to_owned(), Some(self.columns.clone())),
+        ])
+    }
+}
+
+fn tag(file: &AddFile, name: &str) -> Option<String> {
+    file.tags.as_ref()?.get(name)?.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, cube: Option<&str>, columns: &str, size: i64) -> AddFile {
+        let tags = cube.map(|cube| {
+            Texts::from([
+                (CUBE.to_owned(), Some(cube.to_owned())),
+                (COLUMNS.to_owned(), Some(columns.to_owned())),
+            ])
+        });
+        AddFile {
+            path: path.to_owned(),
+            size,
+            clustering_provider: cube.map(|_| PROVIDER.to_owned()),
+            tags,
+            ..AddFile::default()
+        }
+    }
+
+    fn paths(files: Vec<AddFile>) -> Vec<Vec<String>> {
+        let bins = Cubes::new(vec!["a".to_owned()]).bins(files);
+        let paths = |bin: Bin| bin.files.into_iter().map(|file| file.path).collect();
+        bins.into_iter().map(paths).collect()
+    }
+
+    #[test]
+    fn small_cubes_and_new_files_are_clustered_together() {
+        let own = r#"["a"]"#;
+        let (one, other) = (file("1", Some("x"), own, 5), file("2", Some("x"), own, 5));
+        assert!(paths(vec![one.clone(), other.clone()]).is_empty());
+        let new = file("3", None, "", 5);
+        assert_eq!(
+            paths(vec![one.clone(), other, new.clone()]),
+            [["3", "1", "2"]]
+        );
+        let large = file("4", Some("y"), own, 100 << 30);
+        assert_eq!(paths(vec![large.clone(), new.clone()]), [["3"]]);
+        assert!(paths(vec![large]).is_empty());
+        let others = file("5", Some("z"), r#"["b"]"#, 5);
+        assert_eq!(paths(vec![others, new, one]), [["3", "1"]]);
+    }
+}

@@ -1,0 +1,96 @@
+//! Curves through cells of a grid: one number for a place on several axes, so that near places have near
+//! numbers.
+
+/// The place on the Z-order curve of a cell; `bits` of each coordinate count.
+pub(super) fn z_order(cell: &[u32], bits: u32) -> u64 {
+    let mut place = 0;
+    for bit in (0..bits).rev() {
+        for coordinate in cell {
+            place = (place << 1) | u64::from((coordinate >> bit) & 1);
+        }
+    }
+    place
+}
+
+/// The place on the Hilbert curve of a cell, which is used up; by J. Skilling, "Programming the Hilbert
+/// curve" (2004).
+pub(super) fn hilbert(cell: &mut [u32], bits: u32) -> u64 {
+    let top = 1_u32 << bits.saturating_sub(1);
+    let Some((first, rest)) = cell.split_first_mut() else {
+        return 0;
+    };
+    let mut bit = top;
+    while bit > 1 {
+        let lower = bit - 1;
+        if *first & bit != 0 {
+            *first ^= lower;
+        }
+        for one in rest.iter_mut() {
+            if *one & bit != 0 {
+                *first ^= lower;
+            } else {
+                let exchanged = (*first ^ *one) & lower;
+                *first ^= exchanged;
+                *one ^= exchanged;
+            }
+        }
+        bit >>= 1;
+    }
+    let mut last = *first;
+    for one in rest.iter_mut() {
+        *one ^= last;
+        last = *one;
+    }
+    let mut turned = 0;
+    let mut bit = top;
+    while bit > 1 {
+        if last & bit != 0 {
+            turned ^= bit - 1;
+        }
+        bit >>= 1;
+    }
+    for one in cell.iter_mut() {
+        *one ^= turned;
+    }
+    z_order(cell, bits)
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn z_order_takes_bits_in_turn() {
+        assert_eq!(z_order(&[0b10, 0b01], 2), 0b1001);
+        assert_eq!(z_order(&[0b11, 0b00], 2), 0b1010);
+        assert_eq!(z_order(&[7], 3), 7);
+    }
+
+    /// Each cell once, and every step leads to a cell beside the last one.
+    #[test]
+    fn the_hilbert_curve_goes_through_each_cell_to_a_neighbour() {
+        for (axes, bits) in [(2_u32, 4_u32), (3, 3), (4, 2)] {
+            let side = 1_u32 << bits;
+            let cells = side.pow(axes);
+            let mut places = vec![None; cells as usize];
+            for number in 0..cells {
+                let cell: Vec<u32> = (0..axes)
+                    .map(|axis| number / side.pow(axis) % side)
+                    .collect();
+                let place = hilbert(&mut cell.clone(), bits);
+                assert!(places[place as usize].replace(cell).is_none(), "{place}");
+            }
+            let steps: Vec<Vec<u32>> = places.into_iter().flatten().collect();
+            assert_eq!(steps.len(), cells as usize);
+            for pair in steps.windows(2) {
+                let apart: u32 = pair[0]
+                    .iter()
+                    .zip(&pair[1])
+                    .map(|(a, b)| a.abs_diff(*b))
+                    .sum();
+                assert_eq!(apart, 1, "{pair:?}");
+            }
+        }
+    }
+}

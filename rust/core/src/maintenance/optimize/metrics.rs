@@ -1,0 +1,33 @@
+//! Metrics of a rewrite, by the reference implementation's names.
+
+use std::collections::BTreeMap;
+
+use super::bin::Bin;
+use super::candidates::size;
+use crate::transaction::AddFile;
+
+/// What took the place of what.
+pub fn metrics(bins: &[Bin], adds: &[AddFile]) -> BTreeMap<String, String> {
+    let removed = || bins.iter().flat_map(|bin| &bin.files);
+    let vectors = removed().filter(|file| file.deletion_vector.is_some());
+    let mut sizes: Vec<u64> = adds.iter().map(size).collect();
+    sizes.sort_unstable();
+    let at = |place: usize| sizes.get(place).copied().unwrap_or(0);
+    let count = sizes.len();
+    let numbers = [
+        ("numRemovedFiles", removed().count() as u64),
+        ("numRemovedBytes", removed().map(size).sum()),
+        ("numAddedFiles", count as u64),
+        ("numAddedBytes", sizes.iter().sum()),
+        ("numDeletionVectorsRemoved", vectors.count() as u64),
+        ("minFileSize", at(0)),
+        ("p25FileSize", at(count / 4)),
+        ("p50FileSize", at(count / 2)),
+        ("p75FileSize", at(count * 3 / 4)),
+        ("maxFileSize", at(count.saturating_sub(1))),
+    ];
+    numbers
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.to_string()))
+        .collect()
+}

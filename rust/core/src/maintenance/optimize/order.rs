@@ -1,0 +1,375 @@
+//! The order of rows: which number a row has, and in which file such a number goes.
+//!
+//! A row's cell is made of the ranks of its values among those of a sample, so that each axis is filled
+//! evenly whatever the values are. Nulls come first. Rows with equal places are told apart by a random
+//! number, so that one value that is everywhere still fits into files.
+
+use std::cmp::Ordering;
+use std::io::Cursor;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
+use arrow_buffer::NullBuffer;
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
+use arrow_ord::ord::make_comparator;
+use arrow_ord::sort::sort;
+use arrow_schema::{ArrowError, Field, Schema, SortOptions};
+use arrow_select::take::take;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::curve::{hilbert, z_order};
+use crate::error::{Error, Result};
+
+/// Bits of a random number below a place.
+const NOISE: u32 = 16;
+/// Bits of all coordinates of a cell together, and of one.
+const PLACE: u32 = 48;
+const COORDINATE: u32 = 10;
+/// Values of the sample that the ranks of a single column are counted by.
+const FINE: usize = 1 << 15;
+
+/// How a cell becomes one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Curve {
+    /// Bits of the coordinates in turn.
+    ZOrder,
+    /// A curve without jumps.
+    Hilbert,
+}
+
+/// The order of the rows of a bin, as a sample of them tells it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Sampled {
+    /// The paths of the columns.
+    columns: Vec<Vec<String>>,
+    curve: Curve,
+    /// For each column values in order, without nulls.
+    #[serde(serialize_with = "to_ipc", deserialize_with = "from_ipc")]
+    values: Vec<ArrayRef>,
+    /// Where each part of the order but the first begins.
+    cuts: Vec<u64>,
+    /// Parts that make one file.
+    parts_of_file: usize,
+}
+
+impl Sampled {
+    /// By rows of the sample, one array for each column; `files` of about `parts_of_file` parts each.
+    pub(super) fn new(
+        columns: Vec<Vec<String>>,
+        curve: Curve,
+        sample: &[ArrayRef],
+        files: usize,
+        parts_of_file: usize,
+    ) -> Result<Self> {
+        let most = match columns.len() {
+            1 => FINE,
+            several => (1 << bits(several)) - 2,
+        };
+        let values = sample
+            .iter()
+            .map(|column| evenly(column, most))
+            .collect::<Result<Vec<_>>>()?;
+        let mut order = Self {
+            columns,
+            curve,
+            values,
+            cuts: Vec::new(),
+            parts_of_file,
+        };
+        let rows = sample.first().map_or(0, |column| column.len());
+        let mut places = order.places(sample, rows, 0)?;
+        places.sort_unstable();
+        let parts = files.saturating_mul(parts_of_file);
+        order.cuts = (1..parts)
+            .filter_map(|part| places.get(part * places.len() / parts).copied())
+            .collect();
+        Ok(order)
+    }
+
+    /// The number of parts.
+    pub(super) fn parts(&self) -> usize {
+        self.cuts.len() + 1
+    }
+
+    /// How many files there will be, or fewer.
+    pub fn files(&self) -> usize {
+        self.parts().div_ceil(self.parts_of_file.max(1))
+    }
+
+    /// The parts of a file, first to last.
+    pub(super) fn parts_of(&self, file: usize) -> std::ops::Range<usize> {
+        let from = file.saturating_mul(self.parts_of_file);
+        from..from.saturating_add(self.parts_of_file).min(self.parts())
+    }
+
+    /// The part that a place belongs to.
+    pub(super) fn part(&self, place: u64) -> usize {
+        self.cuts.partition_point(|cut| *cut <= place)
+    }
+
+    /// The place of a row without its random bits.
+    pub(super) fn settled(place: u64) -> u64 {
+        place >> NOISE
+    }
+
+    /// The only column by which rows are put in order, if there is one.
+    pub(super) fn only_column(&self) -> Option<&[String]> {
+        match self.columns.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// The place of each row; `seed` for the random bits.
+    pub(super) fn places_of(&self, rows: &RecordBatch, seed: u64) -> Result<Vec<u64>> {
+        let columns = self.columns.iter().map(|path| column(rows, path));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        self.places(&columns, rows.num_rows(), seed)
+    }
+
+    fn places(&self, columns: &[ArrayRef], rows: usize, seed: u64) -> Result<Vec<u64>> {
+        let mut noise = seed;
+        if let ([values], [column]) = (self.values.as_slice(), columns) {
+            let mut places = Vec::with_capacity(rows);
+            ranks(values, column, &mut |rank| {
+                let (rank, is_shared) = match rank {
+                    None => (0, true),
+                    Some((least, most)) if least == most => (2 * most + 1, false),
+                    Some((least, _)) => (2 * least + 2, true),
+                };
+                let random = if is_shared { random(&mut noise) } else { 0 };
+                places.push(((rank as u64) << NOISE) | random);
+            })?;
+            return Ok(places);
+        }
+        let bits = bits(columns.len());
+        let mut cells = vec![0_u32; rows.saturating_mul(columns.len())];
+        for (axis, (values, column)) in self.values.iter().zip(columns).enumerate() {
+            let mut places = cells.iter_mut().skip(axis).step_by(columns.len());
+            ranks(values, column, &mut |rank| {
+                if let Some(place) = places.next() {
+                    let rank = rank.map_or(0, |(_, most)| most + 1);
+                    *place = u32::try_from(rank).unwrap_or(u32::MAX);
+                }
+            })?;
+        }
+        let place = |cell: &mut [u32]| match self.curve {
+            Curve::ZOrder => z_order(cell, bits),
+            Curve::Hilbert => hilbert(cell, bits),
+        };
+        let places = cells.chunks_exact_mut(columns.len().max(1));
+        Ok(places
+            .map(|cell| (place(cell) << NOISE) | random(&mut noise))
+            .collect())
+    }
+}
+
+/// Bits of each coordinate.
+fn bits(columns: usize) -> u32 {
+    let columns = u32::try_from(columns.max(1)).unwrap_or(PLACE);
+    (PLACE / columns).clamp(1, COORDINATE)
+}
+
+/// The next of a row of numbers that look random.
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (mixed ^ (mixed >> 27)) & ((1 << NOISE) - 1)
+}
+
+const NULLS_FIRST: SortOptions = SortOptions {
+    descending: false,
+    nulls_first: true,
+};
+
+/// At most so many values of a column, evenly out of all in their order, and no null.
+fn evenly(column: &ArrayRef, most: usize) -> Result<ArrayRef> {
+    let sorted = sort(column, Some(NULLS_FIRST)).map_err(unordered)?;
+    let nulls = sorted.logical_null_count();
+    let known = sorted.slice(nulls, sorted.len() - nulls);
+    if known.len() <= most {
+        return Ok(known);
+    }
+    let places = (1..=most).map(|number| (number * known.len() / (most + 1)) as u64);
+    let places = arrow_array::UInt64Array::from_iter_values(places);
+    take(&known, &places, None).map_err(unordered)
+}
+
+/// For each value how many of `values` are less than it, and how many are less or equal; `None` for null.
+fn ranks(
+    values: &ArrayRef,
+    column: &ArrayRef,
+    give: &mut dyn FnMut(Option<(usize, usize)>),
+) -> Result<()> {
+    let compare = make_comparator(values, column, NULLS_FIRST).map_err(unordered)?;
+    let nulls = column.logical_nulls();
+    let mut before: Option<(usize, usize)> = None;
+    let all = values.len();
+    let search = |row: usize, from: usize, to: usize, least: Ordering| {
+        let (mut low, mut high) = (from, to);
+        while low < high {
+            let middle = low.midpoint(high);
+            if compare(middle, row) < least {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    };
+    for row in 0..column.len() {
+        if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            give(None);
+            continue;
+        }
+        // rows that follow one another are often equal, or near
+        let same = before.filter(|(least, most)| {
+            (*least == 0 || compare(*least - 1, row) == Ordering::Less)
+                && (*least == *most || compare(*least, row) == Ordering::Equal)
+                && (*most == all || compare(*most, row) == Ordering::Greater)
+        });
+        let found = same.unwrap_or_else(|| {
+            let least = search(row, 0, all, Ordering::Equal);
+            let most = if least < all && compare(least, row) == Ordering::Equal {
+                search(row, least + 1, all, Ordering::Greater)
+            } else {
+                least
+            };
+            (least, most)
+        });
+        before = Some(found);
+        give(Some(found));
+    }
+    Ok(())
+}
+
+/// The column that a path leads to; null where a struct on the way is.
+pub(super) fn column(rows: &RecordBatch, path: &[String]) -> Result<ArrayRef> {
+    let lost = || {
+        Error::corrupt(
+            "log.columns",
+            "rows lack a column that they are put in order by",
+        )
+    };
+    let (first, rest) = path.split_first().ok_or_else(lost)?;
+    let mut found = Arc::clone(rows.column_by_name(first).ok_or_else(lost)?);
+    for name in rest {
+        let parts = found.as_struct_opt().ok_or_else(lost)?;
+        let part = parts.column_by_name(name).ok_or_else(lost)?;
+        let nulls = NullBuffer::union(parts.nulls(), part.nulls());
+        let data = part.to_data().into_builder().nulls(nulls);
+        found = make_array(data.build().map_err(unordered)?);
+    }
+    Ok(found)
+}
+
+fn unordered(cause: ArrowError) -> Error {
+    Error::invalid("optimize.z_order", "the rows cannot be put in order").because(cause)
+}
+
+fn to_ipc<S: Serializer>(values: &[ArrayRef], serializer: S) -> Result<S::Ok, S::Error> {
+    let bytes = |values: &ArrayRef| -> Result<Vec<u8>, ArrowError> {
+        let field = Field::new("values", values.data_type().clone(), true);
+        let schema = Arc::new(Schema::new(vec![field]));
+        let mut writer = StreamWriter::try_new(Vec::new(), &schema)?;
+        writer.write(&RecordBatch::try_new(schema, vec![Arc::clone(values)])?)?;
+        writer.into_inner()
+    };
+    let all = values.iter().map(bytes).collect::<Result<Vec<_>, _>>();
+    all.map_err(serde::ser::Error::custom)?
+        .serialize(serializer)
+}
+
+fn from_ipc<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ArrayRef>, D::Error> {
+    let values = |bytes: Vec<u8>| -> Result<ArrayRef, ArrowError> {
+        let mut reader = StreamReader::try_new(Cursor::new(bytes), None)?;
+        let batch = reader.next().transpose()?;
+        let column = batch.and_then(|batch| batch.columns().first().cloned());
+        column.ok_or_else(|| ArrowError::IpcError("there are no values".to_owned()))
+    };
+    let all = Vec::<Vec<u8>>::deserialize(deserializer)?.into_iter();
+    let all = all.map(values).collect::<Result<Vec<_>, _>>();
+    all.map_err(serde::de::Error::custom)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use arrow_array::{Int64Array, StringArray};
+
+    use super::*;
+
+    fn order(sample: Vec<ArrayRef>, files: usize) -> Sampled {
+        let columns = (0..sample.len()).map(|at| vec![format!("c{at}")]).collect();
+        Sampled::new(columns, Curve::ZOrder, &sample, files, 1).unwrap()
+    }
+
+    #[test]
+    fn one_column_is_put_in_its_own_order_with_nulls_first() {
+        let values: Vec<Option<i64>> = vec![Some(3), None, Some(-1), Some(3), Some(7), Some(5)];
+        let column: ArrayRef = Arc::new(Int64Array::from(values.clone()));
+        let sample: ArrayRef = Arc::new(Int64Array::from(vec![Some(3), None, Some(-1), Some(5)]));
+        let places = order(vec![sample], 2).places(&[column], 6, 1).unwrap();
+        let mut numbered: Vec<(u64, Option<i64>)> = places.into_iter().zip(values).collect();
+        numbered.sort_unstable();
+        let found: Vec<Option<i64>> = numbered.into_iter().map(|(_, value)| value).collect();
+        assert_eq!(found, [None, Some(-1), Some(3), Some(3), Some(5), Some(7)]);
+    }
+
+    #[test]
+    fn one_value_that_is_everywhere_still_fits_into_files() {
+        let sample: ArrayRef = Arc::new(Int64Array::from(vec![7; 1000]));
+        let order = order(vec![Arc::clone(&sample)], 4);
+        assert_eq!(order.files(), 4);
+        let mut rows = [0; 4];
+        for place in order.places(&[sample], 1000, 5).unwrap() {
+            rows[order.part(place)] += 1;
+        }
+        assert!(
+            rows.iter().all(|count| (150..350).contains(count)),
+            "{rows:?}"
+        );
+    }
+
+    #[test]
+    fn rows_that_are_near_on_both_axes_go_to_one_file() {
+        let one: Vec<i64> = (0..4096).map(|row| row % 64).collect();
+        let other: Vec<String> = (0..4096).map(|row| format!("{:02}", row / 64)).collect();
+        let sample: Vec<ArrayRef> = vec![
+            Arc::new(Int64Array::from(one.clone())),
+            Arc::new(StringArray::from(other.clone())),
+        ];
+        let order = order(sample.clone(), 16);
+        let places = order.places(&sample, 4096, 3).unwrap();
+        let mut bounds = vec![(i64::MAX, i64::MIN, "~".to_owned(), String::new()); 16];
+        for ((place, number), text) in places.into_iter().zip(one).zip(other) {
+            let file = &mut bounds[order.part(place)];
+            *file = (
+                file.0.min(number),
+                file.1.max(number),
+                file.2.clone().min(text.clone()),
+                file.3.clone().max(text),
+            );
+        }
+        let halves = bounds.iter().filter(|(least, most, ..)| most - least < 32);
+        assert!(halves.count() >= 14, "{bounds:?}");
+        let texts = bounds.iter().filter(|(.., least, most)| {
+            most.parse::<i64>().unwrap() - least.parse::<i64>().unwrap() < 32
+        });
+        assert!(texts.count() >= 14, "{bounds:?}");
+    }
+
+    #[test]
+    fn an_order_travels_as_json() {
+        let sample: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c", "d"]));
+        let order = order(vec![Arc::clone(&sample)], 2);
+        let json = serde_json::to_string(&order).unwrap();
+        let back: Sampled = serde_json::from_str(&json).unwrap();
+        let places = |order: &Sampled| order.places(&[Arc::clone(&sample)], 4, 9).unwrap();
+        assert_eq!(places(&order), places(&back));
+        assert_eq!(order.cuts, back.cuts);
+    }
+}

@@ -1,0 +1,243 @@
+//! What is rewritten, and what the commit will say of it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::bin::Bin;
+use super::candidates::{
+    by_partition, has_deleted_rows, is_worn, live, packed, scan_file, size, with_dropped_columns,
+};
+use super::clustering::{Cubes, clustering_of};
+use super::order::Curve;
+use crate::error::{Error, Result};
+use crate::expr::{BoundColumn, Predicate};
+use crate::replay::{FileFilter, Source};
+use crate::scan::Split;
+use crate::scan::data_file::Extras;
+use crate::snapshot::Snapshot;
+use crate::spec::column_path::column_path_text;
+use crate::spec::file_size::parse_file_size;
+use crate::transaction::AddFile;
+use crate::transaction::actions::Texts;
+use crate::transaction::alter::clustering::ordered_columns;
+
+/// Files are brought to this size where nothing else is said.
+const TARGET: u64 = 1 << 30;
+
+/// What is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Which partitions.
+    pub condition: Option<Predicate>,
+    /// Columns by which rows are put in order along a Z-order curve.
+    pub z_order_by: Vec<String>,
+    /// Bytes of a file.
+    pub target_file_size: Option<u64>,
+    /// Files from this size on stay as they are; the target where it is not given.
+    pub least_file_size: Option<u64>,
+    /// Rewrite the files of which rows or columns were dropped, and no others.
+    pub purge: bool,
+    /// Only these partitions, and in the name of a write.
+    pub partitions: Option<BTreeSet<Texts>>,
+}
+
+/// What is rewritten.
+#[derive(Debug)]
+pub struct Plan {
+    /// The version that is read.
+    pub snapshot: Snapshot,
+    /// The operation's name.
+    pub operation: &'static str,
+    /// What the commit says of it.
+    pub parameters: Map<String, Value>,
+    /// Each is rewritten on its own.
+    pub bins: Vec<Bin>,
+    /// Columns by which rows are put in order, and how; `None` where files are only packed.
+    pub order: Option<(Vec<Vec<String>>, Curve)>,
+    /// Who clusters the new files.
+    pub clustering_provider: Option<&'static str>,
+    /// Bytes of a file.
+    pub target: u64,
+}
+
+impl Plan {
+    /// For a version of a table.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `optimize.where` for a condition on other than partition columns;
+    /// `optimize.z_order`; `optimize.clustered` for what does not go with a clustered table;
+    /// `optimize.purge`; `argument.range`.
+    pub fn new(source: &Source, snapshot: &Snapshot, request: &Request) -> Result<Self> {
+        let metadata = snapshot.metadata();
+        let clustered = clustering_of(source, snapshot)?;
+        check(request, clustered.is_some())?;
+        let filter = request
+            .condition
+            .as_ref()
+            .map(|condition| partition_filter(snapshot, condition))
+            .transpose()?;
+        let order = match &clustered {
+            _ if request.purge => None,
+            Some(columns) if !columns.is_empty() => Some((columns.clone(), Curve::Hilbert)),
+            _ if !request.z_order_by.is_empty() => {
+                let columns = ordered_columns(metadata, &request.z_order_by)?;
+                Some((columns, Curve::ZOrder))
+            }
+            _ => None,
+        };
+        let target = match request.target_file_size {
+            Some(size) => size,
+            None => metadata
+                .property("delta.targetFileSize")
+                .and_then(parse_file_size)
+                .unwrap_or(TARGET),
+        };
+        let names = |columns: &[Vec<String>]| -> Vec<String> {
+            columns.iter().map(|path| column_path_text(path)).collect()
+        };
+        let by_curve = |wanted: Curve| match &order {
+            Some((columns, curve)) if *curve == wanted => names(columns),
+            _ => Vec::new(),
+        };
+        let cluster_by = by_curve(Curve::Hilbert);
+        let cubes = (!cluster_by.is_empty()).then(|| Cubes::new(cluster_by.clone()));
+        let bins = bins(
+            source,
+            snapshot,
+            request,
+            filter.as_ref(),
+            target,
+            &order,
+            cubes,
+        )?;
+        let mut parameters = Map::new();
+        let condition: Vec<String> = request.condition.iter().map(ToString::to_string).collect();
+        parameters.insert("predicate".to_owned(), json!(json!(condition).to_string()));
+        if request.purge {
+            parameters.insert("applyPurge".to_owned(), json!(true));
+        } else {
+            let texts = |columns: &[String]| json!(json!(columns).to_string());
+            parameters.insert("zOrderBy".to_owned(), texts(&by_curve(Curve::ZOrder)));
+            parameters.insert("clusterBy".to_owned(), texts(&cluster_by));
+            parameters.insert("auto".to_owned(), json!(request.partitions.is_some()));
+            if !cluster_by.is_empty() {
+                parameters.insert("isFull".to_owned(), json!(false));
+            }
+        }
+        Ok(Self {
+            snapshot: snapshot.clone(),
+            operation: if request.purge { "REORG" } else { "OPTIMIZE" },
+            parameters,
+            bins,
+            clustering_provider: (!cluster_by.is_empty()).then_some("liquid"),
+            order,
+            target,
+        })
+    }
+
+    /// What is read beside the table's columns.
+    fn extras(&self) -> Extras {
+        Extras {
+            row_id: self.snapshot.properties().row_tracking,
+            ..Extras::default()
+        }
+    }
+
+    /// The rows of a bin as one value for another process.
+    pub fn split(&self, bin: &Bin) -> Option<Split> {
+        self.splits(bin, u64::MAX).into_iter().next()
+    }
+
+    /// The rows of a bin in pieces of about so many bytes.
+    pub fn splits(&self, bin: &Bin, target_size: u64) -> Vec<Split> {
+        let files = bin.files.iter().map(scan_file).collect();
+        Split::of_files(&self.snapshot, files, self.extras(), target_size)
+    }
+}
+
+fn check(request: &Request, clustered: bool) -> Result<()> {
+    let refused = |code, message: &str| Err(Error::invalid(code, message));
+    if request.target_file_size == Some(0) {
+        return refused(
+            "argument.range",
+            "target_file_size is 0: pass bytes from 1 on",
+        );
+    }
+    if clustered && request.condition.is_some() {
+        let message = "a clustered table has no partitions: leave the condition out";
+        return refused("optimize.clustered", message);
+    }
+    if clustered && !request.z_order_by.is_empty() {
+        let message = "the table is clustered: its rows are put in order by its clustering columns; leave \
+                       z_order_by out";
+        return refused("optimize.clustered", message);
+    }
+    if request.purge && !request.z_order_by.is_empty() {
+        let message = "a purge rewrites files as they are: leave z_order_by out";
+        return refused("optimize.purge", message);
+    }
+    Ok(())
+}
+
+/// The filter of a condition on partition columns.
+fn partition_filter(snapshot: &Snapshot, condition: &Predicate) -> Result<Arc<FileFilter>> {
+    let bound = condition.bind(snapshot.schema())?;
+    let partitions = &snapshot.metadata().partition_columns;
+    let other = |column: &&BoundColumn| match column.path.as_slice() {
+        [name] => !partitions.contains(name),
+        _ => true,
+    };
+    if let Some(column) = bound.columns().iter().find(other) {
+        let message = format!(
+            "the condition may use partition columns only, which are [{}], and not {}",
+            partitions.join(", "),
+            column_path_text(&column.path)
+        );
+        return Err(Error::invalid("optimize.where", message));
+    }
+    Ok(Arc::new(snapshot.file_filter(bound)?))
+}
+
+fn bins(
+    source: &Source,
+    snapshot: &Snapshot,
+    request: &Request,
+    filter: Option<&Arc<FileFilter>>,
+    target: u64,
+    order: &Option<(Vec<Vec<String>>, Curve)>,
+    cubes: Option<Cubes>,
+) -> Result<Vec<Bin>> {
+    let plain = |files: Vec<AddFile>| Bin { files, tags: None };
+    let inside = |file: &AddFile| match &request.partitions {
+        Some(partitions) => partitions.contains(&file.partition_values),
+        None => true,
+    };
+    if let Some(cubes) = cubes {
+        // an order of the whole table: what a write has touched does not matter
+        return Ok(cubes.bins(live(source, snapshot, filter, &|_| true)?));
+    }
+    if order.is_some() {
+        let files = live(source, snapshot, filter, &inside)?;
+        return Ok(by_partition(files).into_iter().map(plain).collect());
+    }
+    if request.purge {
+        let mut files = live(source, snapshot, filter, &|_| true)?;
+        let dropped = with_dropped_columns(source, snapshot, &files)?;
+        files.retain(|file| has_deleted_rows(file) || dropped.contains(&file.path));
+        let bins = by_partition(files).into_iter();
+        return Ok(bins
+            .flat_map(|files| packed(files, target))
+            .map(plain)
+            .collect());
+    }
+    let least = request.least_file_size.unwrap_or(target);
+    let keep = |file: &AddFile| inside(file) && (size(file) < least || is_worn(file));
+    let files = live(source, snapshot, filter, &keep)?;
+    let bins = by_partition(files).into_iter();
+    let bins = bins.flat_map(|files| packed(files, target));
+    let gains = |bin: &Vec<AddFile>| bin.len() > 1 || bin.iter().any(is_worn);
+    Ok(bins.filter(gains).map(plain).collect())
+}

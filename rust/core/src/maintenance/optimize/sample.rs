@@ -1,0 +1,149 @@
+//! A sample of the rows of a bin: from many files, of each a few row groups, rows evenly out of these.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
+use arrow_select::concat::concat;
+use arrow_select::take::take;
+
+use super::bin::Bin;
+use super::candidates::{scan_file, size};
+use super::order::{Sampled, column};
+use super::plan::Plan;
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::scan::data_file::{Extras, ReadPlan};
+use crate::scan::scan_file::ScanFile;
+use crate::storage::pool::{ordered, threads};
+use crate::transaction::rows::table_layout;
+
+/// Rows of a sample, and more where there are more parts of an order.
+const ROWS: u64 = 128 << 10;
+const ROWS_OF_PART: u64 = 64;
+/// Files, and row groups of all of them, that are looked into.
+const PLACES: usize = 256;
+/// Bytes of data files that make one part of an order.
+const PART: u64 = 32 << 20;
+/// So many parts of a file at most.
+const MOST_PARTS: u64 = 256;
+
+/// The order of the rows of a bin; `None` where the plan puts none in order.
+///
+/// # Errors
+///
+/// Of the data files; storage.
+pub fn sampled(source: &Source, plan: &Plan, bin: &Bin) -> Result<Option<Sampled>> {
+    let Some((columns, curve)) = &plan.order else {
+        return Ok(None);
+    };
+    let files = (bin.bytes() / plan.target.max(1)).max(1);
+    let parts_of_file = (bin.bytes() / files).div_ceil(PART).clamp(1, MOST_PARTS);
+    let wanted = ROWS.max(
+        files
+            .saturating_mul(parts_of_file)
+            .saturating_mul(ROWS_OF_PART),
+    );
+    let sample = rows(source, plan, bin, columns, wanted)?;
+    let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let made = Sampled::new(
+        columns.clone(),
+        *curve,
+        &sample,
+        number(files),
+        number(parts_of_file),
+    );
+    made.map(Some)
+}
+
+/// Rows of the columns, about so many.
+fn rows(
+    source: &Source,
+    plan: &Plan,
+    bin: &Bin,
+    columns: &[Vec<String>],
+    wanted: u64,
+) -> Result<Vec<ArrayRef>> {
+    let roots: BTreeSet<&String> = columns.iter().filter_map(|path| path.first()).collect();
+    let roots: Vec<String> = roots.into_iter().cloned().collect();
+    let (metadata, properties) = (plan.snapshot.metadata(), plan.snapshot.properties());
+    let layout = table_layout(metadata, properties)?;
+    let read = ReadPlan::new(layout, Some(&roots), Extras::default())?;
+    let step = bin.files.len().div_ceil(PLACES).max(1);
+    let chosen: Vec<_> = bin.files.iter().step_by(step).collect();
+    let bytes: u64 = chosen.iter().map(|file| size(file)).sum();
+    let units: Vec<(ScanFile, u64)> = chosen
+        .iter()
+        .map(|file| {
+            let share = u128::from(wanted) * u128::from(size(file)) / u128::from(bytes.max(1));
+            (
+                scan_file(file),
+                u64::try_from(share).unwrap_or(wanted).max(1),
+            )
+        })
+        .collect();
+    let groups = (PLACES / units.len().max(1)).max(1);
+    let (source, paths) = (source.clone(), columns.to_vec());
+    let work = move |(file, wanted): (ScanFile, u64)| {
+        let data_file = file.data_file(&source.resolver, None)?;
+        let open = Arc::new(read.open_file(&*source.storage, &data_file)?);
+        let units = open.units();
+        let step = units.len().div_ceil(groups).max(1);
+        let taken = units.iter().step_by(step).count().max(1) as u64;
+        let mut found: Vec<Vec<ArrayRef>> = Vec::new();
+        for unit in units.iter().step_by(step) {
+            let rows = unit.rows.end - unit.rows.start;
+            let every = (rows * taken / wanted.max(1)).max(1);
+            let mut next = every / 2;
+            for batch in open.read(&*source.storage, unit)? {
+                found.push(thinned(&batch?, &paths, every, &mut next)?);
+            }
+        }
+        Ok(found)
+    };
+    let mut all: Vec<Vec<ArrayRef>> = Vec::new();
+    for some in ordered(units, threads() * 2, work) {
+        all.append(&mut some?);
+    }
+    let joined = |at: usize| {
+        let parts: Vec<&dyn arrow_array::Array> = all
+            .iter()
+            .filter_map(|columns| columns.get(at).map(|column| &**column as _))
+            .collect();
+        concat(&parts).map_err(unjoined)
+    };
+    if all.is_empty() {
+        let fields = columns.iter().map(|path| {
+            let empty = RecordBatch::new_empty(plan.snapshot.arrow_schema());
+            column(&empty, path)
+        });
+        return fields.collect();
+    }
+    (0..columns.len()).map(joined).collect()
+}
+
+/// Every so-manieth row of a batch; `next` is the first of them, and becomes that of the next batch.
+fn thinned(
+    rows: &RecordBatch,
+    paths: &[Vec<String>],
+    every: u64,
+    next: &mut u64,
+) -> Result<Vec<ArrayRef>> {
+    let count = rows.num_rows() as u64;
+    let mut places = Vec::new();
+    while *next < count {
+        places.push(*next);
+        *next += every;
+    }
+    *next -= count;
+    let places = UInt64Array::from(places);
+    let columns = paths.iter().map(|path| {
+        let values = column(rows, path)?;
+        take(&values, &places, None).map_err(unjoined)
+    });
+    columns.collect()
+}
+
+fn unjoined(cause: arrow_schema::ArrowError) -> Error {
+    Error::corrupt("data.value", "a sample of the rows cannot be taken").because(cause)
+}

@@ -1,0 +1,145 @@
+//! Manifests of symbolic links: for each partition a file that names its data files, for engines that read
+//! Parquet and no log.
+//!
+//! Not part of the protocol; files as the reference implementation writes them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, StringArray};
+
+use crate::codec::columns::TypedColumns;
+use crate::codec::deletion_vector::Descriptors;
+use crate::codec::file_actions::FileField;
+use crate::error::{Error, Result};
+use crate::replay::Source;
+use crate::snapshot::Snapshot;
+use crate::snapshot::columns::FileColumns;
+use crate::spec::properties::ColumnMappingMode;
+use crate::spec::schema::{DataType, PrimitiveType};
+use crate::storage::{is_below, pool};
+use crate::transaction::AddFile;
+use crate::transaction::rows::{HIVE_NULL, escaped, partition_text};
+
+/// Where they are.
+const DIRECTORY: &str = "_symlink_format_manifest";
+
+/// Their name, and that of the checksum that Hadoop keeps beside it on a local disk.
+const NAME: &str = "manifest";
+const CHECKSUM: &str = ".manifest.crc";
+
+/// So many are written side by side.
+const AT_ONCE: usize = 16;
+
+/// Writes the manifests of a version and deletes those of partitions that it does not have; how many.
+///
+/// # Errors
+///
+/// Unsupported: `generate.deletion_vectors` where a file has a vector, which readers of Parquet do not know;
+/// `generate.column_mapping`. Errors of the storage.
+pub fn generate(source: &Source, snapshot: &Snapshot) -> Result<usize> {
+    let manifests = manifests(source, snapshot)?;
+    let stored = source.storage.list_below(DIRECTORY, &|path| {
+        path == DIRECTORY || is_below(path, DIRECTORY)
+    })?;
+    let gone = stored.iter().map(|file| file.path.as_str()).filter(|path| {
+        match path.rsplit_once('/') {
+            // a checksum of what was there before makes Hadoop refuse what comes
+            Some((_, CHECKSUM)) => true,
+            Some((_, NAME)) => !manifests.contains_key(*path),
+            _ => false,
+        }
+    });
+    let gone: Vec<&str> = gone.collect();
+    super::delete_all(&*source.storage, &gone)?;
+    let count = manifests.len();
+    let storage = Arc::clone(&source.storage);
+    let write = move |(path, lines): &(String, Vec<String>),
+                      give: &mut dyn FnMut(()) -> Result<()>| {
+        storage.put(path, lines.concat().as_bytes())?;
+        give(())
+    };
+    for written in pool::unordered(
+        manifests.into_iter().collect(),
+        Some(AT_ONCE),
+        AT_ONCE,
+        write,
+    )? {
+        written?;
+    }
+    let directories = source
+        .storage
+        .list_directories(&|path| path == DIRECTORY || is_below(path, DIRECTORY))?;
+    for directory in directories.iter().rev().filter(|one| one.path != DIRECTORY) {
+        source.storage.delete_empty(&directory.path)?;
+    }
+    Ok(count)
+}
+
+/// The lines of each manifest, by its path.
+fn manifests(source: &Source, snapshot: &Snapshot) -> Result<BTreeMap<String, Vec<String>>> {
+    if snapshot.properties().column_mapping_mode != ColumnMappingMode::None {
+        let message = "readers of Parquet do not know the names of mapped columns: no manifests for tables \
+                       with column mapping";
+        return Err(Error::unsupported("generate.column_mapping", message));
+    }
+    let columns = snapshot.metadata().partition_columns.iter();
+    let columns: Vec<(&String, Option<&DataType>)> = columns
+        .map(|name| {
+            (
+                name,
+                snapshot.schema().field(name).map(|field| &field.data_type),
+            )
+        })
+        .collect();
+    let mut manifests: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    if columns.is_empty() {
+        manifests.insert(format!("{DIRECTORY}/{NAME}"), Vec::new());
+    }
+    for rows in snapshot.file_batches(source, FileColumns::all(), None)? {
+        let rows = rows?;
+        let vectors = Descriptors::new(rows.typed(FileField::DeletionVector.name())?)?;
+        for row in 0..rows.num_rows() {
+            let file = AddFile::of_row(&rows, row)?;
+            if vectors.get(row)?.is_some() {
+                let message = "this file has a deletion vector, which readers of Parquet do not know: rewrite \
+                               such files first, with delta.enableDeletionVectors=false";
+                let error = Error::unsupported("generate.deletion_vectors", message);
+                return Err(error.at_path(file.path));
+            }
+            let mut path = format!("{DIRECTORY}/");
+            for (name, data_type) in &columns {
+                let value = file.partition_values.get(*name).cloned().flatten();
+                let value = value.filter(|value| !value.is_empty());
+                let value = value.map(|value| escaped(&shown(value, *data_type)));
+                let value = value.unwrap_or_else(|| HIVE_NULL.to_owned());
+                path.push_str(&format!("{}={value}/", escaped(name)));
+            }
+            path.push_str(NAME);
+            let place = source.resolver.resolve("", &file.path)?;
+            let line = format!("{}\n", source.resolver.root().hadoop_path(&place));
+            manifests.entry(path).or_default().push(line);
+        }
+    }
+    manifests
+        .values_mut()
+        .for_each(|lines| lines.sort_unstable());
+    Ok(manifests)
+}
+
+/// A partition value as Spark shows it: moments without `T` and zone, and no zeros at their end.
+fn shown(value: String, data_type: Option<&DataType>) -> String {
+    use PrimitiveType::{Timestamp, TimestampNtz};
+    let Some(data_type @ DataType::Primitive(Timestamp | TimestampNtz)) = data_type else {
+        return value;
+    };
+    let array: ArrayRef = Arc::new(StringArray::from(vec![value.as_str()]));
+    match partition_text(&array, data_type) {
+        Ok(known) if known.is_valid(0) => {
+            let text = known.value(0).replace('T', " ");
+            let text = text.trim_end_matches('Z').trim_end_matches('0');
+            text.trim_end_matches('.').to_owned()
+        }
+        _ => value,
+    }
+}

@@ -1,0 +1,68 @@
+//! A directory of this machine for temporary files.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::failures::failed;
+use super::{LocalStorage, Storage};
+use crate::error::Result;
+
+/// A directory below the system's own for temporary files (`TMPDIR`); it goes away with this value.
+#[derive(Debug)]
+pub struct Scratch {
+    directory: PathBuf,
+    storage: Arc<dyn Storage>,
+}
+
+impl Scratch {
+    /// A new one.
+    ///
+    /// # Errors
+    ///
+    /// Storage.
+    pub fn new() -> Result<Self> {
+        let directory = std::env::temp_dir().join(format!("deltareplay-{}", Uuid::new_v4()));
+        let name = directory.to_string_lossy().into_owned();
+        fs::create_dir_all(&directory).map_err(|cause| failed("create", &name, cause))?;
+        Ok(Self {
+            directory,
+            storage: Arc::new(LocalStorage::new(&name, &name)),
+        })
+    }
+
+    /// Where its files are.
+    pub fn storage(&self) -> &Arc<dyn Storage> {
+        &self.storage
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _the_system_cleans_up = fs::remove_dir_all(&self.directory);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scratch_directory_goes_away_with_its_files() {
+        let scratch = Scratch::new().unwrap();
+        assert!(
+            scratch
+                .storage()
+                .put_if_absent_unsynced("a/b", b"text")
+                .unwrap()
+        );
+        assert_eq!(&scratch.storage().read("a/b").unwrap()[..], b"text");
+        let directory = scratch.directory.clone();
+        assert!(directory.exists());
+        drop(scratch);
+        assert!(!directory.exists());
+    }
+}

@@ -1,0 +1,121 @@
+//! CLONE and GENERATE, as verbs of the table.
+
+use std::collections::BTreeMap;
+
+use super::Table;
+use crate::error::{Error, Result};
+use crate::maintenance::clone::{self, ClonePlan, Version, copy_files};
+use crate::maintenance::symlinks;
+use crate::snapshot::Snapshot;
+use crate::storage::transfer::FileCopy;
+use crate::transaction::TransactionOptions;
+
+use super::At;
+
+/// What is cloned, and how.
+#[derive(Clone, Debug, Default)]
+pub struct CloneOptions {
+    /// Point to the source's files, instead of copying them.
+    pub shallow: bool,
+    /// Take the place of a table that is there.
+    pub replace: bool,
+    /// Properties beside those of the source.
+    pub properties: BTreeMap<String, String>,
+}
+
+/// A clone in the making: planned, not yet committed.
+#[derive(Debug)]
+pub struct Cloning {
+    source: Table,
+    snapshot: Snapshot,
+    target: Table,
+    there: Option<Snapshot>,
+    plan: ClonePlan,
+    options: CloneOptions,
+}
+
+impl Cloning {
+    /// Plans a clone of a version of `source`.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `table.exists`, and as [`clone::plan`].
+    pub fn new(
+        source: &Table,
+        snapshot: &Snapshot,
+        target: &Table,
+        options: CloneOptions,
+    ) -> Result<Self> {
+        let exists = target.exists()?;
+        if exists && !options.replace {
+            let message = "there is a table already: pass replace=True, or choose another place";
+            return Err(Error::invalid("table.exists", message).at_path(target.uri()));
+        }
+        let there = if exists {
+            Some(target.snapshot(At::Latest, None)?)
+        } else {
+            None
+        };
+        let of = Version {
+            source: source.source(),
+            snapshot,
+        };
+        let plan = clone::plan(of, target.source(), there.as_ref(), options.shallow)?;
+        Ok(Self {
+            source: source.clone(),
+            snapshot: snapshot.clone(),
+            target: target.clone(),
+            there,
+            plan,
+            options,
+        })
+    }
+
+    /// The files to copy before the commit.
+    pub fn copies(&self) -> &[FileCopy] {
+        &self.plan.copies
+    }
+
+    /// Copies them all.
+    ///
+    /// # Errors
+    ///
+    /// As [`copy_files`].
+    pub fn copy(&self) -> Result<u64> {
+        let copies = self.plan.copies.clone();
+        copy_files(self.source.source(), self.target.source(), copies)
+    }
+
+    /// Commits the clone; its version.
+    ///
+    /// # Errors
+    ///
+    /// As [`clone::transaction`]; Conflict: another writer was faster.
+    pub fn commit(self, options: TransactionOptions) -> Result<Option<u64>> {
+        let of = Version {
+            source: self.source.source(),
+            snapshot: &self.snapshot,
+        };
+        let transaction = clone::transaction(
+            of,
+            self.target.source(),
+            self.there.as_ref(),
+            self.plan,
+            &self.options.properties,
+            options,
+        )?;
+        Ok(self.target.commit(transaction)?.commit.version)
+    }
+}
+
+impl Table {
+    /// Writes the manifests of symbolic links of the newest version; how many.
+    ///
+    /// # Errors
+    ///
+    /// As [`symlinks::generate`].
+    pub fn generate_symlinks(&self) -> Result<usize> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        symlinks::generate(&self.source, &snapshot)
+    }
+}

@@ -1,0 +1,77 @@
+//! CONVERT, as a verb of the table.
+
+use super::Table;
+use crate::error::{ErrorKind, Result};
+use crate::spec::actions::{Metadata, Protocol};
+use crate::storage::FileMeta;
+use crate::transaction::TransactionOptions;
+use crate::transaction::actions::AddFile;
+use crate::transaction::convert::{Conversion, on_all};
+use crate::transaction::rows::{FooterStatistics, encoded};
+
+impl Table {
+    /// Makes a table of the Parquet files below its root; `None` where there is a table already.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `convert.no_files`, `convert.partition`, `convert.schema`, a property; Corrupt:
+    /// `data.footer` for a file that is no Parquet; Unsupported: a feature that this build cannot write.
+    pub fn convert(
+        &self,
+        conversion: &Conversion,
+        options: TransactionOptions,
+    ) -> Result<Option<u64>> {
+        if self.exists()? {
+            return Ok(None);
+        }
+        let files = conversion.files(&self.source)?;
+        conversion.check_partitions(&files)?;
+        let schema = Conversion::schema_of(&self.source, &files)?;
+        let definition = conversion.definition(schema)?;
+        let adds = self.converted_files(conversion, &definition, &files)?;
+        self.commit_conversion(conversion, definition, adds, options)
+    }
+
+    /// The `add` of each file, with statistics if they are wanted.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::convert`].
+    pub fn converted_files(
+        &self,
+        conversion: &Conversion,
+        (metadata, protocol): &(Metadata, Protocol),
+        files: &[FileMeta],
+    ) -> Result<Vec<AddFile>> {
+        if !conversion.statistics {
+            let adds = files.iter().map(|file| conversion.add(file, None));
+            return adds.collect();
+        }
+        let known = FooterStatistics::new(metadata, protocol)?;
+        let (source, conversion) = (self.source.clone(), conversion.clone());
+        on_all(files, move |file| {
+            let stats = known.read(&source, &encoded(&file.path), file.size)?;
+            conversion.add(file, Some(stats))
+        })
+    }
+
+    /// Commits the files of a conversion; `None` where another writer made the table meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As [`crate::transaction::Transaction::commit`].
+    pub fn commit_conversion(
+        &self,
+        conversion: &Conversion,
+        definition: (Metadata, Protocol),
+        adds: Vec<AddFile>,
+        options: TransactionOptions,
+    ) -> Result<Option<u64>> {
+        let transaction = conversion.transaction(&self.source, definition, adds, options)?;
+        match self.commit(transaction) {
+            Ok(committed) => Ok(committed.commit.version),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

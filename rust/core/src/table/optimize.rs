@@ -1,0 +1,169 @@
+//! OPTIMIZE: files are packed, or rows put in order, and no row changes.
+
+use std::sync::Arc;
+
+use super::write::{RowsOptions, RowsWritten};
+use super::{At, Table};
+use crate::error::Result;
+use crate::maintenance::optimize::{
+    Bin, Facts, Plan, Request, Spilled, compaction, gather, metrics, pack, sampled, scatter,
+};
+use crate::snapshot::Snapshot;
+use crate::storage::Scratch;
+use crate::storage::pool::{ordered, threads};
+use crate::transaction::random::{new_id, now_after};
+use crate::transaction::rows::WrittenFiles;
+use crate::transaction::{AddFile, RemoveFile, TransactionOptions};
+
+/// Bytes of files that are written at the same time.
+const AT_ONCE: u64 = 2 << 30;
+/// Bytes of data files that are scattered as one.
+const PIECE: u64 = 32 << 20;
+
+impl Table {
+    /// Packs small files of the newest version into large ones, or puts rows in order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::new`], [`Table::commit`].
+    pub fn optimize(&self, request: &Request, options: RowsOptions) -> Result<RowsWritten> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        let plan = self.optimize_plan(&snapshot, request)?;
+        let written = self.rewrite(&plan, options.transaction.durable)?;
+        self.commit_optimized(&plan, written, options)
+    }
+
+    /// What an optimize of a version does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::new`]; Unsupported: a feature that this build cannot write.
+    pub fn optimize_plan(&self, snapshot: &Snapshot, request: &Request) -> Result<Plan> {
+        snapshot.protocol().check_writable()?;
+        Plan::new(&self.source, snapshot, request)
+    }
+
+    fn rewrite(&self, plan: &Plan, durable: bool) -> Result<WrittenFiles> {
+        let facts = Facts {
+            metadata: plan.snapshot.metadata().clone(),
+            protocol: plan.snapshot.protocol().clone(),
+            durable,
+        };
+        let mut all = WrittenFiles::new(&self.source);
+        if plan.order.is_some() {
+            for bin in &plan.bins {
+                let mut written = self.put_in_order(plan, bin, &facts)?;
+                for file in &mut written.adds {
+                    file.tags.clone_from(&bin.tags);
+                }
+                all.join(written);
+            }
+            return Ok(all);
+        }
+        let splits: Vec<_> = plan.bins.iter().filter_map(|bin| plan.split(bin)).collect();
+        let at_once = side_by_side(plan.bins.iter().map(Bin::bytes).max());
+        let decoders = (threads() / at_once).max(1);
+        let source = self.source.clone();
+        for written in ordered(splits, at_once, move |split| {
+            pack(&source, &facts, &split, decoders)
+        }) {
+            all.join(written?);
+        }
+        Ok(all)
+    }
+
+    fn put_in_order(&self, plan: &Plan, bin: &Bin, facts: &Facts) -> Result<WrittenFiles> {
+        let mut all = WrittenFiles::new(&self.source);
+        let Some(order) = sampled(&self.source, plan, bin)? else {
+            return Ok(all);
+        };
+        let scratch = Scratch::new()?;
+        let order = Arc::new(order);
+        let pieces = plan.splits(bin, PIECE);
+        let (source, spill) = (self.source.clone(), Arc::clone(scratch.storage()));
+        let of_pieces = Arc::clone(&order);
+        let spilled = ordered(pieces, threads(), move |piece| {
+            scatter(&source, &of_pieces, &piece, &*spill, new_id())
+        });
+        let spilled: Arc<[Spilled]> = spilled.collect::<Result<Vec<_>>>()?.into();
+        let files: Vec<usize> = (0..order.files()).collect();
+        let at_once = side_by_side(Some(bin.bytes() / order.files().max(1) as u64));
+        let (source, spill) = (self.source.clone(), Arc::clone(scratch.storage()));
+        let facts = facts.clone();
+        for written in ordered(files, at_once, move |file| {
+            gather(&source, &facts, &order, file, &spilled, &*spill)
+        }) {
+            all.join(written?);
+        }
+        Ok(all)
+    }
+
+    /// Commits the files that take the place of those of a plan.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::commit`].
+    pub fn commit_optimized(
+        &self,
+        plan: &Plan,
+        mut written: WrittenFiles,
+        options: RowsOptions,
+    ) -> Result<RowsWritten> {
+        let metrics = metrics(&plan.bins, &written.adds);
+        if plan.bins.is_empty() {
+            return Ok(RowsWritten {
+                version: None,
+                metrics,
+                afterwards: None,
+            });
+        }
+        for file in &mut written.adds {
+            file.data_change = false;
+            file.clustering_provider = plan.clustering_provider.map(str::to_owned);
+        }
+        let parameters = plan.parameters.iter();
+        let parameters = parameters.map(|(name, value)| (name.as_str(), value.clone()));
+        let mut transaction = self.begin(&plan.snapshot, plan.operation, parameters, &options)?;
+        let time = now_after(&plan.snapshot);
+        let removed = || plan.bins.iter().flat_map(|bin| &bin.files);
+        transaction.read_files(removed().map(|file| &file.path));
+        let removes: Vec<RemoveFile> = removed().map(|file| file.removed(time, false)).collect();
+        transaction.remove(removes);
+        let description = transaction.description();
+        description.metrics = metrics;
+        if plan.snapshot.properties().row_tracking {
+            let key = "delta.rowTracking.preserved".to_owned();
+            description.tags.insert(key, "true".to_owned());
+        }
+        self.settle_files(transaction, written)
+    }
+
+    /// Compacts small files after a write, where the table's properties ask for it.
+    pub(super) fn compact_after(
+        &self,
+        version: u64,
+        added: &[AddFile],
+        transaction: TransactionOptions,
+    ) -> Result<()> {
+        let snapshot = self.snapshot(At::Version(version), None)?;
+        let Some(request) = compaction(&self.source, &snapshot, added)? else {
+            return Ok(());
+        };
+        let options = RowsOptions {
+            transaction,
+            ..RowsOptions::default()
+        };
+        let plan = self.optimize_plan(&snapshot, &request)?;
+        let written = self.rewrite(&plan, options.transaction.durable)?;
+        let done = self.commit_optimized(&plan, written, options)?;
+        done.afterwards.map_or(Ok(()), Err)
+    }
+}
+
+/// How many files of this size are written at the same time.
+fn side_by_side(bytes: Option<u64>) -> usize {
+    let fitting = AT_ONCE / bytes.unwrap_or(1).max(1);
+    usize::try_from(fitting)
+        .unwrap_or(usize::MAX)
+        .clamp(1, threads())
+}

@@ -1,0 +1,118 @@
+//! Metadata that take the place of a table's: what CREATE OR REPLACE keeps of the old ones.
+//!
+//! The table gets another id, schema, partitioning and properties. What readers of older versions rely on
+//! stays: names that hold the ids of rows, and ids and names in files of columns that stay as they were.
+//! Deletion vectors and row tracking stay enabled unless the new properties say otherwise.
+//!
+//! Not part of the protocol; rules as in the reference implementation.
+
+use std::collections::BTreeMap;
+
+use super::{ID, MAX_ID, PHYSICAL, ROW_TRACKING_COLUMNS, mapped, mode, unmapped};
+use crate::error::Result;
+use crate::spec::actions::Metadata;
+use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
+
+/// Properties that stay enabled.
+const STAY_ENABLED: [&str; 2] = ["delta.enableDeletionVectors", "delta.enableRowTracking"];
+
+/// Metadata of the table that replaces one with the metadata `old`.
+///
+/// # Errors
+///
+/// Invalid argument: a property. Corrupt: the old schema.
+pub fn replaced_metadata(
+    old: &Metadata,
+    schema: &StructType,
+    partition_columns: Vec<String>,
+    properties: &BTreeMap<String, String>,
+    created_time: i64,
+) -> Result<Metadata> {
+    let mut new = unmapped(schema, partition_columns, properties, created_time)?;
+    for key in STAY_ENABLED {
+        let enabled = old
+            .property(key)
+            .filter(|value| value.eq_ignore_ascii_case("true"));
+        if let Some(value) = enabled
+            && new.property(key).is_none()
+        {
+            new.configuration.insert(key.to_owned(), value.to_owned());
+        }
+    }
+    for (key, _) in ROW_TRACKING_COLUMNS {
+        if let Some(name) = old.property(key) {
+            new.configuration.insert(key.to_owned(), name.to_owned());
+        }
+    }
+    if mode(&new) != "none" {
+        // ids never come back: new ones follow the greatest that ever was
+        if let Some(last) = old.property(MAX_ID) {
+            new.configuration.insert(MAX_ID.to_owned(), last.to_owned());
+        }
+        if mode(&new) == mode(old) {
+            let known = StructType::parse(&old.schema_string)?;
+            new.schema_string = with_known_ids(schema, &known)?.to_json();
+        }
+    }
+    mapped(new, true)
+}
+
+/// The fields, those of an unchanged type with their old ids and names in files.
+fn with_known_ids(new: &StructType, old: &StructType) -> Result<StructType> {
+    let fields = new.fields().iter().map(|field| -> Result<StructField> {
+        let Some(known) = old.field(&field.name) else {
+            return Ok(field.clone());
+        };
+        let mut kept = field.clone();
+        if is_same_type(&field.data_type, &known.data_type) {
+            for key in [ID, PHYSICAL] {
+                if let Some(value) = known.metadata.get(key) {
+                    kept.metadata.insert(key.to_owned(), value.clone());
+                }
+            }
+        }
+        kept.data_type = type_with_known_ids(&field.data_type, &known.data_type)?;
+        Ok(kept)
+    });
+    StructType::new(fields.collect::<Result<_>>()?)
+}
+
+fn type_with_known_ids(new: &DataType, old: &DataType) -> Result<DataType> {
+    Ok(match (new, old) {
+        (DataType::Struct(new), DataType::Struct(old)) => {
+            DataType::Struct(Box::new(with_known_ids(new, old)?))
+        }
+        (DataType::Array(new), DataType::Array(old)) => DataType::Array(Box::new(ArrayType {
+            element_type: type_with_known_ids(&new.element_type, &old.element_type)?,
+            contains_null: new.contains_null,
+        })),
+        (DataType::Map(new), DataType::Map(old)) => DataType::Map(Box::new(MapType {
+            key_type: type_with_known_ids(&new.key_type, &old.key_type)?,
+            value_type: type_with_known_ids(&new.value_type, &old.value_type)?,
+            value_contains_null: new.value_contains_null,
+        })),
+        _ => new.clone(),
+    })
+}
+
+/// Whether two types hold the same values, whatever is said of their parts beside that.
+fn is_same_type(one: &DataType, other: &DataType) -> bool {
+    match (one, other) {
+        (DataType::Primitive(one), DataType::Primitive(other)) => one == other,
+        (DataType::Array(one), DataType::Array(other)) => {
+            is_same_type(&one.element_type, &other.element_type)
+        }
+        (DataType::Map(one), DataType::Map(other)) => {
+            is_same_type(&one.key_type, &other.key_type)
+                && is_same_type(&one.value_type, &other.value_type)
+        }
+        (DataType::Struct(one), DataType::Struct(other)) => {
+            one.fields().len() == other.fields().len()
+                && one.fields().iter().zip(other.fields()).all(|(one, other)| {
+                    one.name.to_lowercase() == other.name.to_lowercase()
+                        && is_same_type(&one.data_type, &other.data_type)
+                })
+        }
+        _ => false,
+    }
+}

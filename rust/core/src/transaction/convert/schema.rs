@@ -1,0 +1,114 @@
+//! The schema that many files add up to.
+
+use crate::error::{Error, Result};
+use crate::spec::json::clipped;
+use crate::spec::schema::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
+
+/// What the files so far have in common, and each beyond that.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MergedSchema(StructType);
+
+impl From<StructType> for MergedSchema {
+    fn from(schema: StructType) -> Self {
+        Self(schema)
+    }
+}
+
+impl MergedSchema {
+    /// Joins the columns of one more file.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `convert.schema` where a column has another type than in files before.
+    pub fn join(&mut self, file: &StructType) -> Result<()> {
+        if self.0 != *file {
+            self.0 = merged(&self.0, file, "")?;
+        }
+        Ok(())
+    }
+
+    /// The columns.
+    pub fn schema(&self) -> &StructType {
+        &self.0
+    }
+
+    /// The columns with those of partitions: in their places where files have them too, else behind.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `schema.duplicate_column`.
+    pub(super) fn partitioned(self, partitions: &StructType) -> Result<StructType> {
+        let mut fields: Vec<StructField> = Vec::new();
+        for field in self.0.fields() {
+            fields.push(partitions.field(&field.name).unwrap_or(field).clone());
+        }
+        for field in partitions.fields() {
+            if self.0.field(&field.name).is_none() {
+                fields.push(field.clone());
+            }
+        }
+        StructType::new(fields)
+    }
+}
+
+fn merged(one: &StructType, other: &StructType, above: &str) -> Result<StructType> {
+    let mut fields = Vec::with_capacity(one.fields().len());
+    for field in one.fields() {
+        let mut field = field.clone();
+        if let Some(more) = other.field(&field.name) {
+            let name = format!("{above}{}", field.name);
+            field.data_type = merged_type(&field.data_type, &more.data_type, &name)?;
+        }
+        fields.push(field);
+    }
+    for field in other.fields() {
+        if one.field(&field.name).is_none() {
+            fields.push(field.clone());
+        }
+    }
+    StructType::new(fields)
+}
+
+fn merged_type(one: &DataType, other: &DataType, name: &str) -> Result<DataType> {
+    use PrimitiveType::{Byte, Integer, Short, Void};
+    Ok(match (one, other) {
+        (DataType::Struct(one), DataType::Struct(other)) => {
+            DataType::Struct(Box::new(merged(one, other, &format!("{name}."))?))
+        }
+        (DataType::Array(one), DataType::Array(other)) => DataType::Array(Box::new(ArrayType {
+            element_type: merged_type(
+                &one.element_type,
+                &other.element_type,
+                &format!("{name}.element"),
+            )?,
+            contains_null: true,
+        })),
+        (DataType::Map(one), DataType::Map(other)) => DataType::Map(Box::new(MapType {
+            key_type: merged_type(&one.key_type, &other.key_type, &format!("{name}.key"))?,
+            value_type: merged_type(&one.value_type, &other.value_type, &format!("{name}.value"))?,
+            value_contains_null: true,
+        })),
+        _ if one == other => one.clone(),
+        (DataType::Primitive(Void), known) | (known, DataType::Primitive(Void)) => known.clone(),
+        // files hold all three as 32 bits
+        (
+            DataType::Primitive(small @ (Byte | Short | Integer)),
+            DataType::Primitive(large @ (Byte | Short | Integer)),
+        ) => {
+            let wider = [Byte, Short, Integer]
+                .into_iter()
+                .rfind(|width| width == small || width == large);
+            DataType::Primitive(wider.unwrap_or(Integer))
+        }
+        _ => {
+            let message = format!(
+                "the column {} has the type {} in this file, and {} in others: files of one table have one \
+                 type for each column; write it anew with the same type",
+                clipped(name),
+                other.arrow_type(),
+                one.arrow_type()
+            );
+            return Err(Error::invalid("convert.schema", message));
+        }
+    })
+}

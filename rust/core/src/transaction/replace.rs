@@ -1,0 +1,78 @@
+//! A table that takes the place of another, in one commit: nothing stays but the history.
+//!
+//! Not part of the protocol; rules as in the reference implementation.
+
+use super::alter::clustering::{CLUSTERING, NOT_CLUSTERED};
+use super::alter::{with_row_tracking_columns, without_consumed};
+use super::{AddFile, Transaction};
+use crate::error::Result;
+use crate::snapshot::columns::FileColumns;
+use crate::spec::actions::{Metadata, Protocol};
+
+impl Transaction {
+    /// Stages another definition of the table, and the removal of all files.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::set_metadata`].
+    pub fn replace_table(&mut self, metadata: Metadata) -> Result<()> {
+        self.replaces_table = true;
+        self.read(None)?;
+        self.set_metadata(metadata)?;
+        self.remove_all()?;
+        let is_clustered = |protocol: &Protocol| protocol.is_supported("clustering");
+        if self.new_protocol().is_some_and(is_clustered) {
+            self.set_system_domain(CLUSTERING, Some(NOT_CLUSTERED.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Stages the definition of another table, with its clustering; whether this one exists or not.
+    ///
+    /// # Errors
+    ///
+    /// As [`Protocol::upgrade_for`]; Unsupported: `protocol.writer_features`.
+    pub fn clone_definition(
+        &mut self,
+        metadata: Metadata,
+        protocol: &Protocol,
+        clustering: Option<String>,
+    ) -> Result<()> {
+        self.replaces_table = true;
+        self.read(None)?;
+        let own = self.new_protocol().cloned();
+        let both = own
+            .as_ref()
+            .map_or_else(|| protocol.clone(), |own| own.merge(protocol));
+        let needed = both.upgrade_for(&metadata)?;
+        needed.check_writable()?;
+        if own.is_none_or(|own| !own.is_equivalent(&needed)) {
+            self.protocol = Some(needed.clone());
+        }
+        let metadata = without_consumed(metadata);
+        self.metadata = Some(with_row_tracking_columns(metadata, &needed));
+        let nothing = || {
+            let was_clustered = self.snapshot.is_some() && needed.is_supported("clustering");
+            was_clustered.then(|| NOT_CLUSTERED.to_owned())
+        };
+        if let Some(configuration) = clustering.or_else(nothing) {
+            self.set_system_domain(CLUSTERING, Some(configuration));
+        }
+        Ok(())
+    }
+
+    /// Stages the removal of all live files.
+    fn remove_all(&mut self) -> Result<()> {
+        let now = self.removal_time();
+        if let Some(snapshot) = &self.snapshot {
+            for rows in snapshot.file_batches(&self.source, FileColumns::all(), None)? {
+                let rows = rows?;
+                for row in 0..rows.num_rows() {
+                    let file = AddFile::of_row(&rows, row)?;
+                    self.removes.push(file.removed(now, true));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,287 @@
+"""``Table.clone``: shallow and deep, once and again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.writing import bodies
+
+import deltareplay as dr
+
+SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
+
+
+def _source(at: Path, **properties: str) -> dr.Table:
+    found = {key.replace("__", "."): value for key, value in properties.items()}
+    table = dr.create_table(at, SCHEMA, ["p"], found, name="n", description="d")
+    table.append(pa.table({"id": [1, 2, 3, 4], "p": ["a b%", "a b%", None, "c/d"]}))
+    return table
+
+
+def _rows(table: dr.Table) -> list[dict[str, Any]]:
+    return table.snapshot().scan().to_arrow().sort_by("id").to_pylist()
+
+
+def _log(table: dr.Table, version: int, kind: str) -> list[dict[str, Any]]:
+    return bodies(table, version, kind)
+
+
+@pytest.mark.parametrize("shallow", [True, False], ids=["shallow", "deep"])
+def test_a_clone_has_the_same_rows(tmp_path: Path, shallow: bool) -> None:
+    source = _source(tmp_path / "from %", owner="me", delta__enableDeletionVectors="true")
+    source.delete("id = 2")
+    clone = source.clone(tmp_path / "to", shallow=shallow, properties={"more": "x"})
+
+    assert _rows(clone) == _rows(source)
+    before, after = source.snapshot(), clone.snapshot()
+    assert after.version == 0
+    assert after.schema == before.schema
+    assert after.partition_columns == ["p"]
+    assert after.properties == {**before.properties, "more": "x"}
+    assert after.protocol == before.protocol
+    assert after.metadata.id != before.metadata.id
+    assert after.metadata.created_time == before.metadata.created_time
+    assert (after.metadata.name, after.metadata.description) == (None, None)
+    [info] = _log(clone, 0, "commitInfo")
+    size = before.size_in_bytes
+    assert info["operation"] == "CLONE"
+    assert info["operationParameters"] == {
+        "source": f"delta.`file:{tmp_path / 'from %'}`",
+        "sourceVersion": 2,
+    }
+    assert info["operationMetrics"] == {
+        "sourceTableSize": str(size),
+        "sourceNumOfFiles": "3",
+        "numRemovedFiles": "0",
+        "numCopiedFiles": "0" if shallow else "3",
+        "removedFilesSize": "0",
+        "copiedFilesSize": "0" if shallow else str(size),
+    }
+    assert clone.verify(rows=True).ok
+
+
+def test_a_shallow_clone_points_to_the_source(tmp_path: Path) -> None:
+    source = _source(tmp_path / "from %", delta__enableDeletionVectors="true")
+    source.delete("id = 2")
+    clone = source.clone(tmp_path / "to")
+    root = f"file:{tmp_path}/from%20%25/"
+    adds = _log(clone, 0, "add")
+    theirs = {root + one for one in source.snapshot().files(columns=["path"])["path"].to_pylist()}
+    assert {one["path"] for one in adds} == theirs
+    [vector] = [one["deletionVector"] for one in adds if "deletionVector" in one]
+    assert vector["storageType"] == "p"
+    assert vector["pathOrInlineDv"].startswith(f"{root}deletion_vector_")
+    assert clone._allowed_roots == [source.uri]
+
+    with pytest.raises(dr.CorruptTableError) as caught:
+        dr.Table(tmp_path / "to").snapshot().scan().to_arrow()
+    assert caught.value.code == "path.escapes_root"
+    assert _rows(dr.Table(tmp_path / "to", allowed_roots=[tmp_path / "from %"])) == _rows(source)
+
+
+def test_a_shallow_clone_goes_its_own_way(tmp_path: Path) -> None:
+    source = _source(tmp_path / "from", delta__enableDeletionVectors="true")
+    clone = source.clone(tmp_path / "to")
+    clone.append(pa.table({"id": [9]}))
+    clone.delete("id = 1")
+    assert [one["id"] for one in _rows(clone)] == [2, 3, 4, 9]
+    assert [one["id"] for one in _rows(source)] == [1, 2, 3, 4]
+    again = clone.clone(tmp_path / "again")
+    assert _rows(again) == _rows(clone)
+    deep = again.clone(tmp_path / "deep", shallow=False)
+    assert _rows(dr.Table(deep.uri)) == _rows(clone)
+    assert deep.verify(rows=True).ok
+
+
+def test_a_deep_clone_stands_alone(tmp_path: Path) -> None:
+    source = _source(tmp_path / "from", delta__enableDeletionVectors="true")
+    source.delete("id = 2")
+    expected = _rows(source)
+    source.clone(tmp_path / "to", shallow=False)
+    os.rename(tmp_path / "from", tmp_path / "gone")
+    clone = dr.Table(tmp_path / "to")
+    assert _rows(clone) == expected
+    files = clone.snapshot().files(columns=["path"])["path"].to_pylist()
+    assert all(not one.startswith(("/", "file:")) for one in files)
+
+
+def test_older_versions(tmp_path: Path) -> None:
+    source = _source(tmp_path / "from")
+    first = _rows(source)
+    source.delete("id > 1")
+    assert _rows(source.clone(tmp_path / "by number", version=1)) == first
+    moment = source.snapshot(1).timestamp
+    assert _rows(source.clone(tmp_path / "by time", timestamp=moment, shallow=False)) == first
+
+
+def test_a_deep_clone_catches_up(tmp_path: Path) -> None:
+    source = _source(tmp_path / "from")
+    clone = source.clone(tmp_path / "to", shallow=False)
+    source.append(pa.table({"id": [5], "p": ["new"]}))
+    source.delete("id = 3")
+    source.clone(tmp_path / "to", shallow=False, replace=True, properties={"k": "v"})
+
+    assert _rows(clone) == _rows(source)
+    assert clone.snapshot().version == 1
+    assert clone.snapshot().properties == {"k": "v"}
+    [info] = _log(clone, 1, "commitInfo")
+    metrics = {key: int(value) for key, value in info["operationMetrics"].items()}
+    assert metrics["sourceNumOfFiles"] == 3
+    assert (metrics["numCopiedFiles"], metrics["numRemovedFiles"]) == (1, 1)
+    assert len(_log(clone, 1, "add")) == 1
+    [gone] = _log(clone, 1, "remove")
+    assert gone["partitionValues"] == {"p": None}
+    assert _rows(dr.Table(clone.uri)) == _rows(source)
+    assert len(clone.snapshot(0).scan().to_arrow()) == 4
+
+
+def test_vectors_that_changed_are_cloned_again(tmp_path: Path) -> None:
+    source = _source(tmp_path / "from", delta__enableDeletionVectors="true")
+    source.delete("id = 1")
+    clone = source.clone(tmp_path / "to", shallow=False)
+    source.delete("id = 2")
+    source.clone(tmp_path / "to", shallow=False, replace=True)
+    assert _rows(clone) == _rows(source)
+    assert clone.verify(rows=True).ok
+
+
+@pytest.mark.parametrize("shallow", [True, False], ids=["shallow", "deep"])
+def test_another_table_is_replaced(tmp_path: Path, shallow: bool) -> None:
+    source = _source(tmp_path / "from")
+    other = dr.create_table(
+        tmp_path / "to",
+        pa.schema([("x", pa.int64())]),
+        properties={"delta.enableDeletionVectors": "true", "old": "1"},
+        name="mine",
+    )
+    other.append(pa.table({"x": [1]}))
+    other.cluster_by(["x"])
+    clone = source.clone(tmp_path / "to", shallow=shallow, replace=True)
+    snapshot = clone.snapshot()
+    assert _rows(clone) == _rows(source)
+    assert snapshot.properties == {}
+    assert snapshot.metadata.name == "mine"
+    assert "deletionVectors" in (snapshot.protocol.writer_features or ())
+    assert json.loads(snapshot.domain_metadata["delta.clustering"]) == {"clusteringColumns": []}
+    assert other.snapshot(1).scan().to_arrow().to_pylist() == [{"x": 1}]
+
+
+def test_clustering_and_rows_ids(tmp_path: Path) -> None:
+    both = {"delta.enableRowTracking": "true", "delta.enableInCommitTimestamps": "true"}
+    source = dr.create_table(tmp_path / "from", SCHEMA, properties=both)
+    source.append(pa.table({"id": [1]}))
+    source.overwrite(pa.table({"id": [5, 6]}))
+    source.cluster_by(["id"])
+    clone = source.clone(tmp_path / "to")
+    snapshot = clone.snapshot()
+    assert json.loads(snapshot.domain_metadata["delta.clustering"]) == {
+        "clusteringColumns": [["id"]]
+    }
+    rows = snapshot.scan(with_row_id=True).to_arrow().sort_by("id")
+    assert rows["_row_id"].to_pylist() == [0, 1]  # of its own, as delta-spark has it
+    assert rows["_row_commit_version"].to_pylist() == [0, 0]
+    names = [key for key in snapshot.properties if key.startswith("delta.rowTracking.")]
+    assert len(names) == 2
+    for name in names:
+        assert snapshot.properties[name] != source.snapshot().properties[name]
+    assert snapshot.in_commit_timestamp is not None
+    assert "delta.inCommitTimestampEnablementVersion" not in snapshot.properties
+
+
+def test_between_stores(tmp_path: Path) -> None:
+    source = _source(tmp_path / "from", delta__enableDeletionVectors="true")
+    source.delete("id = 2")
+    clone = source.clone("memory://clones/to", shallow=False)
+    assert _rows(clone) == _rows(source)
+    assert _rows(clone.clone("memory://clones/again", shallow=False)) == _rows(source)
+    assert _rows(clone.clone(tmp_path / "back", shallow=False)) == _rows(source)
+    assert _rows(clone.clone("memory://clones/shallow")) == _rows(source)
+
+
+def _exists(source: dr.Table, root: Path) -> None:
+    dr.create_table(root / "to", SCHEMA)
+    source.clone(root / "to")
+
+
+REFUSED: dict[str, tuple[Callable[[dr.Table, Path], object], type[Exception], str]] = {
+    "a table is there": (_exists, dr.InvalidArgumentError, "table.exists"),
+    "itself": (
+        lambda source, root: source.clone(root / "from", replace=True),
+        dr.InvalidArgumentError,
+        "clone.target",
+    ),
+    "inside": (
+        lambda source, root: source.clone(root / "from" / "to"),
+        dr.InvalidArgumentError,
+        "clone.target",
+    ),
+    "around": (
+        lambda source, root: source.clone(root, shallow=False),
+        dr.InvalidArgumentError,
+        "clone.target",
+    ),
+    "another store": (
+        lambda source, _: source.clone("memory://clones/other"),
+        dr.UnsupportedFeatureError,
+        "clone.store",
+    ),
+    "no such version": (
+        lambda source, root: source.clone(root / "to", version=9),
+        dr.VersionNotFoundError,
+        "version.not_found",
+    ),
+    "two versions": (
+        lambda source, root: source.clone(root / "to", version=0, timestamp="2026-01-01"),
+        dr.InvalidArgumentError,
+        "argument.version_and_timestamp",
+    ),
+    "a bad property": (
+        lambda source, root: source.clone(root / "to", properties={"delta.appendOnly": "x"}),
+        dr.InvalidArgumentError,
+        "properties.value",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_clones_are_refused(tmp_path: Path, case: str) -> None:
+    clone, error, code = REFUSED[case]
+    source = _source(tmp_path / "from")
+    with pytest.raises(error) as caught:
+        clone(source, tmp_path)
+    assert isinstance(caught.value, dr.DeltaReplayError)
+    assert caught.value.code == code
+    assert source.snapshot().version == 1
+
+
+@pytest.mark.parametrize("damage", ["missing", "longer"])
+def test_damaged_files_are_not_copied(tmp_path: Path, damage: str) -> None:
+    source = _source(tmp_path / "from")
+    path = next((tmp_path / "from").rglob("*.parquet"))
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes() + b"!")
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        source.clone(tmp_path / "to", shallow=False)
+    expected = {"missing": "storage.not_found", "longer": "clone.size"}
+    assert caught.value.code == expected[damage]
+    assert path.name in (caught.value.path or "")
+    assert not dr.is_table(tmp_path / "to")
+
+
+def test_links_that_lead_out_are_not_copied(tmp_path: Path) -> None:
+    _source(tmp_path / "from")
+    path = next((tmp_path / "from").rglob("*.parquet"))
+    os.rename(path, tmp_path / "secret")
+    path.symlink_to(tmp_path / "secret")
+    confined = dr.Table(tmp_path / "from", allowed_roots=[])
+    with pytest.raises(dr.CorruptTableError) as caught:
+        confined.clone(tmp_path / "to", shallow=False)
+    assert caught.value.code == "path.escapes_root"

@@ -1,0 +1,101 @@
+"""``Table.generate``: manifests of symbolic links."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+
+FOLDER = "_symlink_format_manifest"
+
+
+def _manifests(root: Path) -> dict[str, list[str]]:
+    return {
+        str(path.relative_to(root / FOLDER)): path.read_text().splitlines(keepends=True)
+        for path in sorted((root / FOLDER).rglob("*"))
+        if path.is_file()
+    }
+
+
+def _lines(table: dr.Table, root: Path) -> list[str]:
+    files = sorted(table.snapshot().scan().files()["path"].to_pylist())
+    assert all("%" not in one for one in files)
+    return [f"file:{root}/{one}\n" for one in files]
+
+
+def test_one_for_a_table_without_partitions(tmp_path: Path) -> None:
+    root = tmp_path / "a b%"
+    table = dr.create_table(root, pa.schema([("id", pa.int64())]))
+    assert table.generate() == 1
+    assert _manifests(root) == {"manifest": []}
+    table.append(pa.table({"id": [1]}))
+    table.append(pa.table({"id": [2]}))
+    assert table.generate("symlink_format_manifest") == 1
+    assert _manifests(root) == {"manifest": _lines(table, root)}
+    table.delete()
+    table.generate()
+    assert _manifests(root) == {"manifest": []}
+    assert table.snapshot().version == 3
+
+
+def test_one_for_each_partition(tmp_path: Path) -> None:
+    moment = datetime.datetime(2026, 1, 2, 3, 4, 5, 500_000, tzinfo=datetime.timezone.utc)
+    schema = pa.schema([("p", pa.string()), ("t", pa.timestamp("us", "UTC")), ("id", pa.int64())])
+    table = dr.create_table(tmp_path, schema, ["p", "t"])
+    table.append(pa.table({"p": ["a b/%=c", None], "t": [moment, None], "id": [1, 2]}, schema))
+    assert table.generate() == 2
+    found = _manifests(tmp_path)
+    null = "__HIVE_DEFAULT_PARTITION__"
+    full = "p=a b%2F%25%3Dc/t=2026-01-02 03%3A04%3A05.5/manifest"
+    assert set(found) == {full, f"p={null}/t={null}/manifest"}
+    [line] = found[full]
+    assert Path(line.removeprefix("file:").removesuffix("\n")).is_file()
+
+    table.delete("p IS NULL")
+    table.generate()
+    assert set(_manifests(tmp_path)) == {full}
+    assert not (tmp_path / FOLDER / f"p={null}").exists()
+
+
+def test_stale_checksums_of_hadoop_go(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path, pa.schema([("id", pa.int64())]))
+    table.generate()
+    (tmp_path / FOLDER / ".manifest.crc").write_bytes(b"of another file")
+    (tmp_path / FOLDER / "notes").write_bytes(b"of somebody")
+    table.generate()
+    assert set(_manifests(tmp_path)) == {"manifest", "notes"}
+
+
+def test_tables_that_parquet_readers_misread_are_refused(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64())])
+    vectors = {"delta.enableDeletionVectors": "true"}
+    table = dr.create_table(tmp_path / "vectors", schema, properties=vectors)
+    table.append(pa.table({"id": [1, 2]}))
+    assert table.generate() == 1  # none is there yet
+    table.delete("id = 1")
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        table.generate()
+    assert caught.value.code == "generate.deletion_vectors"
+
+    mapped = {"delta.columnMapping.mode": "name"}
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        dr.create_table(tmp_path / "mapped", schema, properties=mapped).generate()
+    assert caught.value.code == "generate.column_mapping"
+
+
+def test_there_is_one_mode(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path, pa.schema([("id", pa.int64())]))
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.generate("x")
+    assert caught.value.code == "generate.mode"
+
+
+def test_in_memory() -> None:
+    table = dr.create_table("memory://symlinks/t", pa.schema([("id", pa.int64())]))
+    table.append(pa.table({"id": [1]}))
+    assert table.generate() == 1
+    assert table.verify().ok

@@ -1,0 +1,465 @@
+"""``Table.optimize``: files are packed or put in order, and no row changes."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.writing import MODES, actions, bodies
+
+import deltareplay as dr
+from deltareplay import _native
+from deltareplay._written import options
+
+SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string()), ("v", pa.float64())])
+METRICS = {
+    "maxFileSize",
+    "minFileSize",
+    "numAddedBytes",
+    "numAddedFiles",
+    "numDeletionVectorsRemoved",
+    "numRemovedBytes",
+    "numRemovedFiles",
+    "p25FileSize",
+    "p50FileSize",
+    "p75FileSize",
+}
+
+
+def filled(
+    path: Path, files: int = 4, partitions: list[str] | None = None, **properties: str
+) -> dr.Table:
+    """A table of ten rows in each of so many files."""
+    named = {f"delta.{name}": value for name, value in properties.items()}
+    table = dr.create_table(path, SCHEMA, partitions or [], named)
+    for file in range(files):
+        ids = range(file * 10, file * 10 + 10)
+        rows = [{"id": one, "p": "ab"[file % 2], "v": one / 2} for one in ids]
+        table.append(rows, durable=False)
+    return table
+
+
+def rows_of(table: dr.Table, **extra: Any) -> list[dict[str, Any]]:
+    rows = table.snapshot(strict=True).scan(**extra).to_arrow().to_pylist()
+    return sorted(rows, key=lambda row: (row["id"] is not None, row["id"], str(row)))
+
+
+def parquet_files(path: Path) -> set[Path]:
+    return set(path.rglob("*.parquet"))
+
+
+def raises(code: str, call: Any) -> dr.DeltaReplayError:
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        call()
+    assert caught.value.code == code
+    return caught.value
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_small_files_become_one(mode: str, tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path, SCHEMA, (), MODES[mode])
+    for start in (0, 10, 20):
+        table.append([{"id": one, "p": None, "v": 1.5} for one in range(start, start + 10)])
+    table.delete("id IN (3, 14)")
+    tracked = "ids" in mode
+    before, old = rows_of(table, with_row_id=tracked), table.snapshot().files().to_pylist()
+
+    done = table.optimize(user_metadata="nightly")
+    assert rows_of(table, with_row_id=tracked) == before
+    [new] = table.snapshot().files().to_pylist()
+    assert set(done.metrics) == METRICS
+    assert done.metrics["numRemovedFiles"] == 3
+    assert done.metrics["numRemovedBytes"] == sum(file["size"] for file in old)
+    assert done.metrics["numAddedFiles"] == 1
+    sizes = ("minFileSize", "p25FileSize", "p50FileSize", "p75FileSize", "maxFileSize")
+    assert {done.metrics[name] for name in (*sizes, "numAddedBytes")} == {new["size"]}
+    marked = sum(file["deletionVector"] is not None for file in old)
+    assert done.metrics["numDeletionVectorsRemoved"] == marked
+    assert json.loads(new["stats"])["numRecords"] == 28
+    assert json.loads(new["stats"])["minValues"]["id"] == 0
+
+    assert done.version == table.snapshot().version
+    [info] = bodies(table, done.version, "commitInfo")
+    assert info["operation"] == "OPTIMIZE"
+    assert info["userMetadata"] == "nightly"
+    assert info["isolationLevel"] == "SnapshotIsolation"
+    assert info["isBlindAppend"] is False
+    assert info["operationParameters"] == {
+        "predicate": "[]",
+        "zOrderBy": "[]",
+        "clusterBy": "[]",
+        "auto": False,
+    }
+    told = bodies(table, done.version, "add") + bodies(table, done.version, "remove")
+    assert [action["dataChange"] for action in told] == [False] * 4
+    assert table.optimize().version is None
+    assert table.snapshot().version == done.version
+    assert table.verify().findings == ()
+
+
+def test_partitions_are_packed_by_themselves(tmp_path: Path) -> None:
+    table = filled(tmp_path, 6, ["p"])
+    before = rows_of(table)
+    done = table.optimize("p = 'a'")
+    assert (done.metrics["numRemovedFiles"], done.metrics["numAddedFiles"]) == (3, 1)
+    [info] = bodies(table, table.snapshot().version, "commitInfo")
+    assert json.loads(info["operationParameters"]["predicate"]) == ["p = 'a'"]
+    files = table.snapshot().files().to_pylist()
+    assert sorted(dict(file["partitionValues"])["p"] for file in files) == ["a", "b", "b", "b"]
+    assert table.optimize([("p", "=", "a")]).version is None
+    assert table.optimize().metrics["numRemovedFiles"] == 3
+    assert rows_of(table) == before
+
+
+def test_the_target_is_that_of_the_call_or_of_the_table(tmp_path: Path) -> None:
+    table = filled(tmp_path)
+    [size, *_] = table.snapshot().files()["size"].to_pylist()
+    assert table.optimize(target_file_size=size // 2).version is None  # none is smaller
+    assert table.optimize(target_file_size=size + 10).version is None  # no two fit
+    done = table.optimize(target_file_size=2 * size + 10)
+    assert (done.metrics["numRemovedFiles"], done.metrics["numAddedFiles"]) == (4, 2)
+    table.set_properties({"delta.targetFileSize": "1kb"})
+    assert table.optimize().version is None
+    table.set_properties({"delta.targetFileSize": "16 MB"})
+    assert table.optimize().metrics["numAddedFiles"] == 1
+    raises("properties.value", lambda: table.set_properties({"delta.targetFileSize": "large"}))
+    raises("argument.range", lambda: table.optimize(target_file_size=0))
+
+
+def test_files_with_many_deleted_rows_are_rewritten_whatever_their_size(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path, SCHEMA, (), {"delta.enableDeletionVectors": "true"})
+    table.append([{"id": one, "p": "x", "v": 0.5} for one in range(100)])
+    table.delete("id < 5")
+    assert table.optimize().version is None  # 5 % are not more than 5 %
+    table.delete("id < 6")
+    done = table.optimize(target_file_size=1)
+    assert done.metrics["numDeletionVectorsRemoved"] == 1
+    [file] = table.snapshot().files().to_pylist()
+    assert file["deletionVector"] is None
+    assert [row["id"] for row in rows_of(table)] == list(range(6, 100))
+
+
+@pytest.mark.parametrize("tracked", ["true", "false"])
+def test_a_purge_rewrites_what_was_dropped(tracked: str, tmp_path: Path) -> None:
+    properties = {"enableDeletionVectors": "true", "columnMapping.mode": "name"}
+    table = filled(tmp_path, 3, enableRowTracking=tracked, **properties)
+    table.delete("id = 0")
+    ids = tracked == "true"
+    before = rows_of(table, with_row_id=ids)
+    done = table.optimize(purge=True)
+    assert (done.metrics["numRemovedFiles"], done.metrics["numAddedFiles"]) == (1, 1)
+    assert done.metrics["numDeletionVectorsRemoved"] == 1
+    [info] = bodies(table, table.snapshot().version, "commitInfo")
+    assert info["operation"] == "REORG"
+    assert info["operationParameters"] == {"predicate": "[]", "applyPurge": True}
+    assert rows_of(table, with_row_id=ids) == before
+    assert table.optimize(purge=True).version is None
+    table.drop_column("v")
+    done = table.optimize(purge=True, target_file_size=1)
+    assert (done.metrics["numRemovedFiles"], done.metrics["numAddedFiles"]) == (3, 3)
+    assert table.optimize(purge=True).version is None
+    kept = [{key: value for key, value in row.items() if key != "v"} for row in before]
+    assert rows_of(table, with_row_id=ids) == kept
+    raises("optimize.purge", lambda: table.optimize(purge=True, z_order_by=["id"]))
+
+
+def ranges(table: dr.Table, column: str) -> list[tuple[Any, Any]]:
+    stats = [json.loads(text) for text in table.snapshot().files()["stats"].to_pylist()]
+    return [(one["minValues"][column], one["maxValues"][column]) for one in stats]
+
+
+def grid(path: Path, side: int, files: int, **properties: str) -> dr.Table:
+    """A table of ``side * side`` rows, spread over its files without any order."""
+    rows = side * side
+    numbers = [row * 7919 % rows for row in range(rows)]
+    data = pa.table(
+        {
+            "id": numbers,
+            "x": [number % side for number in numbers],
+            "y": [f"{number // side:04}" for number in numbers],
+            "filler": [f"{number * 2654435761 % 4294967296:x}" * 4 for number in numbers],
+        }
+    )
+    named = {f"delta.{name}": value for name, value in properties.items()}
+    table = dr.create_table(path, data.schema, (), named)
+    for start in range(0, rows, rows // files):
+        table.append(data.slice(start, rows // files), durable=False)
+    return table
+
+
+@pytest.mark.parametrize("tracked", ["true", "false"])
+def test_z_order_gives_files_narrow_ranges_of_both_columns(tracked: str, tmp_path: Path) -> None:
+    table = grid(tmp_path, 128, 8, enableRowTracking=tracked)
+    ids = tracked == "true"
+    before, size = rows_of(table, with_row_id=ids), table.snapshot().size_in_bytes
+    done = table.optimize(z_order_by=["x", "y"], target_file_size=size // 16)
+    assert rows_of(table, with_row_id=ids) == before
+    assert done.metrics["numRemovedFiles"] == 8
+    assert 15 <= done.metrics["numAddedFiles"] <= 17
+    [info] = bodies(table, table.snapshot().version, "commitInfo")
+    assert json.loads(info["operationParameters"]["zOrderBy"]) == ["x", "y"]
+    assert json.loads(info["operationParameters"]["clusterBy"]) == []
+    for action in bodies(table, table.snapshot().version, "add"):
+        assert action["dataChange"] is False
+    # a quarter of each column, where it was all of it
+    assert sum(most - least for least, most in ranges(table, "x")) < 16 * 48
+    assert sum(int(most) - int(least) for least, most in ranges(table, "y")) < 16 * 48
+    left = table.snapshot().scan(filter="x = 5 AND y = '0007'").files().num_rows
+    assert left <= 2
+
+
+def test_one_column_is_put_in_its_plain_order(tmp_path: Path) -> None:
+    table = grid(tmp_path, 64, 4)
+    size = table.snapshot().size_in_bytes
+    table.optimize(z_order_by=["id"], target_file_size=size // 4)
+    found = sorted(ranges(table, "id"))
+    assert len(found) == 4
+    assert all(most < least for (_, most), (least, _) in itertools.pairwise(found))
+    for path in table.snapshot().files()["path"].to_pylist():
+        read = pq.read_table(tmp_path / path)["id"].to_pylist()
+        assert read == sorted(read)
+
+
+VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "string": (pa.string(), ["b", "", "ä", "a", "zz"]),
+    "byte": (pa.int8(), [3, -128, 127, 0, 5]),
+    "double": (pa.float64(), [0.5, -1.0, float("inf"), 3.0, -0.0]),
+    "decimal": (pa.decimal128(20, 3), [Decimal(one) for one in ("1.500", "-2", "0", "9", "3")]),
+    "date": (pa.date32(), [datetime.date(2000 + one, 1, 1) for one in (5, 1, 3, 2, 4)]),
+    "timestamp": (
+        pa.timestamp("us", "UTC"),
+        [datetime.datetime(2000, 1, 1, one, tzinfo=datetime.timezone.utc) for one in range(5)],
+    ),
+    "boolean": (pa.bool_(), [True, False, True, False, True]),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_rows_are_put_in_order_by_every_type_with_nulls_first(name: str, tmp_path: Path) -> None:
+    kind, values = VALUES[name]
+    some = [*values, None, *values, None]
+    struct = pa.struct([("part", kind)])
+    data = pa.table(
+        {
+            "id": pa.array(range(len(some)), pa.int64()),
+            "c": pa.array(some, kind),
+            "s": pa.array([{"part": one} if one is not None else None for one in some], struct),
+        }
+    )
+    table = dr.create_table(tmp_path, data.schema)
+    table.append(data.slice(0, 5))
+    table.append(data.slice(5))
+    before = rows_of(table)
+    table.optimize(z_order_by=["c"])
+    read = table.snapshot().scan().to_arrow()["c"].to_pylist()
+    assert read[:2] == [None, None]
+    assert read[2:] == sorted(read[2:])
+    table.optimize(z_order_by=["s.part", "id", "c"])
+    assert rows_of(table) == before
+    table.optimize(z_order_by=["s.part"])
+    parts = table.snapshot().scan().to_arrow()["s"].to_pylist()
+    assert [one and one["part"] for one in parts] == read
+
+
+def test_z_order_within_partitions(tmp_path: Path) -> None:
+    table = filled(tmp_path, 6, ["p"])
+    before = rows_of(table)
+    done = table.optimize("p = 'b'", z_order_by="id")
+    assert (done.metrics["numRemovedFiles"], done.metrics["numAddedFiles"]) == (3, 1)
+    assert rows_of(table) == before
+
+
+def test_a_clustered_table_is_clustered(tmp_path: Path) -> None:
+    table = grid(tmp_path, 64, 4, **{"feature.clustering": "supported"})
+    table.cluster_by(["x", "y"])
+    domains = table.snapshot().domain_metadata
+    before, size = rows_of(table), table.snapshot().size_in_bytes
+    done = table.optimize(target_file_size=size // 8)
+    assert done.version is not None
+    assert rows_of(table) == before
+    assert table.snapshot().domain_metadata == domains
+    [info] = bodies(table, done.version, "commitInfo")
+    parameters = info["operationParameters"]
+    assert json.loads(parameters["clusterBy"]) == ["x", "y"]
+    assert json.loads(parameters["zOrderBy"]) == []
+    added = bodies(table, done.version, "add")
+    assert {action["clusteringProvider"] for action in added} == {"liquid"}
+    [cube] = {action["tags"]["ZCUBE_ID"] for action in added}
+    assert sum(most - least for least, most in ranges(table, "x")) < len(added) * 40
+    assert table.optimize(target_file_size=size // 8).version is None  # in order already
+    table.append(pa.table({"id": [-1], "x": [1], "y": ["0001"], "filler": [""]}))
+    done = table.optimize(target_file_size=size // 8)
+    assert done.metrics["numRemovedFiles"] == len(added) + 1
+    assert done.version is not None
+    tags = [action["tags"] for action in bodies(table, done.version, "add")]
+    assert {json.loads(one["ZCUBE_ZORDER_BY"]) == ["x", "y"] for one in tags} == {True}
+    assert cube not in {one["ZCUBE_ID"] for one in tags}
+    assert len(rows_of(table)) == len(before) + 1
+    raises("optimize.clustered", lambda: table.optimize(z_order_by=["id"]))
+    raises("optimize.clustered", lambda: table.optimize("x = 1"))
+
+
+def test_arguments_are_checked_before_anything_is_written(tmp_path: Path) -> None:
+    table = filled(tmp_path, 2, ["p"], dataSkippingNumIndexedCols="1")
+    before = parquet_files(tmp_path)
+    error = raises("optimize.where", lambda: table.optimize("p = 'a' AND id = 3"))
+    assert "[p], and not id" in str(error)
+    raises("optimize.z_order", lambda: table.optimize(z_order_by=["p"]))
+    raises("optimize.z_order", lambda: table.optimize(z_order_by=["id", "id"]))
+    raises("optimize.z_order", lambda: table.optimize(z_order_by=["v"]))  # without statistics
+    raises("alter.column", lambda: table.optimize(z_order_by=["nothing"]))
+    assert parquet_files(tmp_path) == before
+    assert table.snapshot().version == 2
+
+
+def test_a_clustering_that_names_no_column_is_refused(tmp_path: Path) -> None:
+    table = filled(tmp_path, 2, **{"feature.clustering": "supported"})
+    table.cluster_by(["id"])
+    log = tmp_path / "_delta_log" / f"{table.snapshot().version:020}.json"
+    log.write_text(log.read_text().replace('[\\"id\\"]', '[\\"gone\\"]'))
+    raises("optimize.clustering", lambda: dr.Table(tmp_path).optimize())
+
+
+def planned(table: dr.Table, **asked: Any) -> _native.OptimizePlan:
+    given = {"z_order_by": [], "purge": False, "target_file_size": None, **asked}
+    return _native.OptimizePlan(table._native, table.snapshot()._native, None, **given)
+
+
+def facts(table: dr.Table) -> Any:
+    snapshot = table.snapshot()
+    found = snapshot.metadata
+    return (
+        found.schema_string,
+        found.partition_columns,
+        found.configuration,
+        snapshot.protocol._facts(),
+    )
+
+
+ASKED = options(None, None, None, None, True, 60.0)
+
+
+def packed(table: dr.Table, plan: _native.OptimizePlan) -> list[tuple[int, str]]:
+    told = facts(table)
+    bins = enumerate(plan.bins())
+    return [(bin, _native.pack_files(table._native, told, split, 1)) for bin, split in bins]
+
+
+def test_appends_at_the_same_time_are_no_conflict(tmp_path: Path) -> None:
+    table = filled(tmp_path)
+    plan = planned(table)
+    table.append([{"id": 99, "p": "a", "v": 0.0}])
+    version, metrics, _ = plan.commit(packed(table, plan), ASKED)
+    assert (version, metrics["numRemovedFiles"]) == (6, "4")
+    assert len(rows_of(table)) == 41
+    assert table.snapshot().num_files == 2
+
+
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_a_delete_at_the_same_time_is_a_conflict(vectors: str, tmp_path: Path) -> None:
+    table = filled(tmp_path, enableDeletionVectors=vectors)
+    plan = planned(table)
+    added = packed(table, plan)
+    table.delete("id = 5")
+    before = parquet_files(tmp_path)
+    with pytest.raises(dr.CommitConflictError) as caught:
+        plan.commit(added, ASKED)
+    assert caught.value.code == "conflict.delete_read"
+    assert len(before - parquet_files(tmp_path)) == len(added)  # what was written is gone
+    assert [row["id"] for row in rows_of(table)] == [one for one in range(40) if one != 5]
+
+
+@pytest.mark.parametrize("z_order_by", [[], ["id"]], ids=["packed", "ordered"])
+def test_a_failure_leaves_no_file_behind(
+    z_order_by: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    root = tmp_path / "t"
+    table = filled(root, 4, ["p"])
+    broken = root / table.snapshot().files()["path"].to_pylist()[-1]
+    broken.write_bytes(broken.read_bytes()[:-9])
+    before = parquet_files(root)
+    with pytest.raises(dr.CorruptTableError):
+        table.optimize(z_order_by=z_order_by)
+    assert parquet_files(root) == before
+    assert list(scratch.iterdir()) == []
+    assert table.snapshot().version == 4
+
+
+def test_tasks_of_another_process_do_the_same(tmp_path: Path) -> None:
+    table = grid(tmp_path, 32, 4)
+    before = rows_of(table)
+    plan = planned(table, z_order_by=["x", "y"], target_file_size=10_000)
+    assert plan.is_ordered
+    [(order, pieces, files)] = plan.orders(1)
+    assert len(pieces) == 4
+    spilled = [
+        _native.scatter_rows(table._native, order, piece, f"spilled/{number}")
+        for number, piece in enumerate(pieces)
+    ]
+    told = facts(table)
+
+    def gathered() -> list[tuple[int, str]]:
+        return [
+            (0, _native.gather_rows(table._native, told, order, file, spilled))
+            for file in range(files)
+        ]
+
+    version, _, _ = plan.commit(gathered(), ASKED)
+    assert version == 5
+    assert rows_of(table) == before
+    raises("split.json", lambda: _native.pack_files(table._native, told, "{}", 1))
+    raises("optimize.task", lambda: _native.scatter_rows(table._native, "{}", pieces[0], "x"))
+    for path in (tmp_path / "spilled").iterdir():
+        path.write_bytes(bytes(path.stat().st_size))
+    raises("optimize.spilled", gathered)
+    _native.discard_spilled(table._native, "spilled")
+    assert not (tmp_path / "spilled").exists()
+
+
+def test_fifty_small_files_are_compacted_after_a_write(tmp_path: Path) -> None:
+    table = filled(tmp_path, 49, **{"autoOptimize.autoCompact": "true"})
+    assert table.snapshot().num_files == 49
+    done = table.append([{"id": 490, "p": "a", "v": 0.0}])
+    assert done.version == 50
+    snapshot = table.snapshot()
+    assert (snapshot.version, snapshot.num_files) == (51, 1)
+    [info] = bodies(table, 51, "commitInfo")
+    assert info["operation"] == "OPTIMIZE"
+    assert info["operationParameters"]["auto"] is True
+    assert [row["id"] for row in rows_of(table)] == list(range(491))
+    raises(
+        "properties.value", lambda: table.set_properties({"delta.autoOptimize.autoCompact": "x"})
+    )
+
+
+def test_only_partitions_that_were_written_to_are_compacted(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path, SCHEMA, ["p"])
+    for number in range(110):
+        rows = [{"id": number, "p": "ab"[number % 2], "v": 0.5}]
+        table.append(rows, durable=False)
+    table.set_properties({"delta.autoOptimize.autoCompact": "auto"})
+    table.update("id = 4", {"v": "v + 1"})
+    files = table.snapshot().files().to_pylist()
+    assert sorted({dict(file["partitionValues"])["p"] for file in files}) == ["a", "b"]
+    assert sum(dict(file["partitionValues"])["p"] == "a" for file in files) == 1
+    assert len(files) == 56
+    assert [line for line in actions(table, table.snapshot().version) if "commitInfo" in line]
+
+
+def test_a_compaction_that_fails_is_a_warning(tmp_path: Path) -> None:
+    table = filled(tmp_path, 49, **{"autoOptimize.autoCompact": "true"})
+    broken = tmp_path / table.snapshot().files()["path"].to_pylist()[0]
+    broken.write_bytes(b"PAR1")
+    with pytest.warns(dr.exceptions.DeltaReplayWarning, match="a step after it failed"):
+        assert table.append([{"id": 490, "p": "a", "v": 0.0}]).version == 50
+    assert table.snapshot().version == 50

@@ -1,0 +1,23 @@
+"""What the tests of ``DeltaTable`` and ``sql`` share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from deltareplay import spark as dr_spark
+from deltareplay.spark import DeltaTable
+
+ROWS = [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
+
+
+def written(spark: Any, path: Path, rows: Any = ROWS, names: Any = ("key", "value")) -> DeltaTable:
+    """A table of some rows; an older one is replaced."""
+    frame = spark.createDataFrame(rows, list(names))
+    dr_spark.write(frame, path, mode="overwrite")
+    return DeltaTable.forPath(spark, str(path))
+
+
+def rows_of(frame: Any) -> list[tuple[Any, ...]]:
+    """The rows of a DataFrame, in one order."""
+    return sorted((tuple(row) for row in frame.collect()), key=repr)

@@ -1,0 +1,178 @@
+"""Clones of ours and of delta-spark's are the same, and each reads the other's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark.written import properties
+from support.writing import bodies
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def source(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Partitions with letters that are escaped, vectors, rewritten rows, row ids."""
+    path = tmp_path_factory.mktemp("clone") / "from a%"
+    name = f"delta.`{path}`"
+    listed = properties(enableDeletionVectors="true", enableRowTracking="true")
+    spark.sql(
+        f"CREATE TABLE {name} (id LONG, p STRING) USING delta PARTITIONED BY (p) COMMENT 'c' {listed}"
+    )
+    spark.sql(f"INSERT INTO {name} SELECT id, IF(id % 2 = 0, 'x y%', NULL) FROM range(20)")
+    spark.sql(f"DELETE FROM {name} WHERE id = 3")
+    spark.sql(f"UPDATE {name} SET id = id + 100 WHERE id = 4")
+    return path
+
+
+def _read(spark: Any, path: Path) -> list[Any]:
+    return sorted(spark.read.format("delta").load(str(path)).collect(), key=str)
+
+
+def _ours(path: Path, *roots: Path) -> list[dict[str, Any]]:
+    table = dr.Table(path, allowed_roots=list(roots))
+    return table.snapshot().scan().to_arrow().sort_by("id").to_pylist()
+
+
+def test_the_same_log(spark: Any, source: Path, tmp_path: Path) -> None:
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    listed = "TBLPROPERTIES ('k' = 'v')"
+    spark.sql(f"CREATE TABLE delta.`{theirs}` SHALLOW CLONE delta.`{source}` {listed}")
+    made = dr_spark.clone(spark, source, ours, properties={"k": "v"})
+
+    other = dr.Table(theirs, allowed_roots=[source])
+    mine, wanted = made.snapshot(), other.snapshot()
+    fields = ("path", "partitionValues", "size", "modificationTime", "deletionVector")
+    adds = [
+        sorted(({key: one.get(key) for key in fields} for one in bodies(table, 0, "add")), key=str)
+        for table in (made, other)
+    ]
+    assert adds[0] == adds[1]
+    assert any(one["deletionVector"] for one in adds[0])
+    assert mine.schema_json == wanted.schema_json
+    assert mine.partition_columns == wanted.partition_columns
+    assert mine.metadata.created_time == wanted.metadata.created_time
+    assert mine.metadata.description == wanted.metadata.description
+    assert {key for key, _ in mine.properties.items()} == set(wanted.properties)
+    assert set(mine.protocol.writer_features or ()) == set(wanted.protocol.writer_features or ())
+    infos = [bodies(table, 0, "commitInfo")[0] for table in (made, other)]
+    for key in ("operation", "operationParameters", "operationMetrics", "isBlindAppend"):
+        assert infos[0][key] == infos[1][key]
+
+
+def test_each_reads_the_other(spark: Any, source: Path, tmp_path: Path) -> None:
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    spark.sql(f"CREATE TABLE delta.`{theirs}` SHALLOW CLONE delta.`{source}`")
+    dr.Table(source).clone(ours)
+    expected = _read(spark, source)
+    assert _read(spark, ours) == expected
+    assert _ours(theirs, source) == _ours(source) == _ours(ours, source)
+    frame = dr_spark.read(spark, dr.Table(theirs, allowed_roots=[source]))
+    assert sorted(frame.collect(), key=str) == expected
+
+    # each goes on with the other's
+    spark.sql(f"DELETE FROM delta.`{ours}` WHERE id = 5")
+    spark.sql(f"INSERT INTO delta.`{ours}` VALUES (500, 'own')")
+    other = dr.Table(theirs, allowed_roots=[source])
+    other.delete("id = 5")
+    other.append({"id": [500], "p": ["own"]})
+    assert _read(spark, ours) == _read(spark, theirs)
+    assert _ours(theirs, source) == _ours(ours, source)
+    assert _read(spark, source) == expected
+
+
+def test_a_clone_of_a_clone(spark: Any, source: Path, tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    spark.sql(f"CREATE TABLE delta.`{theirs}` SHALLOW CLONE delta.`{source}`")
+    spark.sql(f"INSERT INTO delta.`{theirs}` VALUES (500, 'own')")
+    clone = dr.Table(theirs, allowed_roots=[source]).clone(tmp_path / "again")
+    assert _read(spark, tmp_path / "again") == _read(spark, theirs)
+    deep = clone.clone(tmp_path / "deep", shallow=False)
+    assert _read(spark, tmp_path / "deep") == _read(spark, theirs)
+    assert deep.verify(rows=True).ok
+
+
+def test_deep_clones_are_copied_by_tasks(spark: Any, source: Path, tmp_path: Path) -> None:
+    deep = dr_spark.clone(spark, source, tmp_path / "deep", shallow=False)
+    assert _read(spark, tmp_path / "deep") == _read(spark, source)
+    spark.sql(f"DELETE FROM delta.`{tmp_path / 'deep'}` WHERE id = 7")
+    again = dr_spark.clone(spark, source, tmp_path / "deep", shallow=False, replace=True)
+    assert _read(spark, tmp_path / "deep") == _read(spark, source)
+    assert (again.snapshot().version, deep.uri) == (2, again.uri)
+    [info] = bodies(again, 2, "commitInfo")
+    assert info["operationMetrics"]["numCopiedFiles"] == "0"
+
+
+def test_errors_of_tasks_are_ours(spark: Any, source: Path, tmp_path: Path) -> None:
+    deep = dr.Table(source).clone(tmp_path / "from", shallow=False)
+    path = next((tmp_path / "from").rglob("*.parquet"))
+    path.unlink()
+    with pytest.raises(dr.StorageError) as caught:
+        dr_spark.clone(spark, deep, tmp_path / "to", shallow=False)
+    assert caught.value.code == "storage.not_found"
+    assert path.name in (caught.value.path or "")
+    assert not dr.is_table(tmp_path / "to")
+
+
+def _theirs_of(spark: Any, path: Path) -> dict[str, list[str]]:
+    from delta.tables import DeltaTable
+
+    DeltaTable.forPath(spark, str(path)).generate("symlink_format_manifest")
+    return _manifests(path)
+
+
+def _manifests(path: Path) -> dict[str, list[str]]:
+    root = path / "_symlink_format_manifest"
+    return {
+        str(one.relative_to(root)): sorted(one.read_text().splitlines(keepends=True))
+        for one in root.rglob("manifest")
+    }
+
+
+Write = Callable[[Any, str], object]
+
+TABLES: dict[str, tuple[str, Write]] = {
+    "plain": (
+        "(id LONG) USING delta",
+        lambda spark, name: spark.sql(f"INSERT INTO {name} SELECT id FROM range(4)"),
+    ),
+    "empty": ("(id LONG) USING delta", lambda _spark, _name: None),
+    "partitioned": (
+        "(id LONG, p STRING, q INT) USING delta PARTITIONED BY (p, q)",
+        lambda spark, name: spark.sql(
+            f"INSERT INTO {name} VALUES (1, 'x y%', 1), (2, NULL, 2), (3, 'a/b=c', 3), (4, 'é:ü', 4)"
+        ),
+    ),
+    "moments": (
+        "(id LONG, t TIMESTAMP, d DATE) USING delta PARTITIONED BY (t, d)",
+        lambda spark, name: spark.sql(
+            f"INSERT INTO {name} VALUES (1, TIMESTAMP'2020-01-02 03:04:05.5', DATE'2020-01-02'), "
+            "(2, TIMESTAMP'2020-01-02 00:00:00', NULL)"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_the_same_manifests(spark: Any, tmp_path: Path, case: str) -> None:
+    path = tmp_path / "t %"
+    columns, write = TABLES[case]
+    spark.sql(f"CREATE TABLE delta.`{path}` {columns}")
+    write(spark, f"delta.`{path}`")
+    expected = _theirs_of(spark, path)
+    dr.Table(path).generate()
+    assert _manifests(path) == expected
+    # without stale checksums: Hadoop reads what we wrote
+    place = str(path / "_symlink_format_manifest")
+    lines = spark.read.option("recursiveFileLookup", "true").text(place).collect()
+    assert sorted(f"{one.value}\n" for one in lines) == sorted(sum(expected.values(), []))
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 2")
+    dr.Table(path).generate()
+    ours = _manifests(path)
+    assert ours == _theirs_of(spark, path)

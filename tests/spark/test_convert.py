@@ -1,0 +1,169 @@
+"""``convert`` and ``deltareplay.spark.convert`` do what delta-spark's ``convertToDelta`` does."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.writing import bodies
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = pytest.mark.spark
+
+#: By name: a query, partition columns, and the partition schema as DDL.
+CASES = {
+    "plain": ("SELECT id, CAST(id AS STRING) s FROM range(5)", [], None),
+    "nested": (
+        "SELECT id, named_struct('a', CAST(id AS INT), 'b', DATE'2020-01-01') st, array(1, 2) ar, "
+        "map('a', 1) m, CAST(1.5 AS DECIMAL(10,2)) d, TIMESTAMP'2020-01-01 00:00:00.123456' ts, "
+        "TIMESTAMP_NTZ'2020-01-01 00:00:00' ntz, X'00' bin, CAST(1 AS BYTE) t FROM range(3)",
+        [],
+        None,
+    ),
+    "partitioned": (
+        "SELECT id, CASE WHEN id = 0 THEN NULL WHEN id = 1 THEN 'a b%c/d=e' ELSE 'x' END p, "
+        "CAST(id AS INT) q FROM range(3)",
+        ["p", "q"],
+        "p STRING, q INT",
+    ),
+    "types": (
+        "SELECT id, DATE'2020-01-01' d, TIMESTAMP'2020-01-01 01:02:03.5' t, "
+        "CAST(1.50 AS DECIMAL(5,2)) c, true b, CAST('' AS STRING) e, 1.5D f FROM range(1)",
+        ["d", "t", "c", "b", "e", "f"],
+        "d DATE, t TIMESTAMP, c DECIMAL(5,2), b BOOLEAN, e STRING, f DOUBLE",
+    ),
+    "other case": ("SELECT id, CAST(id AS STRING) p FROM range(2)", ["p"], "P STRING"),
+}
+
+
+@pytest.fixture(scope="module")
+def files(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A directory of Parquet files for each case, with hidden ones."""
+    root = tmp_path_factory.mktemp("convert %")
+    for name, (query, partitions, _) in CASES.items():
+        writer = spark.sql(query).repartition(2).write
+        (writer.partitionBy(*partitions) if partitions else writer).parquet(str(root / name))
+        for hidden in (".x.parquet", "_y.parquet", "_z/a.parquet"):
+            (root / name / hidden).parent.mkdir(exist_ok=True)
+            (root / name / hidden).write_bytes(b"no Parquet")
+    return {name: root / name for name in CASES}
+
+
+def _theirs(spark: Any, path: Path, ddl: str | None) -> None:
+    from delta.tables import DeltaTable
+
+    arguments = [f"parquet.`{path}`", *([ddl] if ddl else [])]
+    DeltaTable.convertToDelta(spark, *arguments)
+
+
+def _adds(table: dr.Table) -> dict[str, dict[str, Any]]:
+    adds = {one.pop("path"): one for one in bodies(table, 0, "add")}
+    for one in adds.values():
+        one["stats"] = json.loads(one["stats"])
+    return adds
+
+
+def _read(spark: Any, path: Path) -> list[Any]:
+    return sorted(spark.read.format("delta").load(str(path)).collect(), key=str)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("way", ["driver", "executors"])
+def test_the_same_table(
+    spark: Any, files: dict[str, Path], tmp_path: Path, case: str, way: str
+) -> None:
+    ddl = CASES[case][2]
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    for path in (theirs, ours):
+        shutil.copytree(files[case], path)
+    _theirs(spark, theirs, ddl)
+    if way == "executors":
+        made = dr_spark.convert(spark, ours, partition_schema=ddl)
+    else:
+        arrow = _arrow(spark, ddl)
+        made = dr.convert(ours, partition_schema=arrow)
+
+    assert _read(spark, ours) == _read(spark, theirs)
+    other = dr.Table(theirs)
+    mine, wanted = made.snapshot(), other.snapshot()
+    assert json.loads(mine.schema_json) == json.loads(wanted.schema_json)
+    assert mine.partition_columns == wanted.partition_columns
+    assert mine.protocol._facts()[:2] == wanted.protocol._facts()[:2]
+    assert set(mine.protocol.writer_features or ()) == set(wanted.protocol.writer_features or ())
+    found, expected = _adds(made), _adds(other)
+    assert found.keys() == expected.keys()
+    for path, add in found.items():
+        told, stats = expected[path], add.pop("stats")
+        assert add["partitionValues"] == told["partitionValues"]
+        assert add["size"] == told["size"]
+        assert stats["numRecords"] == told["stats"]["numRecords"]
+    infos = [bodies(table, 0, "commitInfo")[0] for table in (made, other)]
+    for key in ("operation", "operationParameters", "operationMetrics", "isBlindAppend"):
+        assert infos[0][key] == infos[1][key]
+    # once more changes nothing
+    dr_spark.convert(spark, ours)
+    _theirs(spark, ours, None)
+    assert made.snapshot().version == 0
+
+
+def _arrow(spark: Any, ddl: str | None) -> pa.Schema | None:
+    if ddl is None:
+        return None
+    return spark.createDataFrame([], ddl).toArrow().schema
+
+
+def test_files_of_delta_spark_are_read_in_filters(
+    spark: Any, files: dict[str, Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "t"
+    shutil.copytree(files["plain"], path)
+    table = dr_spark.convert(spark, path)
+    assert table.snapshot().scan(filter="id = 3").to_arrow()["id"].to_pylist() == [3]
+    assert spark.sql(f"SELECT s FROM delta.`{path}` WHERE id = 3").collect()[0].s == "3"
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 3")
+    assert table.snapshot().scan().count() == 4
+
+
+REFUSED: dict[str, tuple[str, str | None, type[Exception], str]] = {
+    "no schema": ("partitioned", None, dr.InvalidArgumentError, "convert.partition"),
+    "too many": (
+        "partitioned",
+        "p STRING, q INT, r INT",
+        dr.InvalidArgumentError,
+        "convert.partition",
+    ),
+    "another type": ("partitioned", "p INT, q INT", dr.InvalidArgumentError, "convert.partition"),
+    "no DDL": ("plain", "nonsense(", dr.InvalidArgumentError, "convert.partition_schema"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_partition_schemas(
+    spark: Any, files: dict[str, Path], tmp_path: Path, case: str
+) -> None:
+    name, ddl, error, code = REFUSED[case]
+    path = tmp_path / "t"
+    shutil.copytree(files[name], path)
+    with pytest.raises(error) as caught:
+        dr_spark.convert(spark, path, partition_schema=ddl)
+    assert isinstance(caught.value, dr.DeltaReplayError)
+    assert caught.value.code == code
+    assert not dr.is_table(path)
+
+
+def test_bad_files_are_named_by_the_task(
+    spark: Any, files: dict[str, Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "t"
+    shutil.copytree(files["plain"], path)
+    (path / "bad.parquet").write_bytes(b"nonsense that is long enough")
+    with pytest.raises(dr.CorruptTableError) as caught:
+        dr_spark.convert(spark, path)
+    assert (caught.value.code, caught.value.path) == ("data.footer", "bad.parquet")
+    assert not dr.is_table(path)

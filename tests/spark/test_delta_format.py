@@ -1,0 +1,272 @@
+"""The format ``delta`` without delta-spark's jar: options by Delta's names, names in the catalog.
+
+Spark prefers the jar's format, so with the jar only the refusal is tried. ``test_without_jar.py``
+runs this file in sessions without it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark.conftest import SESSION
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = pytest.mark.spark
+
+without_jar = pytest.mark.skipif(SESSION == "delta-spark", reason="the format is the jar's")
+
+
+def rows_of(frame: Any) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in frame.collect()), key=repr)
+
+
+def message(call: Any) -> str:
+    """What a call of the format fails with: the error of the worker, as Spark shows it."""
+    with pytest.raises(Exception, match=r"\S") as caught:
+        call()
+    return str(caught.value)
+
+
+@pytest.fixture
+def delta(spark: Any) -> Any:
+    """The session, which knows the format."""
+    dr_spark.register(spark, "delta")
+    return spark
+
+
+@pytest.fixture
+def path(delta: Any, tmp_path: Path) -> str:
+    """Three versions: 0 and 1, then 2 and 3, then only 4."""
+    place = str(tmp_path / "t")
+    for start, mode in ((0, "append"), (2, "append"), (4, "overwrite")):
+        delta.range(start, start + 2).write.format("delta").mode(mode).save(place)
+    return place
+
+
+@pytest.mark.skipif(SESSION != "delta-spark", reason="there is no jar")
+def test_the_jar_keeps_its_format(spark: Any) -> None:
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        dr_spark.register(spark, "delta")
+    assert caught.value.code == "spark.jar"
+    dr_spark.register(spark)
+
+
+def test_there_are_two_names(spark: Any) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.register(spark, "parquet")  # type: ignore[arg-type]
+    assert caught.value.code == "spark.format"
+
+
+@without_jar
+def test_reads_and_travels(delta: Any, path: str) -> None:
+    read = delta.read.format("delta")
+    assert rows_of(read.load(path)) == [(4,), (5,)]
+    assert rows_of(delta.read.format("delta").option("versionAsOf", 0).load(path)) == [(0,), (1,)]
+    history = dr.Table(path).history().to_pylist()
+    at = next(row["timestamp"] for row in history if row["version"] == 1)
+    text = at.strftime("%Y-%m-%d %H:%M:%S.%f")
+    old = delta.read.format("delta").option("timestampAsOf", text).load(path)
+    assert rows_of(old) == [(0,), (1,), (2,), (3,)]
+
+
+@without_jar
+def test_times_are_in_the_zone_of_the_session(spark: Any, tmp_path: Path) -> None:
+    dr_spark.write(spark.range(1), tmp_path / "t")
+    [row] = dr.Table(tmp_path / "t").history().to_pylist()
+    in_utc = row["timestamp"].strftime("%Y-%m-%d %H:%M:%S.%f")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        dr_spark.register(spark, "delta")
+        # nine hours before the table was made, as Tokyo reads it
+        read = spark.read.format("delta").option("timestampAsOf", in_utc)
+        assert "ask for an instant" in message(lambda: read.load(str(tmp_path / "t")).collect())
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        dr_spark.register(spark, "delta")
+    read = spark.read.format("delta").option("timestampAsOf", in_utc)
+    assert read.load(str(tmp_path / "t")).count() == 1
+
+
+@without_jar
+@pytest.mark.parametrize("switch", ["readChangeFeed", "readChangeData"])
+@pytest.mark.parametrize("value", [True, "true", "tRuE"])
+def test_reads_changes(delta: Any, path: str, switch: str, value: Any) -> None:
+    read = delta.read.format("delta").option(switch, value).option("startingVersion", 1)
+    found = rows_of(read.load(path).select("id", "_change_type", "_commit_version"))
+    inserts = [(2, "insert", 1), (3, "insert", 1), (4, "insert", 2), (5, "insert", 2)]
+    assert found == sorted([*((one, "delete", 2) for one in range(4)), *inserts], key=repr)
+    some = read.option("endingVersion", 1).load(path)
+    assert rows_of(some.select("id")) == [(2,), (3,)]
+
+
+@without_jar
+def test_changes_between_times(delta: Any, path: str) -> None:
+    times = {row["version"]: row["timestamp"] for row in dr.Table(path).history().to_pylist()}
+    read = delta.read.format("delta").option("readChangeFeed", True)
+    for side in ("starting", "ending"):
+        read = read.option(f"{side}Timestamp", times[1].strftime("%Y-%m-%d %H:%M:%S.%f"))
+    assert rows_of(read.load(path).select("id", "_commit_version")) == [(2, 1), (3, 1)]
+
+
+@without_jar
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"readChangeFeed": "true"}, "option.start"),
+        ({"startingVersion": "1"}, "option.stream"),
+        (
+            {"readChangeFeed": "true", "startingVersion": "0", "startingTimestamp": "2026-01-01"},
+            "option.start",
+        ),
+        (
+            {"readChangeFeed": "true", "startingVersion": "0", "maxFilesPerTrigger": "1"},
+            "option.stream",
+        ),
+        ({"readChangeFeed": "true", "startingVersion": "x"}, "option.number"),
+    ],
+    ids=["no start", "no changes", "two starts", "of a stream", "no number"],
+)
+def test_refuses_a_wrong_range(path: str, given: dict[str, str], code: str) -> None:
+    from deltareplay.spark.data_source import DeltaReplayDataSource
+
+    source = DeltaReplayDataSource({"path": path, **given})
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        source.reader(source.schema()).partitions()
+    assert caught.value.code == code
+
+
+@without_jar
+def test_merges_and_overwrites_schemas(delta: Any, tmp_path: Path) -> None:
+    place = str(tmp_path / "t")
+    rows = delta.sql("SELECT 1L AS id")
+    more = delta.sql("SELECT 2L AS id, 'x' AS note")
+    rows.write.format("delta").mode("append").save(place)
+    with_note = more.write.format("delta").mode("append")
+    assert "note" in message(lambda: with_note.save(place))
+    more.write.format("delta").mode("append").option("mergeSchema", "true").save(place)
+    assert rows_of(delta.read.format("delta").load(place)) == [(1, None), (2, "x")]
+    other = delta.sql("SELECT 'y' AS note, 7 AS number")
+    over = other.write.format("delta").mode("overwrite")
+    assert "number" in message(lambda: over.save(place))
+    id_before = dr.Table(place).snapshot().metadata.id
+    writer = other.write.format("delta").mode("overwrite").option("overwriteSchema", True)
+    writer.option("partitionBy", "note").save(place)
+    read = delta.read.format("delta").load(place)
+    assert read.dtypes == [("note", "string"), ("number", "int")]
+    assert rows_of(read) == [("y", 7)]
+    snapshot = dr.Table(place).snapshot()
+    assert snapshot.partition_columns == ["note"]
+    assert snapshot.metadata.id == id_before, "it is the same table"
+    append = other.write.format("delta").mode("append").option("overwriteSchema", True)
+    assert "overwriteSchema replaces all rows" in message(lambda: append.save(place))
+
+
+@without_jar
+def test_replaces_a_part(delta: Any, tmp_path: Path) -> None:
+    place = str(tmp_path / "t")
+    rows = delta.sql("SELECT * FROM VALUES (1, 'a'), (2, 'b') AS t(id, p)")
+    new = rows.write.format("delta").mode("append").option("partitionBy", "p")
+    new.option("delta.enableChangeDataFeed", "true").save(place)
+    assert dr.Table(place).snapshot().properties == {"delta.enableChangeDataFeed": "true"}
+    some = delta.sql("SELECT 3 AS id, 'a' AS p")
+    writer = some.write.format("delta").mode("overwrite").option("replaceWhere", "p = 'a'")
+    writer.option("userMetadata", "why").save(place)
+    assert rows_of(delta.read.format("delta").load(place)) == [(2, "b"), (3, "a")]
+    [last] = dr.Table(place).history(1).to_pylist()
+    assert last["userMetadata"] == "why"
+    more = delta.sql("SELECT 4 AS id, 'b' AS p")
+    writer = more.write.format("delta").mode("overwrite")
+    writer.option("partitionOverwriteMode", "dynamic").save(place)
+    assert rows_of(delta.read.format("delta").load(place)) == [(3, "a"), (4, "b")]
+
+
+@without_jar
+def test_a_repeated_write_is_done_once(delta: Any, tmp_path: Path) -> None:
+    place = str(tmp_path / "t")
+    for _ in range(2):
+        writer = delta.range(2).write.format("delta").mode("append")
+        writer.option("txnAppId", "nightly").option("txnVersion", 7).save(place)
+    assert dr.Table(place).snapshot().transactions == {"nightly": 7}
+    assert delta.read.format("delta").load(place).count() == 2
+
+
+@without_jar
+def test_streams(delta: Any, path: str, tmp_path: Path) -> None:
+    read = delta.readStream.format("delta").option("maxFilesPerTrigger", 1)
+    read = read.option("schemaTrackingLocation", str(tmp_path / "unused"))
+    rows = read.option("startingVersion", 0).option("skipChangeCommits", "true").load(path)
+    writer = rows.writeStream.format("delta").trigger(availableNow=True)
+    query = writer.option("checkpointLocation", str(tmp_path / "c")).start(str(tmp_path / "copy"))
+    query.awaitTermination()
+    copy = delta.read.format("delta").load(str(tmp_path / "copy"))
+    assert rows_of(copy) == [(0,), (1,), (2,), (3,)]
+
+
+@without_jar
+def test_a_stream_does_not_lose_data(delta: Any, path: str, tmp_path: Path) -> None:
+    from deltareplay.spark.data_source import DeltaReplayDataSource
+
+    source = DeltaReplayDataSource({"path": path, "failOnDataLoss": "false"})
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        source.streamReader(source.schema()).initialOffset()
+    assert caught.value.code == "option.data_loss"
+
+
+@without_jar
+def test_modes_that_spark_refuses_are_those_of_write(delta: Any, tmp_path: Path) -> None:
+    place = tmp_path / "t"
+    for mode in ("error", "ignore"):
+        writer = delta.range(1).write.format("delta").mode(mode)
+        assert "UNSUPPORTED_DATA_SOURCE_SAVE_MODE" in message(lambda w=writer: w.save(str(place)))
+    assert dr_spark.write(delta.range(1), place, mode="error") == 0
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.write(delta.range(1), place, mode="error")
+    assert caught.value.code == "table.exists"
+    assert dr_spark.write(delta.range(1), place, mode="ignore") is None
+    assert dr_spark.write(delta.range(1), tmp_path / "new", mode="ignore") == 0
+    assert dr_spark.count(delta, place) == 1
+
+
+@without_jar
+def test_a_name_in_the_catalog(delta: Any, path: str, name: str) -> None:
+    delta.sql(f"CREATE TABLE {name} USING delta LOCATION '{path}' TBLPROPERTIES (a = 1)")
+    assert rows_of(dr_spark.DeltaTable.forName(delta, name).toDF()) == [(4,), (5,)]
+    # Spark does not pass the path on to a Python source
+    for call in (
+        lambda: delta.table(name).collect(),
+        lambda: delta.sql(f"INSERT INTO {name} VALUES (1)"),
+    ):
+        assert "DeltaTable.forName" in message(call)
+
+
+def test_write_replaces_columns(spark: Any, tmp_path: Path) -> None:
+    place, properties = tmp_path / "t", {"delta.columnMapping.mode": "name"}
+    dr_spark.write(spark.range(3), place, properties=properties)
+    old = dr.Table(place).snapshot()
+    other = spark.sql("SELECT 'y' AS note, 7 AS id")
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.write(other, place, overwrite_schema=True)
+    assert caught.value.code == "write.mode"
+    dr_spark.write(other, place, mode="overwrite", overwrite_schema=True, partition_by=["note"])
+    new = dr.Table(place).snapshot()
+    assert rows_of(dr_spark.read(spark, place)) == [("y", 7)]
+    assert new.partition_columns == ["note"]
+    assert (new.metadata.id, new.version) == (old.metadata.id, 1)
+    # no id is used again, and a column of the same name is another one in the files
+    assert int(new.properties["delta.columnMapping.maxColumnId"]) == 3
+    assert rows_of(dr_spark.read(spark, place, version=0)) == [(0,), (1,), (2,)]
+    assert new.scan().to_arrow().to_pylist() == [{"note": "y", "id": 7}]
+
+
+def test_write_obeys_the_sessions_schema_evolution(spark: Any, tmp_path: Path) -> None:
+    dr_spark.write(spark.range(1), tmp_path / "t")
+    spark.conf.set("spark.databricks.delta.schema.autoMerge.enabled", "true")
+    try:
+        dr_spark.write(spark.sql("SELECT 1L AS id, 'x' AS note"), tmp_path / "t")
+    finally:
+        spark.conf.unset("spark.databricks.delta.schema.autoMerge.enabled")
+    assert rows_of(dr_spark.read(spark, tmp_path / "t")) == [(0, None), (1, "x")]

@@ -1,0 +1,160 @@
+"""``DeltaTable``: files, their layout, and copies; behaviours of delta-spark's own tests.
+
+``test_without_jar.py`` runs this file again in sessions without delta-spark's jar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark.delta_tables import ROWS, rows_of, written
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+from deltareplay.spark import (
+    DeltaTable,
+)
+
+pytestmark = pytest.mark.spark
+
+
+def parts(spark: Any, path: Path, partition_by: list[str]) -> DeltaTable:
+    """Three files: two of ``a``, one of ``b``."""
+    for rows in ([("a", 1), ("a", 2)], [("a", 3), ("a", 4)], [("b", 1), ("b", 2)]):
+        frame = spark.createDataFrame(rows, ["key", "value"]).coalesce(1)
+        dr_spark.write(frame, path, partition_by=partition_by)
+    return DeltaTable.forPath(spark, str(path))
+
+
+def test_optimizes(spark: Any, tmp_path: Path) -> None:
+    table = parts(spark, tmp_path / "t", [])
+    before = rows_of(table.toDF())
+    result = table.optimize().executeCompaction()
+    [row] = result.collect()
+    assert row["path"] == f"file:{tmp_path / 't'}"
+    assert (row["metrics"]["numFilesAdded"], row["metrics"]["numFilesRemoved"]) == (1, 3)
+    assert row["metrics"]["filesRemoved"]["totalFiles"] == 3
+    assert row["metrics"]["totalConsideredFiles"] == 3
+    assert table.history(1).first()["operationParameters"]["predicate"] == "[]"
+    assert rows_of(table.toDF()) == before
+    with pytest.raises(dr.InvalidArgumentError, match="key"):
+        table.optimize().where("key = 'a'").executeCompaction()
+
+
+def test_optimizes_partitions(spark: Any, tmp_path: Path) -> None:
+    table = parts(spark, tmp_path / "t", ["key"])
+    [row] = table.optimize().where("key = 'a'").executeCompaction().collect()
+    metrics = row["metrics"]
+    assert (metrics["numFilesAdded"], metrics["numFilesRemoved"]) == (1, 2)
+    assert metrics["partitionsOptimized"] == 1
+    with pytest.raises(dr.InvalidArgumentError, match="value"):
+        table.optimize().where("value = 1").executeCompaction()
+
+
+@pytest.mark.parametrize("where", [None, "p = 2"], ids=["all", "a partition"])
+def test_optimizes_by_z_order(spark: Any, tmp_path: Path, where: str | None) -> None:
+    frame = spark.range(40).selectExpr("id", "id % 7 AS col1", "id % 9 AS col2", "id % 3 AS p")
+    dr_spark.write(frame.repartition(4), tmp_path / "t", partition_by=["p"])
+    table = DeltaTable.forPath(spark, str(tmp_path / "t"))
+    rows = rows_of(table.toDF())
+    files = table._table.snapshot().files(filter=where).num_rows
+    optimizer = table.optimize() if where is None else table.optimize().where(where)
+    metrics = optimizer.executeZOrderBy(["col1", "col2"]).select("metrics.*").first()
+    partitions = 3 if where is None else 1
+    assert (metrics["numFilesAdded"], metrics["numFilesRemoved"]) == (partitions, files)
+    assert (metrics["totalFilesSkipped"], metrics["totalConsideredFiles"]) == (0, files)
+    assert metrics["zOrderStats"]["strategyName"] == "all"
+    assert metrics["zOrderStats"]["numOutputCubes"] == partitions
+    assert rows_of(table.toDF()) == rows
+    with pytest.raises(dr.InvalidArgumentError, match="p"):
+        optimizer.executeZOrderBy(["p"])
+    with pytest.raises(TypeError):
+        optimizer.executeZOrderBy([1])  # type: ignore[list-item]
+
+
+def test_generates_manifests(spark: Any, tmp_path: Path) -> None:
+    dr_spark.write(spark.range(20).repartition(4), tmp_path / "t")
+    table = DeltaTable.forPath(spark, str(tmp_path / "t"))
+    table.generate("SYMLINK_format_manifest")
+    manifest = tmp_path / "t" / "_symlink_format_manifest" / "manifest"
+    assert len(manifest.read_text().splitlines()) == table._table.snapshot().num_files == 4
+    with pytest.raises(dr.InvalidArgumentError):
+        table.generate("another")
+
+
+def test_vacuums(spark: Any, tmp_path: Path) -> None:
+    table = written(spark, tmp_path / "t")
+    left = tmp_path / "t" / "abc.txt"
+    left.write_text("abcde")
+    assert table.vacuum().columns == []
+    table.vacuum(1000)  # whole numbers too
+    assert left.exists()
+    with pytest.raises(dr.InvalidArgumentError):
+        table.vacuum(0.0)
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    try:
+        assert table.vacuum(0.0).collect() == []
+    finally:
+        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+    assert not left.exists()
+    assert rows_of(table.toDF()) == ROWS
+
+
+def test_converts(spark: Any, tmp_path: Path) -> None:
+    from pyspark.sql.types import IntegerType, StructType
+
+    frame = spark.createDataFrame(ROWS, ["key", "value"])
+    schemas = [None, StructType().add("value", IntegerType(), True), "value int"]
+    for number, schema in enumerate(schemas):
+        place = tmp_path / str(number)
+        writer = frame.write if schema is None else frame.write.partitionBy("value")
+        writer.parquet(str(place))
+        table = DeltaTable.convertToDelta(spark, f"parquet.`{place}`", schema)
+        assert isinstance(table, DeltaTable)
+        assert rows_of(DeltaTable.forPath(spark, str(place)).toDF()) == ROWS
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        DeltaTable.convertToDelta(spark, f"orc.`{tmp_path}`")
+    assert caught.value.code == "name.parquet"
+
+
+def test_clones(spark: Any, tmp_path: Path) -> None:
+    written(spark, tmp_path / "t", [("a", 1)])
+    table = written(spark, tmp_path / "t", [("d", 4)])
+    one, two, three = (str(tmp_path / name) for name in ("one", "two", "three"))
+    clone = table.clone(one, True, False, {"foo": "bar"})
+    assert isinstance(clone, DeltaTable)
+    assert clone._table.snapshot().properties["foo"] == "bar"
+    assert rows_of(clone.toDF()) == [("d", 4)]
+    assert rows_of(table.cloneAtVersion(0, two, True).toDF()) == [("a", 1)]
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.clone(two, True)
+    assert caught.value.code == "table.exists"
+    assert rows_of(table.clone(two, True, True).toDF()) == [("d", 4)]
+    at = dr.Table(tmp_path / "t").history().to_pylist()[-1]["timestamp"]
+    text = at.strftime("%Y-%m-%d %H:%M:%S.%f")
+    assert rows_of(table.cloneAtTimestamp(text, three).toDF()) == [("a", 1)], "deep"
+
+
+def test_clones_under_a_name(spark: Any, table: DeltaTable, name: str) -> None:
+    table.clone(name, True)
+    assert rows_of(DeltaTable.forName(spark, name).toDF()) == ROWS
+
+
+def test_cloning_checks_types(table: DeltaTable, tmp_path: Path) -> None:
+    target = str(tmp_path / "u")
+    wrong: list[tuple[str, Callable[[], Any]]] = [
+        ("target needs to be a string", lambda: table.clone(10)),  # type: ignore[arg-type]
+        ("isShallow needs to be a boolean", lambda: table.clone(target, isShallow=10)),  # type: ignore[arg-type]
+        ("replace needs to be a boolean", lambda: table.clone(target, False, replace=10)),  # type: ignore[arg-type]
+        ("properties needs to be a dict", lambda: table.clone(target, properties=10)),  # type: ignore[arg-type]
+        ("'key' needs to be a string", lambda: table.clone(target, properties={"key": 10})),  # type: ignore[dict-item]
+        ("version needs to be an int", lambda: table.cloneAtVersion("0", target)),  # type: ignore[arg-type]
+        ("timestamp needs to be a string", lambda: table.cloneAtTimestamp(10, target)),  # type: ignore[arg-type]
+    ]
+    for message, call in wrong:
+        with pytest.raises(ValueError, match=message):
+            call()
+    assert not Path(target).exists()

@@ -1,0 +1,298 @@
+"""``DeltaTable``: statements, behaviours of delta-spark's own tests.
+
+``test_without_jar.py`` runs this file again in sessions without delta-spark's jar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark.delta_tables import ROWS, rows_of, written
+
+from deltareplay import spark as dr_spark
+from deltareplay.spark import (
+    DeltaMergeBuilder,
+    DeltaTable,
+)
+
+pytestmark = pytest.mark.spark
+
+
+def test_deletes(table: DeltaTable) -> None:
+    from pyspark.sql.functions import col, lit
+
+    table.delete("key = 'a'")
+    assert rows_of(table.toDF()) == ROWS[1:]
+    table.delete(col("key") == lit("b"))
+    assert rows_of(table.toDF()) == ROWS[2:]
+    table.alias("t").delete("t.key = 'c'")
+    assert rows_of(table.toDF()) == ROWS[3:]
+    table.delete()
+    assert rows_of(table.toDF()) == []
+    with pytest.raises(TypeError):
+        table.delete(condition=1)  # type: ignore[arg-type]
+
+
+def test_updates(table: DeltaTable) -> None:
+    from pyspark.sql.functions import expr
+
+    table.update("key = 'a' or key = 'b'", {"value": "1"})
+    assert rows_of(table.toDF()) == [("a", 1), ("b", 1), ("c", 3), ("d", 4)]
+    table.update(expr("key = 'a' or key = 'b'"), {"value": expr("0")})
+    assert rows_of(table.toDF()) == [("a", 0), ("b", 0), ("c", 3), ("d", 4)]
+    table.alias("t").update("t.key = 'a'", {"value": "t.value + 5"})
+    assert rows_of(table.toDF()) == [("a", 5), ("b", 0), ("c", 3), ("d", 4)]
+    table.update(set={"value": "200"})
+    assert rows_of(table.toDF()) == [(key, 200) for key, _ in ROWS]
+
+
+#: Calls with arguments that are no expressions: the exception, a part of its message, the call.
+WRONG_UPDATES: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
+    (ValueError, "cannot be None", lambda update: update({"value": "200"})),
+    (ValueError, "cannot be None", lambda update: update(condition="a")),
+    (TypeError, "must be a dict", lambda update: update(set=1)),
+    (TypeError, "must be a Spark SQL Column or a string", lambda update: update(1, {})),
+    (TypeError, "Values of dict in .* must contain only", lambda update: update(set={"value": 1})),
+    (TypeError, "Keys of dict in .* must contain only", lambda update: update(set={1: ""})),
+    (TypeError, "", lambda update: update(set="k = 'a'", condition={"value": 1})),
+]
+
+
+@pytest.mark.parametrize("number", range(len(WRONG_UPDATES)))
+@pytest.mark.parametrize(
+    "clause",
+    ["update", "whenMatchedUpdate", "whenNotMatchedBySourceUpdate", "whenNotMatchedInsert"],
+)
+def test_refuses_what_is_no_expression(table: DeltaTable, clause: str, number: int) -> None:
+    error, message, call = WRONG_UPDATES[number]
+    rows = table.toDF().sparkSession.range(1)
+    owner = table if clause == "update" else table.merge(rows, "value = id")
+    method = getattr(owner, clause)
+    if clause == "whenNotMatchedInsert":
+        method = lambda condition=None, set=None, f=method: f(condition, set)  # noqa: E731
+    with pytest.raises(error, match=message):
+        call(method)
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "whenMatchedDelete",
+        "whenNotMatchedBySourceDelete",
+        "whenMatchedUpdateAll",
+        "whenNotMatchedInsertAll",
+    ],
+)
+def test_refuses_what_is_no_condition(table: DeltaTable, clause: str) -> None:
+    merge = table.merge(table.toDF().sparkSession.range(1), "value = id")
+    with pytest.raises(TypeError, match="must be a Spark SQL Column or a string"):
+        getattr(merge, clause)(1)
+
+
+def test_refuses_what_is_no_source(table: DeltaTable) -> None:
+    rows = table.toDF().sparkSession.range(1)
+    with pytest.raises(TypeError, match="must be DataFrame"):
+        table.merge(1, "key = k")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="must be a Spark SQL Column or a string"):
+        table.merge(rows, 1)  # type: ignore[arg-type]
+    for wrong in ((None, "key = k"), (rows, None)):
+        with pytest.raises(ValueError, match="cannot be None"):
+            table.merge(*wrong)  # type: ignore[arg-type]
+
+
+SOURCE = [("a", -1), ("b", 0), ("e", -5), ("f", -6)]
+
+#: What clauses make of ``ROWS`` with ``SOURCE``, whose columns are called ``k`` and ``v``.
+MERGES: dict[
+    str, tuple[Callable[[DeltaMergeBuilder], DeltaMergeBuilder], list[tuple[str, int]]]
+] = {
+    "update, insert, update others": (
+        lambda merge: (
+            merge.whenMatchedUpdate(set={"value": "v + 0"})
+            .whenNotMatchedInsert(values={"key": "k", "value": "v + 0"})
+            .whenNotMatchedBySourceUpdate(set={"value": "value + 0"})
+        ),
+        [("a", -1), ("b", 0), ("c", 3), ("d", 4), ("e", -5), ("f", -6)],
+    ),
+    "the first update applies": (
+        lambda merge: merge.whenMatchedUpdate(
+            condition="key = 'a'", set={"value": "5"}
+        ).whenMatchedUpdate(set={"value": "0"}),
+        [("a", 5), ("b", 0), ("c", 3), ("d", 4)],
+    ),
+    "two deletes": (
+        lambda merge: merge.whenMatchedDelete(condition="key = 'a'").whenMatchedDelete(),
+        [("c", 3), ("d", 4)],
+    ),
+    "redundant updates and deletes": (
+        lambda merge: (
+            merge.whenMatchedUpdate(condition="key = 'a'", set={"value": "5"})
+            .whenMatchedUpdate(condition="key = 'a'", set={"value": "0"})
+            .whenMatchedUpdate(condition="key = 'b'", set={"value": "6"})
+            .whenMatchedDelete(condition="key = 'b'")
+        ),
+        [("a", 5), ("b", 6), ("c", 3), ("d", 4)],
+    ),
+    "deletes and updates in turn": (
+        lambda merge: (
+            merge.whenMatchedDelete(condition="key = 'a'")
+            .whenMatchedUpdate(condition="key = 'a'", set={"value": "5"})
+            .whenMatchedDelete(condition="key = 'b'")
+            .whenMatchedUpdate(set={"value": "6"})
+        ),
+        [("c", 3), ("d", 4)],
+    ),
+    "redundant inserts": (
+        lambda merge: (
+            merge.whenNotMatchedInsert("k = 'e'", {"key": "k", "value": "5"})
+            .whenNotMatchedInsert("k = 'e'", {"key": "k", "value": "6"})
+            .whenNotMatchedInsert("k = 'f'", {"key": "k", "value": "7"})
+        ),
+        [("a", 1), ("b", 2), ("c", 3), ("d", 4), ("e", 5), ("f", 7)],
+    ),
+    "updates of others": (
+        lambda merge: merge.whenNotMatchedBySourceUpdate(
+            "key = 'c'", {"value": "5"}
+        ).whenNotMatchedBySourceUpdate(set={"value": "0"}),
+        [("a", 1), ("b", 2), ("c", 5), ("d", 0)],
+    ),
+    "deletes of others": (
+        lambda merge: merge.whenNotMatchedBySourceDelete(
+            "key = 'c'"
+        ).whenNotMatchedBySourceDelete(),
+        [("a", 1), ("b", 2)],
+    ),
+    "redundant, of others": (
+        lambda merge: (
+            merge.whenNotMatchedBySourceUpdate("key = 'c'", {"value": "5"})
+            .whenNotMatchedBySourceUpdate("key = 'c'", {"value": "0"})
+            .whenNotMatchedBySourceUpdate("key = 'd'", {"value": "6"})
+            .whenNotMatchedBySourceDelete("key = 'd'")
+        ),
+        [("a", 1), ("b", 2), ("c", 5), ("d", 6)],
+    ),
+    "in turn, of others": (
+        lambda merge: (
+            merge.whenNotMatchedBySourceDelete("key = 'c'")
+            .whenNotMatchedBySourceUpdate("key = 'c'", {"value": "5"})
+            .whenNotMatchedBySourceDelete("key = 'd'")
+            .whenNotMatchedBySourceUpdate(set={"value": "6"})
+        ),
+        [("a", 1), ("b", 2)],
+    ),
+    "a condition in each clause": (
+        lambda merge: (
+            merge.whenMatchedUpdate("k = 'a'", {"value": "v + 0"})
+            .whenMatchedDelete("k = 'b'")
+            .whenNotMatchedInsert("k = 'e'", {"key": "k", "value": "v + 0"})
+            .whenNotMatchedBySourceUpdate("key = 'c'", {"value": "value + 0"})
+            .whenNotMatchedBySourceDelete("key = 'd'")
+        ),
+        [("a", -1), ("c", 3), ("e", -5)],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MERGES)
+def test_merges(spark: Any, table: DeltaTable, case: str) -> None:
+    clauses, expected = MERGES[case]
+    source = spark.createDataFrame(SOURCE, ["k", "v"])
+    clauses(table.merge(source, "key = k")).execute()
+    assert rows_of(table.toDF()) == expected
+
+
+def test_a_merge_tells_what_it_did(spark: Any, table: DeltaTable) -> None:
+    source = spark.createDataFrame(SOURCE, ["k", "v"])
+    clauses, _ = MERGES["update, insert, update others"]
+    told = clauses(table.merge(source, "key = k")).execute()
+    assert told.dtypes == [
+        ("num_affected_rows", "bigint"),
+        ("num_updated_rows", "bigint"),
+        ("num_deleted_rows", "bigint"),
+        ("num_inserted_rows", "bigint"),
+    ]
+    assert [tuple(row) for row in told.collect()] == [(6, 4, 0, 2)]
+
+
+def test_merges_by_columns(spark: Any, table: DeltaTable) -> None:
+    from pyspark.sql.functions import col, expr
+
+    source = spark.createDataFrame(SOURCE, ["k", "v"])
+    merge = table.merge(source, expr("key = k"))
+    merge = merge.whenMatchedUpdate(expr("k = 'a'"), {"value": col("v") + 0})
+    merge = merge.whenMatchedDelete(expr("k = 'b'"))
+    merge = merge.whenNotMatchedInsert(expr("k = 'e'"), {"key": "k", "value": col("v") + 0})
+    merge = merge.whenNotMatchedBySourceUpdate(expr("key = 'c'"), {"value": col("value") + 0})
+    merge.whenNotMatchedBySourceDelete(expr("key = 'd'")).execute()
+    assert rows_of(table.toDF()) == [("a", -1), ("c", 3), ("e", -5)]
+
+
+@pytest.mark.parametrize("some", [False, True], ids=["all", "some"])
+def test_merges_all_columns_by_aliases(spark: Any, table: DeltaTable, some: bool) -> None:
+    source = spark.createDataFrame(SOURCE, ["key", "value"]).alias("s")
+    merge = table.alias("t").merge(source, "s.key = t.key")
+    if some:
+        merge.whenMatchedUpdateAll("s.key = 'a'").whenNotMatchedInsertAll("s.key = 'e'").execute()
+        expected = [("a", -1), ("b", 2), ("c", 3), ("d", 4), ("e", -5)]
+    else:
+        insert = {"t.key": "s.key", "t.value": "5"}
+        merge = merge.whenMatchedUpdateAll().whenNotMatchedInsert("s.key = 'e'", insert)
+        merge.whenNotMatchedInsertAll().execute()
+        expected = [("a", -1), ("b", 0), ("c", 3), ("d", 4), ("e", 5), ("f", -6)]
+    assert rows_of(table.toDF()) == expected
+
+
+def test_a_merge_adds_columns(spark: Any, table: DeltaTable) -> None:
+    source = spark.createDataFrame(SOURCE, ["key", "extra"]).alias("s")
+    merge = table.alias("t").merge(source, "t.key = s.key")
+    merge = merge.whenMatchedUpdate(set={"extra": "-1"}).whenNotMatchedInsertAll()
+    merge.withSchemaEvolution().execute()
+    assert rows_of(table.toDF().select("key", "value", "extra")) == [
+        ("a", 1, -1),
+        ("b", 2, -1),
+        ("c", 3, None),
+        ("d", 4, None),
+        ("e", None, -5),
+        ("f", None, -6),
+    ]
+
+
+def test_a_merge_in_a_thread_obeys_the_session(spark: Any, tmp_path: Path) -> None:
+    target = written(spark, tmp_path / "target", [(0, 0)], ["id", "x"])
+    written(spark, tmp_path / "source", [(one, one, one) for one in range(20)], ["id", "x", "y"])
+
+    def merge() -> None:
+        source = dr_spark.read(spark, tmp_path / "source").alias("s")
+        merge = target.alias("t").merge(source, "t.id = s.id")
+        merge.whenMatchedUpdate(set={"t.x": "t.x + 1"}).whenNotMatchedInsertAll().execute()
+
+    spark.conf.set("spark.databricks.delta.schema.autoMerge.enabled", "true")
+    try:
+        with ThreadPoolExecutor(3) as threads:
+            threads.submit(merge).result()
+    finally:
+        spark.conf.unset("spark.databricks.delta.schema.autoMerge.enabled")
+    assert target.toDF().columns == ["id", "x", "y"]
+    assert target.toDF().count() == 20
+
+
+def test_changes_of_statements(spark: Any, tmp_path: Path) -> None:
+    feed = {"delta.enableChangeDataFeed": "true"}
+    dr_spark.write(spark.range(5), tmp_path / "t", properties=feed)
+    table = DeltaTable.forPath(spark, str(tmp_path / "t"))
+    table.update("id = 1", {"id": "10"})
+    table.delete("id = 2")
+    dr_spark.write(spark.range(5, 7), tmp_path / "t")
+    changes = dr_spark.changes(spark, tmp_path / "t", 1).select("id", "_change_type")
+    expected = [
+        (1, "update_preimage"),
+        (10, "update_postimage"),
+        (2, "delete"),
+        (5, "insert"),
+        (6, "insert"),
+    ]
+    assert rows_of(changes) == sorted(expected, key=repr)

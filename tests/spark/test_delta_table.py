@@ -1,0 +1,290 @@
+"""``DeltaTable``: a test for each behaviour that delta-spark's own tests of its class have.
+
+``test_without_jar.py`` runs this file again in sessions without delta-spark's jar.
+"""
+
+from __future__ import annotations
+
+import inspect
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from spark.delta_tables import ROWS, rows_of, written
+
+import deltareplay as dr
+from deltareplay import exceptions
+from deltareplay import spark as dr_spark
+from deltareplay.spark import (
+    DeltaMergeBuilder,
+    DeltaOptimizeBuilder,
+    DeltaTable,
+    DeltaTableBuilder,
+    IdentityGenerator,
+)
+
+pytestmark = pytest.mark.spark
+
+CLASSES = [
+    DeltaTable,
+    DeltaMergeBuilder,
+    DeltaTableBuilder,
+    DeltaOptimizeBuilder,
+    IdentityGenerator,
+]
+
+
+# the classes
+
+
+def members(cls: type) -> dict[str, Any]:
+    return {
+        name: value for name, value in inspect.getmembers(cls, callable) if not name.startswith("_")
+    }
+
+
+def shape(function: Any) -> list[tuple[str, Any, Any]]:
+    """Names, kinds and defaults of the arguments."""
+    parameters = inspect.signature(function).parameters.values()
+    return [(one.name, one.kind, one.default) for one in parameters]
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_names_arguments_and_defaults_are_those_of_delta_spark(cls: type) -> None:
+    theirs = getattr(pytest.importorskip("delta.tables"), cls.__name__)
+    expected = {name: shape(value) for name, value in members(theirs).items()}
+    assert expected or cls is IdentityGenerator
+    assert {name: shape(value) for name, value in members(cls).items()} == expected
+
+
+def test_every_class_of_delta_spark_is_here() -> None:
+    module = pytest.importorskip("delta.tables")
+    theirs = {
+        name
+        for name, value in vars(module).items()
+        if inspect.isclass(value) and value.__module__ == module.__name__
+    }
+    assert theirs == {cls.__name__ for cls in CLASSES}
+    assert shape(IdentityGenerator) == shape(module.IdentityGenerator)
+
+
+def test_exceptions_have_the_names_of_delta_spark() -> None:
+    base = pytest.importorskip("delta.exceptions.base")
+    theirs = {
+        name
+        for name, value in vars(base).items()
+        if inspect.isclass(value) and value.__module__ == base.__name__
+    }
+    assert len(theirs) == 8
+    for name in theirs:
+        assert issubclass(getattr(exceptions, name), dr.CommitConflictError)
+
+
+# opening
+
+
+def test_for_path_reads_the_rows(table: DeltaTable) -> None:
+    assert rows_of(table.toDF()) == ROWS
+
+
+def test_for_path_takes_a_table(spark: Any, table: DeltaTable) -> None:
+    again = DeltaTable.forPath(spark, table._table)
+    assert rows_of(again.toDF()) == ROWS
+
+
+def test_for_path_takes_settings_of_file_systems(spark: Any, tmp_path: Path) -> None:
+    written(spark, tmp_path / "t")
+    settings = {"fs.fake.impl": "some.FileSystem", "fs.fake.impl.disable.cache": "true"}
+    again = DeltaTable.forPath(spark, str(tmp_path / "t"), settings)
+    assert rows_of(again.toDF()) == ROWS
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        DeltaTable.forPath(spark, str(tmp_path / "t"), {"spark.some": "1"})
+    assert caught.value.code == "argument.hadoop"
+
+
+def test_for_path_refuses_what_is_no_table(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(dr.TableNotFoundError) as caught:
+        DeltaTable.forPath(spark, str(tmp_path))
+    assert caught.value.code == "table.not_found"
+
+
+def test_a_path_is_as_hadoop_writes_it(spark: Any, tmp_path: Path) -> None:
+    place = tmp_path / "100% of it"
+    written(spark, place)
+    for path in (str(place), f"file:{place}", f"file://{place}"):
+        assert DeltaTable.isDeltaTable(spark, path)
+        assert rows_of(DeltaTable.forPath(spark, path).toDF()) == ROWS
+    assert rows_of(DeltaTable.forName(spark, f"delta.`{place}`").toDF()) == ROWS
+
+
+def test_for_name(spark: Any, tmp_path: Path, name: str) -> None:
+    written(spark, tmp_path / "t")
+    spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
+    opened = DeltaTable.forName(spark, name)
+    assert rows_of(opened.toDF()) == ROWS
+    assert rows_of(DeltaTable.forName(spark, f"default.`{name}`").toDF()) == ROWS
+    assert rows_of(DeltaTable.forName(spark, f"spark_catalog.default.{name}").toDF()) == ROWS
+    assert opened.detail().first()["name"] == f"spark_catalog.default.{name}"
+
+
+def test_for_name_is_not_misled_by_a_comment(spark: Any, tmp_path: Path, name: str) -> None:
+    written(spark, tmp_path / "t")
+    comment = "a comment\\nLocation: /nowhere\\nProvider: parquet\\nSchema: root"
+    spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}' COMMENT '{comment}'")
+    assert rows_of(DeltaTable.forName(spark, name).toDF()) == ROWS
+
+
+@pytest.mark.parametrize("kind", ["nothing", "a view", "another format", "no schema"])
+def test_for_name_refuses_what_is_no_table(spark: Any, name: str, kind: str) -> None:
+    if kind == "a view":
+        spark.range(3).createOrReplaceTempView(name)
+    if kind == "another format":
+        spark.sql(f"CREATE TABLE {name} (id INT) USING parquet")
+    asked = f"no_such_schema.{name}" if kind == "no schema" else name
+    with pytest.raises(dr.TableNotFoundError) as caught:
+        DeltaTable.forName(spark, asked)
+    assert caught.value.code == "name.not_delta"
+    if kind == "a view":
+        spark.catalog.dropTempView(name)
+
+
+@pytest.mark.parametrize("text", ["", "a b", "a.", "delta./tmp", "a;"])
+def test_for_name_refuses_what_is_no_name(spark: Any, text: str) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        DeltaTable.forName(spark, text)
+    assert caught.value.code == "name.syntax"
+
+
+def test_is_delta_table(spark: Any, tmp_path: Path) -> None:
+    spark.range(3).write.parquet(str(tmp_path / "parquet"))
+    written(spark, tmp_path / "t")
+    assert DeltaTable.isDeltaTable(spark, str(tmp_path / "parquet")) is False
+    assert DeltaTable.isDeltaTable(spark, str(tmp_path / "t")) is True
+
+
+def test_alias_names_the_columns(table: DeltaTable) -> None:
+    frame = table.alias("mine").toDF()
+    assert rows_of(frame.select("mine.key", "mine.value")) == ROWS
+
+
+# what is read of it
+
+
+def test_history(spark: Any, tmp_path: Path) -> None:
+    written(spark, tmp_path / "t")
+    table = written(spark, tmp_path / "t", [("a", 3)])
+    assert rows_of(table.history().select("operation")) == [("WRITE",), ("WRITE",)]
+    assert rows_of(table.history(1).select("operationParameters.mode")) == [("Overwrite",)]
+
+
+def test_detail(table: DeltaTable) -> None:
+    [row] = table.detail().collect()
+    assert (row["format"], row["name"]) == ("delta", None)
+
+
+# the protocol
+
+
+def test_upgrades_the_protocol(table: DeltaTable) -> None:
+    table.upgradeTableProtocol(1, 3)
+    table.upgradeTableProtocol(1, 2)  # changes nothing
+    detail = table.detail().first()
+    assert (detail["minReaderVersion"], detail["minWriterVersion"]) == (1, 3)
+    for versions in (("abc", 3), ([], 3), (1, "abc"), (1, {}), (True, 3)):
+        with pytest.raises(ValueError, match="Version") as caught:
+            table.upgradeTableProtocol(*versions)  # type: ignore[arg-type]
+        assert caught.value.code == "argument.type"  # type: ignore[attr-defined]
+    with pytest.raises(dr.InvalidArgumentError) as unknown:
+        table.upgradeTableProtocol(4, 7)
+    assert unknown.value.code == "protocol.version"
+
+
+def test_adds_and_drops_features(table: DeltaTable) -> None:
+    def protocol() -> tuple[int, int, list[str]]:
+        detail = table.detail().first()
+        versions = detail["minReaderVersion"], detail["minWriterVersion"]
+        return (*versions, detail["tableFeatures"])
+
+    before = (1, 2, ["appendOnly", "invariants"])
+    table.addFeatureSupport("appendOnly")
+    assert protocol() == before
+    table.addFeatureSupport("deletionVectors")
+    assert protocol() == (3, 7, ["appendOnly", "deletionVectors", "invariants"])
+    table.addFeatureSupport("domainMetadata")
+    table.dropFeatureSupport("domainMetadata")
+    assert protocol() == (3, 7, ["appendOnly", "deletionVectors", "invariants"])
+    table.dropFeatureSupport("deletionVectors", False)
+    assert "deletionVectors" not in protocol()[2]
+    for call in (table.addFeatureSupport, table.dropFeatureSupport):
+        for wrong in (12345, [12345], {}, []):
+            with pytest.raises(ValueError, match="featureName needs to be a string"):
+                call(wrong)  # type: ignore[arg-type]
+        with pytest.raises(dr.InvalidArgumentError):
+            call("no_such_feature")
+    with pytest.raises(dr.InvalidArgumentError):
+        table.dropFeatureSupport("deletionVectors")
+    for wrong in (12345, [12345], {}, []):
+        with pytest.raises(ValueError, match="truncateHistory needs to be a boolean"):
+            table.dropFeatureSupport("deletionVectors", wrong)  # type: ignore[arg-type]
+
+
+# restoring
+
+
+@pytest.fixture
+def overwritten(spark: Any, tmp_path: Path) -> tuple[DeltaTable, datetime]:
+    """A table with other columns than before, and the time of version 0."""
+    table = written(spark, tmp_path / "t", [("a", 1), ("b", 2)])
+    [first] = dr.Table(tmp_path / "t").history().to_pylist()
+    other = spark.createDataFrame([("a", 3)], ["key_new", "value_new"])
+    dr_spark.write(other, tmp_path / "t", mode="overwrite", overwrite_schema=True)
+    assert rows_of(table.toDF()) == [("a", 3)]
+    return table, first["timestamp"]
+
+
+def test_restores_a_version(overwritten: tuple[DeltaTable, datetime]) -> None:
+    table, _ = overwritten
+    [metrics] = table.restoreToVersion(0).collect()
+    assert rows_of(table.toDF()) == [("a", 1), ("b", 2)]
+    snapshot = table._table.snapshot()
+    old = table._table.snapshot(1).files()["size"].to_pylist()
+    assert metrics.asDict() == {
+        "table_size_after_restore": snapshot.size_in_bytes,
+        "num_of_files_after_restore": snapshot.num_files,
+        "num_removed_files": len(old),
+        "num_restored_files": snapshot.num_files,
+        "removed_files_size": sum(old),
+        "restored_files_size": snapshot.size_in_bytes,
+    }
+
+
+def test_restores_a_time(overwritten: tuple[DeltaTable, datetime]) -> None:
+    table, at = overwritten
+    table.restoreToTimestamp(at.strftime("%Y-%m-%d %H:%M:%S.%f"))
+    assert rows_of(table.toDF()) == [("a", 1), ("b", 2)]
+    with pytest.raises(dr.InvalidArgumentError, match="05/04/1999") as caught:
+        table.restoreToTimestamp("05/04/1999")
+    assert caught.value.code == "argument.moment"
+
+
+def test_a_time_is_in_the_zone_of_the_session(overwritten: tuple[DeltaTable, datetime]) -> None:
+    table, at = overwritten
+    spark = table.toDF().sparkSession
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        with pytest.raises(dr.VersionNotFoundError):
+            table.restoreToTimestamp(at.strftime("%Y-%m-%d %H:%M:%S.%f"))
+        there = at.astimezone(ZoneInfo("Asia/Tokyo"))
+        table.restoreToTimestamp(there.strftime("%Y-%m-%d %H:%M:%S.%f"))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert rows_of(table.toDF()) == [("a", 1), ("b", 2)]
+
+
+def test_restoring_checks_types(table: DeltaTable) -> None:
+    with pytest.raises(ValueError, match="timestamp needs to be a string, not int"):
+        table.restoreToTimestamp(12342323232)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="version needs to be an int, not str"):
+        table.restoreToVersion("0")  # type: ignore[arg-type]

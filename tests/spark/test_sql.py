@@ -1,0 +1,233 @@
+"""``sql``: Delta's statements on paths and names; behaviours of delta-spark's own tests of SQL.
+
+``tests/api/test_sql_statements.py`` has how texts are split. ``test_without_jar.py`` runs this file
+again in sessions without delta-spark's jar.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark.delta_tables import ROWS, rows_of, written
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+from deltareplay.spark import DeltaTable
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(params=["path", "name"])
+def target(request: pytest.FixtureRequest, spark: Any, tmp_path: Path, name: str) -> str:
+    """A table as SQL names it: by its path, or by a name in the catalog."""
+    written(spark, tmp_path / "t")
+    if request.param == "path":
+        return f"delta.`{tmp_path / 't'}`"
+    spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
+    return name
+
+
+def left(spark: Any, tmp_path: Path) -> list[tuple[Any, ...]]:
+    return rows_of(dr_spark.read(spark, tmp_path / "t"))
+
+
+def test_deletes(spark: Any, tmp_path: Path, target: str) -> None:
+    told = dr_spark.sql(spark, f"DELETE FROM {target} AS x WHERE x.key IN ('a', 'b')")
+    assert told.dtypes == [("num_affected_rows", "bigint")]
+    assert rows_of(told) == [(2,)]
+    assert left(spark, tmp_path) == ROWS[2:]
+    assert rows_of(dr_spark.sql(spark, f"DELETE FROM {target} WHERE key = 'z'")) == [(0,)]
+
+
+def test_updates(spark: Any, tmp_path: Path, target: str) -> None:
+    text = f"UPDATE {target} x SET value = CASE WHEN x.value > 1 THEN 0 ELSE 9 END WHERE key < 'c'"
+    assert rows_of(dr_spark.sql(spark, text)) == [(2,)]
+    assert left(spark, tmp_path) == [("a", 9), ("b", 0), ("c", 3), ("d", 4)]
+
+
+def test_merges(spark: Any, tmp_path: Path, target: str) -> None:
+    spark.createDataFrame(
+        [("a", -1), ("b", 0), ("e", -5)], ["key", "value"]
+    ).createOrReplaceTempView("news")
+    told = dr_spark.sql(
+        spark,
+        f"""
+        MERGE INTO {target} t
+        USING (SELECT * FROM news WHERE value <> 7) AS s ON t.key = s.key
+        WHEN MATCHED AND s.value = 0 THEN DELETE
+        WHEN MATCHED THEN UPDATE SET t.value = s.value, key = concat(t.key, '!')
+        WHEN NOT MATCHED BY TARGET THEN INSERT (key, value) VALUES (s.key, abs(s.value))
+        WHEN NOT MATCHED BY SOURCE AND t.value = 4 THEN UPDATE SET value = t.value + 1
+        WHEN NOT MATCHED BY SOURCE THEN DELETE
+        """,
+    )
+    assert [tuple(row) for row in told.collect()] == [(5, 2, 2, 1)]
+    assert left(spark, tmp_path) == [("a!", -1), ("d", 5), ("e", 5)]
+
+
+@pytest.mark.parametrize("by", ["view", "path", "name", "version"])
+def test_a_source_is_a_view_or_a_delta_table(
+    spark: Any, tmp_path: Path, name: str, by: str
+) -> None:
+    written(spark, tmp_path / "t")
+    table = written(spark, tmp_path / "u", [("a", -1), ("e", -5)])
+    source = f"delta.`{tmp_path / 'u'}`"
+    if by == "view":
+        table.toDF().createOrReplaceTempView("news")
+        source = "news"
+    if by == "name":
+        spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 'u'}'")
+        source = name
+    if by == "version":
+        written(spark, tmp_path / "u", [("z", 0)])
+        source += " VERSION AS OF 0"
+    alias = "" if by in ("view", "name") else " AS s"
+    called = {"view": "news", "name": name}.get(by, "s")
+    dr_spark.sql(
+        spark,
+        f"MERGE INTO delta.`{tmp_path / 't'}` AS t USING {source}{alias} ON t.key = {called}.key "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+    )
+    assert left(spark, tmp_path) == [("a", -1), *ROWS[1:], ("e", -5)]
+
+
+def test_a_merge_adds_columns(spark: Any, tmp_path: Path, target: str) -> None:
+    dr_spark.sql(
+        spark,
+        f"MERGE WITH SCHEMA EVOLUTION INTO {target} AS t "
+        "USING (SELECT 'a' AS key, 'x' AS note) AS s "
+        "ON t.key = s.key WHEN MATCHED THEN UPDATE SET *",
+    )
+    rows = dr_spark.read(spark, tmp_path / "t").select("key", "value", "note")
+    assert rows_of(rows) == [("a", 1, "x"), *((*row, None) for row in ROWS[1:])]
+
+
+def test_vacuums(spark: Any, tmp_path: Path, target: str) -> None:
+    written(spark, tmp_path / "t")
+    old = {path.name for path in (tmp_path / "t").rglob("*.parquet")}
+    with pytest.raises(dr.InvalidArgumentError):
+        dr_spark.sql(spark, f"VACUUM {target} RETAIN 0 HOURS")
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    try:
+        dry = rows_of(dr_spark.sql(spark, f"VACUUM {target} RETAIN 0 HOURS DRY RUN"))
+        told = rows_of(dr_spark.sql(spark, f"VACUUM {target} RETAIN 0 HOURS"))
+    finally:
+        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+    assert told == [(f"file:{tmp_path / 't'}",)]
+    now = {path.name for path in (tmp_path / "t").rglob("*.parquet")}
+    gone = {Path(path.removeprefix("file:")).name for (path,) in dry if path.endswith(".parquet")}
+    assert gone == old - now
+    assert len(gone) == len(old) // 2 > 0
+
+
+def test_describes(spark: Any, tmp_path: Path, target: str) -> None:
+    written(spark, tmp_path / "t")
+    for text in (f"desc history {target}", f"DESCRIBE HISTORY '{tmp_path / 't'}'"):
+        assert [row["version"] for row in dr_spark.sql(spark, text).collect()] == [1, 0]
+    [last] = dr_spark.sql(spark, f"DESCRIBE HISTORY {target} LIMIT 1").collect()
+    assert last["version"] == 1
+    [detail] = dr_spark.sql(spark, f"DESCRIBE DETAIL {target}").collect()
+    assert detail["location"] == f"file:{tmp_path / 't'}"
+    assert detail["name"] == (None if "`" in target else f"spark_catalog.default.{target}")
+
+
+def test_optimizes(spark: Any, tmp_path: Path, target: str) -> None:
+    dr_spark.write(spark.createDataFrame([("z", 9)], ["key", "value"]), tmp_path / "t")
+    rows = left(spark, tmp_path)
+    [told] = dr_spark.sql(spark, f"OPTIMIZE {target} ZORDER BY (key, value)").collect()
+    assert told["metrics"]["zOrderStats"]["strategyName"] == "all"
+    assert told["metrics"]["numFilesAdded"] == 1
+    assert left(spark, tmp_path) == rows
+    [again] = dr_spark.sql(spark, f"OPTIMIZE '{tmp_path / 't'}'").collect()
+    assert (again["metrics"]["numFilesAdded"], again["metrics"]["filesAdded"]["min"]) == (0, None)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.sql(spark, f"OPTIMIZE {target} FULL")
+    assert caught.value.code == "sql.full"
+
+
+def test_purges(spark: Any, tmp_path: Path) -> None:
+    dr_spark.write(
+        spark.range(20).coalesce(1),
+        tmp_path / "t",
+        properties={"delta.enableDeletionVectors": "true"},
+    )
+    dr.Table(tmp_path / "t").delete("id = 7")
+    [told] = dr_spark.sql(spark, f"REORG TABLE delta.`{tmp_path / 't'}` APPLY (PURGE)").collect()
+    metrics = told["metrics"]
+    assert (metrics["numFilesAdded"], metrics["numFilesRemoved"]) == (1, 1)
+    assert metrics["deletionVectorStats"].asDict() == {
+        "numDeletionVectorsRemoved": 1,
+        "numDeletionVectorRowsRemoved": 1,
+    }
+    files = dr.Table(tmp_path / "t").snapshot().files()
+    assert files["deletionVector"].to_pylist() == [None]
+    assert left(spark, tmp_path) == sorted([(one,) for one in range(20) if one != 7], key=repr)
+
+
+@pytest.mark.parametrize("clause", ["VERSION AS OF 0", "TIMESTAMP AS OF '{at}'"])
+def test_restores(spark: Any, tmp_path: Path, target: str, clause: str) -> None:
+    [first] = dr.Table(tmp_path / "t").history().to_pylist()
+    written(spark, tmp_path / "t", [("z", 0)])
+    at = first["timestamp"].strftime("%Y-%m-%d %H:%M:%S.%f")
+    [told] = dr_spark.sql(spark, f"RESTORE TABLE {target} TO {clause.format(at=at)}").collect()
+    assert told["num_restored_files"] == dr.Table(tmp_path / "t").snapshot().num_files
+    assert left(spark, tmp_path) == ROWS
+
+
+def test_generates_a_manifest(spark: Any, tmp_path: Path, target: str) -> None:
+    dr_spark.sql(spark, f"GENERATE SYMLINK_FORMAT_MANIFEST FOR TABLE {target}")
+    manifest = tmp_path / "t" / "_symlink_format_manifest" / "manifest"
+    files = dr.Table(tmp_path / "t").snapshot().num_files
+    assert len(manifest.read_text().splitlines()) == files > 0
+
+
+def test_converts(spark: Any, tmp_path: Path) -> None:
+    frame = spark.createDataFrame(ROWS, ["key", "value"])
+    frame.write.parquet(str(tmp_path / "t"))
+    dr_spark.sql(spark, f"CONVERT TO DELTA parquet.`{tmp_path / 't'}`")
+    assert left(spark, tmp_path) == ROWS
+    frame.write.partitionBy("value").parquet(str(tmp_path / "u"))
+    text = f"CONVERT TO DELTA parquet.`{tmp_path / 'u'}` PARTITIONED BY (value INT)"
+    dr_spark.sql(spark, text)
+    assert rows_of(dr_spark.read(spark, tmp_path / "u")) == ROWS
+
+
+def test_clones(spark: Any, tmp_path: Path, target: str) -> None:
+    copy = f"delta.`{tmp_path / 'u'}`"
+    text = f"TABLE {copy} SHALLOW CLONE {target} TBLPROPERTIES ('foo' = 'bar')"
+    [told] = dr_spark.sql(spark, f"CREATE {text}").collect()
+    snapshot = dr.Table(tmp_path / "t").snapshot()
+    assert told["source_num_of_files"] == snapshot.num_files
+    assert told["source_table_size"] == snapshot.size_in_bytes
+    assert rows_of(DeltaTable.forName(spark, copy).toDF()) == ROWS
+    assert dr.Table(tmp_path / "u").snapshot().properties["foo"] == "bar"
+    written(spark, tmp_path / "t", [("z", 0)])
+    dr_spark.sql(spark, f"CREATE TABLE IF NOT EXISTS {copy} SHALLOW CLONE {target}")
+    assert rows_of(DeltaTable.forName(spark, copy).toDF()) == ROWS
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.sql(spark, f"CREATE TABLE {copy} SHALLOW CLONE {target}")
+    assert caught.value.code == "table.exists"
+    dr_spark.sql(spark, f"REPLACE TABLE {copy} SHALLOW CLONE {target}")
+    assert rows_of(DeltaTable.forName(spark, copy).toDF()) == [("z", 0)]
+
+
+def test_leaves_the_rest_to_spark(spark: Any, name: str) -> None:
+    spark.range(3).createOrReplaceTempView("numbers")
+    assert rows_of(dr_spark.sql(spark, "SELECT max(id) FROM numbers")) == [(2,)]
+    spark.sql(f"CREATE TABLE {name} (id INT) USING parquet")
+    # Parquet has no such statements, which Spark says itself
+    for text in (f"DELETE FROM {name}", f"UPDATE {name} SET id = 1", "DELETE FROM no_such_table"):
+        with pytest.raises(Exception, match=r"\S") as caught:
+            dr_spark.sql(spark, text)
+        assert not isinstance(caught.value, dr.DeltaReplayError)
+    with pytest.raises(dr.TableNotFoundError) as missing:
+        dr_spark.sql(spark, f"VACUUM {name}")
+    assert missing.value.code == "name.not_delta"
+
+
+def test_names_what_is_wrong(spark: Any, target: str) -> None:
+    with pytest.raises(dr.InvalidArgumentError, match="line 1, column") as caught:
+        dr_spark.sql(spark, f"DELETE FROM {target} WHERE key = 'a' )")
+    assert caught.value.code == "sql.syntax"
