@@ -23,6 +23,7 @@ from deltareplay.spark._delta_table_builder import DeltaTableBuilder, IdentityGe
 from deltareplay.spark._detail import detail
 from deltareplay.spark._files import files
 from deltareplay.spark._history import history
+from deltareplay.spark._merge import merge
 from deltareplay.spark._optimize import optimize
 from deltareplay.spark._read import read
 from deltareplay.spark._register import register
@@ -46,6 +47,7 @@ __all__ = [
     "detail",
     "files",
     "history",
+    "merge",
     "optimize",
     "read",
     "register",

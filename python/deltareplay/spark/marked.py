@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from deltareplay import _native
 from deltareplay.spark import names, vectors
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
+
+
+_WORDS = pa.schema([("file", pa.int32()), ("word", pa.int64()), ("bits", pa.int64())])
 
 
 class Marked:
@@ -40,6 +45,19 @@ class Marked:
             rows: With ``names.FILE`` and ``names.ROW_NUMBER``.
         """
         return cls(rows.sparkSession, words(rows, {"bits": bit()}))
+
+    @classmethod
+    def of_words(cls, spark: SparkSession, found: pa.Table, *bits: str) -> Marked:
+        """The rows of one or several columns of ``words``."""
+        parts = [found.select(["file", "word", one]) for one in bits]
+        named = [part.rename_columns(["file", "word", "bits"]) for part in parts]
+        joined = pa.concat_tables(named)
+        return cls(spark, joined.filter(pc.not_equal(joined["bits"], 0)))
+
+    @classmethod
+    def none(cls, spark: SparkSession) -> Marked:
+        """No rows."""
+        return cls(spark, _WORDS.empty_table())
 
     def __len__(self) -> int:
         return sum(self.counts.values())

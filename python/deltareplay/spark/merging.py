@@ -127,15 +127,15 @@ class _Run:
             counts = {kind: 0 for kind in (feed.INSERT, feed.UPDATE, feed.DELETE)}
             rows, told = self._rows(source, candidates, found)
             if not found.modified and rows is None and self.merging.options["txn"] is None:
-                return Written(None, _metrics(rewrite, counts, found.source_rows))
+                return Written(None, _metrics(rewrite, counts))
             rewrite.stage(found.modified, rows)
             if told is not None:
                 counts |= {kind: int(count or 0) for kind, count in told.get.items()}
             counts[feed.DELETE] = len(found.modified) - counts[feed.UPDATE]
             if not found.modified and not rewrite.metrics["output_rows"] and not self._evolves():
                 if self.merging.options["txn"] is None:
-                    return Written(None, _metrics(rewrite, counts, found.source_rows))
-            counted = _metrics(rewrite, counts, found.source_rows)
+                    return Written(None, _metrics(rewrite, counts))
+            counted = _metrics(rewrite, counts)
             self.transaction.set_metrics(counted)
         except BaseException:
             rewrite.discard()
@@ -155,7 +155,7 @@ class _Run:
         alone = self._has(_ALONE, feed.UPDATE, feed.DELETE)
         if not alone and not self._has(_MATCHED, feed.UPDATE, feed.DELETE):
             nothing = Marked.none(self.merging.spark)
-            return _Found(nothing, nothing, nothing, None)
+            return _Found(None, nothing, nothing)
         target = candidates.rows().alias(self.merging.target_alias)
         joined = self._joined(target, source, "left" if alone else "inner")
         matched = sf.col(names.FROM_SOURCE).isNotNull()
@@ -177,7 +177,7 @@ class _Run:
         several = sum(found["pairs"].to_pylist()) > len(known)
         if several and not merge_clauses.takes_several(self.clauses):
             self._refuse_several(joined)
-        return _Found(known, marked("changed", "alone"), marked("alone"), None)
+        return _Found(known, marked("changed", "alone"), marked("alone"))
 
     def _refuse_several(self, joined: DataFrame) -> None:
         from pyspark.sql import functions as sf
@@ -207,13 +207,11 @@ class _Run:
         inserts = self._has(_INSERTED, feed.INSERT)
         parts = []
         if inserts or (found.matched and self._has(_MATCHED, *kinds)):
-            if found.matched or not self._has(_MATCHED, feed.UPDATE, feed.DELETE):
-                target = self._matched(candidates, found)
-            else:
-                target = candidates.rows(())
-            joined = self._joined(
-                target.alias(self.merging.target_alias), source, "right" if inserts else "inner"
-            )
+            target = candidates.rows()
+            if found.matched is not None:
+                target = found.matched.only(candidates.rows(found.matched.counts))
+            target = target.alias(self.merging.target_alias)
+            joined = self._joined(target, source, "right" if inserts else "inner")
             parts.append(self._changed(joined, (_MATCHED, _INSERTED)))
         if found.alone and self._has(_ALONE, *kinds):
             left = found.alone.only(candidates.rows(found.alone.counts))
@@ -232,12 +230,6 @@ class _Run:
         if feed_too:
             return feed.with_images(rows, self.sides.fields), told
         return rows.drop(names.KIND), told
-
-    def _matched(self, candidates: Candidates, found: _Found) -> DataFrame:
-        """The rows of the table that match a row of the source; all if that is not known."""
-        if not found.matched:
-            return candidates.rows()
-        return found.matched.only(candidates.rows(found.matched.counts))
 
     def _changed(self, joined: DataFrame, which: Sequence[str]) -> DataFrame:
         """What clauses make of joined rows: the table's columns, the kind, ids, the row before."""
@@ -284,27 +276,23 @@ class _Found:
     """Rows of the table.
 
     Attributes:
-        matched: Those that match a row of the source.
+        matched: Those that match a row of the source; None if nobody asks.
         modified: Those that a clause changes.
         alone: Those among them that match no row of the source.
-        source_rows: How many rows the source has, if known.
     """
 
-    matched: Marked
+    matched: Marked | None
     modified: Marked
     alone: Marked
-    source_rows: int | None
 
 
 _BESIDE = (names.OLD_ROW_ID, names.OLD_VERSION, names.BEFORE, names.KIND)
 
 
-def _metrics(
-    rewrite: Rewrite, counts: Mapping[str, int], source_rows: int | None
-) -> dict[str, int]:
+def _metrics(rewrite: Rewrite, counts: Mapping[str, int]) -> dict[str, int]:
     """The metrics of MERGE, by delta-spark's names."""
     files = rewrite.metrics
-    found = {
+    return {
         "numTargetRowsInserted": counts[feed.INSERT],
         "numTargetRowsUpdated": counts[feed.UPDATE],
         "numTargetRowsDeleted": counts[feed.DELETE],
@@ -319,6 +307,3 @@ def _metrics(
         "numTargetDeletionVectorsUpdated": files["vectors_updated"],
         "numTargetDeletionVectorsRemoved": files["vectors_updated"],
     }
-    if source_rows is not None:
-        found["numSourceRows"] = source_rows
-    return found

@@ -12,10 +12,9 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 
 from deltareplay import _native
-from deltareplay._warnings import warn
 from deltareplay.exceptions import StorageError
 from deltareplay.spark import constraints, names, on_executors, session
-from deltareplay.spark.located_files import root_in_spark
+from deltareplay.spark.directory import Directory
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.task import SAFE
 
@@ -76,8 +75,7 @@ class Staged:
         """
         self._spark = spark
         self._target = target
-        self._name = name
-        self._place = f"{root_in_spark(target.table.uri, root)}/{name}"
+        self._directory = Directory(spark, target.table, name, root)
         #: Change data files outside of the directory, not encoded.
         self._changes: list[str] = []
 
@@ -102,7 +100,7 @@ class Staged:
         writer = rows.write.format("parquet").mode("append").option("compression", codec.lower())
         writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
         try:
-            writer.partitionBy(*outgoing.partitions).save(self._place)
+            writer.partitionBy(*outgoing.partitions).save(self._directory.place)
         except Exception as error:
             broken = constraints.broken(error)
             if broken is None:
@@ -129,7 +127,7 @@ class Staged:
         found = self.metrics(files.adds)["numOutputRows"] + files.changed_rows
         if found != written:
             raise StorageError(
-                f"Spark's tasks committed {written} rows, but the files in {self._name} have "
+                f"Spark's tasks committed {written} rows, but the files in {self._directory.name} have "
                 f"{found}: a repeated attempt has left some there, or lost some. "
                 "Nothing was committed; write again",
                 code="write.uncommitted_files",
@@ -139,7 +137,7 @@ class Staged:
         from pyspark.sql import functions as sf
 
         reader = self._spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-        found = reader.option("pathGlobFilter", "*.parquet").load(self._place)
+        found = reader.option("pathGlobFilter", "*.parquet").load(self._directory.place)
         time = sf.unix_millis("modificationTime").alias("modificationTime")
         found = found.select("path", sf.col("length").alias("size"), time)
         told = on_executors.over(found, "read_statistics", self._payload(), _SCHEMA).toArrow()
@@ -170,7 +168,7 @@ class Staged:
             _, _, *directories, file = one["path"].split("/")
             file = "cdc-" + file.removeprefix("part-")
             moved[one["path"]] = "/".join(["_change_data", *directories, file])
-        _native.move_files(self._target.table._native, list(moved.items()))
+        _native.move_staged(self._target.table._native, list(moved.items()))
         self._changes = list(moved.values())
         return [
             {
@@ -182,7 +180,7 @@ class Staged:
         ]
 
     def _payload(self) -> bytes:
-        return pickle.dumps((self._target.table, self._name, self._target.facts))
+        return pickle.dumps((self._target.table, self._directory.name, self._target.facts))
 
     @staticmethod
     def metrics(written: pa.Table) -> dict[str, int]:
@@ -200,18 +198,7 @@ class Staged:
         if self._changes:
             paths = [quote(path, safe=SAFE) for path in self._changes]
             _native.discard_staged(self._target.table._native, paths)
-        if not session.is_classic(self._spark):
-            return
-        try:
-            jvm: Any = self._spark._jvm
-            path = jvm.org.apache.hadoop.fs.Path(self._place)
-            hadoop = self._spark._jsparkSession.sessionState().newHadoopConf()
-            path.getFileSystem(hadoop).delete(path, True)
-        except Exception as error:
-            warn(
-                f"nothing was committed, but files are left in {self._name}, which VACUUM removes: "
-                f"{error}"
-            )
+        self._directory.discard()
 
 
 _SCHEMA = "path string, size long, modificationTime long, stats string"

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from deltareplay._snapshot import Snapshot
 from deltareplay.exceptions import DeltaReplayError, InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark import session
 from deltareplay.spark.candidates import Candidates
+from deltareplay.spark.schema import Json, struct_type
 from deltareplay.spark.source import TableLike, table_of
 from deltareplay.spark.target_table import TargetTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -69,6 +70,15 @@ class Statement:
                 "delta.appendOnly is true: rows can be added to the table, never removed",
                 code="transaction.append_only",
             )
+
+    @property
+    def known_fields(self) -> list[Json]:
+        """The columns that the data files have."""
+        return TargetTable.of(self.snapshot).written_fields
+
+    def evolved(self, fields: Sequence[Json]) -> Statement:
+        """The statement on a table that has these columns, too."""
+        return replace(self, target=self.target.with_columns(struct_type(list(fields))))
 
     def begin(
         self, operation: str, parameters: Mapping[str, Any], user_metadata: str | None

@@ -72,7 +72,7 @@ mod _native {
         protocol_with_feature, protocol_without_feature, why_not_readable, why_not_writable,
     };
     #[pymodule_export]
-    use super::rows::{discard_staged, stage_rows};
+    use super::rows::{discard_staged, move_staged, stage_rows};
     #[pymodule_export]
     use super::scan::{Scan, Split};
     #[pymodule_export]

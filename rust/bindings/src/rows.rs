@@ -249,7 +249,17 @@ pub(crate) fn discard_staged(
 }
 
 /// For Python.
-pub(crate) fn outcome(done: RowsWritten) -> Outcome {
+pub(crate) /// Moves files that no commit names, by their paths in the table, not encoded.
+#[pyfunction]
+pub(crate) fn move_staged(
+    py: Python<'_>,
+    table: &crate::table::Table,
+    files: Vec<(String, String)>,
+) -> PyResult<()> {
+    detached(py, || table.0.move_staged(&files))
+}
+
+fn outcome(done: RowsWritten) -> Outcome {
     let afterwards = done.afterwards.map(|error| error.to_string());
     (done.version, done.metrics, afterwards)
 }

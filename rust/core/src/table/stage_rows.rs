@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::schema::StructType;
+use crate::storage::interrupt;
 use crate::transaction::actions::AddFile;
 use crate::transaction::rows::{
     Intake, Layout, Purpose, RowWriter, WriteOptions, WrittenFiles, each_step,
@@ -82,5 +83,24 @@ impl Table {
         let located: Vec<&str> = located.iter().map(AsRef::as_ref).collect();
         let done = self.source.storage.delete(&located);
         done.into_iter().collect()
+    }
+
+    /// Moves files that no commit names to other paths in the table, neither encoded. A file that was
+    /// moved before is left alone, so that a step that is repeated does no harm.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: a path that climbs. Storage.
+    pub fn move_staged(&self, files: &[(String, String)]) -> Result<()> {
+        let storage = &*self.source.storage;
+        for (from, to) in files {
+            interrupt::check()?;
+            match storage.copy(from, to) {
+                Err(error) if error.code() == "storage.not_found" && storage.head(to).is_ok() => {}
+                other => other?,
+            }
+        }
+        let from: Vec<&str> = files.iter().map(|(from, _)| from.as_str()).collect();
+        storage.delete(&from).into_iter().collect()
     }
 }

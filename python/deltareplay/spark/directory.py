@@ -1,0 +1,48 @@
+"""``Directory``: a directory in a table for files that no commit names yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from deltareplay._warnings import warn
+from deltareplay.spark import session
+from deltareplay.spark.located_files import root_in_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from deltareplay._table import Table
+
+
+class Directory:
+    """A new directory; ``VACUUM`` removes what is left there."""
+
+    def __init__(self, spark: SparkSession, table: Table, name: str, root: str | None) -> None:
+        """Names the directory; nothing is written yet.
+
+        Args:
+            spark: The session.
+            table: The table.
+            name: The name of the directory, which no other write has.
+            root: The table's Hadoop path, if it is not its URI.
+        """
+        self._spark = spark
+        #: The name in the table.
+        self.name = name
+        #: The whole Hadoop path.
+        self.place = f"{root_in_spark(table.uri, root)}/{name}"
+
+    def discard(self) -> None:
+        """Deletes the directory, as far as possible."""
+        if not session.is_classic(self._spark):
+            return
+        try:
+            jvm: Any = self._spark._jvm
+            path = jvm.org.apache.hadoop.fs.Path(self.place)
+            hadoop = self._spark._jsparkSession.sessionState().newHadoopConf()
+            path.getFileSystem(hadoop).delete(path, True)
+        except Exception as error:
+            warn(
+                f"no commit names the files in {self.name}, but they are left there until VACUUM "
+                f"removes them: {error}"
+            )
