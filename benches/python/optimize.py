@@ -1,4 +1,6 @@
-"""Times OPTIMIZE of many small files, packed and in Z-order, by ours, ours in Spark, and delta-spark.
+"""Times OPTIMIZE of many small files, packed and in Z-order, by three ways.
+
+The ways are this package alone, its functions in Spark, and delta-spark.
 
 ``python benches/python/optimize.py [--files 1000] [--rows 20000] [--data DIRECTORY] [--only WORD]``
 
@@ -139,10 +141,8 @@ def run(way: str, task: str, path: Path) -> None:
     cpu = cpu_seconds() - before
     snapshot = dr.Table(path).snapshot()
     size = snapshot.size_in_bytes >> 20
-    print(
-        f"| {task} | {way} | {cpu:.1f} | {took:.1f} | {peak_mb()} | {snapshot.num_files} | {size} |",
-        flush=True,
-    )
+    cells = [task, way, f"{cpu:.1f}", f"{took:.1f}", peak_mb(), snapshot.num_files, size]
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
 def main() -> None:

@@ -50,7 +50,9 @@ const CODECS: [&str; 8] = [
     "brotli",
 ];
 
-use Takes::{Among, Boolean, Codec, FormatVersion, Integer, Internal, Interval, OneOf, Text};
+use Takes::{
+    Among, Boolean, Codec, FileSize, FormatVersion, Integer, Internal, Interval, OneOf, Text,
+};
 
 /// Every property, with its default where it has one.
 const PROPERTIES: &[(&str, Takes, Option<&str>)] = &[

@@ -29,7 +29,7 @@ impl Table {
     pub fn optimize(&self, request: &Request, options: RowsOptions) -> Result<RowsWritten> {
         let snapshot = self.snapshot(At::Latest, None)?;
         let plan = self.optimize_plan(&snapshot, request)?;
-        let written = self.rewrite(&plan, options.transaction.durable)?;
+        let written = self.rewritten(&plan, options.transaction.durable)?;
         self.commit_optimized(&plan, written, options)
     }
 
@@ -43,7 +43,7 @@ impl Table {
         Plan::new(&self.source, snapshot, request)
     }
 
-    fn rewrite(&self, plan: &Plan, durable: bool) -> Result<WrittenFiles> {
+    fn rewritten(&self, plan: &Plan, durable: bool) -> Result<WrittenFiles> {
         let facts = Facts {
             metadata: plan.snapshot.metadata().clone(),
             protocol: plan.snapshot.protocol().clone(),
@@ -154,7 +154,7 @@ impl Table {
             ..RowsOptions::default()
         };
         let plan = self.optimize_plan(&snapshot, &request)?;
-        let written = self.rewrite(&plan, options.transaction.durable)?;
+        let written = self.rewritten(&plan, options.transaction.durable)?;
         let done = self.commit_optimized(&plan, written, options)?;
         done.afterwards.map_or(Ok(()), Err)
     }
