@@ -58,6 +58,7 @@ mod _native {
     use super::follow::Follow;
     #[pymodule_export]
     use super::footer_statistics::FooterStatistics;
+    #[pymodule_export]
     use super::marked_rows::MarkedRows;
     #[pymodule_export]
     use super::optimize::{

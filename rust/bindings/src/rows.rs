@@ -248,8 +248,7 @@ pub(crate) fn discard_staged(
     detached(py, || table.0.discard_staged(&paths))
 }
 
-/// For Python.
-pub(crate) /// Moves files that no commit names, by their paths in the table, not encoded.
+/// Moves files that no commit names, by their paths in the table, not encoded.
 #[pyfunction]
 pub(crate) fn move_staged(
     py: Python<'_>,
@@ -259,7 +258,8 @@ pub(crate) fn move_staged(
     detached(py, || table.0.move_staged(&files))
 }
 
-fn outcome(done: RowsWritten) -> Outcome {
+/// For Python.
+pub(crate) fn outcome(done: RowsWritten) -> Outcome {
     let afterwards = done.afterwards.map(|error| error.to_string());
     (done.version, done.metrics, afterwards)
 }
