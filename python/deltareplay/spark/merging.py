@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from deltareplay.spark.source import TableLike
 from deltareplay.spark.statement import Statement, analyzed, as_column, note_read, shown
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, Observation, SparkSession
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from deltareplay._transaction import Transaction
     from deltareplay.spark.candidates import Candidates
@@ -124,26 +126,19 @@ class _Run:
         rewrite = Rewrite(candidates, self.statement.target, self.transaction)
         try:
             found = self._found(source, candidates)
-            counts = {kind: 0 for kind in (feed.INSERT, feed.UPDATE, feed.DELETE)}
-            rows, told = self._rows(source, candidates, found)
-            if not found.modified and rows is None and self.merging.options["txn"] is None:
-                return Written(None, _metrics(rewrite, counts))
+            rows = self._rows(source, candidates, found)
             rewrite.stage(found.modified, rows)
-            if told is not None:
-                counts |= {kind: int(count or 0) for kind, count in told.get.items()}
-            counts[feed.DELETE] = len(found.modified) - counts[feed.UPDATE]
-            if not found.modified and not rewrite.metrics["output_rows"] and not self._evolves():
-                if self.merging.options["txn"] is None:
-                    return Written(None, _metrics(rewrite, counts))
-            counted = _metrics(rewrite, counts)
-            self.transaction.set_metrics(counted)
+            metrics = _metrics(rewrite, found, source.count())
+            self.transaction.set_metrics(metrics)
         except BaseException:
             rewrite.discard()
             raise
-        return Written(rewrite.commit(), counted)
-
-    def _evolves(self) -> bool:
-        return self.statement.target.adds_columns
+        idle = not found.modified and not rewrite.metrics["output_rows"]
+        if idle and not self.statement.target.adds_columns and self.merging.options["txn"] is None:
+            rewrite.discard()
+            self.transaction.abort()
+            return Written(None, metrics)
+        return Written(rewrite.commit(), metrics)
 
     def _joined(self, target: DataFrame, source: DataFrame, how: str) -> DataFrame:
         return target.join(source, as_column(self.merging.on), how)
@@ -152,32 +147,29 @@ class _Run:
         """The rows of the table that match, and those that a clause changes."""
         from pyspark.sql import functions as sf
 
+        spark = self.merging.spark
         alone = self._has(_ALONE, feed.UPDATE, feed.DELETE)
         if not alone and not self._has(_MATCHED, feed.UPDATE, feed.DELETE):
-            nothing = Marked.none(self.merging.spark)
-            return _Found(None, nothing, nothing)
+            return _Found.none(spark)
         target = candidates.rows().alias(self.merging.target_alias)
         joined = self._joined(target, source, "left" if alone else "inner")
         matched = sf.col(names.FROM_SOURCE).isNotNull()
-        whens = {_MATCHED: matched, _ALONE: ~matched}
-        applies = merge_clauses.number(self.clauses, whens) >= 0
-        zero = sf.lit(0).cast("bigint")
-        bits = {
-            "matched": sf.when(matched, bit()).otherwise(zero),
-            "changed": sf.when(matched & applies, bit()).otherwise(zero),
-            "alone": sf.when(~matched & applies, bit()).otherwise(zero),
-        }
-        pairs = sf.count_if(matched).alias("pairs")
-        found = words(joined, bits, pairs)
-
-        def marked(*which: str) -> Marked:
-            return Marked.of_words(self.merging.spark, found, *which)
-
-        known = marked("matched")
-        several = sum(found["pairs"].to_pylist()) > len(known)
+        number = merge_clauses.number(self.clauses, {_MATCHED: matched, _ALONE: ~matched})
+        joined = joined.withColumn(names.CLAUSE, number)
+        bits = {"matched": _bits(matched)}
+        for when, kind in _CHANGES:
+            which = [
+                at
+                for at, one in enumerate(self.clauses)
+                if (one.when, one.then) == (when, kind)
+            ]
+            bits[f"{when} {kind}"] = _bits(sf.col(names.CLAUSE).isin(which))
+        told = words(joined, bits, sf.count_if(matched).alias("pairs"))
+        found = _Found.of(spark, told)
+        several = sum(told["pairs"].to_pylist()) > len(found.matched or ())
         if several and not merge_clauses.takes_several(self.clauses):
             self._refuse_several(joined)
-        return _Found(known, marked("changed", "alone"), marked("alone"))
+        return found
 
     def _refuse_several(self, joined: DataFrame) -> None:
         from pyspark.sql import functions as sf
@@ -197,39 +189,44 @@ class _Run:
 
     def _rows(
         self, source: DataFrame, candidates: Candidates, found: _Found
-    ) -> tuple[DataFrame | None, Observation | None]:
-        """The rows to write; and what counts them, once they are written."""
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as sf
-
-        feed_too = self.statement.target.has_feed
-        kinds = (feed.UPDATE, feed.DELETE) if feed_too else (feed.UPDATE,)
+    ) -> DataFrame | None:
+        """The rows to write; None if there are none."""
+        has_feed = self.statement.target.has_feed
+        kinds = (feed.UPDATE, feed.DELETE) if has_feed else (feed.UPDATE,)
         inserts = self._has(_INSERTED, feed.INSERT)
+        several = merge_clauses.takes_several(self.clauses)
         parts = []
-        if inserts or (found.matched and self._has(_MATCHED, *kinds)):
+        if inserts or any(found.changed[_MATCHED, kind] for kind in kinds):
             target = candidates.rows()
             if found.matched is not None:
                 target = found.matched.only(candidates.rows(found.matched.counts))
             target = target.alias(self.merging.target_alias)
             joined = self._joined(target, source, "right" if inserts else "inner")
-            parts.append(self._changed(joined, (_MATCHED, _INSERTED)))
-        if found.alone and self._has(_ALONE, *kinds):
-            left = found.alone.only(candidates.rows(found.alone.counts))
-            left = left.alias(self.merging.target_alias)
-            none = source.limit(0)
-            parts.append(self._changed(self._joined(left, none, "left"), (_ALONE,)))
+            # several pairs of a deleted row are one change
+            which = (_INSERTED,) if several else (_MATCHED, _INSERTED)
+            parts.append(self._changed(joined, which))
+        if several and has_feed and (gone := found.changed[_MATCHED, feed.DELETE]):
+            parts.append(self._of_target(gone, candidates, source, _MATCHED))
+        alone = [found.changed[_ALONE, kind] for kind in kinds]
+        if any(alone):
+            parts += [
+                self._of_target(rows, candidates, source, _ALONE) for rows in alone if rows
+            ]
         if not parts:
-            return None, None
-        changed = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
-        told = Observation()
-        kind = sf.col(names.KIND)
-        counts = [sf.count_if(kind == one).alias(one) for one in (feed.INSERT, feed.UPDATE)]
-        changed = changed.observe(told, *counts)
+            return None
+        changed = functools.reduce(lambda one, other: one.unionByName(other), parts)
         kept = [one for one in _BESIDE if one in changed.columns]
         rows = table_rows(changed.drop(names.CLAUSE), self.statement.target, kept)
-        if feed_too:
-            return feed.with_images(rows, self.sides.fields), told
-        return rows.drop(names.KIND), told
+        if has_feed:
+            return feed.with_images(rows, self.sides.fields)
+        return rows.drop(names.KIND)
+
+    def _of_target(
+        self, marked: Marked, candidates: Candidates, source: DataFrame, when: str
+    ) -> DataFrame:
+        """What clauses make of rows of the table without one of the source."""
+        rows = marked.only(candidates.rows(marked.counts)).alias(self.merging.target_alias)
+        return self._changed(self._joined(rows, source.limit(0), "left"), (when,))
 
     def _changed(self, joined: DataFrame, which: Sequence[str]) -> DataFrame:
         """What clauses make of joined rows: the table's columns, the kind, ids, the row before."""
@@ -277,25 +274,58 @@ class _Found:
 
     Attributes:
         matched: Those that match a row of the source; None if nobody asks.
-        modified: Those that a clause changes.
-        alone: Those among them that match no row of the source.
+        changed: Those that clauses change, by the kind of the clause and what it does.
+        modified: All of these.
     """
 
     matched: Marked | None
+    changed: Mapping[tuple[str, str], Marked]
     modified: Marked
-    alone: Marked
+
+    @classmethod
+    def none(cls, spark: SparkSession) -> _Found:
+        """Nothing is looked for."""
+        nothing = Marked.none(spark)
+        return cls(None, dict.fromkeys(_CHANGES, nothing), nothing)
+
+    @classmethod
+    def of(cls, spark: SparkSession, told: pa.Table) -> _Found:
+        """What the first query has found."""
+        columns = {one: f"{one[0]} {one[1]}" for one in _CHANGES}
+        changed = {one: Marked.of_words(spark, told, name) for one, name in columns.items()}
+        every = Marked.of_words(spark, told, *columns.values())
+        return cls(Marked.of_words(spark, told, "matched"), changed, every)
+
+    def count(self, kind: str, *whens: str) -> int:
+        """How many rows clauses update, or delete."""
+        return sum(len(self.changed[when, kind]) for when in whens or (_MATCHED, _ALONE))
+
+
+_CHANGES = [(when, kind) for when in (_MATCHED, _ALONE) for kind in (feed.UPDATE, feed.DELETE)]
+
+
+def _bits(condition: Column) -> Column:
+    from pyspark.sql import functions as sf
+
+    return sf.when(condition, bit()).otherwise(sf.lit(0).cast("bigint"))
 
 
 _BESIDE = (names.OLD_ROW_ID, names.OLD_VERSION, names.BEFORE, names.KIND)
 
 
-def _metrics(rewrite: Rewrite, counts: Mapping[str, int]) -> dict[str, int]:
+def _metrics(rewrite: Rewrite, found: _Found, source_rows: int) -> dict[str, int]:
     """The metrics of MERGE, by delta-spark's names."""
     files = rewrite.metrics
+    updated, deleted = found.count(feed.UPDATE), found.count(feed.DELETE)
     return {
-        "numTargetRowsInserted": counts[feed.INSERT],
-        "numTargetRowsUpdated": counts[feed.UPDATE],
-        "numTargetRowsDeleted": counts[feed.DELETE],
+        "numSourceRows": source_rows,
+        "numTargetRowsInserted": files["output_rows"] - files["copied"] - updated,
+        "numTargetRowsUpdated": updated,
+        "numTargetRowsMatchedUpdated": found.count(feed.UPDATE, _MATCHED),
+        "numTargetRowsNotMatchedBySourceUpdated": found.count(feed.UPDATE, _ALONE),
+        "numTargetRowsDeleted": deleted,
+        "numTargetRowsMatchedDeleted": found.count(feed.DELETE, _MATCHED),
+        "numTargetRowsNotMatchedBySourceDeleted": found.count(feed.DELETE, _ALONE),
         "numTargetRowsCopied": files["copied"],
         "numOutputRows": files["output_rows"],
         "numTargetFilesAdded": files["added"],
