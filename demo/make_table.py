@@ -1,6 +1,6 @@
 """Writes the sample table ``demo/orders`` with Spark and delta-spark.
 
-Run it only to make the table anew: ``python demo/make_table.py demo/orders``. It needs the extra
+Run it only to make the table again: ``python demo/make_table.py demo/orders``. It needs the extra
 ``spark-tests``. Rows are the same every time; file names, commit times and ids are not.
 
 The table has eight versions: created and filled by appends, one ``DELETE`` that marks rows in a

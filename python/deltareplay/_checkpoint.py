@@ -41,7 +41,7 @@ class Checkpoint:
 
 @checked_methods
 class Checkpointing(TableLocation):
-    """Files that tell in short what commits tell."""
+    """Files that summarise commits: checkpoints and checksums."""
 
     __slots__ = ()
 
@@ -86,7 +86,7 @@ class Checkpointing(TableLocation):
         snapshot = self.snapshot()
         written = self._native.checkpoint(snapshot._native, layout)
         if cleanup:
-            clean_behind(self._native, snapshot)
+            clean_after(self._native, snapshot)
         return Checkpoint(snapshot.version, *written)
 
     def write_checksum(self) -> bool:
@@ -106,7 +106,7 @@ class Checkpointing(TableLocation):
         return self._native.write_checksum(self.snapshot()._native)
 
 
-def clean_behind(table: _native.Table, snapshot: Snapshot) -> None:
+def clean_after(table: _native.Table, snapshot: Snapshot) -> None:
     """Log cleanup after a checkpoint; a failure is a warning."""
     try:
         table.cleanup_expired(snapshot._native)

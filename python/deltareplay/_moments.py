@@ -1,4 +1,4 @@
-"""Moments, as the core tells them."""
+"""Timestamps as the core returns them."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import pytest
 from support import logs
 
 import deltareplay as dr
-from deltareplay._checkpoint import clean_behind
+from deltareplay._checkpoint import clean_after
 
 DAY = 24 * 60 * 60 * 1000
 NOW = int(time.time() * 1000)
@@ -315,7 +315,7 @@ def test_a_cleanup_that_fails_fails_no_checkpoint(tmp_path: Path) -> None:
     table: Any = Failing()
     snapshot = dr.Table(history(tmp_path / "t").uri).snapshot()
     with pytest.warns(dr.DeltaReplayWarning, match=r"not cleaned up: may not"):
-        clean_behind(table, snapshot)
+        clean_after(table, snapshot)
 
 
 def test_a_cleanup_that_fails_fails_no_commit(tmp_path: Path) -> None:

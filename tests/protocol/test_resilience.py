@@ -27,7 +27,7 @@ DAMAGE = {
     "half": lambda content: content[: len(content) // 2],
     "no end": lambda content: content[:-9],
     "zeros": lambda content: bytes(len(content)),
-    "text": lambda content: b"this is no checkpoint\n" * 20,
+    "text": lambda content: b"this is not a checkpoint\n" * 20,
     "html": lambda content: b"<html><body>503 Slow Down</body></html>",
 }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from deltareplay import _native
 from deltareplay._arguments import checked
-from deltareplay._checkpoint import Checkpoint, clean_behind
+from deltareplay._checkpoint import Checkpoint, clean_after
 from deltareplay._replay_piece import ReplayPiece
 from deltareplay._replay_tail import ReplayTail
 from deltareplay.spark import on_executors, session
@@ -74,5 +74,5 @@ def write_checkpoint(
         written = sorted(tuple(row) for row in told.collect())
     done = Checkpoint(snapshot.version, *plan.finish(of._native, written))
     if cleanup:
-        clean_behind(of._native, snapshot)
+        clean_after(of._native, snapshot)
     return done

@@ -133,7 +133,7 @@ class StreamReader(PlannedReader):
 
 
 class LimitedStreamReader(PlannedReader, _AvailableNow):
-    """For Spark 4.2 on: is told where a batch starts, what limits it, when a run is to end."""
+    """For Spark 4.2 on, which says where a batch starts, its limits, and when a run has to end."""
 
     def latestOffset(self, start: Any, limit: Any) -> Any:  # noqa: N802 Spark's name
         """Where the batch ends that starts there."""

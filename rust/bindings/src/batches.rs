@@ -60,7 +60,7 @@ impl Drop for Batches {
 fn forked() -> Error {
     Error::invalid(
         "internal.forked",
-        "these batches were begun before the process forked: begin them anew in the child",
+        "this stream was started before the process forked: start it again in the child",
     )
 }
 

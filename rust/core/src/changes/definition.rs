@@ -2,7 +2,7 @@
 //!
 //! All files are read as the table at the end of the range has its columns: a column is found by its
 //! physical name, so that renames do not matter; a column that a file lacks is null; values of a
-//! narrower type are widened. Which columns come from the log instead of the file is told by the
+//! narrower type are widened. Which columns come from the log instead of the file is known from the
 //! file's own partition values, whatever the table is partitioned by later.
 
 use std::collections::HashMap;

@@ -156,7 +156,7 @@ pub(super) fn derive(
     derived(way, reason, work)
 }
 
-/// How rows that left are told from rows that came.
+/// How removed and added rows of a commit are distinguished.
 fn identity(
     commit: &Commit,
     facts: CommitFacts,
@@ -170,7 +170,7 @@ fn identity(
     if has_key {
         return (
             Way::Key,
-            "files were rewritten; rows are told by the key columns",
+            "files were rewritten; rows are identified by the key columns",
         );
     }
     let reason = match (facts.row_tracking, kept) {
@@ -190,7 +190,7 @@ fn identity(
     (Way::Rows, reason)
 }
 
-/// What a commit did, where the net of several is wanted and rows are told in this way.
+/// What a commit did, where the net of several is wanted and rows are identified in this way.
 pub(super) fn derive_net(
     commit: &Commit,
     facts: CommitFacts,
@@ -259,7 +259,7 @@ pub(super) fn sides_of(
     for remove in removes {
         let again = added.remove(&key(remove));
         if again.is_none() && facts.partitioned && !remove.has_partition_values {
-            let message = "the commit that removed this file does not tell its partition values: \
+            let message = "the commit that removed this file does not have its partition values: \
                            its rows are not known, ask for ranges without this version";
             return Err(Error::corrupt("changes.partition_values", message)
                 .at_path(remove.file.path.clone())

@@ -52,7 +52,7 @@ impl Changes {
             let (way, reason) = match item {
                 Item::Pieces(pieces) if pieces.is_empty() => (
                     Way::Nothing,
-                    "no file was added or removed for the sake of its rows",
+                    "no file was added or removed because of its rows",
                 ),
                 Item::Pieces(_) | Item::Compare { .. } => {
                     let reason = match (plan.way, plan.kind) {

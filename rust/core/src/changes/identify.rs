@@ -50,7 +50,7 @@ impl Share {
     }
 }
 
-/// How rows are told apart.
+/// How rows are identified.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RowIdentity {
     pub way: Way,

@@ -1,5 +1,5 @@
 //! The table's definition as it changes from commit to commit: is the feed on, are rows tracked, and
-//! can the rows still be told by the columns at the end of the range.
+//! can rows still be returned with the columns at the end of the range.
 
 use crate::changes::commits::Commit;
 use crate::changes::definition::Reading;
@@ -98,7 +98,7 @@ fn facts(properties: &TableProperties, metadata: &Metadata) -> CommitFacts {
     }
 }
 
-/// Whether rows of a table with this metadata can be told.
+/// Whether rows of a table with this metadata can be returned.
 pub(super) fn check_metadata(metadata: &Metadata, reading: &Reading) -> Result<()> {
     let schema = StructType::parse(&metadata.schema_string)?;
     check(&schema, reading, reading.table().1)

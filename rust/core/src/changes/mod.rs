@@ -1,8 +1,8 @@
 //! What happened to the rows of a table between two versions, as rows.
 //!
-//! A range of commits is told by [`range`]; [`commits`] reads them, [`derive`] says of each which rows
-//! of which files left and came, [`read`] gives those rows. Where files were rewritten, [`compare`]
-//! tells rows that changed from rows that were carried over; [`net`] follows rows through all of the
+//! [`range`] determines the commits, [`commits`] reads them, [`derive`] finds which rows of which files each
+//! of them removed and added, [`read`] returns those rows. If files were rewritten, [`compare`] separates
+//! rows that changed from rows that were copied; [`net`] follows rows through all of the
 //! commits, on one machine or by a [`shuffle`]; [`range_ends`] compares both ends of a range where that is
 //! enough. Full changes stream: commits and rows are read as they are pulled. Everything is planned in
 //! plain values, so that other processes may read.

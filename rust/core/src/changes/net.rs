@@ -180,121 +180,143 @@ pub(super) fn net(
     kind: Net,
     commits: &[(Stamp, Item)],
 ) -> Result<Compared> {
-    let mut outcomes = Outcomes::new(identity.way);
-    let mut pieces: Vec<Piece> = Vec::new();
-    let mut run: Vec<Piece> = Vec::new();
-    let mut stamps: Vec<Stamp> = Vec::new();
-    let follow = |outcomes: &mut Outcomes, run: Vec<Piece>, base: usize, stamps: &[Stamp]| {
-        follow_pieces(
-            source, reading, identity, share, outcomes, run, base, stamps,
-        )
+    let mut following = Following {
+        source,
+        reading,
+        identity,
+        share,
+        outcomes: Outcomes::new(identity.way),
+        pieces: Vec::new(),
+        stamps: Vec::new(),
     };
+    let mut run: Vec<Piece> = Vec::new();
     for (stamp, item) in commits {
         match item {
             // commits that need no comparison are read side by side
             Item::Pieces(more) => run.extend(more.iter().cloned()),
             Item::Compare { removed, new, .. } => {
-                let base = pieces.len();
-                let whole = std::mem::take(&mut run);
-                pieces.extend(whole.iter().cloned());
-                if !follow(&mut outcomes, whole, base, &stamps)? {
+                let before = std::mem::take(&mut run);
+                if !following.follow(before)? || !following.compare(removed, new, *stamp)? {
                     return Ok(Compared::TooMany);
-                }
-                let base = u32::try_from(pieces.len()).unwrap_or(NONE);
-                pieces.extend(removed.iter().chain(new).cloned());
-                let sides = (removed.clone(), new.clone());
-                let found = differences(source, reading, identity, share, sides);
-                let at = |error: crate::error::Error| error.at_version(stamp.version);
-                let Some(found) = found.map_err(at)? else {
-                    return Ok(Compared::TooMany);
-                };
-                let number = u32::try_from(stamps.len()).unwrap_or(NONE);
-                for seen in &found.removed {
-                    outcomes.left(seen, base, number).map_err(at)?;
-                }
-                for seen in &found.new {
-                    outcomes.came(seen, base, number).map_err(at)?;
                 }
             }
         }
-        stamps.push(*stamp);
-        if outcomes.len() > identity.most_rows_of(share) {
+        following.stamps.push(*stamp);
+        if following.outcomes.len() > identity.most_rows_of(share) {
             return Ok(Compared::TooMany);
         }
     }
-    let base = pieces.len();
-    pieces.extend(run.iter().cloned());
-    if !follow(&mut outcomes, run, base, &stamps)? {
+    if !following.follow(run)? {
         return Ok(Compared::TooMany);
     }
+    let Following {
+        mut outcomes,
+        pieces,
+        stamps,
+        ..
+    } = following;
     if kind == Net::MinDelta && identity.way != Way::Rows {
         drop_unchanged(source, reading, identity, &mut outcomes, &pieces)?;
     }
     shown(&outcomes, kind, pieces, &stamps).map(Compared::Pieces)
 }
 
-/// Follows the rows of pieces that say of themselves what happened; false when there are too many.
-#[allow(clippy::too_many_arguments, reason = "one step of the loop above")]
-fn follow_pieces(
-    source: &Source,
-    reading: &Arc<Reading>,
-    identity: &RowIdentity,
+/// The rows of one share on their way through the commits of a range.
+struct Following<'a> {
+    source: &'a Source,
+    reading: &'a Arc<Reading>,
+    identity: &'a RowIdentity,
     share: Share,
-    outcomes: &mut Outcomes,
-    run: Vec<Piece>,
-    base: usize,
-    stamps: &[Stamp],
-) -> Result<bool> {
-    let versions: Vec<u64> = run
-        .iter()
-        .map(|piece| piece.version().unwrap_or_default())
-        .collect();
-    let numbers: Vec<u32> = versions
-        .iter()
-        .map(|version| {
-            let at = stamps.partition_point(|stamp| stamp.version < *version);
-            u32::try_from(at).unwrap_or(NONE)
-        })
-        .collect();
-    let base = u32::try_from(base).unwrap_or(NONE);
-    let most = identity.most_rows_of(share);
-    let mut failed = None;
-    let mut full = false;
-    // of one commit, what left is followed before what came
-    let mut came: Vec<Seen> = Vec::new();
-    let mut current = NONE;
-    let mut see = |seen: Seen| {
-        let number = numbers.get(seen.piece as usize).copied().unwrap_or(NONE);
-        let mut step = || {
-            if number != current {
-                flush(outcomes, &mut came, base, current, stamps)?;
-                current = number;
-            }
-            match seen.change {
-                ChangeType::Delete | ChangeType::UpdatePreimage => {
-                    outcomes.left(&seen, base, number)
-                }
-                ChangeType::Insert | ChangeType::UpdatePostimage => {
-                    came.push(seen);
-                    Ok(())
-                }
-            }
+    outcomes: Outcomes,
+    /// All pieces so far, by the numbers that outcomes have for them.
+    pieces: Vec<Piece>,
+    /// The commits so far, by the numbers that outcomes have for them.
+    stamps: Vec<Stamp>,
+}
+
+impl Following<'_> {
+    /// Compares the rows that a commit removed with those that it added; false when there are too many.
+    fn compare(&mut self, removed: &[Piece], new: &[Piece], stamp: Stamp) -> Result<bool> {
+        let base = u32::try_from(self.pieces.len()).unwrap_or(NONE);
+        self.pieces.extend(removed.iter().chain(new).cloned());
+        let sides = (removed.to_vec(), new.to_vec());
+        let found = differences(self.source, self.reading, self.identity, self.share, sides);
+        let at = |error: crate::error::Error| error.at_version(stamp.version);
+        let Some(found) = found.map_err(at)? else {
+            return Ok(false);
         };
-        if let Err(error) = step() {
-            let version = versions.get(seen.piece as usize).copied();
-            failed = Some(error.at_version(version.unwrap_or_default()));
+        let number = u32::try_from(self.stamps.len()).unwrap_or(NONE);
+        for seen in &found.removed {
+            self.outcomes.left(seen, base, number).map_err(at)?;
         }
-        full = outcomes.len() + came.len() > most;
-        failed.is_none() && !full
-    };
-    look(source, reading, identity, share, run, &mut see)?;
-    if let Some(error) = failed {
-        return Err(error);
+        for seen in &found.new {
+            self.outcomes.came(seen, base, number).map_err(at)?;
+        }
+        Ok(true)
     }
-    if !full {
-        flush(outcomes, &mut came, base, current, stamps)?;
+
+    /// Follows the rows of pieces that say of themselves what happened; false when there are too many.
+    fn follow(&mut self, run: Vec<Piece>) -> Result<bool> {
+        let base = u32::try_from(self.pieces.len()).unwrap_or(NONE);
+        self.pieces.extend(run.iter().cloned());
+        let (outcomes, stamps) = (&mut self.outcomes, &self.stamps);
+        let versions: Vec<u64> = run
+            .iter()
+            .map(|piece| piece.version().unwrap_or_default())
+            .collect();
+        let numbers: Vec<u32> = versions
+            .iter()
+            .map(|version| {
+                let at = stamps.partition_point(|stamp| stamp.version < *version);
+                u32::try_from(at).unwrap_or(NONE)
+            })
+            .collect();
+        let most = self.identity.most_rows_of(self.share);
+        let mut failed = None;
+        let mut full = false;
+        // of one commit, what left is followed before what came
+        let mut came: Vec<Seen> = Vec::new();
+        let mut current = NONE;
+        let mut see = |seen: Seen| {
+            let number = numbers.get(seen.piece as usize).copied().unwrap_or(NONE);
+            let mut step = || {
+                if number != current {
+                    flush(outcomes, &mut came, base, current, stamps)?;
+                    current = number;
+                }
+                match seen.change {
+                    ChangeType::Delete | ChangeType::UpdatePreimage => {
+                        outcomes.left(&seen, base, number)
+                    }
+                    ChangeType::Insert | ChangeType::UpdatePostimage => {
+                        came.push(seen);
+                        Ok(())
+                    }
+                }
+            };
+            if let Err(error) = step() {
+                let version = versions.get(seen.piece as usize).copied();
+                failed = Some(error.at_version(version.unwrap_or_default()));
+            }
+            full = outcomes.len() + came.len() > most;
+            failed.is_none() && !full
+        };
+        look(
+            self.source,
+            self.reading,
+            self.identity,
+            self.share,
+            run,
+            &mut see,
+        )?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if !full {
+            flush(outcomes, &mut came, base, current, stamps)?;
+        }
+        Ok(!full)
     }
-    Ok(!full)
 }
 
 fn flush(

@@ -58,7 +58,7 @@ impl Task {
     }
 }
 
-/// What rows are told by, whatever the way.
+/// What rows are identified by, whatever the way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct IdentityOptions {
     key: Vec<String>,
@@ -302,11 +302,11 @@ fn common_way(
             "rows have ids in every commit of the range",
         )
     } else if has_key {
-        (Way::Key, "rows are told by the key columns")
+        (Way::Key, "rows are identified by the key columns")
     } else if in_place {
         (
             Way::Files,
-            "no file was rewritten in the range: a row is told by its place in its file",
+            "no file was rewritten in the range: a row is identified by its position in its file",
         )
     } else {
         (

@@ -257,7 +257,8 @@ impl Split {
     /// Invalid argument: `split.json`.
     pub fn from_json(json: &str) -> Result<Self> {
         serde_json::from_str(json).map_err(|cause| {
-            let message = "this is no split of this version of the library: make the splits anew";
+            let message =
+                "this is not a split of this version of the library: make the splits again";
             Error::invalid("split.json", message).because(cause)
         })
     }

@@ -1,7 +1,7 @@
 //! Lines of JSON actions to columns: commits, compacted files and JSON checkpoint manifests.
 //!
-//! Takes the bytes of whole files, oldest first; gives one [`ActionBatch`] for all of them. What is
-//! not asked for is told by the first bytes of its line and never parsed. No I/O.
+//! Takes the bytes of whole files, oldest first; gives one [`ActionBatch`] for all of them. An
+//! action that is not asked for is recognised by the first bytes of its line and never parsed. No I/O.
 //!
 //! Protocol: "Delta Log Entries", "Log Compaction Files", "Actions".
 

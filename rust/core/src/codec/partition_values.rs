@@ -80,7 +80,7 @@ pub fn parse_partition_values(
 fn odd_map(cause: ArrowError) -> Error {
     Error::corrupt(
         "partition_value.map",
-        "partition values are no map of strings",
+        "partition values are not a map of strings",
     )
     .because(cause)
 }
@@ -89,7 +89,7 @@ fn as_views(array: &ArrayRef) -> Result<&StringViewArray> {
     array.as_any().downcast_ref().ok_or_else(|| {
         Error::corrupt(
             "partition_value.map",
-            "partition values are no map of strings",
+            "partition values are not a map of strings",
         )
     })
 }

@@ -192,7 +192,7 @@ impl VersionChecksum {
                     if file.trim_start().starts_with('{') {
                         return Ok(());
                     }
-                    Err(wrong(name, "holds what is no object"))
+                    Err(wrong(name, "has an item that is not an object"))
                 })?;
                 self.all_files = Some(AllFiles {
                     count,
@@ -258,10 +258,10 @@ fn each_element<'a>(
     json: &'a str,
     mut visit: impl FnMut(&'a str) -> Result<()>,
 ) -> Result<()> {
-    let fail = |error: JsonError| wrong(name, &format!("is no list: {error}"));
+    let fail = |error: JsonError| wrong(name, &format!("is not a list: {error}"));
     let mut reader = JsonReader::new(json, MAX_DEPTH);
     if reader.next().map_err(fail)? != Event::BeginArray {
-        return Err(wrong(name, "is no list"));
+        return Err(wrong(name, "is not a list"));
     }
     while !reader.at_end_of_array() {
         visit(reader.skip_value().map_err(fail)?)?;

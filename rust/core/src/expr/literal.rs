@@ -142,7 +142,7 @@ impl Literal {
             .ok_or_else(|| {
                 let shown = clipped(text);
                 let message = format!(
-                    "{shown} is no decimal number of at most 38 digits: write fewer digits, or a \
+                    "{shown} is not a decimal number of at most 38 digits: write fewer digits, or a \
                  floating-point number"
                 );
                 Error::invalid("filter.literal", message)

@@ -63,7 +63,7 @@ fn tuple(column: &str, op: &str, value: Literal) -> Result<Expr> {
         "not in" => return membership(path, value, op, false),
         _ => {
             let message = format!(
-                "{} is no operator of a filter: use =, !=, <, <=, >, >=, in or not in",
+                "{} is not an operator of a filter: use =, !=, <, <=, >, >=, in or not in",
                 clipped(op)
             );
             return Err(Error::invalid("filter.operator", message));

@@ -48,7 +48,7 @@ impl Hint {
             Ok(hint) => Self::Version(hint.version),
             Err(error) => {
                 let message = format!(
-                    "the hint was passed over and the log listed from its beginning: {error}"
+                    "the hint was ignored, and the log was listed from its beginning: {error}"
                 );
                 Self::Corrupt(LogWarning::new("hint.corrupt", path, None, message))
             }

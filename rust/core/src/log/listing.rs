@@ -152,7 +152,7 @@ impl LogListing {
                 });
             } else if let Some((_, file)) = found.first() {
                 let message = format!(
-                    "the checkpoint has {} of its {count} parts, so it was passed over: delete them or write it again",
+                    "the checkpoint has {} of its {count} parts, so it was ignored: delete them or write it again",
                     found.len()
                 );
                 let warning = LogWarning::new(

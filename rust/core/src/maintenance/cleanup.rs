@@ -231,10 +231,10 @@ fn kept_checkpoint(
             Ok(true) => return Ok(Some(checkpoint.clone())),
             Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
             Ok(false) => report.notes.push(format!(
-                "the checkpoint of version {version} does not stand for what lies before it: a commit from there on is missing"
+                "the checkpoint of version {version} cannot replace what is before it: a commit from there on is missing"
             )),
             Err(error) => report.notes.push(format!(
-                "the checkpoint of version {version} does not stand for what lies before it: {error}"
+                "the checkpoint of version {version} cannot replace what is before it: {error}"
             )),
         }
     }

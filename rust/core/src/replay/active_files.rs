@@ -189,8 +189,8 @@ impl ActiveFiles {
     }
 }
 
-/// A set of keys behind a bitmap that fits into the first-level cache: nearly every row is told to be
-/// none of them by one look.
+/// A set of keys, preceded by a bitmap that fits into the first-level cache: one look excludes nearly every
+/// row.
 struct Filter<'a> {
     seen: &'a KeySet,
     bits: Vec<u64>,

@@ -1,4 +1,4 @@
-//! The least and the greatest value of a column, told by the log alone.
+//! The smallest and the largest value of a column, from the log alone.
 //!
 //! Statistics are bounds: of strings they are cut, of timestamps rounded, of floating-point numbers
 //! silent about NaN, and where rows were deleted they may be too wide. An answer is given only where
@@ -76,7 +76,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
                 let path = path.and_then(|path| path.as_string_opt::<i32>());
                 let path = path.map(|path| path.value(row).to_owned());
                 let message = format!(
-                    "{why}, so the log does not tell min and max of {}: compute them by a scan",
+                    "{why}, so the log does not give the minimum and maximum of {}: compute them by a scan",
                     column.path.join(".")
                 );
                 tell(snapshot, path, message);
@@ -126,7 +126,7 @@ fn with_values(
     let files = live.iter().zip(exact).enumerate();
     let has_values =
         |(row, (live, exact)): (usize, (&Option<u64>, &bool))| match (live, all_null(row)) {
-            (None, _) => Err((row, "this file does not tell its number of rows")),
+            (None, _) => Err((row, "this file does not have its number of rows")),
             (Some(0), _) | (_, Some(true)) => Ok(false),
             _ if !exact => Err((
                 row,

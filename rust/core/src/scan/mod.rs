@@ -174,7 +174,7 @@ impl Scan {
         self.skipped.as_ref().map(Skipped::list).unwrap_or_default()
     }
 
-    /// How many rows there are: told by the log of each file where it knows, else counted in the file.
+    /// How many rows there are: from the log if it has the number for a file, else counted in the file.
     pub fn count(&self) -> Result<u64> {
         let plan = self.spec.counting()?;
         if self.filter.is_some() {

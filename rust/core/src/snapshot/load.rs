@@ -108,7 +108,7 @@ fn open(
             // the log says whether it is the table or the checksum
             Err(error) => {
                 warnings.extend(segment.checksum.as_ref().map(|file| {
-                    let message = format!("the version checksum was passed over: {error}");
+                    let message = format!("the version checksum was ignored: {error}");
                     let path = file.path.clone();
                     LogWarning::new("checksum.unreadable", path, Some(version), message)
                 }));
@@ -218,7 +218,7 @@ pub(super) fn read_checksum(
             }))
         }
         Err(error) => {
-            let message = format!("the version checksum was passed over: {error}");
+            let message = format!("the version checksum was ignored: {error}");
             warnings.push(LogWarning::new(
                 "checksum.unreadable",
                 file.path.clone(),

@@ -30,7 +30,7 @@ pub(super) fn pass_over(
     {
         avoid.compacted.push(file.file.path.clone());
         let message =
-            format!("the compacted file was passed over, its commits were read instead: {error}");
+            format!("the compacted file was ignored; its commits were read instead: {error}");
         return Some(LogWarning::new(
             "compacted.unreadable",
             path,
@@ -45,7 +45,7 @@ pub(super) fn pass_over(
     }
     avoid.checkpoints.push(checkpoint.path().to_owned());
     let message = format!(
-        "the checkpoint of version {} was passed over, an older one or the commits were read instead: {error}",
+        "the checkpoint of version {} was ignored; an older one or the commits were read instead: {error}",
         checkpoint.version
     );
     Some(LogWarning::new(

@@ -1,4 +1,4 @@
-//! How many rows there are, told by the log alone.
+//! How many rows there are, from the log alone.
 //!
 //! Protocol: "Per-file Statistics", "Deletion Vector Descriptor Schema".
 

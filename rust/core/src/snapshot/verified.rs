@@ -174,7 +174,7 @@ pub(crate) fn malformed_texts(rows: &RecordBatch, typed: Option<&FileColumns>) -
         for (row, text) in stats.iter().enumerate() {
             let Some(text) = text else { continue };
             if let Err(cause) = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text) {
-                let message = "the statistics of this file are no JSON object; a scan reads the \
+                let message = "the statistics of this file are not a JSON object; a scan reads the \
                                file all the same, since nothing is skipped by them";
                 let error = Error::corrupt("stats.json", message).because(cause);
                 found.push(error.at_path(paths.value(row)));

@@ -35,7 +35,7 @@ pub(crate) fn parse_interval(text: &str) -> Result<i64, String> {
                 let (_, length) = UNITS
                     .iter()
                     .find(|(name, _)| *name == singular)
-                    .ok_or_else(|| format!("{unit} is no unit of time"))?;
+                    .ok_or_else(|| format!("{unit} is not a unit of time"))?;
                 number
                     .parse::<i64>()
                     .ok()
@@ -43,7 +43,7 @@ pub(crate) fn parse_interval(text: &str) -> Result<i64, String> {
             }
         };
         // each part stays below 2^63 weeks and there are fewer than 2^40 of them: no overflow
-        micros += part.ok_or_else(|| format!("{number} is no number of {unit}"))?;
+        micros += part.ok_or_else(|| format!("{number} is not a number of {unit}"))?;
     }
     if micros < 0 {
         return Err("an interval must not be negative".to_owned());

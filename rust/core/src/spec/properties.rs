@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
         match parse(text) {
             Ok(value) => Some(value),
             Err(reason) => {
-                self.problem(key, format!("{} is passed over: {reason}", clipped(text)));
+                self.problem(key, format!("{} is ignored: {reason}", clipped(text)));
                 None
             }
         }
@@ -221,7 +221,7 @@ impl<'a> Reader<'a> {
     fn number<T: std::str::FromStr>(&mut self, key: &'static str) -> Option<T> {
         self.parsed(key, |text| {
             text.parse()
-                .map_err(|_| "it is no whole number in range".to_owned())
+                .map_err(|_| "it is not a whole number in range".to_owned())
         })
     }
 
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
     fn checkpoint_interval(&mut self) -> u64 {
         let key = "delta.checkpointInterval";
         let parse = |text: &str| match text.parse() {
-            Ok(0) | Err(_) => Err("it is no whole number above 0".to_owned()),
+            Ok(0) | Err(_) => Err("it is not a whole number above 0".to_owned()),
             Ok(interval) => Ok(interval),
         };
         self.parsed(key, parse).unwrap_or(10)
@@ -265,10 +265,7 @@ impl<'a> Reader<'a> {
                 } else {
                     (timestamp_key, version_key)
                 };
-                self.problem(
-                    here,
-                    format!("it is passed over: {missing} must stand beside it"),
-                );
+                self.problem(here, format!("it is ignored: {missing} must be set too"));
                 None
             }
         }
@@ -296,7 +293,7 @@ impl<'a> Reader<'a> {
                 self.problem(
                     key,
                     format!(
-                        "{} is passed over: it is no column mapping mode",
+                        "{} is ignored: it is not a column mapping mode",
                         clipped(text)
                     ),
                 );

@@ -227,7 +227,7 @@ fn checked_property(key: &str, value: &str) -> Result<String> {
     if let Some(name) = feature_name(key) {
         let Some(feature) = find_feature(name) else {
             let message = format!(
-                "{} is no table feature that is known here: check its name, or upgrade deltareplay",
+                "{} is not a table feature that is known here: check its name, or upgrade deltareplay",
                 clipped(name)
             );
             return Err(Error::invalid("protocol.unknown_feature", message));
@@ -256,7 +256,7 @@ fn checked_property(key: &str, value: &str) -> Result<String> {
         .find(|(name, ..)| name.eq_ignore_ascii_case(key));
     let Some((name, takes, _)) = found else {
         let message = format!(
-            "{} is no table property: names that begin with delta. are those of Delta Lake",
+            "{} is not a table property: names that begin with delta. are those of Delta Lake",
             clipped(key)
         );
         return Err(Error::invalid("properties.unknown", message));

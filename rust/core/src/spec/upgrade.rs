@@ -312,7 +312,7 @@ impl Protocol {
 fn known(name: &str) -> Result<&'static TableFeature> {
     find_feature(name).ok_or_else(|| {
         let message = format!(
-            "{} is no table feature that is known here: check its name, or upgrade deltareplay",
+            "{} is not a table feature that is known here: check its name, or upgrade deltareplay",
             clipped(name)
         );
         Error::invalid("protocol.unknown_feature", message)

@@ -184,7 +184,7 @@ impl Location {
     }
 
     fn parse_http(scheme: &str, uri: &str) -> Result<Self> {
-        let url = Url::parse(uri).map_err(|cause| form("this is no URL", uri).because(cause))?;
+        let url = Url::parse(uri).map_err(|cause| form("this is not a URL", uri).because(cause))?;
         if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
             return Err(Error::invalid(
                 "uri.form",

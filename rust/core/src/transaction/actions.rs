@@ -326,7 +326,7 @@ pub(crate) fn line(lines: &mut String, kind: &str, body: &impl Serialize) -> Res
     let body = serde_json::to_string(body).map_err(|cause| {
         Error::invalid(
             "transaction.action",
-            format!("the {kind} action is no JSON"),
+            format!("the {kind} action is not JSON"),
         )
         .because(cause)
     })?;

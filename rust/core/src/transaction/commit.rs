@@ -408,7 +408,7 @@ fn assign_row_ids(
         if file.base_row_id.is_none_or(|id| id > read_mark) {
             let Some(rows) = file.num_records() else {
                 let message =
-                    "the table tracks rows: a file must tell their number in its statistics";
+                    "the table tracks rows: the statistics of a file must have their number";
                 return Err(
                     Error::invalid("transaction.row_ids", message).at_path(file.path.clone())
                 );

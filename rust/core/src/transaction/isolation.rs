@@ -29,7 +29,7 @@ impl IsolationLevel {
             .find(|level| level.name().eq_ignore_ascii_case(name))
             .ok_or_else(|| {
                 let message = format!(
-                    "{name:?} is no isolation level: it is Serializable, WriteSerializable or \
+                    "{name:?} is not an isolation level: it is Serializable, WriteSerializable or \
                      SnapshotIsolation"
                 );
                 Error::invalid("transaction.isolation", message)

@@ -191,7 +191,7 @@ fn check_vector(file: &AddFile, supported: bool) -> Result<()> {
     let message = if !supported {
         "the table does not have the feature deletionVectors: set delta.enableDeletionVectors first"
     } else if file.num_records().is_none() {
-        "a file with a deletion vector must tell its number of rows in its statistics"
+        "the statistics of a file with a deletion vector must have its number of rows"
     } else if file.statistic::<bool>("tightBounds") != Some(false) {
         "statistics of a file with a deletion vector must say that tightBounds is false"
     } else {

@@ -266,7 +266,7 @@ impl Follow {
             return Ok(());
         }
         if self.history.is_none() && self.options.changes.is_some() {
-            self.history = Some(self.first_epoch(first)?);
+            self.history = Some(self.first_history(first)?);
         }
         for commit in Commits::new(&self.source.storage, first, newest)? {
             let commit = commit?;
@@ -320,7 +320,7 @@ impl Follow {
     }
 
     /// What holds before the commit of a version.
-    fn first_epoch(&self, version: u64) -> Result<MetadataHistory> {
+    fn first_history(&self, version: u64) -> Result<MetadataHistory> {
         let newest = self.known.version();
         if version == newest {
             return MetadataHistory::new(&self.known, &self.reading);
@@ -398,7 +398,7 @@ fn begin(source: &Source, known: &Snapshot, begin: &Begin) -> Result<Offset> {
             match why {
                 None => Ok(offset.clone()),
                 Some(why) => {
-                    let message = format!("the stream cannot go on after this offset: {why}");
+                    let message = format!("the stream cannot continue after this offset: {why}");
                     Err(Error::invalid("follow.offset", message))
                 }
             }

@@ -51,14 +51,15 @@ impl Offset {
     /// Invalid argument: `follow.offset`.
     pub fn from_json(json: &str) -> Result<Self> {
         let bad = |why: &str| {
-            let message = format!("this is no offset of a Delta stream that can be resumed: {why}");
+            let message =
+                format!("this is not an offset of a Delta stream that can be resumed: {why}");
             Error::invalid("follow.offset", message)
         };
         let fields: Map<String, Value> = serde_json::from_str(json)
-            .map_err(|cause| bad("it is no JSON object").because(cause))?;
+            .map_err(|cause| bad("it is not a JSON object").because(cause))?;
         let number = |name: &str| {
             let value = fields.get(name).and_then(Value::as_i64);
-            value.ok_or_else(|| bad(&format!("{name} is no number")))
+            value.ok_or_else(|| bad(&format!("{name} is not a number")))
         };
         let source = number("sourceVersion")?;
         if source != 1 && source != 3 {
@@ -73,7 +74,7 @@ impl Offset {
             index @ (-20 | -19) => {
                 return Err(bad(&format!(
                     "index {index} stands for a change of the schema, which is not tracked here: \
-                     begin anew after it"
+                     start again after it"
                 )));
             }
             index => return Err(bad(&format!("index is {index}"))),
@@ -82,7 +83,7 @@ impl Offset {
         let initial = fields.get("isStartingVersion").and_then(Value::as_bool);
         Ok(Self {
             table_id: text
-                .ok_or_else(|| bad("reservoirId is no text"))?
+                .ok_or_else(|| bad("reservoirId is not a string"))?
                 .to_owned(),
             version: u64::try_from(number("reservoirVersion")?)
                 .map_err(|_| bad("reservoirVersion is negative"))?,

@@ -84,7 +84,7 @@ fn check_range(
             Ok(claimed) if claimed <= most => {}
             _ => {
                 let what = format!(
-                    "its {} bytes are said to unfold to {}",
+                    "its {} bytes claim to decompress to {}",
                     body.len(),
                     header.uncompressed
                 );

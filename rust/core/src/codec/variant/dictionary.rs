@@ -16,7 +16,7 @@ pub(super) struct Dictionary {
 impl Dictionary {
     pub(super) fn new(metadata: &[u8]) -> Result<Self> {
         let names = parse(metadata).ok_or_else(|| {
-            let message = "the metadata of a variant is no dictionary of names";
+            let message = "the metadata of a variant is not a dictionary of names";
             Error::corrupt("variant.metadata", message)
         })?;
         let ids = names.iter().enumerate().rev();

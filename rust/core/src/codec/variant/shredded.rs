@@ -112,7 +112,7 @@ fn object(
     }
     if let Some(plain) = plain {
         let rest = write::fields(plain)
-            .ok_or_else(|| broken("what is left of a shredded object is no object"))?;
+            .ok_or_else(|| broken("what is left of a shredded object is not an object"))?;
         for (id, bytes) in rest {
             let name = names
                 .name(id)

@@ -41,7 +41,7 @@ impl<'a> Columns<'a> {
         for name in &path.0 {
             let Some(inside) = fields else {
                 let message = format!(
-                    "the filter looks for {path}, but {} is no struct: filters do not look into \
+                    "the filter looks for {path}, but {} is not a struct: filters do not look into \
                      arrays, maps and variants",
                     Path(spelled)
                 );

@@ -1,7 +1,7 @@
 //! Predicates that are meant in a time zone: clock times in them become moments.
 //!
 //! A text, a date or a `TIMESTAMP` without a zone that is compared with a timestamp is a time on the
-//! clock of the session's time zone. Whoever knows the zone is told these times and gives the moments.
+//! clock of the session's time zone. A caller who knows the zone gets these times and returns the moments.
 //! What depends on the zone in another way, such as `hour(at) = 3`, is left out; so are conditions on
 //! timestamps that partition a table, whose texts in the log may be clock times of their own.
 

@@ -183,14 +183,14 @@ pub(super) fn position(
     try_position(family, fitted.as_ref().unwrap_or(literal)).ok_or_else(|| {
         let name = column.path.join(".");
         let wanted = match (family, literal) {
-            (Family::Integer, Literal::String(_)) => ": such texts are read as BIGINT",
+            (Family::Integer, Literal::String(_)) => ": such strings are cast to BIGINT",
             (Family::Decimal { .. } | Family::Float, Literal::String(_)) => {
-                ": such texts are read as DOUBLE"
+                ": such strings are cast to DOUBLE"
             }
             _ => "",
         };
         let message = format!(
-            "the filter compares {name} ({family}) with {literal}, which is no such value{wanted}"
+            "the filter compares {name} ({family}) with {literal}, which is not a value of that type{wanted}"
         );
         Error::invalid("filter.literal", message)
     })

@@ -325,7 +325,7 @@ pub(super) fn answers(values: &ArrayRef) -> Result<BooleanArray> {
         DataType::Null => Ok(BooleanArray::new_null(values.len())),
         _ => values.as_boolean_opt().cloned().ok_or_else(|| {
             mistyped(&format!(
-                "a value of the type {} is no condition",
+                "a value of the type {} is not a condition",
                 values.data_type()
             ))
         }),
@@ -343,7 +343,7 @@ pub(super) fn place(fields: &arrow_schema::Fields, name: &str) -> Option<usize> 
 }
 
 fn number(text: &str, long: bool) -> Result<ArrayRef> {
-    let wrong = || mistyped(&format!("{} is no number", clipped(text)));
+    let wrong = || mistyped(&format!("{} is not a number", clipped(text)));
     if text.contains(['e', 'E']) {
         let value: f64 = text.parse().map_err(|_| wrong())?;
         return Ok(Arc::new(Float64Array::from(vec![value])));

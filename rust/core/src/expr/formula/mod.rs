@@ -61,7 +61,7 @@ impl Formula {
     /// An expression and the text that it was read from.
     pub(super) fn new(text: &str, root: Expr) -> Result<Self> {
         if text.len() > MAX_TEXT {
-            let message = format!("a formula may have {MAX_TEXT} bytes");
+            let message = format!("an expression may have at most {MAX_TEXT} bytes");
             return Err(Error::invalid("formula.too_long", message));
         }
         Ok(Self {
@@ -121,7 +121,7 @@ impl Formula {
         let bound = self.bind(fields)?;
         match bound.data_type {
             DataType::Boolean | DataType::Null => Ok(bound),
-            _ => Err(mistyped(&format!("{} is no condition", self.text))),
+            _ => Err(mistyped(&format!("{} is not a condition", self.text))),
         }
     }
 }
@@ -178,7 +178,7 @@ impl BoundFormula {
         values
             .as_boolean_opt()
             .cloned()
-            .ok_or_else(|| mistyped(&format!("{} is no condition", self.text())))
+            .ok_or_else(|| mistyped(&format!("{} is not a condition", self.text())))
     }
 }
 

@@ -425,7 +425,7 @@ impl Simple {
         let values = match cast_value(&values, &wanted) {
             Ok(values) => values,
             Err(error) if error.code() == "formula.value" => {
-                let what = format!("{literal} is no value of the type {name}");
+                let what = format!("{literal} is not a value of the type {name}");
                 return Err(Wrong::Literal(self.place, what));
             }
             Err(_) => return Ok(None),

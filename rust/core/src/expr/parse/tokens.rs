@@ -123,7 +123,7 @@ impl Wrong {
         };
         Error::invalid(
             "formula.syntax",
-            format!("this is no expression of SQL: {what}"),
+            format!("this is not an expression of SQL: {what}"),
         )
     }
 }
@@ -248,7 +248,7 @@ impl<'a> Tokens<'a> {
         }
         if most_operators(tokens) > MAX_OPERATORS {
             let message = format!(
-                "a formula may have {MAX_OPERATORS} operators: write it as several conditions"
+                "an expression may have at most {MAX_OPERATORS} operators: write it as several conditions"
             );
             return Err(Wrong::Other(Error::invalid("formula.too_long", message)));
         }

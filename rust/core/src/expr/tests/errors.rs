@@ -219,8 +219,12 @@ fn columns_and_types_are_checked() {
     for (text, code, said) in [
         ("nmae = 'x'", "filter.column", "did you mean name"),
         ("info.citi = 'x'", "filter.column", "info.City"),
-        ("info.city.x = 1", "filter.column", "info.City is no struct"),
-        ("tags.element = 1", "filter.column", "tags is no struct"),
+        (
+            "info.city.x = 1",
+            "filter.column",
+            "info.City is not a struct",
+        ),
+        ("tags.element = 1", "filter.column", "tags is not a struct"),
         ("id > '2.5'", "filter.literal", "'2.5'"),
         ("id = '2.5'", "filter.literal", "BIGINT"),
         ("id = 'five'", "filter.literal", "id (integer)"),

@@ -35,7 +35,7 @@ pub(super) fn evaluate(expr: &Expr, row: &Row) -> Option<bool> {
         Expr::Value(operand) => match side(operand, row) {
             Value::Boolean(value) => Some(value),
             Value::Null => None,
-            other => panic!("{other:?} is no condition"),
+            other => panic!("{other:?} is not a condition"),
         },
         Expr::And(parts) => {
             let answers: Vec<_> = parts.iter().map(|part| evaluate(part, row)).collect();

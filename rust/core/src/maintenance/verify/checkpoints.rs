@@ -94,7 +94,7 @@ pub(super) fn read(
     }
     if let Some(first) = twice.first() {
         let message = format!(
-            "{} rows of the checkpoint speak of files that stand in it already, {first} first",
+            "{} rows of the checkpoint are about files that it has in other rows, {first} first",
             twice.len()
         );
         findings.add(Severity::Error, "checkpoint.duplicate_row", place, message);
@@ -197,7 +197,7 @@ pub(super) fn compare(
     let dead = dead.count();
     if dead > 0 {
         wrong(format!(
-            "{dead} files that the commits give stand in it as removed"
+            "{dead} files that are live by the commits are removed in it"
         ));
     }
     if let (Some(one), Some(other)) = (&there.log.protocol, &state.log.protocol)

@@ -197,10 +197,7 @@ fn files(
             findings.add(Severity::Error, "commit.vector", place, message);
         }
         if file.num_records().is_none() {
-            let message = format!(
-                "{} has a deletion vector, and does not tell its number of rows",
-                file.path
-            );
+            let message = format!("{} has a deletion vector, but no number of rows", file.path);
             findings.add(Severity::Error, "commit.vector", place, message);
         }
     }

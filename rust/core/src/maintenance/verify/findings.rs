@@ -158,13 +158,13 @@ fn remedy(code: &str, path: &str) -> &'static str {
         "sidecar.orphan" => "cleanup_log() takes it with the next expired checkpoint",
         _ if path.contains(".checkpoint.") || path.starts_with(SIDECAR_DIRECTORY) => anew,
         _ if path.ends_with(".compacted.json") => {
-            "delete the compacted file: its commits are there; compact_log() writes it anew"
+            "delete the compacted file: its commits are there; compact_log() writes it again"
         }
         "commit.empty" | "commit.torn" | "log.gap" | "log.truncated" => {
             "restore the commit from a backup or another replica; until then no version that needs it can be trusted"
         }
         "checksum.mismatch" | "checksum.unreadable" => {
-            "delete the checksum and write it anew with write_checksum(), once the log is known to be right"
+            "delete the checksum and write it again with write_checksum(), once the log is known to be right"
         }
         "file.missing" => {
             "restore the file; or remove it from the table in a transaction, and its rows are gone for good"
@@ -176,7 +176,7 @@ fn remedy(code: &str, path: &str) -> &'static str {
         "file.orphan" => "vacuum() takes it once it is older than the retention period",
         "protocol.dependency" => "add the missing feature with add_feature()",
         _ if code.starts_with("hint.") => {
-            "write the hint anew with checkpoint(), or delete it: readers list the log without it"
+            "write the hint again with checkpoint(), or delete it: readers list the log without it"
         }
         _ if code.starts_with("checkpoint.") => anew,
         _ if code.starts_with("dv.") => {

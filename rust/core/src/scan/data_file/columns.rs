@@ -28,7 +28,7 @@ pub(super) fn partition_values(
     let not_a_map = |cause: ArrowError| {
         Error::corrupt(
             "partition_value.map",
-            "partition values are no map of strings",
+            "partition values are not a map of strings",
         )
         .because(cause)
     };

@@ -209,7 +209,7 @@ pub(super) fn to_json(value: &impl Serialize) -> Result<String> {
 pub(super) fn from_json<T: DeserializeOwned>(json: &str) -> Result<T> {
     serde_json::from_str(json).map_err(|cause| {
         let message =
-            "this is no part of a plan of this version of the library: make the plan anew";
+            "this is not part of a plan of this version of the library: make the plan again";
         Error::invalid("replay.json", message).because(cause)
     })
 }

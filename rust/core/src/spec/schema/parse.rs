@@ -35,7 +35,7 @@ impl StructType {
         };
         match parser.run()? {
             DataType::Struct(fields) => Ok(*fields),
-            _ => Err(parser.wrong("the table's own type is no struct")),
+            _ => Err(parser.wrong("the table's own type is not a struct")),
         }
     }
 }
@@ -313,7 +313,7 @@ impl<'a> Parser<'a> {
     fn text(&mut self, what: &str) -> Result<String> {
         match self.event()? {
             Event::String(text) => Ok(text.into_owned()),
-            _ => Err(self.wrong(format!("{what} is no string"))),
+            _ => Err(self.wrong(format!("{what} is not a string"))),
         }
     }
 

@@ -286,7 +286,7 @@ fn lists_all_and_deletes() {
         .map(|one| one.as_ref().err().map(Error::code))
         .collect();
     assert_eq!(codes[..2], [None, None]);
-    assert!(codes[2].is_some(), "a directory is no file");
+    assert!(codes[2].is_some(), "a directory is not a file");
     assert_eq!(codes[3], Some("path.escapes_root"));
     assert_eq!(names(&all(&plain)), ["d=1/b"]);
 }

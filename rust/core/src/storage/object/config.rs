@@ -73,7 +73,7 @@ impl Settings {
                     return Err(Error::invalid(
                         "options.unknown",
                         format!(
-                            "storage_options: `{key}` is no option of {}; the keys are those of \
+                            "storage_options: `{key}` is not an option of {}; the keys are those of \
                              {}, such as {}",
                             store_name(kind),
                             if kind == StoreKind::Hdfs {

@@ -120,7 +120,7 @@ impl<U: Send + 'static, T: Send + 'static> Iterator for Ordered<U, T> {
             self.stop();
             return Some(Err(Error::invalid(
                 "internal.forked",
-                "this iterator was begun before the process forked; begin it anew in the child",
+                "this iterator was started before the process forked; start it again in the child",
             )));
         }
         self.begin_more(pool);

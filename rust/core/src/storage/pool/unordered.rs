@@ -19,8 +19,8 @@ pub struct Unordered<T> {
     results: Option<Receiver<Result<(usize, T)>>>,
 }
 
-/// Begins to work on `units` with at most `threads` threads, as many as the pool has where that is not
-/// told; at most `capacity` results wait to be taken. `work` gives each result to the function that it
+/// Begins to work on `units` with at most `threads` threads, by default as many as the pool
+/// has; at most `capacity` results wait to be taken. `work` gives each result to the function that it
 /// gets, which fails when nobody wants more.
 pub fn unordered<U, T, W>(
     units: Vec<U>,

@@ -165,7 +165,7 @@ fn with_part(values: &ArrayRef, places: &[usize], part: ArrayRef, name: &str) ->
     };
     let Some(whole) = values.as_struct_opt() else {
         return Err(misfit(ArrowError::CastError(format!(
-            "{name} is no struct"
+            "{name} is not a struct"
         ))));
     };
     let mut columns = masked(whole)?;

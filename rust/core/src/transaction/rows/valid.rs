@@ -25,7 +25,7 @@ pub(super) fn check_valid(rows: &RecordBatch, before: u64) -> Result<()> {
     for (field, column) in rows.schema_ref().fields().iter().zip(rows.columns()) {
         let broken = |cause: ArrowError| {
             let message = format!(
-                "the column {:?} is no valid Arrow: nothing was written",
+                "the column {:?} is not valid Arrow: nothing was written",
                 field.name()
             );
             Error::invalid("rows.arrow", message).because(cause)
