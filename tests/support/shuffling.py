@@ -23,7 +23,9 @@ def shuffled(table: Any, changes: Any, size: int) -> pa.Table:
     parts = planned.parts(size)
     if not parts:
         return pa.schema(changes._native.schema).empty_table()
-    row_events = pa.concat_tables(pa.table(steps().row_events(table._native, part)) for part in parts)
+    row_events = pa.concat_tables(
+        pa.table(steps().row_events(table._native, part)) for part in parts
+    )
     outcomes = pa.concat_tables(
         pa.table(steps().outcomes(own.sort_by([("who", "ascending"), ("who_low", "ascending")])))
         for own in shares(row_events, "who")
