@@ -103,7 +103,7 @@ CASES: dict[str, tuple[Callable[[logs.LogBuilder], None], int, str, list[tuple[s
         "a file was added or removed more than once",
         [("x", "insert", 4), ("y", "insert", 4)],
     ),
-    "RESTORE": (restored, 2, "a file of an earlier one, as a RESTORE does", []),
+    "RESTORE": (restored, 2, "a file of an earlier commit again, as RESTORE does", []),
     "rows come back": (
         rows_back,
         2,
