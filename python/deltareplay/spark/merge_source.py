@@ -140,6 +140,8 @@ def _is_stable_leaf(leaf: Any) -> bool:
     if leaf.nodeName() != "LogicalRelation" and "Relation" not in leaf.nodeName():
         return False
     try:
-        return relation is not None and "SnapshotFiles" in relation().location().getClass().getName()
+        return (
+            relation is not None and "SnapshotFiles" in relation().location().getClass().getName()
+        )
     except Exception:  # another kind of relation
         return False

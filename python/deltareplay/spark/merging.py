@@ -159,9 +159,7 @@ class _Run:
         bits = {"matched": _bits(matched)}
         for when, kind in _CHANGES:
             which = [
-                at
-                for at, one in enumerate(self.clauses)
-                if (one.when, one.then) == (when, kind)
+                at for at, one in enumerate(self.clauses) if (one.when, one.then) == (when, kind)
             ]
             bits[f"{when} {kind}"] = _bits(sf.col(names.CLAUSE).isin(which))
         told = words(joined, bits, sf.count_if(matched).alias("pairs"))
@@ -175,9 +173,13 @@ class _Run:
         from pyspark.sql import functions as sf
 
         keys = [names.FILE, names.ROW_NUMBER]
-        row = sf.struct(*[self.sides.old(one).alias(one["name"]) for one in self.statement.known_fields])
+        row = sf.struct(
+            *[self.sides.old(one).alias(one["name"]) for one in self.statement.known_fields]
+        )
         pairs = joined.where(sf.col(names.FROM_SOURCE)).groupBy(*keys)
-        several = pairs.agg(sf.count(sf.lit(1)).alias("n"), sf.first(row.cast("string")).alias("row"))
+        several = pairs.agg(
+            sf.count(sf.lit(1)).alias("n"), sf.first(row.cast("string")).alias("row")
+        )
         one = several.where("n > 1").head()
         told = "" if one is None else f", such as {one['n']} the row {one['row']}"
         raise InvalidArgumentError(
@@ -187,9 +189,7 @@ class _Run:
             code="rows.ambiguous",
         )
 
-    def _rows(
-        self, source: DataFrame, candidates: Candidates, found: _Found
-    ) -> DataFrame | None:
+    def _rows(self, source: DataFrame, candidates: Candidates, found: _Found) -> DataFrame | None:
         """The rows to write; None if there are none."""
         has_feed = self.statement.target.has_feed
         kinds = (feed.UPDATE, feed.DELETE) if has_feed else (feed.UPDATE,)
@@ -209,9 +209,7 @@ class _Run:
             parts.append(self._of_target(gone, candidates, source, _MATCHED))
         alone = [found.changed[_ALONE, kind] for kind in kinds]
         if any(alone):
-            parts += [
-                self._of_target(rows, candidates, source, _ALONE) for rows in alone if rows
-            ]
+            parts += [self._of_target(rows, candidates, source, _ALONE) for rows in alone if rows]
         if not parts:
             return None
         changed = functools.reduce(lambda one, other: one.unionByName(other), parts)

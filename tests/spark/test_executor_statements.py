@@ -1,0 +1,309 @@
+"""DELETE, UPDATE and MERGE of ``deltareplay.spark``, beside delta-spark's on tables that are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark.test_write import directories, raises, same_rows
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = pytest.mark.spark
+
+FEATURES: dict[str, dict[str, str]] = {
+    "plain": {},
+    "vectors": {"delta.enableDeletionVectors": "true"},
+    "feed": {"delta.enableChangeDataFeed": "true"},
+    "all": {
+        "delta.enableDeletionVectors": "true",
+        "delta.enableRowTracking": "true",
+        "delta.enableChangeDataFeed": "true",
+    },
+    "tracked, mapped": {"delta.enableRowTracking": "true", "delta.columnMapping.mode": "name"},
+}
+
+
+def rows(spark: Any, start: int, end: int, k: str, v: str, b: int) -> Any:
+    return spark.range(start, end).selectExpr(
+        "id", f"{k} AS k", f"{v} AS v", f"named_struct('a', id, 'b', {b}) AS s", "id % 3 AS p"
+    )
+
+
+def made(spark: Any, path: Path, properties: dict[str, str]) -> None:
+    writer = rows(spark, 0, 400, "id % 10", "concat('v', id)", 1).repartition(3).write
+    for name, value in properties.items():
+        writer = writer.option(name, value)
+    writer.format("delta").partitionBy("p").save(str(path))
+
+
+def source(spark: Any) -> Any:
+    return rows(spark, 360, 440, "CAST(99 AS BIGINT)", "'new'", 2).alias("s")
+
+
+def ours(spark: Any, path: Path) -> list[Any]:
+    def merge() -> Any:
+        return dr_spark.merge(spark, path, source(spark), "t.id = s.id", target_alias="t")
+
+    some = merge().when_matched_update_all("s.id % 2 = 0").when_matched_delete("s.id % 3 = 0")
+    some = some.when_not_matched_insert_all("s.id < 430")
+    some = some.when_not_matched_insert({"id": "s.id", "v": "'lone'", "p": "0L"})
+    every = merge().when_matched_update({"k": "t.k + s.k"})
+    every = every.when_not_matched_by_source_delete("t.k = 3")
+    values = {"v": "concat(t.v, '?')", "s.b": "7"}
+    every = every.when_not_matched_by_source_update(values, "t.k = 4")
+    return [
+        some.execute(),
+        every.execute(),
+        dr_spark.update(spark, path, "k = 5", {"v": "concat(v, '!')", "s.b": "s.b + id"}),
+        dr_spark.delete(spark, path, "id % 7 = 2 OR p = 1"),
+    ]
+
+
+def theirs(spark: Any, path: Path) -> None:
+    from delta.tables import DeltaTable
+
+    table = DeltaTable.forPath(spark, str(path))
+
+    def merge() -> Any:
+        return table.alias("t").merge(source(spark), "t.id = s.id")
+
+    some = merge().whenMatchedUpdateAll("s.id % 2 = 0").whenMatchedDelete("s.id % 3 = 0")
+    some = some.whenNotMatchedInsertAll("s.id < 430")
+    some.whenNotMatchedInsert(values={"id": "s.id", "v": "'lone'", "p": "0L"}).execute()
+    every = (
+        merge().whenMatchedUpdate(set={"k": "t.k + s.k"}).whenNotMatchedBySourceDelete("t.k = 3")
+    )
+    values = {"v": "concat(t.v, '?')", "s.b": "7"}
+    every.whenNotMatchedBySourceUpdate("t.k = 4", set=values).execute()
+    table.update("k = 5", {"v": "concat(v, '!')", "s.b": "s.b + id"})
+    table.delete("id % 7 = 2 OR p = 1")
+
+
+@pytest.mark.parametrize("features", FEATURES)
+def test_statements_do_what_those_of_delta_spark_do(
+    spark: Any, tmp_path: Path, features: str
+) -> None:
+    properties = FEATURES[features]
+    states = []
+    for which, run in (("ours", ours), ("theirs", theirs)):
+        path = tmp_path / which
+        made(spark, path, properties)
+        run(spark, path)
+        states.append(state(spark, path, properties))
+        assert dr.Table(path).verify(rows=True).findings == ()
+    assert states[0] == states[1]
+    same_rows(spark, tmp_path / "ours")
+
+
+def state(spark: Any, path: Path, properties: dict[str, str]) -> dict[str, Any]:
+    """Everything that readers see, by delta-spark."""
+    reader = spark.read.format("delta")
+    found = {"rows": sorted(map(str, reader.load(str(path)).collect()))}
+    if "delta.enableRowTracking" in properties:
+        ids = reader.load(str(path)).select("id", "_metadata.row_commit_version")
+        found["versions"] = sorted(map(str, ids.collect()))
+        moved = reader.load(str(path)).where("id < 360").select("id", "_metadata.row_id")
+        found["ids"] = [len({row[1] for row in moved.collect()})]
+    if "delta.enableChangeDataFeed" in properties:
+        feed = reader.option("readChangeFeed", "true").option("startingVersion", "1")
+        found["feed"] = sorted(map(str, feed.load(str(path)).drop("_commit_timestamp").collect()))
+    told = dr.Table(path).history().to_pylist()
+    found["metrics"] = [
+        sorted(
+            (name, value)
+            for name, value in dict(one["operationMetrics"] or {}).items()
+            if "Row" in name and "Copied" not in name
+        )
+        for one in told
+    ]
+    return found
+
+
+@pytest.fixture
+def table(spark: Any, tmp_path: Path) -> Path:
+    path = tmp_path / "table"
+    made(spark, path, FEATURES["vectors"])
+    return path
+
+
+def test_conditions_are_whatever_spark_computes(spark: Any, table: Path) -> None:
+    from pyspark.sql import functions as sf
+
+    is_seven = sf.udf(lambda number: number == 7, "boolean")
+    assert dr_spark.delete(spark, table, is_seven("id")).metrics["numDeletedRows"] == 1
+    high = "id IN (SELECT max(id) FROM range(50))"
+    assert dr_spark.delete(spark, table, high).metrics["numDeletedRows"] == 1
+    assert dr_spark.update(spark, table, sf.col("id") == 3, {"k": sf.lit("5")}).version == 3
+    assert dr_spark.delete(spark, table, "id = 7").version is None
+
+
+def test_what_speaks_of_the_target_alone_selects_files(
+    spark: Any, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyspark.sql import functions as sf
+
+    from deltareplay.spark.candidates import Candidates
+
+    opened = []
+    of = Candidates.of.__func__  # type: ignore[attr-defined]
+
+    def spy(cls: Any, *given: Any) -> Any:
+        found = of(cls, *given)
+        opened.append(found.files.num_rows)
+        return found
+
+    monkeypatch.setattr(Candidates, "of", classmethod(spy))
+    files = dr.Table(table).snapshot().num_files
+    dr_spark.delete(spark, table, "p = 1 AND abs(id) = 4")
+    dr_spark.delete(spark, table, (sf.col("target.p") == 2) & (sf.col("id") == 5))
+    merge = dr_spark.merge(spark, table, source(spark), "target.id = s.id AND target.p = 0")
+    merge.when_matched_delete().execute()
+    assert opened == [0, files // 3] * 2 + [0, files // 3]
+
+
+def test_a_source_that_changes_is_read_once(spark: Any, table: Path) -> None:
+    changing = source(spark).withColumn("v", source(spark).v)
+    changing = rows(spark, 0, 50, "id", "CAST(rand() AS STRING)", 3)
+    merge = dr_spark.merge(spark, table, changing, "target.id = source.id")
+    merge = merge.when_matched_update({"v": "source.v", "s.a": "CAST(source.v AS DOUBLE) * 1e9"})
+    before = set(directories(table))
+    assert merge.execute().metrics["numTargetRowsUpdated"] == 50
+    found = spark.read.format("delta").load(str(table)).where("id < 50")
+    assert found.where("s.a = CAST(CAST(v AS DOUBLE) * 1e9 AS BIGINT)").count() == 50
+    # the files of one write, and vectors: the copy of the source is gone
+    left = [name for name in directories(table) if not name.startswith("deletion_vector")]
+    assert len(set(left) - before) == 1
+
+
+def test_the_race_that_is_lost(spark: Any, table: Path) -> None:
+    read = dr.Table(table).snapshot()
+    dr.Table(table).append([{"id": 1000, "p": 9}])
+    assert dr_spark.delete(spark, read, "p = 1 AND id = 4").version == 2
+    error = raises(
+        "commit.conflict", lambda: dr_spark.update(spark, read, "p = 1", {"v": "'again'"})
+    )
+    assert "Concurrent" in str(error)
+    assert dr.Table(table).snapshot().version == 2
+
+
+BAD: dict[str, tuple[str, Callable[[Any, Path], Any]]] = {
+    "unknown column in a condition": (
+        "statement.expression",
+        lambda spark, path: dr_spark.delete(spark, path, "nothing = 1"),
+    ),
+    "not a condition": (
+        "statement.expression",
+        lambda spark, path: dr_spark.delete(spark, path, "id + 1"),
+    ),
+    "syntax": (
+        "statement.expression",
+        lambda spark, path: dr_spark.update(spark, path, "id ==== 1", {"v": "'x'"}),
+    ),
+    "unknown column that is set": (
+        "statement.column",
+        lambda spark, path: dr_spark.update(spark, path, None, {"nothing": "1"}),
+    ),
+    "set twice": (
+        "statement.column",
+        lambda spark, path: dr_spark.update(spark, path, None, {"s": "NULL", "s.a": "1"}),
+    ),
+    "nothing is set": (
+        "statement.column",
+        lambda spark, path: dr_spark.update(spark, path, None, {}),
+    ),
+    "a value that does not fit": (
+        "write.constraint",
+        lambda spark, path: dr_spark.update(spark, path, "id = 1", {"k": "v"}),
+    ),
+    "ambiguous column": (
+        "statement.expression",
+        lambda spark, path: (
+            dr_spark.merge(spark, path, source(spark), "id = id").when_matched_delete().execute()
+        ),
+    ),
+    "no clause": (
+        "rows.merge",
+        lambda spark, path: dr_spark.merge(spark, path, source(spark), "1 = 0").execute(),
+    ),
+    "a clause after one without condition": (
+        "rows.merge",
+        lambda spark, path: (
+            dr_spark.merge(spark, path, source(spark), "1 = 0")
+            .when_matched_delete()
+            .when_matched_delete("s.k = 1")
+            .execute()
+        ),
+    ),
+    "several rows for one": (
+        "rows.ambiguous",
+        lambda spark, path: (
+            dr_spark.merge(spark, path, source(spark), "target.k = s.id - 360")
+            .when_matched_update({"v": "s.v"})
+            .when_matched_delete()
+            .execute()
+        ),
+    ),
+    "two columns of one name": (
+        "write.columns",
+        lambda spark, path: dr_spark.merge(spark, path, spark.sql("SELECT 1 a, 2 A"), "1 = 0"),
+    ),
+    "a stream": (
+        "merge.stream",
+        lambda spark, path: dr_spark.merge(
+            spark, path, spark.readStream.format("rate").load(), "1 = 0"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_changes_nothing(spark: Any, tmp_path: Path, case: str) -> None:
+    path = tmp_path / "table"
+    made(spark, path, {})
+    before = sorted(path.rglob("*.parquet"))
+    code, run = BAD[case]
+    raises(code, lambda: run(spark, path))
+    assert dr.Table(path).snapshot().version == 0
+    assert sorted(path.rglob("*.parquet")) == before
+
+
+def test_an_append_only_table_keeps_its_rows(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    made(spark, path, {"delta.appendOnly": "true"})
+    raises("transaction.append_only", lambda: dr_spark.delete(spark, path, "id = 1"))
+    merge = dr_spark.merge(spark, path, source(spark), "target.id = s.id")
+    assert merge.when_not_matched_insert_all().execute().metrics["numTargetRowsInserted"] == 40
+
+
+def test_rules_of_the_table_hold(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    made(spark, path, {})
+    dr.Table(path).add_constraint("small", "k < 1000")
+    raises("write.constraint", lambda: dr_spark.update(spark, path, "id = 3", {"k": "5000"}))
+    merge = dr_spark.merge(spark, path, source(spark), "target.id = s.id")
+    merge = merge.when_not_matched_insert({"id": "s.id", "k": "2000L"})
+    raises("write.constraint", merge.execute)
+    assert dr.Table(path).snapshot().version == 1
+
+
+def test_the_same_batch_is_merged_once(spark: Any, table: Path) -> None:
+    def merge() -> Any:
+        begun = dr_spark.merge(spark, table, source(spark), "target.id = s.id", txn=("stream", 3))
+        return begun.when_not_matched_insert_all().execute()
+
+    assert merge().version == 1
+    assert merge().version is None
+
+
+def test_columns_of_the_source_join_the_table(spark: Any, table: Path) -> None:
+    wider = source(spark).selectExpr("*", "id * 2 AS twice").alias("s")
+    merge = dr_spark.merge(spark, table, wider, "target.id = s.id", schema_mode="merge")
+    merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    found = spark.read.format("delta").load(str(table))
+    assert found.columns == ["id", "k", "v", "s", "p", "twice"]
+    assert found.where("twice = id * 2").count() == 80
+    assert found.where("twice IS NULL").count() == 360
