@@ -93,7 +93,7 @@ class Cloning(TableLocation):
         they are written.
 
         Args:
-            mode: ``symlink_format_manifest``, the only one.
+            mode: ``symlink_format_manifest``, the only one; in upper or lower case.
 
         Returns:
             The number of manifests.
@@ -107,7 +107,7 @@ class Cloning(TableLocation):
         >>> table.generate()
         2
         """
-        if mode != SYMLINKS:
+        if mode.lower() != SYMLINKS:
             raise InvalidArgumentError(
                 f"mode is {mode!r}: the only mode is {SYMLINKS!r}", code="generate.mode"
             )

@@ -37,14 +37,21 @@ __all__ = [
     "cleanup_log",
     "clock_times",
     "copy_files",
+    "delete_files",
     "discard_spilled",
     "discard_staged",
+    "finish_vacuum",
     "gather_rows",
     "generate_symlinks",
+    "listing_parts",
     "move_staged",
+    "named_files",
     "new_table",
+    "old_directories",
+    "old_files",
     "optimize",
     "optimize_log",
+    "orphan_findings",
     "pack_deletion_vectors",
     "pack_files",
     "protocol_can_upgrade_to",
@@ -55,13 +62,19 @@ __all__ = [
     "protocol_upgrade_for",
     "protocol_with_feature",
     "protocol_without_feature",
+    "removed_files",
     "restore",
     "scatter_rows",
     "schema_string",
     "stage_rows",
     "target_filter",
     "vacuum",
+    "vacuum_period",
     "verify",
+    "verify_files",
+    "verify_log",
+    "verify_split",
+    "visible_names",
     "why_not_readable",
     "why_not_writable",
     "with_columns",
@@ -526,6 +539,23 @@ def stage_rows(
     condition: Filter | None = None,
     target_file_size: int | None = None,
 ) -> tuple[str, int, int]: ...
+def vacuum_period(
+    table: Table, snapshot: Snapshot, retention: int | None, force: bool, dry_run: bool
+) -> tuple[int, int, int]: ...
+def visible_names(snapshot: Snapshot) -> str: ...
+def listing_parts(
+    table: Table, names: str, wanted: int, cutoff: int
+) -> tuple[list[str], list[tuple[str, int]]]: ...
+def old_files(table: Table, names: str, directory: str, cutoff: int) -> list[tuple[str, int]]: ...
+def old_directories(table: Table, names: str, cutoff: int) -> list[str]: ...
+def named_files(table: Table, files: ArrowStream) -> list[str]: ...
+def removed_files(table: Table, snapshot: Snapshot, since: int | None) -> list[str]: ...
+def delete_files(table: Table, paths: Sequence[str]) -> None: ...
+def finish_vacuum(table: Table, directories: Sequence[str]) -> int: ...
+def verify_log(table: Table) -> tuple[str, list[str], int]: ...
+def verify_files(table: Table, version: int, files: ArrowStream) -> str: ...
+def verify_split(table: Table, version: int, split: Split) -> str: ...
+def orphan_findings(paths: Sequence[str]) -> str: ...
 def copy_files(source: Table, target: Table, copies: Sequence[_Copy]) -> int: ...
 def generate_symlinks(table: Table) -> int: ...
 def discard_staged(table: Table, paths: Sequence[str]) -> None: ...

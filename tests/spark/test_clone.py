@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ def source(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     name = f"delta.`{path}`"
     listed = properties(enableDeletionVectors="true", enableRowTracking="true")
     spark.sql(
-        f"CREATE TABLE {name} (id LONG, p STRING) USING delta PARTITIONED BY (p) COMMENT 'c' {listed}"
+        f"CREATE TABLE {name} (id LONG, p STRING) USING delta PARTITIONED BY (p) "
+        f"COMMENT 'c' {listed}"
     )
     spark.sql(f"INSERT INTO {name} SELECT id, IF(id % 2 = 0, 'x y%', NULL) FROM range(20)")
     spark.sql(f"DELETE FROM {name} WHERE id = 3")
@@ -146,7 +148,8 @@ TABLES: dict[str, tuple[str, Write]] = {
     "partitioned": (
         "(id LONG, p STRING, q INT) USING delta PARTITIONED BY (p, q)",
         lambda spark, name: spark.sql(
-            f"INSERT INTO {name} VALUES (1, 'x y%', 1), (2, NULL, 2), (3, 'a/b=c', 3), (4, 'é:ü', 4)"
+            f"INSERT INTO {name} VALUES "
+            "(1, 'x y%', 1), (2, NULL, 2), (3, 'a/b=c', 3), (4, 'é:ü', 4)"
         ),
     ),
     "moments": (
@@ -171,7 +174,7 @@ def test_the_same_manifests(spark: Any, tmp_path: Path, case: str) -> None:
     # without stale checksums: Hadoop reads what we wrote
     place = str(path / "_symlink_format_manifest")
     lines = spark.read.option("recursiveFileLookup", "true").text(place).collect()
-    assert sorted(f"{one.value}\n" for one in lines) == sorted(sum(expected.values(), []))
+    assert sorted(f"{one.value}\n" for one in lines) == sorted(chain(*expected.values()))
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 2")
     dr.Table(path).generate()
     ours = _manifests(path)

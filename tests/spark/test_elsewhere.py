@@ -115,8 +115,26 @@ if spark.version >= "4":
     told["copied"] = dr.Table(v2 + "-copy").snapshot().scan().to_arrow()["id"].to_pylist()
     told["batches"] = dr.Table(v2 + "-copy").history().num_rows
     told["files_of_v2"] = dr.Table(v2).snapshot().num_files
+    deep = dr_spark.clone(spark, rows_of, v2 + "-deep", shallow=False)
+    told["deep"] = sorted(deep.snapshot().scan().to_arrow()["id"].to_pylist())
+    told["vacuumed"] = list(dr_spark.vacuum(spark, deep).files)
+    told["verified"] = str(dr_spark.verify(spark, deep, rows=True))
+    spark.range(5).write.parquet(v2 + "-parquet/plain")
+    os.makedirs(v2 + "-parquet/bad/p=1")
+    with open(v2 + "-parquet/bad/p=1/x.parquet", "wb") as bad:
+        bad.write(b"nonsense that is long enough")
+    told["converted"] = dr_spark.convert(spark, v2 + "-parquet/plain").snapshot().num_rows
+    for names in ("q LONG", "p LONG"):
+        try:
+            dr_spark.convert(spark, v2 + "-parquet/bad", partition_schema=names)
+        except dr.DeltaReplayError as error:
+            told.setdefault("codes", []).append(error.code)
 else:
-    for refused in (lambda: dr_spark.register(spark), lambda: dr_spark.write(spark.range(3), v2)):
+    for refused in (
+        lambda: dr_spark.register(spark),
+        lambda: dr_spark.write(spark.range(3), v2),
+        lambda: dr_spark.verify(spark, rows_of),
+    ):
         try:
             refused()
         except dr.UnsupportedFeatureError as error:
@@ -188,12 +206,15 @@ def test_pyspark_4(tmp_path: Path, version: str, kind: str) -> None:
         assert "spark.sql.parquet.outputTimestampType = TIMESTAMP_MICROS" in told["asks_for"]
     assert sorted(told["copied"]) == [0, 1, 2, 3, 4, 5]
     assert told["batches"] == told["files_of_v2"] > 1
+    assert (told["deep"], told["vacuumed"], told["converted"]) == ([1, 3], [], 5)
+    assert "nothing is wrong" in told["verified"]
+    assert told["codes"] == ["convert.partition", "data.footer"]  # of the driver, of a task
 
 
 def test_pyspark_3_5(tmp_path: Path) -> None:
     told = told_by(python("3.5"), "classic", tmp_path)
     assert told["version"].startswith("3.5.")
-    assert ["needs" in one or "4.0" in one for one in told["refused"]] == [True, True]
+    assert ["needs" in one or "4.0" in one for one in told["refused"]] == [True] * 3
     assert told["rows"] == []
 
 

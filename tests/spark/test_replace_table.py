@@ -43,9 +43,8 @@ def test_the_same_version(spark: Any, tmp_path: Path, case: str) -> None:
         name = f"delta.`{path}`"
         spark.sql(f"CREATE TABLE {name} (id LONG, s STRING, day DATE) USING delta {listed}")
         spark.sql(f"INSERT INTO {name} VALUES (1, 'a', NULL)")
-    spark.sql(
-        f"REPLACE TABLE delta.`{paths['theirs']}` (id LONG, s INT, n INT) USING delta {_clause(second)}"
-    )
+    columns = f"(id LONG, s INT, n INT) USING delta {_clause(second)}"
+    spark.sql(f"REPLACE TABLE delta.`{paths['theirs']}` {columns}")
     schema = pa.schema([("id", LONG), ("s", INT), ("n", INT)])
     dr.create_table(paths["ours"], schema, properties=second, or_replace=True)
 

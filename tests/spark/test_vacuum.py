@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ from urllib.parse import urlsplit
 
 import pytest
 from spark.written import conf, properties
+from support.writing import bodies
 
 import deltareplay as dr
+from deltareplay import spark as dr_spark
 
 pytestmark = pytest.mark.spark
 
@@ -68,9 +71,51 @@ def test_it_finds_what_vacuum_finds(spark: Any, old: Path, hours: int) -> None:
     assert ours.dry_run
     expected = theirs(spark, old, hours)
     assert set(ours.files) == expected
+    distributed = dr_spark.vacuum(spark, old, retention=retention, force=True)
+    assert set(distributed.files) == expected
+    assert distributed.size_in_bytes == ours.size_in_bytes
+    assert distributed.retention == retention
     if hours == 0:
         assert any("deletion_vector" in one for one in expected)
         assert any("_change_data" in one for one in expected)
+
+
+def test_executors_delete_what_one_process_deletes(spark: Any, old: Path, tmp_path: Path) -> None:
+    paths = {"one process": tmp_path / "one", "executors": tmp_path / "many"}
+    for path in paths.values():
+        shutil.copytree(old, path)  # with the times of its files
+    now = datetime.timedelta(0)
+    ours = dr.Table(paths["one process"]).vacuum(now, force=True, dry_run=False)
+    theirs = dr_spark.vacuum(spark, paths["executors"], retention=now, force=True, dry_run=False)
+    assert theirs.files == tuple(sorted(ours.files))
+    assert ours.files
+    left = [
+        sorted(
+            str(one.relative_to(path)) for one in path.rglob("*") if "_delta_log" not in one.parts
+        )
+        for path in paths.values()
+    ]
+    assert left[0] == left[1]
+    tables = [dr.Table(path) for path in paths.values()]
+    told = [
+        [
+            (info["operation"], info["operationParameters"], info["operationMetrics"])
+            for version in (-1, 0)
+            for info in bodies(table, table.snapshot().version + version, "commitInfo")
+        ]
+        for table in tables
+    ]
+    assert told[0] == told[1]
+    assert [operation for operation, *_ in told[1]] == ["VACUUM START", "VACUUM END"]
+    assert dr_spark.vacuum(spark, tables[1], retention=now, force=True).files == ()
+    assert dr_spark.vacuum(spark, tables[1], retention=now, force=True, lite=True).lite
+
+
+def test_a_short_retention_is_refused_before_a_job(spark: Any, old: Path) -> None:
+    for retention in (datetime.timedelta(hours=1), datetime.timedelta(hours=-1)):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            dr_spark.vacuum(spark, old, retention=retention, dry_run=False)
+        assert caught.value.code == "vacuum.retention"
 
 
 def test_delta_spark_reads_what_is_left(spark: Any, old: Path) -> None:

@@ -29,6 +29,8 @@ from deltareplay.spark._read import read
 from deltareplay.spark._register import register
 from deltareplay.spark._sql import sql
 from deltareplay.spark._update import update
+from deltareplay.spark._vacuum import vacuum
+from deltareplay.spark._verify import verify
 from deltareplay.spark._write import write
 from deltareplay.spark._write_checkpoint import write_checkpoint
 
@@ -53,6 +55,8 @@ __all__ = [
     "register",
     "sql",
     "update",
+    "vacuum",
+    "verify",
     "write",
     "write_checkpoint",
 ]

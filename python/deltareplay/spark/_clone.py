@@ -64,7 +64,7 @@ def clone(
     >>> clone(spark, "s3://lake/events", "s3://lake/copy", shallow=False)  # doctest: +SKIP
     Table('s3://lake/copy')
     """
-    session.check(spark)
+    session.check_writing(spark, "cloning")
     snapshot = snapshot_of(source, version, timestamp)
     of = table_of(source)
     made = target_of(of, target, shallow, storage_options)

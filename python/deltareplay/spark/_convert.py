@@ -59,7 +59,7 @@ def convert(
     >>> convert(spark, "s3://lake/events", partition_schema="day DATE")  # doctest: +SKIP
     Table('s3://lake/events')
     """
-    session.check(spark)
+    session.check_writing(spark, "converting")
     of = table_of(table)
     if of._native.exists():
         return of

@@ -12,7 +12,6 @@ from deltareplay.exceptions import (
     CommitStateUnknownError,
     DeltaReplayError,
     InvalidArgumentError,
-    UnsupportedFeatureError,
 )
 from deltareplay.spark import delta_settings, on_executors, replaced, session
 from deltareplay.spark.outgoing import Outgoing
@@ -102,11 +101,7 @@ def write(
             "spark.createDataFrame first",
             code="argument.type",
         )
-    session.check(spark)
-    if session.version(spark) < (4, 0):
-        raise UnsupportedFeatureError(
-            f"this is Spark {spark.version}: writing requires 4.0", code="spark.too_old"
-        )
+    session.check_writing(spark, "writing")
     if df.isStreaming:
         raise InvalidArgumentError(
             "the DataFrame is a stream: write each of its batches, by df.writeStream.foreachBatch, "

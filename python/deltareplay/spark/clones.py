@@ -77,7 +77,9 @@ def run(
         properties=properties,
         **at,
     )
+    told = done.history(limit=1)["operationMetrics"][0].as_py()
+    metrics = {key: int(value) for key, value in told}
     if path is not None:
-        return place, None, done.metrics
+        return done, None, metrics
     name = catalog.add(spark, target, place) if entry is None else entry.name
-    return place, name, done.metrics
+    return done, name, metrics

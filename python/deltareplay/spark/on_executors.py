@@ -19,8 +19,11 @@ _Batches = Iterable["pa.RecordBatch"]
 Reader = Literal[
     "gather_rows",
     "copied_files",
+    "deleted_files",
     "footer_adds",
     "footer_schemas",
+    "named_files",
+    "old_files",
     "outcome_rows",
     "pack_files",
     "row_outcomes",
@@ -30,6 +33,8 @@ Reader = Literal[
     "read_pieces",
     "read_statistics",
     "scatter_rows",
+    "verified_files",
+    "verified_rows",
     "write_sidecars",
 ]
 

@@ -69,6 +69,24 @@ def given_or_active(spark: SparkSession | None) -> SparkSession:
     return found
 
 
+def check_writing(spark: Any, what: str) -> None:
+    """As ``check``, for what requires PySpark 4.
+
+    Args:
+        spark: The session.
+        what: What is done, for the message.
+
+    Raises:
+        InvalidArgumentError: It is not a session.
+        UnsupportedFeatureError: PySpark is older than 4.0.
+    """
+    check(spark)
+    if version(spark) < (4, 0):
+        raise UnsupportedFeatureError(
+            f"this is Spark {spark.version}: {what} requires 4.0", code="spark.too_old"
+        )
+
+
 def version(spark: SparkSession) -> tuple[int, int]:
     """Spark's version, major and minor.
 

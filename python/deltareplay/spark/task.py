@@ -36,11 +36,12 @@ _SIDECAR = pa.schema(
 )
 
 #: The columns of ``on_executors.ANSWER``.
-_ANSWER = pa.schema(
-    [pa.field("part", pa.int64())]
-    + [pa.field("answer", pa.string())]
-    + [pa.field("error", pa.binary())]
-)
+_ANSWER_FIELDS: list[Any] = [
+    pa.field("part", pa.int64()),
+    pa.field("answer", pa.string()),
+    pa.field("error", pa.binary()),
+]
+_ANSWER = pa.schema(_ANSWER_FIELDS)
 
 _Batches = Iterable[pa.RecordBatch]
 
@@ -207,6 +208,84 @@ def copied_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
     yield from _answers(
         numbers,
         lambda part: str(_native.copy_files(source._native, target._native, parts[part])),
+    )
+
+
+def old_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
+    """Files of some directories that are older than a cutoff.
+
+    Args:
+        payload: The pickle of the table, of the names that a vacuum sees, of the cutoff, and of the
+            directories.
+        numbers: Which directories, as integers in the first column.
+
+    Returns:
+        A row for each file: ``path``, relative to the table and not encoded, and ``size``.
+    """
+    table, visible, cutoff, directories = pickle.loads(payload)
+    for number in _numbers(numbers):
+        found = _native.old_files(table._native, visible, directories[number], cutoff)
+        yield pa.RecordBatch.from_pydict(
+            {
+                "path": pa.array([path for path, _ in found], pa.string()),
+                "size": pa.array([size for _, size in found], pa.int64()),
+            }
+        )
+
+
+def named_files(payload: bytes, files: _Batches) -> Iterator[pa.RecordBatch]:
+    """The paths of files that the log names: data files and deletion vectors.
+
+    Args:
+        payload: The pickle of the table.
+        files: ``path`` and ``deletionVector`` of file actions.
+    """
+    table = pickle.loads(payload)
+    if coming := _stream(files):
+        paths = _native.named_files(table._native, coming)
+        yield pa.RecordBatch.from_pydict({"path": pa.array(paths, pa.string())})
+
+
+def deleted_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
+    """Deletes files.
+
+    Args:
+        payload: The pickle of the table and of the parts, each a list of paths.
+        numbers: Which parts, as integers in the first column.
+    """
+    table, parts = pickle.loads(payload)
+
+    def delete(part: int) -> str:
+        _native.delete_files(table._native, parts[part])
+        return ""
+
+    yield from _answers(numbers, delete)
+
+
+def verified_files(payload: bytes, files: _Batches) -> Iterator[pa.RecordBatch]:
+    """What is wrong with live files and their deletion vectors.
+
+    Args:
+        payload: The pickle of the table and of the version.
+        files: ``path``, ``size``, ``numRecords`` and ``deletionVector`` of them.
+    """
+    table, version = pickle.loads(payload)
+    if coming := _stream(files):
+        found = _native.verify_files(table._native, version, coming)
+        yield pa.RecordBatch.from_pydict({"answer": pa.array([found], pa.string())})
+
+
+def verified_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
+    """What is wrong with the rows of some splits.
+
+    Args:
+        payload: The pickle of the table, of the version, and of the splits.
+        numbers: Which splits, as integers in the first column.
+    """
+    table, version, splits = pickle.loads(payload)
+    yield from _answers(
+        numbers,
+        lambda part: _native.verify_split(table._native, version, splits[part]._native),
     )
 
 

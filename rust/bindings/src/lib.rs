@@ -13,6 +13,7 @@ mod convert;
 mod definition;
 mod deletion_vector;
 mod exceptions;
+mod executors;
 mod filter;
 mod follow;
 mod footer_statistics;
@@ -52,6 +53,12 @@ mod _native {
     use super::definition::{new_table, with_columns};
     #[pymodule_export]
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
+    #[pymodule_export]
+    use super::executors::{
+        delete_files, finish_vacuum, listing_parts, named_files, old_directories, old_files,
+        orphan_findings, removed_files, vacuum_period, verify_files, verify_log, verify_split,
+        visible_names,
+    };
     #[pymodule_export]
     use super::filter::{clock_times, target_filter, with_moments};
     #[pymodule_export]

@@ -70,6 +70,13 @@ impl Scan {
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct Split(scan::Split);
 
+impl Split {
+    /// The split itself.
+    pub(crate) fn core(&self) -> &scan::Split {
+        &self.0
+    }
+}
+
 #[pymethods]
 impl Split {
     #[new]

@@ -6,8 +6,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, StringArray};
-
 use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::Descriptors;
 use crate::codec::file_actions::FileField;
@@ -16,10 +14,9 @@ use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
 use crate::spec::properties::ColumnMappingMode;
-use crate::spec::schema::{DataType, PrimitiveType};
 use crate::storage::{is_below, pool};
 use crate::transaction::AddFile;
-use crate::transaction::rows::{HIVE_NULL, escaped, partition_text};
+use crate::transaction::rows::{HIVE_NULL, escaped};
 
 /// Where they are.
 const DIRECTORY: &str = "_symlink_format_manifest";
@@ -83,15 +80,7 @@ fn manifests(source: &Source, snapshot: &Snapshot) -> Result<BTreeMap<String, Ve
                        with column mapping";
         return Err(Error::unsupported("generate.column_mapping", message));
     }
-    let columns = snapshot.metadata().partition_columns.iter();
-    let columns: Vec<(&String, Option<&DataType>)> = columns
-        .map(|name| {
-            (
-                name,
-                snapshot.schema().field(name).map(|field| &field.data_type),
-            )
-        })
-        .collect();
+    let columns = &snapshot.metadata().partition_columns;
     let mut manifests: BTreeMap<String, Vec<String>> = BTreeMap::new();
     if columns.is_empty() {
         manifests.insert(format!("{DIRECTORY}/{NAME}"), Vec::new());
@@ -108,10 +97,10 @@ fn manifests(source: &Source, snapshot: &Snapshot) -> Result<BTreeMap<String, Ve
                 return Err(error.at_path(file.path));
             }
             let mut path = format!("{DIRECTORY}/");
-            for (name, data_type) in &columns {
-                let value = file.partition_values.get(*name).cloned().flatten();
+            for name in columns {
+                let value = file.partition_values.get(name).cloned().flatten();
                 let value = value.filter(|value| !value.is_empty());
-                let value = value.map(|value| escaped(&shown(value, *data_type)));
+                let value = value.map(|value| escaped(&value));
                 let value = value.unwrap_or_else(|| HIVE_NULL.to_owned());
                 path.push_str(&format!("{}={value}/", escaped(name)));
             }
@@ -125,21 +114,4 @@ fn manifests(source: &Source, snapshot: &Snapshot) -> Result<BTreeMap<String, Ve
         .values_mut()
         .for_each(|lines| lines.sort_unstable());
     Ok(manifests)
-}
-
-/// A partition value as Spark shows it: moments without `T` and zone, and no zeros at their end.
-fn shown(value: String, data_type: Option<&DataType>) -> String {
-    use PrimitiveType::{Timestamp, TimestampNtz};
-    let Some(data_type @ DataType::Primitive(Timestamp | TimestampNtz)) = data_type else {
-        return value;
-    };
-    let array: ArrayRef = Arc::new(StringArray::from(vec![value.as_str()]));
-    match partition_text(&array, data_type) {
-        Ok(known) if known.is_valid(0) => {
-            let text = known.value(0).replace('T', " ");
-            let text = text.trim_end_matches('Z').trim_end_matches('0');
-            text.trim_end_matches('.').to_owned()
-        }
-        _ => value,
-    }
 }

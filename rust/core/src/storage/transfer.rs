@@ -62,3 +62,7 @@ pub fn transfer(source: &dyn Storage, target: &dyn Storage, copy: &FileCopy) -> 
     target.put_pieces(&copy.to, &mut next)?;
     Ok(size)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

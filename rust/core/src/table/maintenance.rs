@@ -1,5 +1,7 @@
 //! What keeps a table small and sound, as verbs of the table.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::commit::described;
@@ -10,7 +12,8 @@ use crate::maintenance::advice::{LogAdvice, advise};
 use crate::maintenance::cleanup::{LogCleanup, cleanup_log};
 use crate::maintenance::restore::{self, Restored};
 use crate::maintenance::vacuum::{self, Vacuum, VacuumOptions};
-use crate::maintenance::verify::{Verification, verify};
+use crate::maintenance::verify::{Verification, verify, verify_log};
+use crate::snapshot::Snapshot;
 use crate::transaction::random::now;
 use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
 
@@ -73,6 +76,23 @@ impl Table {
         deleted.map(|_| report)
     }
 
+    /// The table's own retention, the one that holds, and the cutoff: in milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// As [`vacuum::period`].
+    pub fn vacuum_period(
+        &self,
+        snapshot: &Snapshot,
+        options: &VacuumOptions,
+    ) -> Result<(i64, i64, i64)> {
+        let own = snapshot.properties().deleted_file_retention;
+        // what is refused leaves no trace, not even that of a clock
+        vacuum::period(snapshot, 0, options)?;
+        let (retention, cutoff) = vacuum::period(snapshot, self.now(options.dry_run)?, options)?;
+        Ok((own, retention, cutoff))
+    }
+
     /// By this machine's clock where nothing is deleted; else not after that of the storage.
     pub(super) fn now(&self, dry_run: bool) -> Result<i64> {
         if dry_run {
@@ -124,6 +144,15 @@ impl Table {
     /// As [`verify`].
     pub fn verify(&self, data_files: bool, rows: bool) -> Result<Verification> {
         verify(&self.source, data_files, rows).map_err(|error| self.named(error))
+    }
+
+    /// What is wrong with the log, and the files that it names: storage paths inside the table.
+    ///
+    /// # Errors
+    ///
+    /// As [`verify_log`].
+    pub fn verify_log(&self) -> Result<(Verification, HashSet<String>)> {
+        verify_log(&self.source).map_err(|error| self.named(error))
     }
 
     /// What a checkpoint or a compacted file would gain, measured on this log.

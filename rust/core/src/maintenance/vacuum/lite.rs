@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use serde_json::{Value, json};
 
-use super::{Vacuum, named_by};
+use super::named_by;
 use crate::codec::commit::{FileActions, Wanted};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, Result};
@@ -147,10 +147,10 @@ fn last(source: &Source) -> Result<Option<u64>> {
 }
 
 /// Notes how far a vacuum went: a full one tells nothing of the log.
-pub(super) fn note(source: &Source, report: &Vacuum) -> Result<()> {
-    let info = match report.searched {
+pub(super) fn note(source: &Source, searched: Option<u64>, lite: bool) -> Result<()> {
+    let info = match searched {
         Some(version) => json!({ LATEST: version }),
-        None if report.lite => return Ok(()),
+        None if lite => return Ok(()),
         None => json!({}),
     };
     source.storage.put(INFO, info.to_string().as_bytes())

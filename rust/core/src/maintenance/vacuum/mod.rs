@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 
 use arrow_array::{RecordBatch, StringArray};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::delete_all;
 use crate::codec::columns::TypedColumns;
@@ -59,19 +59,13 @@ pub struct Vacuum {
     pub(crate) searched: Option<u64>,
 }
 
-/// Finds what can go.
+/// How long files are kept, and the instant before which that begins: both in milliseconds.
 ///
 /// # Errors
 ///
 /// Invalid argument: `vacuum.retention` for one that is negative, or shorter than the table's without
-/// `force`; `vacuum.lite` when the log does not reach back far enough. Unsupported: a feature that this
-/// build cannot write.
-pub fn plan(
-    source: &Source,
-    snapshot: &Snapshot,
-    now: i64,
-    options: &VacuumOptions,
-) -> Result<Vacuum> {
+/// `force`. Unsupported: a feature that this build cannot write.
+pub fn period(snapshot: &Snapshot, now: i64, options: &VacuumOptions) -> Result<(i64, i64)> {
     snapshot.protocol().check_writable()?;
     let least = snapshot.properties().deleted_file_retention;
     let retention = options.retention.unwrap_or(least);
@@ -88,7 +82,21 @@ pub fn plan(
         );
         return Err(Error::invalid("vacuum.retention", message));
     }
-    let cutoff = now.saturating_sub(retention);
+    Ok((retention, now.saturating_sub(retention)))
+}
+
+/// Finds what can go.
+///
+/// # Errors
+///
+/// As [`period`]; Invalid argument: `vacuum.lite` when the log does not reach back far enough.
+pub fn plan(
+    source: &Source,
+    snapshot: &Snapshot,
+    now: i64,
+    options: &VacuumOptions,
+) -> Result<Vacuum> {
+    let (retention, cutoff) = period(snapshot, now, options)?;
     let protected = protected(source, snapshot, cutoff)?;
     let mut report = Vacuum {
         dry_run: options.dry_run,
@@ -106,17 +114,8 @@ pub fn plan(
         found
     } else {
         let visible = Visible::of(snapshot)?;
-        let mut files = source
-            .storage
-            .list_all(&|directory| visible.is(directory))?;
-        files.retain(|file| visible.is(&file.path) && file.modification_time < cutoff);
-        let mut directories = source
-            .storage
-            .list_directories(&|directory| visible.is(directory))?;
-        directories.retain(|directory| directory.modification_time < cutoff);
-        let innermost_first = directories.into_iter().rev();
-        report.directories = innermost_first.map(|directory| directory.path).collect();
-        files
+        report.directories = old_directories(source, &visible, cutoff)?;
+        old_files(source, &visible, "", cutoff)?
     };
     for FileMeta { path, size, .. } in found {
         if !protected.contains(&path) {
@@ -136,12 +135,115 @@ pub fn plan(
 pub fn delete(source: &Source, report: &Vacuum) -> Result<usize> {
     let paths: Vec<&str> = report.files.iter().map(String::as_str).collect();
     delete_all(&*source.storage, &paths)?;
-    lite::note(source, report)?;
+    lite::note(source, report.searched, report.lite)?;
+    delete_directories(source, &report.directories)
+}
+
+/// Deletes files, in this order: a part of a plan.
+///
+/// # Errors
+///
+/// Storage: the first file that cannot be deleted.
+pub fn delete_files(source: &Source, paths: &[String]) -> Result<()> {
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    delete_all(&*source.storage, &paths)
+}
+
+/// Notes that a full vacuum is done, and deletes directories that have nothing left in them; how many.
+///
+/// # Errors
+///
+/// Storage.
+pub fn finish(source: &Source, directories: &[String]) -> Result<usize> {
+    lite::note(source, None, false)?;
+    delete_directories(source, directories)
+}
+
+fn delete_directories(source: &Source, directories: &[String]) -> Result<usize> {
     let mut removed = 0;
-    for directory in &report.directories {
+    for directory in directories {
         removed += usize::from(source.storage.delete_empty(directory)?);
     }
     Ok(removed)
+}
+
+/// Files below a directory that are visible and older than the cutoff.
+///
+/// # Errors
+///
+/// Storage.
+pub fn old_files(
+    source: &Source,
+    visible: &Visible,
+    directory: &str,
+    cutoff: i64,
+) -> Result<Vec<FileMeta>> {
+    let enter = |directory: &str| visible.is(directory);
+    let mut files = source.storage.list_below(directory, &enter)?;
+    files.retain(|file| visible.is(&file.path) && file.modification_time < cutoff);
+    Ok(files)
+}
+
+/// Directories that are visible and older than the cutoff, innermost first.
+///
+/// # Errors
+///
+/// Storage.
+pub fn old_directories(source: &Source, visible: &Visible, cutoff: i64) -> Result<Vec<String>> {
+    let enter = |directory: &str| visible.is(directory);
+    let mut directories = source.storage.list_directories(&enter)?;
+    directories.retain(|directory| directory.modification_time < cutoff);
+    let innermost_first = directories.into_iter().rev();
+    Ok(innermost_first.map(|directory| directory.path).collect())
+}
+
+/// Directories that many can list side by side, about so many where the table has them; and the files
+/// that lie above them and are older than the cutoff.
+///
+/// # Errors
+///
+/// Storage.
+pub fn divided(
+    source: &Source,
+    visible: &Visible,
+    wanted: usize,
+    cutoff: i64,
+) -> Result<(Vec<String>, Vec<FileMeta>)> {
+    let mut directories = vec![String::new()];
+    let mut above = Vec::new();
+    while directories.len() < wanted {
+        let mut deeper = Vec::new();
+        for directory in &directories {
+            let mut within = source.storage.directories_in(directory)?;
+            within.retain(|directory| visible.is(directory));
+            deeper.extend(within);
+        }
+        let is_one = directories.len() == 1;
+        if deeper.is_empty() || (deeper.len() <= directories.len() && !is_one) {
+            break; // more of it would be listed here, and no more side by side
+        }
+        for directory in &directories {
+            let mut files = source.storage.list(directory, "")?;
+            files.retain(|file| visible.is(&file.path) && file.modification_time < cutoff);
+            above.extend(files);
+        }
+        directories = deeper;
+    }
+    Ok((directories, above))
+}
+
+/// Files that the log has removed since, and their deletion vectors: storage paths inside the table.
+///
+/// # Errors
+///
+/// Corrupt: the log.
+pub fn removed_since(source: &Source, snapshot: &Snapshot, since: i64) -> Result<HashSet<String>> {
+    let mut paths = HashSet::new();
+    // one that is exactly as old stays
+    for rows in snapshot.tombstones_since(source, since - 1)?.batches {
+        named_by(source, &rows, &mut paths)?;
+    }
+    Ok(paths)
 }
 
 fn hours(milliseconds: i64) -> i64 {
@@ -150,13 +252,19 @@ fn hours(milliseconds: i64) -> i64 {
 
 /// What may be looked at: names that begin with `_` or `.` are hidden, but for change files and
 /// directories of partitions.
-pub(crate) struct Visible {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Visible {
     partitions: Vec<String>,
     iceberg: bool,
 }
 
 impl Visible {
-    pub(crate) fn of(snapshot: &Snapshot) -> Result<Self> {
+    /// In a table.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: the schema.
+    pub fn of(snapshot: &Snapshot) -> Result<Self> {
         let mode = snapshot.properties().column_mapping_mode;
         let mut partitions = Vec::new();
         for column in &snapshot.metadata().partition_columns {
@@ -174,8 +282,20 @@ impl Visible {
         })
     }
 
+    /// Out of the JSON that serde makes of it.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: it is something else.
+    pub fn parse(json: &str) -> Result<Self> {
+        serde_json::from_str(json).map_err(|cause| {
+            let message = "these are no names that a vacuum sees";
+            Error::invalid("vacuum.names", message).because(cause)
+        })
+    }
+
     /// The last part of a path; what stands before it was judged before.
-    pub(crate) fn is(&self, path: &str) -> bool {
+    pub fn is(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
         if self.iceberg && path == "metadata" {
             return false;
@@ -197,19 +317,16 @@ fn protected(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<HashSe
     for rows in snapshot.file_batches(source, columns, None)? {
         named_by(source, &rows?, &mut paths)?;
     }
-    // one that is exactly as old as the cutoff stays
-    for rows in snapshot.tombstones_since(source, cutoff - 1)?.batches {
-        named_by(source, &rows, &mut paths)?;
-    }
+    paths.extend(removed_since(source, snapshot, cutoff)?);
     Ok(paths)
 }
 
 /// The files that file actions name: data files and deletion vectors inside the table.
-pub(crate) fn named_by(
-    source: &Source,
-    rows: &RecordBatch,
-    paths: &mut HashSet<String>,
-) -> Result<()> {
+///
+/// # Errors
+///
+/// Corrupt: a path, a descriptor.
+pub fn named_by(source: &Source, rows: &RecordBatch, paths: &mut HashSet<String>) -> Result<()> {
     for path in rows.typed::<StringArray>("path")?.iter().flatten() {
         paths.extend(inside(source, path)?);
     }

@@ -20,7 +20,7 @@ use crate::storage::interrupt;
 use crate::transaction::random::now;
 
 /// A file that nobody knows may be about to be committed for so long.
-const YOUNG: i64 = 60 * 60 * 1000;
+pub(super) const YOUNG: i64 = 60 * 60 * 1000;
 
 /// Looks at the live files; gives their number.
 pub(super) fn check(
@@ -53,18 +53,19 @@ pub(super) fn check(
     let columns = FileColumns::new(Some(&names), snapshot)?;
     // a schema that does not say how the log names its columns is a finding of its commit
     let typed = FileColumns::new(Some(&[PARTITION_VALUES.to_owned()]), snapshot).ok();
+    let version = snapshot.version();
     let (mut count, mut known) = (0, HashSet::new());
     for rows in snapshot.file_batches(source, columns, None)? {
         interrupt::check()?;
         let rows = rows?;
         count += rows.num_rows() as u64;
         for error in malformed_texts(&rows, typed.as_ref()) {
-            findings.error(error.at_version(snapshot.version()))?;
+            findings.error(error.at_version(version))?;
         }
         if data_files {
-            let outcome = present(source, snapshot, &rows, &there, findings);
+            let outcome = present(source, version, &rows, &there, findings);
             findings.unless_interrupted(outcome)?;
-            let outcome = vectors(source, snapshot, &rows, findings);
+            let outcome = vectors(source, version, &rows, findings);
             findings.unless_interrupted(outcome)?;
             let outcome = named_by(source, &rows, &mut known);
             findings.unless_interrupted(outcome)?;
@@ -80,10 +81,23 @@ pub(super) fn check(
     Ok(count)
 }
 
+/// Looks at some live files, and at their vectors: a part of [`check`], for others to do.
+pub(super) fn check_some(
+    source: &Source,
+    version: u64,
+    rows: &RecordBatch,
+    findings: &mut Findings,
+) -> Result<()> {
+    let outcome = present(source, version, rows, &HashMap::new(), findings);
+    findings.unless_interrupted(outcome)?;
+    let outcome = vectors(source, version, rows, findings);
+    findings.unless_interrupted(outcome).map(drop)
+}
+
 /// Whether each file is there, with its size.
 fn present(
     source: &Source,
-    snapshot: &Snapshot,
+    version: u64,
     rows: &RecordBatch,
     there: &HashMap<String, (u64, i64)>,
     findings: &mut Findings,
@@ -91,7 +105,7 @@ fn present(
     let (paths, sizes): (&StringArray, &Int64Array) = (rows.typed("path")?, rows.typed("size")?);
     for (path, size) in paths.iter().zip(sizes) {
         let Some(path) = path else { continue };
-        let place = (Some(path), Some(snapshot.version()));
+        let place = (Some(path), Some(version));
         let Some(size) = size else {
             let message = "the log does not say how long this data file is";
             findings.add(Severity::Error, "file.size", place, message);
@@ -148,7 +162,7 @@ pub(super) fn link(source: &Source, path: &str, findings: &mut Findings) {
 /// Whether each vector can be read, is whole, and fits its file.
 fn vectors(
     source: &Source,
-    snapshot: &Snapshot,
+    version: u64,
     rows: &RecordBatch,
     findings: &mut Findings,
 ) -> Result<()> {
@@ -160,11 +174,9 @@ fn vectors(
         (rows.typed("numRecords")?, rows.typed("path")?);
     let (mut asked, mut at) = (Vec::new(), Vec::new());
     for row in 0..rows.num_rows() {
-        let descriptor = descriptors.get(row).map_err(|error| {
-            error
-                .at_path(paths.value(row))
-                .at_version(snapshot.version())
-        });
+        let descriptor = descriptors
+            .get(row)
+            .map_err(|error| error.at_path(paths.value(row)).at_version(version));
         if let Some(descriptor) = findings.unless_interrupted(descriptor)?.flatten() {
             asked.push(descriptor);
             at.push(row);
@@ -184,7 +196,7 @@ fn vectors(
             if error.kind() == crate::error::ErrorKind::Interrupted {
                 return Err(error);
             }
-            let place = (Some(path.as_str()), Some(snapshot.version()));
+            let place = (Some(path.as_str()), Some(version));
             let message = format!(
                 "the deletion vector of {}: {}",
                 paths.value(row),
@@ -220,8 +232,13 @@ fn orphans(
         .collect();
     orphans.sort_unstable();
     for path in orphans {
-        let message = "no action of the log names this file";
-        findings.add(Severity::Info, "file.orphan", (Some(path), None), message);
+        orphan(path, findings);
     }
     Ok(())
+}
+
+/// Tells of a file that no action names.
+pub(super) fn orphan(path: &str, findings: &mut Findings) {
+    let message = "no action of the log names this file";
+    findings.add(Severity::Info, "file.orphan", (Some(path), None), message);
 }

@@ -44,6 +44,15 @@ pub struct Finding {
     pub remedy: &'static str,
 }
 
+/// What a part of a verification found, for whoever joins the parts.
+#[derive(Clone, Debug, Serialize)]
+pub struct PartFindings {
+    /// What is wrong, worst first.
+    pub findings: Vec<Finding>,
+    /// How many more of one kind there are than are told.
+    pub omitted: u64,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     found: Vec<Finding>,
@@ -133,6 +142,14 @@ impl Findings {
         match outcome {
             Ok(value) => Ok(Some(value)),
             Err(error) => self.error(error).map(|()| None),
+        }
+    }
+
+    /// What a part of a verification found.
+    pub(super) fn part(self) -> PartFindings {
+        PartFindings {
+            omitted: self.omitted,
+            findings: self.finish(),
         }
     }
 

@@ -4,6 +4,9 @@
 //! with every checksum, checkpoint and compacted file on the way, and at the end with the data files
 //! that are there. Nothing is changed, and whatever can still be looked at behind a fault is looked at.
 
+use std::collections::HashSet;
+
+use arrow_array::RecordBatch;
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -11,7 +14,9 @@ use crate::log::LogListing;
 use crate::log::hint::Hint;
 use crate::log::path::LOG_DIRECTORY;
 use crate::replay::Source;
+use crate::scan::Split;
 use crate::snapshot::load::load;
+use crate::transaction::random::now;
 
 mod checkpoints;
 mod commit;
@@ -22,7 +27,7 @@ mod mapping;
 mod rows;
 mod state;
 
-pub use findings::{Finding, Severity};
+pub use findings::{Finding, PartFindings, Severity};
 
 use findings::Findings;
 use history::History;
@@ -52,6 +57,67 @@ pub struct Verification {
 ///
 /// `table.not_found`; Storage, when the log cannot be listed.
 pub fn verify(source: &Source, data_files: bool, rows: bool) -> Result<Verification> {
+    verified(source, data_files, rows).map(|(verification, _)| verification)
+}
+
+/// Looks at the log alone; gives also the files that it names anywhere: storage paths inside the table.
+///
+/// # Errors
+///
+/// As [`verify`].
+pub fn verify_log(source: &Source) -> Result<(Verification, HashSet<String>)> {
+    verified(source, false, false)
+}
+
+/// Looks at some live files of a version, and at their vectors: rows with `path`, `size`, `numRecords` and
+/// `deletionVector`.
+///
+/// # Errors
+///
+/// Interrupted. What is wrong is no error.
+pub fn verify_files(
+    source: &Source,
+    version: u64,
+    rows: impl Iterator<Item = Result<RecordBatch>>,
+) -> Result<PartFindings> {
+    let mut findings = Findings::default();
+    for some in rows {
+        files::check_some(source, version, &some?, &mut findings)?;
+    }
+    Ok(findings.part())
+}
+
+/// Reads all rows of a split of a scan that skips what it cannot read.
+///
+/// # Errors
+///
+/// Interrupted. What is wrong is no error.
+pub fn verify_split(source: &Source, version: u64, split: &Split) -> Result<PartFindings> {
+    let mut findings = Findings::default();
+    rows::check_split(source, version, split, &mut findings)?;
+    Ok(findings.part())
+}
+
+/// Tells of files that no action names.
+pub fn orphans(mut paths: Vec<String>) -> PartFindings {
+    paths.sort_unstable();
+    let mut findings = Findings::default();
+    for path in paths {
+        files::orphan(&path, &mut findings);
+    }
+    findings.part()
+}
+
+/// A file that nobody names is an orphan if it is older than this: milliseconds since the epoch.
+pub fn orphans_before() -> i64 {
+    now().saturating_sub(files::YOUNG)
+}
+
+fn verified(
+    source: &Source,
+    data_files: bool,
+    rows: bool,
+) -> Result<(Verification, HashSet<String>)> {
     let listing = LogListing::read(&*source.storage, 0)?;
     let mut findings = Findings::default();
     let Some(newest) = listing.latest() else {
@@ -93,7 +159,7 @@ pub fn verify(source: &Source, data_files: bool, rows: bool) -> Result<Verificat
         }
         Err(error) => findings.error(error)?,
     }
-    Ok(Verification {
+    let verification = Verification {
         version: newest,
         num_commits: history.num_commits,
         num_checkpoints: history.num_checkpoints,
@@ -101,5 +167,6 @@ pub fn verify(source: &Source, data_files: bool, rows: bool) -> Result<Verificat
         num_files,
         omitted: findings.omitted,
         findings: findings.finish(),
-    })
+    };
+    Ok((verification, history.named))
 }

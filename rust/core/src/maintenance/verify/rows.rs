@@ -3,7 +3,7 @@
 use super::findings::{Findings, Severity};
 use crate::error::Result;
 use crate::replay::Source;
-use crate::scan::{Scan, ScanOptions};
+use crate::scan::{Scan, ScanOptions, SkippedFile, Split};
 use crate::snapshot::Snapshot;
 
 /// Reads all live files to their ends; what a scan refuses is named by its file.
@@ -16,13 +16,31 @@ pub(super) fn check(source: &Source, snapshot: &Snapshot, findings: &mut Finding
     for batch in scan.rows()? {
         batch?;
     }
+    tell(scan.skipped(), snapshot.version(), findings);
+    Ok(())
+}
+
+/// Reads the rows of one split to their end: a part of [`check`], for others to do.
+pub(super) fn check_split(
+    source: &Source,
+    version: u64,
+    split: &Split,
+    findings: &mut Findings,
+) -> Result<()> {
+    for batch in split.rows(source)? {
+        batch?;
+    }
+    tell(split.skipped(), version, findings);
+    Ok(())
+}
+
+fn tell(skipped: Vec<SkippedFile>, version: u64, findings: &mut Findings) {
     // a file that is gone, or too short, is known already
     let known = findings.wrong_files();
-    for file in scan.skipped() {
+    for file in skipped {
         if !known.contains(&file.path) {
-            let place = (Some(file.path.as_str()), Some(snapshot.version()));
+            let place = (Some(file.path.as_str()), Some(version));
             findings.add(Severity::Error, file.code, place, file.message);
         }
     }
-    Ok(())
 }

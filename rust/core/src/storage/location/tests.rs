@@ -290,3 +290,53 @@ fn knows_its_own_store() {
         assert_eq!(one.same_store(&other), same, "{one} {other}");
     }
 }
+
+#[test]
+fn files_have_uris_as_hadoop_writes_them() {
+    for (root, path, within, uri) in [
+        (
+            "/tmp/a b%",
+            "p=x%20y/ä.parquet",
+            "/tmp/a b%/p=x%20y/ä.parquet",
+            "file:/tmp/a%20b%25/p=x%2520y/%C3%A4.parquet",
+        ),
+        ("/tmp/t", "/else/x", "/else/x", "file:/else/x"),
+        (
+            "s3://bucket/a b",
+            "x.parquet",
+            "/a b/x.parquet",
+            "s3://bucket/a%20b/x.parquet",
+        ),
+        (
+            "s3a://bucket",
+            "x.parquet",
+            "/x.parquet",
+            "s3a://bucket/x.parquet",
+        ),
+        (
+            "s3://bucket/t",
+            "/other/x",
+            "/other/x",
+            "s3://bucket/other/x",
+        ),
+        (
+            "abfss://container@account.dfs.core.windows.net/t",
+            "x",
+            "/t/x",
+            "abfss://container@account.dfs.core.windows.net/t/x",
+        ),
+        (
+            "https://account.blob.core.windows.net/container/t",
+            "x",
+            "/t/x",
+            "https://account.blob.core.windows.net/container/t/x",
+        ),
+        ("hdfs://lake/t", "x", "/t/x", "hdfs://lake/t/x"),
+    ] {
+        let place = Location::parse(root).unwrap();
+        assert_eq!(place.within_store(path), within, "{root}");
+        assert_eq!(place.uri_of(path), uri, "{root}");
+        let decoded = percent_decode_str(uri).decode_utf8().unwrap();
+        assert_eq!(place.hadoop_path(path), decoded, "{root}");
+    }
+}

@@ -1,0 +1,204 @@
+//! Parts of vacuum and verification, for a driver and its executors.
+
+use std::collections::HashSet;
+
+use deltareplay_core::error::Error;
+use deltareplay_core::maintenance::to_json;
+use deltareplay_core::maintenance::vacuum::{self, VacuumOptions, Visible};
+use deltareplay_core::maintenance::verify::{self, orphans, orphans_before};
+use deltareplay_core::storage::FileMeta;
+use pyo3::prelude::*;
+
+use crate::gate::detached;
+use crate::rows::stream;
+use crate::scan::Split;
+use crate::snapshot::Snapshot;
+use crate::table::Table;
+
+/// Path and bytes.
+type Sized = (String, u64);
+
+fn sized(files: Vec<FileMeta>) -> Vec<Sized> {
+    files
+        .into_iter()
+        .map(|file| (file.path, file.size))
+        .collect()
+}
+
+/// The table's own retention, the one that holds, and the cutoff: in milliseconds.
+#[pyfunction]
+#[pyo3(signature = (table, snapshot, retention, force, dry_run))]
+pub(crate) fn vacuum_period(
+    py: Python<'_>,
+    table: &Table,
+    snapshot: &Snapshot,
+    retention: Option<i64>,
+    force: bool,
+    dry_run: bool,
+) -> PyResult<(i64, i64, i64)> {
+    let options = VacuumOptions {
+        retention,
+        lite: false,
+        dry_run,
+        force,
+    };
+    detached(py, || table.0.vacuum_period(snapshot.state(), &options))
+}
+
+/// Which names of files are visible to a vacuum, as JSON.
+#[pyfunction]
+pub(crate) fn visible_names(py: Python<'_>, snapshot: &Snapshot) -> PyResult<String> {
+    detached(py, || Ok(to_json(&Visible::of(snapshot.state())?)))
+}
+
+/// Directories to list side by side, and the old files above them.
+#[pyfunction]
+pub(crate) fn listing_parts(
+    py: Python<'_>,
+    table: &Table,
+    names: &str,
+    wanted: usize,
+    cutoff: i64,
+) -> PyResult<(Vec<String>, Vec<Sized>)> {
+    detached(py, || {
+        let visible = Visible::parse(names)?;
+        let (directories, above) = vacuum::divided(table.0.source(), &visible, wanted, cutoff)?;
+        Ok((directories, sized(above)))
+    })
+}
+
+/// Files below a directory that are visible and older than the cutoff.
+#[pyfunction]
+pub(crate) fn old_files(
+    py: Python<'_>,
+    table: &Table,
+    names: &str,
+    directory: &str,
+    cutoff: i64,
+) -> PyResult<Vec<Sized>> {
+    detached(py, || {
+        let visible = Visible::parse(names)?;
+        vacuum::old_files(table.0.source(), &visible, directory, cutoff).map(sized)
+    })
+}
+
+/// Directories that are visible and older than the cutoff, innermost first.
+#[pyfunction]
+pub(crate) fn old_directories(
+    py: Python<'_>,
+    table: &Table,
+    names: &str,
+    cutoff: i64,
+) -> PyResult<Vec<String>> {
+    detached(py, || {
+        vacuum::old_directories(table.0.source(), &Visible::parse(names)?, cutoff)
+    })
+}
+
+/// The files of the table that file actions name: data files and deletion vectors.
+#[pyfunction]
+pub(crate) fn named_files(
+    py: Python<'_>,
+    table: &Table,
+    files: &Bound<'_, PyAny>,
+) -> PyResult<Vec<String>> {
+    let rows = stream(files)?;
+    detached(py, || {
+        let mut paths = HashSet::new();
+        for some in rows {
+            vacuum::named_by(table.0.source(), &some.map_err(broken)?, &mut paths)?;
+        }
+        Ok(paths.into_iter().collect())
+    })
+}
+
+/// The same of files that were removed, since an instant or at any time.
+#[pyfunction]
+#[pyo3(signature = (table, snapshot, since))]
+pub(crate) fn removed_files(
+    py: Python<'_>,
+    table: &Table,
+    snapshot: &Snapshot,
+    since: Option<i64>,
+) -> PyResult<Vec<String>> {
+    detached(py, || {
+        let (source, state) = (table.0.source(), snapshot.state());
+        let paths = match since {
+            Some(since) => vacuum::removed_since(source, state, since)?,
+            None => {
+                let mut paths = HashSet::new();
+                for rows in state.tombstones(source)?.batches {
+                    vacuum::named_by(source, &rows, &mut paths)?;
+                }
+                paths
+            }
+        };
+        Ok(paths.into_iter().collect())
+    })
+}
+
+/// Deletes files, by storage paths.
+#[pyfunction]
+pub(crate) fn delete_files(py: Python<'_>, table: &Table, paths: Vec<String>) -> PyResult<()> {
+    detached(py, || vacuum::delete_files(table.0.source(), &paths))
+}
+
+/// Records that a full vacuum is done, and deletes directories that are empty; returns how many.
+#[pyfunction]
+pub(crate) fn finish_vacuum(
+    py: Python<'_>,
+    table: &Table,
+    directories: Vec<String>,
+) -> PyResult<usize> {
+    detached(py, || vacuum::finish(table.0.source(), &directories))
+}
+
+/// What is wrong with the log, as JSON; the files that it names; since when others are orphans.
+#[pyfunction]
+pub(crate) fn verify_log(py: Python<'_>, table: &Table) -> PyResult<(String, Vec<String>, i64)> {
+    detached(py, || {
+        let (verification, named) = table.0.verify_log()?;
+        let named = named.into_iter().collect();
+        Ok((to_json(&verification), named, orphans_before()))
+    })
+}
+
+/// What is wrong with some live files, as JSON.
+#[pyfunction]
+pub(crate) fn verify_files(
+    py: Python<'_>,
+    table: &Table,
+    version: u64,
+    files: &Bound<'_, PyAny>,
+) -> PyResult<String> {
+    let rows = stream(files)?;
+    detached(py, || {
+        let rows = rows.map(|some| some.map_err(broken));
+        let part = verify::verify_files(table.0.source(), version, rows)?;
+        Ok(to_json(&part))
+    })
+}
+
+/// What is wrong with the rows of a split, as JSON.
+#[pyfunction]
+pub(crate) fn verify_split(
+    py: Python<'_>,
+    table: &Table,
+    version: u64,
+    split: &Split,
+) -> PyResult<String> {
+    detached(py, || {
+        let part = verify::verify_split(table.0.source(), version, split.core())?;
+        Ok(to_json(&part))
+    })
+}
+
+/// What is said of files that no action names, as JSON.
+#[pyfunction]
+pub(crate) fn orphan_findings(py: Python<'_>, paths: Vec<String>) -> PyResult<String> {
+    detached(py, || Ok(to_json(&orphans(paths))))
+}
+
+fn broken(cause: arrow_schema::ArrowError) -> Error {
+    Error::invalid("rows.source", "the files could not be read to their end").because(cause)
+}

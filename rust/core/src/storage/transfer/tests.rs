@@ -1,0 +1,114 @@
+use std::sync::Arc;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::storage::{Location, open};
+
+/// A local directory and one in memory, each with the same files.
+fn stores(name: &str) -> (TempDir, Vec<(Location, Arc<dyn Storage>)>) {
+    let directory = TempDir::new().unwrap();
+    let uris = [
+        directory.path().to_str().unwrap().to_owned(),
+        format!("memory://{name}/a table"),
+    ];
+    let open = |uri: &String| {
+        let storage = open(uri, &[]).unwrap();
+        for path in ["a.bin", "p=1/b c%.bin", "p=1/q/c.bin", "p=10/d.bin"] {
+            storage.put(path, path.as_bytes()).unwrap();
+        }
+        (Location::parse(uri).unwrap(), storage)
+    };
+    let stores = uris.iter().map(open).collect();
+    (directory, stores)
+}
+
+fn copy(from: &str, within_store: Option<String>, to: &str, size: Option<u64>) -> FileCopy {
+    FileCopy {
+        from: from.to_owned(),
+        within_store,
+        to: to.to_owned(),
+        size,
+    }
+}
+
+#[test]
+fn files_go_from_each_store_to_each() {
+    let (_directory, stores) = stores("transfer-each");
+    for (from, source) in &stores {
+        for (to, target) in &stores {
+            let path = "p=1/b c%.bin";
+            let within = from.same_store(to).then(|| from.within_store(path));
+            let size = path.len() as u64;
+            let one = copy(path, within, "new/e.bin", Some(size));
+            for _again in 0..2 {
+                assert_eq!(transfer(&**source, &**target, &one).unwrap(), size);
+            }
+            assert_eq!(target.read("new/e.bin").unwrap(), path.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn what_is_missing_or_of_another_size_is_not_copied() {
+    let (_directory, stores) = stores("transfer-none");
+    let (location, storage) = stores.first().unwrap();
+    for (path, size, code) in [
+        ("a.bin", 4, "clone.size"),
+        ("nothing", 4, "storage.not_found"),
+    ] {
+        let one = copy(
+            path,
+            Some(location.within_store(path)),
+            "new.bin",
+            Some(size),
+        );
+        let error = transfer(&**storage, &**storage, &one).unwrap_err();
+        assert_eq!((error.code(), error.path()), (code, Some(path)));
+        assert_eq!(
+            storage.read("new.bin").unwrap_err().code(),
+            "storage.not_found"
+        );
+    }
+}
+
+#[test]
+fn pieces_become_one_file_or_none() {
+    let (_directory, stores) = stores("transfer-pieces");
+    for (_, storage) in &stores {
+        let mut pieces = vec![Bytes::from_static(b"second"), Bytes::from_static(b"first ")];
+        storage
+            .put_pieces("whole.bin", &mut || Ok(pieces.pop()))
+            .unwrap();
+        assert_eq!(storage.read("whole.bin").unwrap(), "first second");
+
+        let mut pieces = vec![
+            Err(Error::storage("storage.io", "the source is gone")),
+            Ok(Some(Bytes::from_static(b"third"))),
+        ];
+        let broken = storage.put_pieces("whole.bin", &mut || pieces.pop().unwrap());
+        assert_eq!(broken.unwrap_err().code(), "storage.io");
+        assert_eq!(storage.read("whole.bin").unwrap(), "first second");
+        storage.put_pieces("empty.bin", &mut || Ok(None)).unwrap();
+        assert_eq!(storage.read("empty.bin").unwrap(), "");
+    }
+}
+
+#[test]
+fn listings_begin_at_a_directory() {
+    let (_directory, stores) = stores("transfer-listings");
+    for (_, storage) in &stores {
+        let below = |directory: &str| -> Vec<String> {
+            let files = storage
+                .list_below(directory, &|path| path != "p=1/q")
+                .unwrap();
+            files.into_iter().map(|file| file.path).collect()
+        };
+        assert_eq!(below("p=1"), ["p=1/b c%.bin"]);
+        assert_eq!(below(""), ["a.bin", "p=1/b c%.bin", "p=10/d.bin"]);
+        assert_eq!(below("nothing"), [""; 0]);
+        assert_eq!(storage.directories_in("").unwrap(), ["p=1", "p=10"]);
+        assert_eq!(storage.directories_in("p=1").unwrap(), ["p=1/q"]);
+        assert_eq!(storage.directories_in("p=10").unwrap(), [""; 0]);
+    }
+}

@@ -1,0 +1,116 @@
+"""``deltareplay.spark.verify`` finds what ``Table.verify`` finds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from spark.written import properties
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = pytest.mark.spark
+
+OLD = time.time() - 86_400
+
+
+@pytest.fixture(scope="module")
+def sound(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Partitions, vectors in files, change files, removed files."""
+    path = tmp_path_factory.mktemp("verify") / "t %"
+    name = f"delta.`{path}`"
+    listed = properties(enableDeletionVectors="true", enableChangeDataFeed="true")
+    spark.sql(f"CREATE TABLE {name} (id LONG, p STRING) USING delta PARTITIONED BY (p) {listed}")
+    spark.sql(f"INSERT INTO {name} SELECT id, IF(id % 2 = 0, 'a b', 'c/d') FROM range(0, 40, 1, 1)")
+    spark.sql(f"DELETE FROM {name} WHERE id % 5 = 0")
+    spark.sql(f"UPDATE {name} SET id = id + 100 WHERE id = 11")
+    spark.sql(f"INSERT INTO {name} VALUES (7, NULL)")
+    spark.sql(f"DELETE FROM {name} WHERE p IS NULL")
+    return path
+
+
+def _first(path: Path) -> Path:
+    """The first of the live files."""
+    live = dr.Table(path).snapshot().scan().files()["path"].to_pylist()
+    return path / unquote(sorted(live)[0])
+
+
+def _missing(path: Path) -> None:
+    _first(path).unlink()
+
+
+def _longer(path: Path) -> None:
+    file = _first(path)
+    file.write_bytes(file.read_bytes() + b"!")
+
+
+def _no_vector(path: Path) -> None:
+    for vector in path.glob("deletion_vector_*.bin"):
+        vector.unlink()
+
+
+def _bad_vector(path: Path) -> None:
+    for vector in path.glob("deletion_vector_*.bin"):
+        text = bytearray(vector.read_bytes())
+        text[8:] = bytes(len(text) - 8)
+        vector.write_bytes(text)
+
+
+def _bad_rows(path: Path) -> None:
+    file = _first(path)
+    text = bytearray(file.read_bytes())
+    text[4:60] = bytes(56)
+    file.write_bytes(text)
+
+
+def _orphans(path: Path) -> None:
+    for name in ("p=z/orphan.parquet", "loose.parquet", "_hidden/x", "sub/deep/y.bin"):
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_bytes(b"nobody knows it")
+        os.utime(path / name, (OLD, OLD))
+    (path / "young.parquet").write_bytes(b"somebody still writes it")
+
+
+def _gap(path: Path) -> None:
+    (path / "_delta_log" / f"{2:020}.json").unlink()
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], None], set[str]]] = {
+    "none": (lambda _path: None, set()),
+    "a missing file": (_missing, {"file.missing"}),
+    "a longer file": (_longer, {"file.size"}),
+    "missing vectors": (_no_vector, {"dv.missing"}),
+    "bad vectors": (_bad_vector, {"dv.checksum"}),
+    "bad rows": (_bad_rows, {"data.pages"}),
+    "orphans": (_orphans, {"file.orphan"}),
+    "a gap": (_gap, {"log.gap"}),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_the_same_findings(spark: Any, sound: Path, tmp_path: Path, case: str) -> None:
+    damage, codes = DAMAGE[case]
+    path = tmp_path / "t %"
+    shutil.copytree(sound, path)
+    damage(path)
+    rows = case in ("none", "bad rows")
+    expected = dr.Table(path).verify(rows=rows)
+    found = dr_spark.verify(spark, path, rows=rows)
+    assert set(found.findings) == set(expected.findings)
+    assert [one.severity for one in found.findings] == [one.severity for one in expected.findings]
+    assert {one.code for one in found.findings} & codes == codes
+    for name in ("version", "num_commits", "num_checkpoints", "num_checksums", "num_files"):
+        assert getattr(found, name) == getattr(expected, name)
+    assert (found.omitted, found.ok) == (expected.omitted, expected.ok)
+
+
+def test_no_table(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(dr.TableNotFoundError):
+        dr_spark.verify(spark, tmp_path)
