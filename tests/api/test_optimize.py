@@ -170,6 +170,18 @@ def test_a_purge_rewrites_what_was_dropped(tracked: str, tmp_path: Path) -> None
     raises("optimize.purge", lambda: table.optimize(purge=True, z_order_by=["id"]))
 
 
+def test_nobody_who_follows_the_table_sees_anything(tmp_path: Path) -> None:
+    told = {"appendOnly": "true", "enableChangeDataFeed": "true"}
+    table = filled(tmp_path, 3, **told)  # no row is deleted: append-only tables allow it
+    stream = table.follow(starting_version="latest", available_now=False)
+    done = table.optimize(z_order_by=["v"])
+    assert done.version is not None
+    assert table.changes(done.version).to_arrow().num_rows == 0
+    assert table.changes(0, kind="min-delta", key=["id"]).to_arrow().num_rows == 30
+    table.append([{"id": 99, "p": "a", "v": 0.0}])
+    assert next(iter(stream)).data["id"].to_pylist() == [99]
+
+
 def ranges(table: dr.Table, column: str) -> list[tuple[Any, Any]]:
     stats = [json.loads(text) for text in table.snapshot().files()["stats"].to_pylist()]
     return [(one["minValues"][column], one["maxValues"][column]) for one in stats]

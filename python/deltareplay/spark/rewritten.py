@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from deltareplay.spark.target_table import TargetTable
-
-_RESULTS = "number long, result string"
 
 #: Bytes of data files that a task scatters.
 _PIECE = 64 << 20
@@ -60,8 +57,8 @@ class Rewritten:
 
     def _packed(self) -> list[tuple[int, str]]:
         bins = self._plan.bins()
-        sent = pickle.dumps((self._table, self._facts, bins))
-        return self._run("pack_files", sent, len(bins))
+        sent = (self._table, self._facts, bins)
+        return list(enumerate(on_executors.answers(self._spark, "pack_files", sent, len(bins))))
 
     def _ordered(self) -> list[tuple[int, str]]:
         found = self._plan.orders(_PIECE)
@@ -69,27 +66,21 @@ class Rewritten:
         pieces = [(number, piece) for number, (_, some, _) in enumerate(found) for piece in some]
         directory = str(uuid.uuid4())
         try:
-            sent = pickle.dumps((self._table, directory, orders, pieces))
+            sent: tuple[Any, ...] = (self._table, directory, orders, pieces)
+            told = on_executors.answers(self._spark, "scatter_rows", sent, len(pieces))
             spilled: list[list[str]] = [[] for _ in orders]
-            for number, one in self._run("scatter_rows", sent, len(pieces)):
-                spilled[pieces[number][0]].append(one)
+            for (number, _), one in zip(pieces, told, strict=True):
+                spilled[number].append(one)
             files = [
                 (number, file)
                 for number, (_, _, count) in enumerate(found)
                 for file in range(count)
             ]
-            sent = pickle.dumps((self._table, self._facts, orders, spilled, files))
-            gathered = self._run("gather_rows", sent, len(files))
+            sent = (self._table, self._facts, orders, spilled, files)
+            gathered = on_executors.answers(self._spark, "gather_rows", sent, len(files))
         finally:
             self._discard(directory)
-        return [(files[number][0], added) for number, added in gathered]
-
-    def _run(self, reader: on_executors.Reader, sent: bytes, tasks: int) -> list[tuple[int, str]]:
-        """The results of tasks; exactly one of each, whatever was repeated."""
-        if tasks == 0:
-            return []
-        rows: Any = on_executors.rows(self._spark, reader, sent, tasks, _RESULTS).collect()
-        return sorted((int(row[0]), str(row[1])) for row in rows)
+        return [(number, added) for (number, _), added in zip(files, gathered, strict=True)]
 
     def _discard(self, directory: str) -> None:
         try:

@@ -327,11 +327,12 @@ def pack_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
         numbers: Which bins, as integers in the first column.
 
     Returns:
-        A row for each bin: ``number``, and ``result``, its ``add`` bodies as a JSON array.
+        Answers: the ``add`` bodies of a bin as a JSON array.
     """
     table, facts, bins = pickle.loads(payload)
-    for number in _numbers(numbers):
-        yield _result(number, _native.pack_files(table._native, facts, bins[number], _cores()))
+    yield from _answers(
+        numbers, lambda bin: _native.pack_files(table._native, facts, bins[bin], _cores())
+    )
 
 
 def scatter_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
@@ -343,14 +344,16 @@ def scatter_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
         numbers: Which pieces, as integers in the first column.
 
     Returns:
-        A row for each piece: ``number``, and ``result``, what ``gather_rows`` takes.
+        Answers: what ``gather_rows`` takes.
     """
     table, directory, orders, pieces = pickle.loads(payload)
-    for number in _numbers(numbers):
+
+    def scattered(number: int) -> str:
         order, piece = pieces[number]
         path = f"{directory}/{uuid.uuid4()}"  # an attempt that is repeated has its own
-        spilled = _native.scatter_rows(table._native, orders[order], piece, path)
-        yield _result(number, spilled)
+        return _native.scatter_rows(table._native, orders[order], piece, path)
+
+    yield from _answers(numbers, scattered)
 
 
 def gather_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
@@ -362,18 +365,15 @@ def gather_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
         numbers: Which files, as integers in the first column.
 
     Returns:
-        A row for each file: ``number``, and ``result``, its ``add`` bodies as a JSON array.
+        Answers: the ``add`` bodies of a file as a JSON array.
     """
     table, facts, orders, spilled, files = pickle.loads(payload)
-    for number in _numbers(numbers):
+
+    def gathered(number: int) -> str:
         order, file = files[number]
-        written = _native.gather_rows(table._native, facts, orders[order], file, spilled[order])
-        yield _result(number, written)
+        return _native.gather_rows(table._native, facts, orders[order], file, spilled[order])
 
-
-def _result(number: int, result: str) -> pa.RecordBatch:
-    columns = {"number": pa.array([number], pa.int64()), "result": pa.array([result], pa.string())}
-    return pa.RecordBatch.from_pydict(columns)
+    yield from _answers(numbers, gathered)
 
 
 def stage(sink: Sink, batches: Iterable[pa.RecordBatch]) -> Written:

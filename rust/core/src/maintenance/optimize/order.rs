@@ -82,10 +82,15 @@ impl Sampled {
         let rows = sample.first().map_or(0, |column| column.len());
         let mut places = order.places(sample, rows, 0)?;
         places.sort_unstable();
-        let parts = files.saturating_mul(parts_of_file);
-        order.cuts = (1..parts)
-            .filter_map(|part| places.get(part * places.len() / parts).copied())
-            .collect();
+        order.cuts = match order.only_column() {
+            // its ranks have no cells
+            Some(_) => even_cuts(&places, files.saturating_mul(parts_of_file), 0),
+            None => {
+                let mut cuts = Vec::new();
+                divide(&places, files, parts_of_file, &mut cuts);
+                cuts
+            }
+        };
         Ok(order)
     }
 
@@ -164,6 +169,49 @@ impl Sampled {
         Ok(places
             .map(|cell| (place(cell) << NOISE) | random(&mut noise))
             .collect())
+    }
+}
+
+/// Where each part but the first begins, so that all have equally many rows of the sample; without a row
+/// all begin at `from`.
+fn even_cuts(places: &[u64], parts: usize, from: u64) -> Vec<u64> {
+    (1..parts)
+        .map(|part| places.get(part * places.len() / parts).copied())
+        .map(|place| place.unwrap_or(from))
+        .collect()
+}
+
+/// The same for files of so many parts each. Files begin at round places: up to one of these rows fill cells
+/// of the grid, and a few rows of another cell would double the bounds of a file. So some files are larger
+/// than others, by less than twice.
+fn divide(places: &[u64], files: usize, parts: usize, cuts: &mut Vec<u64>) {
+    if files < 2 {
+        let from = cuts.last().copied().unwrap_or(0);
+        cuts.extend(even_cuts(places, parts, from));
+        return;
+    }
+    let left = files / 2;
+    let at = |halves: usize| {
+        let place = halves * places.len() / (files * 2);
+        places
+            .get(place.min(places.len().saturating_sub(1)))
+            .copied()
+    };
+    let cut = match (at(left * 2 - 1), at(left * 2 + 1)) {
+        (Some(least), Some(most)) => roundest(least, most),
+        _ => 0,
+    };
+    let (before, behind) = places.split_at(places.partition_point(|place| *place < cut));
+    divide(before, left, parts, cuts);
+    cuts.push(cut);
+    divide(behind, files - left, parts, cuts);
+}
+
+/// The number above `least` and up to `most` that ends with most zeros.
+fn roundest(least: u64, most: u64) -> u64 {
+    match least ^ most {
+        0 => most,
+        apart => (most >> apart.ilog2()) << apart.ilog2(),
     }
 }
 
@@ -360,6 +408,25 @@ mod tests {
             most.parse::<i64>().unwrap() - least.parse::<i64>().unwrap() < 32
         });
         assert!(texts.count() >= 14, "{bounds:?}");
+    }
+
+    #[test]
+    fn files_begin_at_round_places() {
+        let places: Vec<u64> = (0..1024).collect();
+        let cuts = |files: usize, parts: usize| {
+            let mut cuts = Vec::new();
+            divide(&places, files, parts, &mut cuts);
+            cuts
+        };
+        assert_eq!(cuts(4, 1), [256, 512, 768]);
+        assert_eq!(cuts(3, 1), [512, 768]);
+        assert_eq!(cuts(7, 1), [256, 384, 512, 640, 768, 896]);
+        assert_eq!(cuts(2, 2), [256, 512, 768]);
+        assert_eq!(cuts(1, 4), [256, 512, 768]);
+        assert_eq!(even_cuts(&places, 3, 0), [341, 682]);
+        let mut same = Vec::new();
+        divide(&[7; 10], 3, 2, &mut same);
+        assert_eq!(same, [0, 7, 7, 7, 7]);
     }
 
     #[test]
