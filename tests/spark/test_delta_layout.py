@@ -139,8 +139,9 @@ def test_clones(spark: Any, tmp_path: Path) -> None:
 
 
 def test_clones_under_a_name(spark: Any, table: DeltaTable, name: str) -> None:
-    table.clone(name, True)
-    assert rows_of(DeltaTable.forName(spark, name).toDF()) == ROWS
+    assert rows_of(table.clone(name, True).toDF()) == ROWS
+    clone = DeltaTable.forName(spark, name)
+    assert clone._table.snapshot().num_files == table._table.snapshot().num_files
 
 
 def test_cloning_checks_types(table: DeltaTable, tmp_path: Path) -> None:

@@ -201,16 +201,20 @@ def test_clones(spark: Any, tmp_path: Path, target: str) -> None:
     snapshot = dr.Table(tmp_path / "t").snapshot()
     assert told["source_num_of_files"] == snapshot.num_files
     assert told["source_table_size"] == snapshot.size_in_bytes
-    assert rows_of(DeltaTable.forName(spark, copy).toDF()) == ROWS
     assert dr.Table(tmp_path / "u").snapshot().properties["foo"] == "bar"
+    # the clone points to files of the other table, which is allowed by name
+    clone = dr.Table(tmp_path / "u", allowed_roots=[tmp_path / "t"])
+    assert rows_of(DeltaTable.forPath(spark, clone).toDF()) == ROWS
+    with pytest.raises(dr.CorruptTableError):
+        DeltaTable.forName(spark, copy).toDF()
     written(spark, tmp_path / "t", [("z", 0)])
     dr_spark.sql(spark, f"CREATE TABLE IF NOT EXISTS {copy} SHALLOW CLONE {target}")
-    assert rows_of(DeltaTable.forName(spark, copy).toDF()) == ROWS
+    assert rows_of(DeltaTable.forPath(spark, clone).toDF()) == ROWS
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.sql(spark, f"CREATE TABLE {copy} SHALLOW CLONE {target}")
     assert caught.value.code == "table.exists"
     dr_spark.sql(spark, f"REPLACE TABLE {copy} SHALLOW CLONE {target}")
-    assert rows_of(DeltaTable.forName(spark, copy).toDF()) == [("z", 0)]
+    assert rows_of(DeltaTable.forPath(spark, clone).toDF()) == [("z", 0)]
 
 
 def test_leaves_the_rest_to_spark(spark: Any, name: str) -> None:

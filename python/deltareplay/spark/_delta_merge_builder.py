@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay._table import Table
 from deltareplay.spark import delta_settings, results
-from deltareplay.spark.expressions import assignments
+from deltareplay.spark._merge import merge
+from deltareplay.spark.expressions import assignments, of_table
 from deltareplay.spark.expressions import condition as checked_condition
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class DeltaMergeBuilder:
             TypeError: An expression is neither SQL text nor a column.
             InvalidArgumentError: ``set`` is missing.
         """
-        values = assignments(set, "'set' in whenMatchedUpdate")
+        values = self._values(set, "'set' in whenMatchedUpdate")
         return self._with("when_matched_update", values, checked_condition(condition))
 
     def whenMatchedUpdateAll(self, condition: Expression | None = None) -> DeltaMergeBuilder:
@@ -98,7 +99,7 @@ class DeltaMergeBuilder:
             TypeError: An expression is neither SQL text nor a column.
             InvalidArgumentError: ``values`` is missing.
         """
-        given = assignments(values, "'values' in whenNotMatchedInsert")
+        given = self._values(values, "'values' in whenNotMatchedInsert")
         return self._with("when_not_matched_insert", given, checked_condition(condition))
 
     def whenNotMatchedInsertAll(self, condition: Expression | None = None) -> DeltaMergeBuilder:
@@ -124,7 +125,7 @@ class DeltaMergeBuilder:
             TypeError: An expression is neither SQL text nor a column.
             InvalidArgumentError: ``set`` is missing.
         """
-        values = assignments(set, "'set' in whenNotMatchedBySourceUpdate")
+        values = self._values(set, "'set' in whenNotMatchedBySourceUpdate")
         return self._with("when_not_matched_by_source_update", values, checked_condition(condition))
 
     def whenNotMatchedBySourceDelete(
@@ -155,20 +156,26 @@ class DeltaMergeBuilder:
                 exist, or several rows of the source match one row of the table.
             CommitConflictError: Another writer's commit conflicts.
         """
-        from deltareplay.spark import merge
-
         evolves = self._evolves or delta_settings.merges_schemas(self._spark)
         run = merge(
             self._spark,
             self._table,
             self._source,
             self._on,
-            target_alias=self._alias,
             schema_mode="merge" if evolves else None,
+            target_alias=self._called,
         )
         for method, arguments in self._clauses:
             getattr(run, method)(*arguments)
         return results.merged(self._spark, run.execute().metrics)
+
+    def _values(self, given: Any, argument: str) -> dict[str, Expression]:
+        return of_table(assignments(given, argument), self._called)
+
+    @property
+    def _called(self) -> str:
+        """What expressions call the table."""
+        return "target" if self._alias is None else self._alias
 
     def _with(self, method: str, *arguments: Any) -> DeltaMergeBuilder:
         clauses = (*self._clauses, (method, arguments))

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 from deltareplay._table import Table
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark import clones, delta_settings, identifiers, results, session
+from deltareplay.spark._convert import convert
+from deltareplay.spark._delete import delete
 from deltareplay.spark._delta_merge_builder import DeltaMergeBuilder
 from deltareplay.spark._delta_optimize_builder import DeltaOptimizeBuilder
 from deltareplay.spark._delta_table_builder import DeltaTableBuilder
 from deltareplay.spark._detail import detail
 from deltareplay.spark._history import history
 from deltareplay.spark._read import read
-from deltareplay.spark.expressions import assignments
+from deltareplay.spark._update import update
+from deltareplay.spark.expressions import assignments, of_table
 from deltareplay.spark.expressions import condition as checked_condition
 from deltareplay.spark.moments import moment
 
@@ -83,7 +86,7 @@ class DeltaTable:
 
         >>> orders.generate("symlink_format_manifest")  # doctest: +SKIP
         """
-        self._table.generate(mode)
+        self._table.generate(mode.lower())
 
     def delete(self, condition: Expression | None = None) -> None:
         """Delete rows, by the executors.
@@ -99,9 +102,7 @@ class DeltaTable:
         >>> orders.delete("day < '2026-01-01'")  # doctest: +SKIP
         """
         where = checked_condition(condition)
-        from deltareplay.spark import delete
-
-        delete(self._spark, self._table, where, alias=self._alias)
+        delete(self._spark, self._table, where, target_alias=self._called)
 
     def update(
         self,
@@ -121,11 +122,9 @@ class DeltaTable:
 
         >>> orders.update("id = 7", {"status": "'paid'"})  # doctest: +SKIP
         """
-        values = assignments(set, "'set'")
+        values = of_table(assignments(set, "'set'"), self._called)
         where = checked_condition(condition)
-        from deltareplay.spark import update
-
-        update(self._spark, self._table, where, values, alias=self._alias)
+        update(self._spark, self._table, where, values, target_alias=self._called)
 
     def merge(self, source: DataFrame, condition: Expression) -> DeltaMergeBuilder:
         """Merge rows into the table, clause by clause.
@@ -174,9 +173,7 @@ class DeltaTable:
         """
         retention = None if retentionHours is None else timedelta(hours=float(retentionHours))
         force = not delta_settings.checks_retention(self._spark)
-        from deltareplay.spark import vacuum
-
-        vacuum(self._spark, self._table, retention=retention, dry_run=False, force=force)
+        self._table.vacuum(retention, dry_run=False, force=force)
         return results.nothing(self._spark)
 
     def history(self, limit: int | None = None) -> DataFrame:
@@ -228,9 +225,7 @@ class DeltaTable:
                 code="name.parquet",
             )
         place = identifiers.at_path(path)
-        from deltareplay.spark import convert
-
-        convert(sparkSession, place.uri, partition_schema=partitionSchema)
+        convert(sparkSession, place, partition_schema=partitionSchema)
         return cls(sparkSession, place)
 
     @classmethod
@@ -508,6 +503,11 @@ class DeltaTable:
         _check_type(timestamp, str, "timestamp", "a string")
         at = moment(self._spark, timestamp)
         return self._cloned(target, isShallow, replace, properties, timestamp=at)
+
+    @property
+    def _called(self) -> str:
+        """What expressions call the table."""
+        return "target" if self._alias is None else self._alias
 
     def _cloned(
         self, target: str, is_shallow: bool, replace: bool, properties: Any, **at: Any

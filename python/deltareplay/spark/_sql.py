@@ -18,9 +18,13 @@ from deltareplay.spark import (
     session,
     statements,
 )
+from deltareplay.spark._delete import delete
 from deltareplay.spark._delta_table import DeltaTable
+from deltareplay.spark._detail import location
+from deltareplay.spark._merge import merge
 from deltareplay.spark._read import read
-from deltareplay.spark.located_files import root_in_spark
+from deltareplay.spark._update import update
+from deltareplay.spark.expressions import of_table
 from deltareplay.spark.moments import moment
 from deltareplay.spark.statements import Name
 
@@ -71,19 +75,17 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
 
 
 def _merge(spark: SparkSession, asked: statements.Merge) -> DataFrame:
-    from deltareplay.spark import merge
-
     evolves = asked.evolves or delta_settings.merges_schemas(spark)
     run = merge(
         spark,
         _table(spark, asked.table),
         _source(spark, asked.source),
         asked.on,
-        target_alias=asked.alias or _last(asked.table),
         schema_mode="merge" if evolves else None,
+        target_alias=_called(asked),
     )
     for clause in asked.clauses:
-        values = () if clause.values is None else (clause.values,)
+        values = () if clause.values is None else (of_table(clause.values, _called(asked)),)
         getattr(run, clause.method)(*values, clause.condition)
     return results.merged(spark, run.execute().metrics)
 
@@ -103,18 +105,14 @@ def _source(spark: SparkSession, asked: statements.Source) -> DataFrame:
 
 
 def _update(spark: SparkSession, asked: statements.Update) -> DataFrame:
-    from deltareplay.spark import update
-
-    alias = asked.alias or _last(asked.table)
-    done = update(spark, _table(spark, asked.table), asked.where, asked.values, alias=alias)
+    table, called = _table(spark, asked.table), _called(asked)
+    values = of_table(asked.values, called)
+    done = update(spark, table, asked.where, values, target_alias=called)
     return results.affected(spark, done.metrics, "numUpdatedRows")
 
 
 def _delete(spark: SparkSession, asked: statements.Delete) -> DataFrame:
-    from deltareplay.spark import delete
-
-    alias = asked.alias or _last(asked.table)
-    done = delete(spark, _table(spark, asked.table), asked.where, alias=alias)
+    done = delete(spark, _table(spark, asked.table), asked.where, target_alias=_called(asked))
     return results.affected(spark, done.metrics, "numDeletedRows")
 
 
@@ -130,18 +128,14 @@ def _optimize(spark: SparkSession, asked: statements.Optimize) -> DataFrame:
 
 
 def _vacuum(spark: SparkSession, asked: statements.Vacuum) -> DataFrame:
-    from deltareplay.spark import vacuum
-
     table = _table(spark, asked.table)
-    done = vacuum(
-        spark,
-        table,
-        retention=None if asked.hours is None else timedelta(hours=asked.hours),
-        dry_run=asked.dry_run,
+    done = table.vacuum(
+        None if asked.hours is None else timedelta(hours=asked.hours),
         lite=asked.lite,
+        dry_run=asked.dry_run,
         force=not delta_settings.checks_retention(spark),
     )
-    root = root_in_spark(table.uri, None)
+    root = location(table.uri)
     found = [f"{root}/{one}" for one in done.files] if asked.dry_run else [root]
     return results.paths(spark, found)
 
@@ -163,14 +157,14 @@ def _convert(spark: SparkSession, asked: statements.Convert) -> DataFrame:
 
 
 def _generate(spark: SparkSession, asked: statements.Generate) -> DataFrame:
-    _table(spark, asked.table).generate(asked.mode)
+    DeltaTable.forName(spark, _text(asked.table)).generate(asked.mode)
     return results.nothing(spark)
 
 
 def _clone(spark: SparkSession, asked: statements.Clone) -> DataFrame:
     source = _table(spark, asked.source)
     at = None if asked.timestamp is None else moment(spark, asked.timestamp)
-    _, _, metrics = clones.run(
+    clone, _, is_new = clones.run(
         spark,
         source,
         asked.table,
@@ -181,6 +175,10 @@ def _clone(spark: SparkSession, asked: statements.Clone) -> DataFrame:
         version=asked.version,
         timestamp=at,
     )
+    metrics: dict[str, int] = {}
+    if is_new:
+        [commit] = clone.history(1).to_pylist()
+        metrics = {name: int(value) for name, value in commit["operationMetrics"]}
     return results.cloned(spark, metrics)
 
 
@@ -189,9 +187,10 @@ def _table(spark: SparkSession, name: Name) -> Table:
     return table
 
 
-def _last(name: Name) -> str | None:
-    """What expressions may call a table that has no alias."""
-    return None if identifiers.path_of(name) is not None else name[-1]
+def _called(asked: statements.Merge | statements.Update | statements.Delete) -> str:
+    """What expressions call the table: its alias, or else the last part of its name."""
+    is_path = identifiers.path_of(asked.table) is not None
+    return asked.alias or ("target" if is_path else asked.table[-1])
 
 
 def _text(name: Name) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Union
 
 from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.tokens import tokens
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -50,6 +51,23 @@ def assignments(value: Any, argument: str) -> dict[str, Expression]:
                 f"(expressions in SQL), not {one!r} of type {type(one).__name__}"
             )
     return dict(value)
+
+
+def of_table(values: Mapping[str, Expression], alias: str) -> dict[str, Expression]:
+    """Assignments whose columns have lost the alias of the table: it says nothing there.
+
+    >>> of_table({"t.a": "1", "`T`.`b c`": "2", "s.c": "3"}, "t")
+    {'a': '1', '`b c`': '2', 's.c': '3'}
+    """
+    return {_without(alias, name): value for name, value in values.items()}
+
+
+def _without(alias: str, name: str) -> str:
+    if "." not in name:
+        return name
+    first, dot, after, *_ = tokens(name)
+    is_alias = first.kind in ("word", "quoted") and first.name.lower() == alias.lower()
+    return name[after.start :] if is_alias and dot.text == "." else name
 
 
 def _is_expression(value: Any) -> bool:
