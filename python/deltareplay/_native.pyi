@@ -609,7 +609,7 @@ class OptimizePlan:
 def pack_files(
     table: Table,
     facts: tuple[str, Sequence[str], Mapping[str, str], _Versions],
-    bin: str,
+    packed: str,
     threads: int,
 ) -> str: ...
 def scatter_rows(table: Table, order: str, piece: str, path: str) -> str: ...

@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE of ``deltareplay.spark``, beside delta-spark's on tables that are alike."""
+"""DELETE, UPDATE and MERGE of ``deltareplay.spark`` beside delta-spark's, on equal tables."""
 
 from __future__ import annotations
 
@@ -166,7 +166,6 @@ def test_what_speaks_of_the_target_alone_selects_files(
 
 
 def test_a_source_that_changes_is_read_once(spark: Any, table: Path) -> None:
-    changing = source(spark).withColumn("v", source(spark).v)
     changing = rows(spark, 0, 50, "id", "CAST(rand() AS STRING)", 3)
     merge = dr_spark.merge(spark, table, changing, "target.id = source.id")
     merge = merge.when_matched_update({"v": "source.v", "s.a": "CAST(source.v AS DOUBLE) * 1e9"})

@@ -77,7 +77,8 @@ class Candidates:
         if filter is not None:
             left = self.snapshot.scan(filter=filter).files(["path"])["path"]
             files = files.filter(pc.is_in(files["path"], left.combine_chunks()))
-        return set(files[names.FILE].to_pylist())
+        found: list[Any] = files[names.FILE].to_pylist()
+        return set(found)
 
     def live_rows(self, numbers: Collection[int]) -> int:
         """How many rows files have, as their statistics tell."""

@@ -52,7 +52,7 @@ class Marked:
         parts = [found.select(["file", "word", one]) for one in bits]
         named = [part.rename_columns(["file", "word", "bits"]) for part in parts]
         joined = pa.concat_tables(named)
-        return cls(spark, joined.filter(pc.not_equal(joined["bits"], 0)))
+        return cls(spark, joined.filter(pc.not_equal(joined["bits"], pa.scalar(0))))
 
     @classmethod
     def none(cls, spark: SparkSession) -> Marked:
@@ -115,4 +115,5 @@ def words(rows: DataFrame, bits: Mapping[str, Column], *others: Column) -> pa.Ta
     word = sf.shiftright(sf.col(names.ROW_NUMBER), 6).alias("word")
     united = [sf.bit_or(one).alias(name) for name, one in bits.items()]
     grouped = rows.groupBy(sf.col(names.FILE).alias("file"), word)
-    return grouped.agg(*united, *others).toArrow()
+    found: pa.Table = grouped.agg(*united, *others).toArrow()
+    return found

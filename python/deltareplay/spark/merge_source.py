@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from deltareplay.spark.target_table import TargetTable
 
-#: Leaves of a plan that give the same rows each time: literals, ranges, and the files of a snapshot.
+#: Leaves of a plan that give the same rows each time, beside the files of a snapshot.
 _STABLE = ("LocalRelation", "OneRowRelation", "Range")
 
 
@@ -63,7 +63,7 @@ class MergeSource:
 
     @property
     def rows(self) -> DataFrame:
-        """The source with ``names.FROM_SOURCE`` and its columns under names that are not ambiguous."""
+        """The source with ``names.FROM_SOURCE``, and its columns under names of their own, too."""
         return self._marked(self.frame)
 
     def _marked(self, frame: DataFrame) -> DataFrame:
@@ -77,7 +77,8 @@ class MergeSource:
     def stable(self, target: TargetTable, root: str | None) -> Iterator[DataFrame]:
         """``rows``, which have the same rows however often they are read.
 
-        A source that may have others is written into a directory of the table, until the merge ends.
+        A source that may have others is written into a directory of the table until the merge
+        ends.
         """
         if _is_stable(self.frame):
             yield self.rows
@@ -117,7 +118,7 @@ def _plan(frame: DataFrame) -> Any:
 
 
 def _is_stable(frame: DataFrame) -> bool:
-    """Whether a frame gives the same rows each time, as its plan tells; Connect does not show it."""
+    """Whether a frame gives the same rows each time, as its plan shows; Connect has none."""
     if not session.is_classic(frame.sparkSession):
         return False
     plan: Any = frame._jdf.queryExecution().analyzed()

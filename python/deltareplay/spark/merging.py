@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from deltareplay._written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import feed, merge_clauses, names
@@ -17,11 +20,11 @@ from deltareplay.spark.merge_source import MergeSource
 from deltareplay.spark.outgoing import table_rows
 from deltareplay.spark.pruning import target_filter
 from deltareplay.spark.rewrite import Rewrite
+from deltareplay.spark.schema import Json
 from deltareplay.spark.source import TableLike
 from deltareplay.spark.statement import Statement, analyzed, as_column, note_read, shown
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from deltareplay._transaction import Transaction
@@ -51,7 +54,7 @@ class Merging:
             statement.refuse_append_only()
         source = MergeSource.of(self.source, self.source_alias)
         if self.options["evolves"]:
-            statement = statement.evolved(_joining(source.fields, clauses, statement))
+            statement = statement.evolved(_joining(source.fields, clauses))
         transaction = statement.begin(
             "MERGE", _parameters(self.on, clauses), self.options["user_metadata"]
         )
@@ -85,9 +88,7 @@ def _parameters(on: str | Column, clauses: Sequence[Clause]) -> dict[str, Any]:
     }
 
 
-def _joining(
-    fields: Sequence[merge_clauses.Json], clauses: Sequence[Clause], statement: Statement
-) -> list[merge_clauses.Json]:
+def _joining(fields: Sequence[Json], clauses: Sequence[Clause]) -> list[Json]:
     """The columns of the source that join the table."""
     setting = [one for one in clauses if one.then != feed.DELETE and one.when != _ALONE]
     if any(one.values is None for one in setting):
@@ -164,7 +165,8 @@ class _Run:
             bits[f"{when} {kind}"] = _bits(sf.col(names.CLAUSE).isin(which))
         told = words(joined, bits, sf.count_if(matched).alias("pairs"))
         found = _Found.of(spark, told)
-        several = sum(told["pairs"].to_pylist()) > len(found.matched or ())
+        pairs = pc.sum(told["pairs"]).as_py() or 0
+        several = pairs > len(found.matched or ())
         if several and not merge_clauses.takes_several(self.clauses):
             self._refuse_several(joined)
         return found

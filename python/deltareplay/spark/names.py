@@ -12,18 +12,18 @@ BASE_ROW_ID = "__deltareplay_base_row_id"
 DEFAULT_VERSION = "__deltareplay_default_version"
 LOG_PATH = "__deltareplay_log_path"
 
-#: What statements carry with each row of a table: the number of its file in the listing, and its id.
+#: What statements carry with each row of a table: the number of its file, and its id.
 FILE = "__deltareplay_file"
 OLD_ROW_ID = "__deltareplay_row_id"
 OLD_VERSION = "__deltareplay_row_commit_version"
 
-#: What a statement writes: the change that a row of the change data feed tells, null for a row of the
-#: table; and the partition that holds these two apart while they are staged.
+#: What a statement writes: the change that a row of the change data feed tells, null for a row of
+#: the table; and the partition that holds these two apart while they are staged.
 CHANGE = "__deltareplay_change"
 KIND = "__deltareplay_kind"
 BEFORE = "__deltareplay_before"
 
-#: What a merge adds to joined rows: whether a row of the source is there, and the clause that applies.
+#: What a merge adds to joined rows: whether a row of the source is there, and the clause.
 FROM_SOURCE = "__deltareplay_from_source"
 CLAUSE = "__deltareplay_clause"
 IS_CHANGE = "__deltareplay_is_change"

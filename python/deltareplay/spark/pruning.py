@@ -1,4 +1,4 @@
-"""What a statement's condition says of the target table alone, as a filter that selects its files."""
+"""What a statement's condition says of the target alone: a filter that selects its files."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _text(condition: str | Column, frame: DataFrame) -> str | None:
     if not session.is_classic(frame.sparkSession):
         return None
     plan: Any = frame._jdf.queryExecution().analyzed()
-    condition: Any = plan.condition()
+    found: Any = plan.condition()
     if plan.nodeName() == "Join":
-        condition = condition.get()
-    return str(condition.sql())
+        found = found.get()
+    return str(found.sql())

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError
 from deltareplay.spark import names, on_executors
@@ -25,8 +28,8 @@ if TYPE_CHECKING:
 class Rewrite:
     """Rows leave their files, and others are written; then one commit.
 
-    If the table has deletion vectors, the rows that leave a file are marked. Otherwise the rows that
-    stay are copied, with their row ids. A file without any remaining row is removed.
+    If the table has deletion vectors, the rows that leave a file are marked. Otherwise the rows
+    that stay are copied, with their row ids. A file without any remaining row is removed.
 
     Attributes:
         metrics: Counts of files, rows and bytes, under neutral names.
@@ -85,16 +88,16 @@ class Rewrite:
             files = self._candidates.chosen(vectors)
             table = self._candidates.snapshot._table
             self._transaction.update_vectors(marked.write_vectors(table._native, files))
-            self._transaction.read_files(files["path"].to_pylist())
+            self._transaction.read_files(_texts(files["path"]))
             had = sum(one is not None for one in files["deletionVector"].to_pylist())
             self.metrics["vectors_updated"] = had
             self.metrics["vectors_added"] = len(vectors) - had
         if self._gone:
             files = self._candidates.chosen(self._gone)
-            self._transaction.read_files(files["path"].to_pylist())
+            self._transaction.read_files(_texts(files["path"]))
             self._transaction.remove_files(files.select(_REMOVED))
             self.metrics["removed"] = files.num_rows
-            self.metrics["removed_bytes"] = sum(files["size"].to_pylist())
+            self.metrics["removed_bytes"] = pc.sum(files["size"]).as_py()
         if self._candidates.tracks_rows:
             self._transaction._description["tags"]["delta.rowTracking.preserved"] = "true"
 
@@ -169,6 +172,11 @@ _REMOVED = [
     "baseRowId",
     "defaultRowCommitVersion",
 ]
+
+
+def _texts(column: pa.ChunkedArray[Any]) -> list[str]:
+    found: list[Any] = column.to_pylist()
+    return found
 
 
 def with_change(rows: DataFrame, kind: str | None) -> DataFrame:

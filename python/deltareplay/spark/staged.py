@@ -127,9 +127,9 @@ class Staged:
         found = self.metrics(files.adds)["numOutputRows"] + files.changed_rows
         if found != written:
             raise StorageError(
-                f"Spark's tasks committed {written} rows, but the files in {self._directory.name} have "
-                f"{found}: a repeated attempt has left some there, or lost some. "
-                "Nothing was committed; write again",
+                f"Spark's tasks committed {written} rows, but the files in "
+                f"{self._directory.name} have {found}: a repeated attempt has left some there, or "
+                "lost some. Nothing was committed; write again",
                 code="write.uncommitted_files",
             )
 

@@ -331,7 +331,7 @@ def pack_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
     """
     table, facts, bins = pickle.loads(payload)
     yield from _answers(
-        numbers, lambda bin: _native.pack_files(table._native, facts, bins[bin], _cores())
+        numbers, lambda one: _native.pack_files(table._native, facts, bins[one], _cores())
     )
 
 
