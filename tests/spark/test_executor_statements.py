@@ -306,3 +306,22 @@ def test_columns_of_the_source_join_the_table(spark: Any, table: Path) -> None:
     assert found.columns == ["id", "k", "v", "s", "p", "twice"]
     assert found.where("twice = id * 2").count() == 80
     assert found.where("twice IS NULL").count() == 360
+
+
+def test_char_and_identity_columns(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id BIGINT GENERATED ALWAYS AS IDENTITY, c CHAR(4), "
+        "v VARCHAR(3), n INT) USING delta"
+    )
+    spark.sql(f"INSERT INTO delta.`{path}` (c, v, n) VALUES ('a', 'b', 1), ('c', 'd', 2)")
+    before = {row.n: row.id for row in spark.read.format("delta").load(str(path)).collect()}
+    assert dr_spark.update(spark, path, "n = 1", {"c": "'xy'", "n": "3"}).version == 2
+    found = dr.Table(path).snapshot().scan(columns=["id", "c", "n"], filter="n = 3").to_arrow()
+    assert found.to_pylist() == [{"id": before[1], "c": "xy  ", "n": 3}]
+    raises("write.constraint", lambda: dr_spark.update(spark, path, None, {"c": "'longer'"}))
+    raises("write.constraint", lambda: dr_spark.update(spark, path, None, {"v": "'long'"}))
+    raises("write.identity", lambda: dr_spark.update(spark, path, None, {"id": "1"}))
+    other = spark.sql("SELECT 9 AS n, 'new' AS c").alias("s")
+    merge = dr_spark.merge(spark, path, other, "target.n = s.n")
+    raises("write.feature", merge.when_not_matched_insert({"n": "s.n"}).execute)

@@ -81,9 +81,10 @@ def _conditions(
             what = f"the generated column {one['name']} is not {generated}"
             yield what, f"{name} <=> CAST(({generated}) AS {_sql(one['type'])})"
         limit = metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")
-        if limit.startswith("varchar("):
+        if limit.startswith(("varchar(", "char(")):
             name = names.quoted(one["name"])
-            holds = f"{name} IS NULL OR char_length({name}) <= {int(limit[8:-1])}"
+            length = int(limit[limit.index("(") + 1 : -1])
+            holds = f"{name} IS NULL OR char_length({name}) <= {length}"
             yield f"{one['name']} is longer than {limit}", holds
     for key, rule in sorted(target.properties.items()):
         if key.startswith("delta.constraints."):

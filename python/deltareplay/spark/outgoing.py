@@ -50,6 +50,10 @@ class Outgoing:
             InvalidArgumentError: The table has no such column, or it has another type; or a column
                 that must not be null is missing.
         """
+        given = {name.lower() for name in df.columns}
+        for one in target.written_fields:
+            if one["name"].lower() in given:
+                refuse_identity(one)
         return cls.as_stored(table_rows(df, target, replace_where=replace_where), target)
 
     @classmethod
@@ -125,7 +129,8 @@ def _logical(
         name, metadata = one["name"], one.get("metadata") or {}
         found = given.get(name.lower())
         if found is not None:
-            columns.append(_fitted(df[names.quoted(found["name"])], found, one).alias(name))
+            value = _fitted(df[names.quoted(found["name"])], found, one)
+            columns.append(_padded(value, metadata).alias(name))
         elif "delta.generationExpression" in metadata:
             generated.append(one)
         else:
@@ -138,12 +143,53 @@ def _logical(
 
 
 def default(one: Json) -> Column:
-    """The value of a column that rows lack."""
+    """The value of a column that rows lack.
+
+    Raises:
+        UnsupportedFeatureError: The table counts its values.
+    """
     from pyspark.sql import functions as sf
 
+    if is_identity(one):
+        raise UnsupportedFeatureError(
+            f"the column {one['name']} is an identity column, and executors cannot count together: "
+            "write these rows by Table.append or Table.merge, or bring the values along",
+            code="write.feature",
+        )
     text = (one.get("metadata") or {}).get("CURRENT_DEFAULT")
     value = sf.lit(None) if text is None else sf.expr(text)
     return value.cast(spark_type(one["type"]))
+
+
+def is_identity(one: Json) -> bool:
+    """Whether the table itself gives the values of a column."""
+    return any(key.startswith("delta.identity.") for key in one.get("metadata") or {})
+
+
+def refuse_identity(one: Json) -> None:
+    """Refuses values for a column that only the table itself counts.
+
+    Raises:
+        InvalidArgumentError: ``write.identity``.
+    """
+    explicit = (one.get("metadata") or {}).get("delta.identity.allowExplicitInsert")
+    if is_identity(one) and not explicit:
+        raise InvalidArgumentError(
+            f"{one['name']} is GENERATED ALWAYS AS IDENTITY: its values cannot be set",
+            code="write.identity",
+        )
+
+
+def _padded(value: Column, metadata: Json) -> Column:
+    """A value of ``char(n)``, filled up with blanks; others as they are."""
+    from pyspark.sql import functions as sf
+
+    limit = metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")
+    if not limit.startswith("char("):
+        return value
+    length = int(limit[5:-1])
+    # a longer one stays, and breaks the rule of its length
+    return sf.when(sf.char_length(value) < length, sf.rpad(value, length, " ")).otherwise(value)
 
 
 def _given(df: DataFrame, fields: list[Json]) -> dict[str, Json]:

@@ -186,19 +186,6 @@ class TargetTable:
                 "Spark writes: write it with Delta's own writer",
                 code="write.feature",
             )
-        for one in self.fields:
-            metadata = one.get("metadata") or {}
-            what = None
-            if any(key.startswith("delta.identity.") for key in metadata):
-                what = "is an identity column (identityColumns)"
-            elif "char(" in metadata.get("__CHAR_VARCHAR_TYPE_STRING", "").replace("varchar(", ""):
-                what = "is of type CHAR, which is padded"
-            if what:
-                raise UnsupportedFeatureError(
-                    f"the column {one['name']} {what}: Spark's own writer does not support that; "
-                    "write this table with Delta's",
-                    code="write.feature",
-                )
 
     def snapshot(self) -> Snapshot | None:
         """The version that the write starts from."""

@@ -184,12 +184,12 @@ pub(crate) fn pack_files(
     py: Python<'_>,
     table: &Table,
     facts: Facts,
-    bin: &str,
+    packed: &str,
     threads: usize,
 ) -> PyResult<String> {
     let facts = self::facts(facts);
     detached(py, || {
-        let split = Split::from_json(bin)?;
+        let split = Split::from_json(packed)?;
         core::pack(table.0.source(), &facts, &split, threads).map(kept)
     })
 }

@@ -6,7 +6,9 @@ use super::*;
 use crate::storage::{Location, open};
 
 /// A local directory and one in memory, each with the same files.
-fn stores(name: &str) -> (TempDir, Vec<(Location, Arc<dyn Storage>)>) {
+type Store = (Location, Arc<dyn Storage>);
+
+fn stores(name: &str) -> (TempDir, Vec<Store>) {
     let directory = TempDir::new().unwrap();
     let uris = [
         directory.path().to_str().unwrap().to_owned(),
