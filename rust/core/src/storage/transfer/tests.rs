@@ -5,9 +5,10 @@ use tempfile::TempDir;
 use super::*;
 use crate::storage::{Location, open};
 
-/// A local directory and one in memory, each with the same files.
+/// A place and what lies there.
 type Store = (Location, Arc<dyn Storage>);
 
+/// A local directory and one in memory, each with the same files.
 fn stores(name: &str) -> (TempDir, Vec<Store>) {
     let directory = TempDir::new().unwrap();
     let uris = [
