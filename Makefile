@@ -91,6 +91,7 @@ bench-spark: $(VENV)/.bench $(VENV)/.spark ## time reads in Spark beside delta-s
 	$(ACTIVE) maturin develop --profile dist --skip-install
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python benches/python/spark.py --data $(BENCH_DATA)
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python benches/python/spark_changes.py --data $(BENCH_DATA)
+	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python benches/python/statements.py --data $(BENCH_DATA)
 
 wheel: wheel-$(ARCH) ## build dist/*.whl for this machine; hold it to its size, its licence and glibc 2.17
 

@@ -1,0 +1,178 @@
+"""Times DELETE, UPDATE and MERGE in Spark, ours beside delta-spark's, in sessions alike.
+
+``python benches/python/statements.py [--data DIRECTORY] [--runs 2] [--only WORD]``
+
+The table of ``spark.py``: 20 million rows of 10 columns in 20 files, with deletion vectors and
+without. Each statement runs on a copy of it (hard links); the first run warms the JVM up, figures
+are the least of the others. DELETE takes 1 % scattered rows, UPDATE changes 1 %, MERGE updates 5 %
+and inserts 1 % from Parquet files. CPU seconds are those of the JVM and of all Python processes;
+the peak is that of the driver's Python process. Both engines have to leave the same table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import spark as reads
+
+HERE = Path(__file__).parent
+ENGINES = ("deltareplay", "delta-spark")
+CONDITION = "pmod(hash(id), 100) = 7"
+SETS = {"x": "x + 1", "name": "concat(name, '!')"}
+ON = "t.id = s.id"
+
+
+def copied(table: Path, work: Path, vectors: bool) -> Path:
+    """A copy whose data files are links, with a commit that turns vectors on or not."""
+    import deltareplay as dr
+
+    shutil.rmtree(work, ignore_errors=True)
+    (work / "_delta_log").mkdir(parents=True)
+    for path in table.glob("*.parquet"):
+        os.link(path, work / path.name)
+    for path in (table / "_delta_log").glob("*.json"):
+        shutil.copy(path, work / "_delta_log")
+    if vectors:
+        dr.Table(work).set_properties({"delta.enableDeletionVectors": "true"})
+    return work
+
+
+def write_source(spark: Any, path: Path) -> None:
+    """One million rows that are there, and 200,000 that are not."""
+    total = reads.FILES * reads.ROWS
+    known = spark.range(0, total, 20).selectExpr("id")
+    new = spark.range(total, total + total // 100).selectExpr("id")
+    rows = known.union(new).selectExpr(
+        "id",
+        "CAST(id % 1000 AS INT) AS units",
+        "rand(1) AS x",
+        "rand(2) AS y",
+        "'merged' AS category",
+        "concat('merged-', id) AS name",
+        "TIMESTAMP '2026-01-01' AS at",
+        "DATE '2026-01-01' AS day",
+        "CAST(id % 100 AS DECIMAL(21, 2)) AS price",
+        "id % 2 = 0 AS flag",
+    )
+    rows.repartition(4).write.parquet(str(path))
+
+
+def statements(spark: Any, engine: str, source: Path) -> dict[str, Callable[[Path], Any]]:
+    def rows() -> Any:
+        return spark.read.parquet(str(source)).alias("s")
+
+    if engine == "deltareplay":
+        from deltareplay import spark as dr_spark
+
+        return {
+            "DELETE 1 %": lambda path: dr_spark.delete(spark, path, CONDITION),
+            "UPDATE 1 %": lambda path: dr_spark.update(spark, path, CONDITION, SETS),
+            "MERGE 5 % and 1 %": lambda path: (
+                dr_spark.merge(spark, path, rows(), ON, target_alias="t")
+                .when_matched_update_all()
+                .when_not_matched_insert_all()
+                .execute()
+            ),
+        }
+    from delta.tables import DeltaTable
+
+    def table(path: Path) -> Any:
+        return DeltaTable.forPath(spark, str(path))
+
+    return {
+        "DELETE 1 %": lambda path: table(path).delete(CONDITION),
+        "UPDATE 1 %": lambda path: table(path).update(CONDITION, SETS),
+        "MERGE 5 % and 1 %": lambda path: (
+            table(path)
+            .alias("t")
+            .merge(rows(), ON)
+            .whenMatchedUpdateAll()
+            .whenNotMatchedInsertAll()
+            .execute()
+        ),
+    }
+
+
+def one(engine: str, data: Path, runs: int, only: str) -> None:
+    import deltareplay as dr
+
+    spark = reads.session(engine)
+    source = data / "statements-source"
+    for vectors in (False, True):
+        for name, run in statements(spark, engine, source).items():
+            task = f"{name}, {'with' if vectors else 'without'} vectors"
+            if only not in task:
+                continue
+            cpu, wall, answer = [], [], None
+            for _ in range(runs + 1):
+                path = copied(data / "spark-rows", data / "statements-work", vectors)
+                began, begun = reads.cpu_seconds(), time.perf_counter()
+                run(path)
+                wall.append(time.perf_counter() - begun)
+                cpu.append(reads.cpu_seconds() - began)
+                scan = dr.Table(path).snapshot().scan(columns=["id", "units"]).to_arrow()
+                answer = [scan.num_rows, sum(scan["units"].to_numpy().tolist())]
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+            told = {"task": task, "answer": answer, "cpu": min(cpu[1:]), "wall": min(wall[1:])}
+            print(f"{task}: {told}, peak {peak} MB", file=sys.stderr)
+            print("RESULT " + json.dumps({**told, "peak": peak}), flush=True)
+    shutil.rmtree(data / "statements-work", ignore_errors=True)
+    spark.stop()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=HERE.parent / "data")
+    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--engine", choices=ENGINES, help="one of them, in this process")
+    args = parser.parse_args()
+    data = args.data.absolute()
+    if args.engine:
+        warnings.simplefilter("ignore")
+        one(args.engine, data, args.runs, args.only)
+        return
+    if not (data / "spark-rows" / "_delta_log").exists():
+        reads.write_rows(data / "spark-rows", deleted=False)
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    if not (data / "statements-source" / "_SUCCESS").exists():
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        session = reads.session("deltareplay")
+        write_source(session, data / "statements-source")
+        session.stop()
+    found: dict[str, dict[str, Any]] = {}
+    for engine in ENGINES:
+        command = [sys.executable, __file__, "--data", str(data), "--runs", str(args.runs)]
+        command += ["--only", args.only, "--engine", engine]
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, text=True, check=True, env=environment
+        )
+        for line in done.stdout.splitlines():
+            if line.startswith("RESULT "):
+                told = json.loads(line.removeprefix("RESULT "))
+                found.setdefault(told["task"], {})[engine] = told
+    print("| statement | ours: CPU s, wall s, driver MB | delta-spark: CPU s, wall s | CPU ratio |")
+    print("|---|---|---|---|")
+    for task, engines in found.items():
+        mine, other = engines["deltareplay"], engines["delta-spark"]
+        if mine["answer"] != other["answer"]:
+            raise AssertionError(f"{task}: {mine['answer']}, and {other['answer']}")
+        print(
+            f"| {task} | {mine['cpu']:.1f}, {mine['wall']:.1f}, {mine['peak']} | "
+            f"{other['cpu']:.1f}, {other['wall']:.1f} | {mine['cpu'] / other['cpu']:.2f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
