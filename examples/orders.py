@@ -2,13 +2,15 @@
 
 ``python examples/orders.py [DIRECTORY]``: three days of order events arrive as JSON. Each day
 
-1. *bronze* takes them as they are (``spark.write``; a day that comes twice is written once),
-2. *silver* has one row for each order, as its newest event says (``spark.changes`` of bronze since
-   the last run, merged by ``Table.merge``),
-3. *gold* is a report over the orders that changed (``spark.changes`` of silver, ``upsert``).
+1. *bronze* takes them as they are, by a stream,
+2. *silver* has one row for each order, as its newest event says: a stream of bronze, of which each
+   batch is merged on the executors (``dr_spark.merge`` in ``foreachBatch``),
+3. *gold* is a report over the orders that changed (``dr_spark.changes`` of silver, ``upsert``),
+4. at night, small files are packed, and what no version needs any more is removed.
 
-What was processed is kept in the tables themselves, as transactions of an application: the example
-can be stopped anywhere and run again.
+Streams keep in their checkpoints how far they have come, and a batch that runs again after a crash
+finds its number in the transactions of the table: the example can be stopped anywhere and run
+again, and each event counts once.
 """
 
 from __future__ import annotations
@@ -29,32 +31,51 @@ DAYS = ("2026-03-01", "2026-03-02", "2026-03-03")
 EVENTS = (
     "order_id BIGINT, customer STRING, amount DECIMAL(10,2), state STRING, day STRING, at BIGINT"
 )
-#: Under which the last version of bronze that silver has seen is kept.
+#: Under which silver keeps the number of the last batch that it has.
 APPLICATION = "orders-to-silver"
 
 
 def main(root: Path, spark: SparkSession) -> list[dict[str, Any]]:
     """Runs all days, the second one twice, and gives the report of the last."""
+    dr_spark.register(spark)
     bronze, silver = root / "bronze", root / "silver"
+    prepare(spark, bronze, silver)
     report: list[dict[str, Any]] = []
+    days = []
     for number, day in [*enumerate(DAYS), (1, DAYS[1])]:
-        arrived = arrive(root / "landing", number, day)
-        version = ingest(spark, arrived, bronze, number)
-        print(
-            f"{day}: bronze {'has this day already' if version is None else f'version {version}'}"
-        )
-        before = refine(spark, bronze, silver)
-        if before is None:
-            print("  silver has seen everything")
-            continue
-        report = changed_orders(spark, silver, before)
-        for row in report:
-            print(f"  {row['state']:9} {row['orders']:3} orders  {row['amount']:>10}")
-    table = dr.Table(silver)
-    orders = dr_spark.read(spark, table, filter="state <> 'cancelled'")
-    print(f"{orders.count()} orders stand at version {table.snapshot().version} of silver:")
+        arrive(root / "landing", number, day)
+        before = dr.Table(bronze).snapshot().version, dr.Table(silver).snapshot().version
+        ingest(spark, root / "landing", bronze, root / "checkpoints")
+        refine(spark, bronze, silver, root / "checkpoints")
+        days.append((day, *operations(bronze, before[0]), *operations(silver, before[1])))
+        if dr.Table(silver).snapshot().version > before[1]:
+            report = changed_orders(spark, silver, before[1])
+            for row in report:
+                print(f"{day}: {row['state']:9} {row['orders']:3} orders  {row['amount']:>10}")
+        keep_house(spark, bronze, silver)
+    columns = "day STRING, events BIGINT, merged BIGINT, inserted BIGINT, updated BIGINT"
+    spark.createDataFrame(days, columns).show()
+    orders = dr_spark.read(spark, silver, filter="state <> 'cancelled'")
+    version = dr.Table(silver).snapshot().version
+    print(f"{orders.count()} orders stand at version {version} of silver:")
     orders.orderBy(sf.desc("amount")).limit(3).show()
     return report
+
+
+def prepare(spark: SparkSession, bronze: Path, silver: Path) -> None:
+    """Creates the tables, unless they are there."""
+    empty = spark.createDataFrame([], EVENTS).toArrow()
+    dr.create_table(bronze, empty.schema, ["day"], if_not_exists=True)
+    dr.create_table(
+        silver,
+        empty.schema,
+        properties={
+            "delta.enableDeletionVectors": "true",
+            "delta.enableRowTracking": "true",
+            "delta.constraints.amount_is_positive": "amount > 0",
+        },
+        if_not_exists=True,
+    )
 
 
 def arrive(landing: Path, number: int, day: str) -> Path:
@@ -74,37 +95,33 @@ def arrive(landing: Path, number: int, day: str) -> Path:
     return path
 
 
-def ingest(spark: SparkSession, arrived: Path, bronze: Path, number: int) -> int | None:
-    """Appends a day to bronze, once; gives the version, or None where bronze has the day."""
-    events = spark.read.schema(EVENTS).json(str(arrived))
-    return dr_spark.write(events, bronze, partition_by=["day"], txn=("ingest", number))
+def ingest(spark: SparkSession, landing: Path, bronze: Path, checkpoints: Path) -> None:
+    """Appends the files that have arrived since the last run, each once."""
+    events = spark.readStream.schema(EVENTS).json(str(landing))
+    query = events.writeStream.format("deltareplay").trigger(availableNow=True)
+    query = query.option("checkpointLocation", str(checkpoints / "bronze"))
+    query.start(str(bronze)).awaitTermination()
 
 
-def refine(spark: SparkSession, bronze: Path, silver: Path) -> int | None:
-    """Merges what is new in bronze into silver; gives silver's version before, or None."""
-    newest = dr.Table(bronze).snapshot().version
-    if not dr.is_table(str(silver)):
-        dr.create_table(
+def refine(spark: SparkSession, bronze: Path, silver: Path, checkpoints: Path) -> None:
+    """Merges what is new in bronze into silver."""
+
+    def merge(events: DataFrame, number: int) -> None:
+        newest = newest_events(events).alias("news")
+        begun = dr_spark.merge(
+            spark,
             silver,
-            dr.Table(bronze).snapshot().schema,
-            properties={
-                "delta.enableDeletionVectors": "true",
-                "delta.enableRowTracking": "true",
-                "delta.constraints.amount_is_positive": "amount > 0",
-            },
+            newest,
+            "orders.order_id = news.order_id",
+            target_alias="orders",
+            txn=(APPLICATION, number),
         )
-    table = dr.Table(silver)
-    before = table.snapshot()
-    seen = before.transactions.get(APPLICATION, 0)
-    if seen >= newest:
-        return None
-    events = dr_spark.changes(spark, bronze, seen + 1, newest, kind="append-only")
-    latest = newest_events(events)
-    merge = table.merge(latest.toArrow(), on="order_id", txn=(APPLICATION, newest))
-    merge = merge.when_matched_update_all("source.at > target.at")
-    written = merge.when_not_matched_insert_all().execute()
-    print(f"  silver version {written.version}: {written.metrics}")
-    return before.version
+        begun.when_matched_update_all("news.at > orders.at")
+        begun.when_not_matched_insert_all().execute()
+
+    events = spark.readStream.format("deltareplay").load(str(bronze))
+    query = events.writeStream.foreachBatch(merge).trigger(availableNow=True)
+    query.option("checkpointLocation", str(checkpoints / "silver")).start().awaitTermination()
 
 
 def newest_events(events: DataFrame) -> DataFrame:
@@ -114,6 +131,20 @@ def newest_events(events: DataFrame) -> DataFrame:
     return numbered.select("order_id", "customer", "amount", "state", "day", "at")
 
 
+def operations(table: Path, before: int) -> tuple[int, ...]:
+    """What the commits since a version wrote: rows of bronze, or those of silver's merges."""
+    history = dr.Table(table).history().to_pylist()
+    told = [dict(one["operationMetrics"] or {}) for one in history if one["version"] > before]
+
+    def total(name: str) -> int:
+        return sum(int(one.get(name, 0)) for one in told)
+
+    if table.name == "bronze":
+        return (total("numOutputRows"),)
+    names = ("numSourceRows", "numTargetRowsInserted", "numTargetRowsUpdated")
+    return tuple(map(total, names))
+
+
 def changed_orders(spark: SparkSession, silver: Path, before: int) -> list[dict[str, Any]]:
     """The orders that are new or changed in silver since a version, by state."""
     changed = dr_spark.changes(spark, silver, before + 1, kind="upsert")
@@ -121,6 +152,13 @@ def changed_orders(spark: SparkSession, silver: Path, before: int) -> list[dict[
         sf.count("*").alias("orders"), sf.sum("amount").alias("amount")
     )
     return [row.asDict() for row in by_state.orderBy("state").collect()]
+
+
+def keep_house(spark: SparkSession, *tables: Path) -> None:
+    """Packs small files, and removes those that only expired versions need."""
+    for table in tables:
+        dr_spark.optimize(spark, table)
+        dr_spark.vacuum(spark, table, dry_run=False)
 
 
 if __name__ == "__main__":

@@ -62,6 +62,8 @@ def test_classes_are_frozen(table: dr.Table, rows: dr.Table, tmp_path: Path) -> 
     v2 = dr.create_table(tmp_path, pa.schema({"id": pa.int64()}), (), V2)._native
     one_of_each.append(_native.CheckpointPlan(v2, v2.snapshot(), 1))
     one_of_each.append(_native.OptimizePlan(v2, v2.snapshot(), None, [], False, None))
+    words = pa.table({"file": pa.array([0], pa.int32()), "word": [0], "bits": [1]})
+    one_of_each.append(_native.MarkedRows(words))
     one_of_each.append(_native.Conversion('{"type":"struct","fields":[]}', {}, True))
     one_of_each.append(
         _native.Cloning(v2, v2.snapshot(), dr.Table(f"{tmp_path}-clone")._native, True, False, {})
