@@ -244,3 +244,28 @@ def test_geography_is_refused_by_name(spark: Any, tmp_path: Path) -> None:
     builder = DeltaTable.create(spark).location(str(tmp_path / "t"))
     with pytest.raises(dr.DeltaReplayError, match="geometry"):
         builder.addColumn("geom", dataType="geometry(4326)").execute()
+
+
+def test_a_name_needs_the_format(spark: Any, name: str) -> None:
+    """A session without the jar in which nobody has called ``register(spark, "delta")``."""
+    from deltareplay.spark import catalog
+
+    class Reader:
+        def format(self, _: str) -> Reader:
+            return self
+
+        schema = format
+
+        def load(self, _: str) -> Any:
+            return spark.read.format("no_such_format").load("/").schema
+
+    class Session:
+        read = Reader()
+
+    with pytest.raises(Exception, match=r"\S") as theirs:
+        Reader().load("/")
+    assert "DATA_SOURCE_NOT_FOUND" in str(theirs.value)
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        catalog.check_takes_delta(Session())  # type: ignore[arg-type]
+    assert caught.value.code == "spark.no_delta"
+    catalog.check_takes_delta(spark)

@@ -12,7 +12,7 @@ PACKAGE = ROOT / "python" / "deltareplay"
 
 #: What a code looks like: words with dots between them, and none that names a file or a property.
 CODE = re.compile(r'"([a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+)"')
-NO_CODE = re.compile(r"^delta\.|^deltareplay\.|\.com$|^spark\.sql\.")
+NO_CODE = re.compile(r"^delta\.|^fs\.|^deltareplay\.|\.com$|^spark\.sql\.")
 
 #: Texts of the same form that are something else.
 SOMETHING_ELSE = {

@@ -18,6 +18,7 @@ from deltareplay.spark._detail import detail
 from deltareplay.spark._history import history
 from deltareplay.spark._read import read
 from deltareplay.spark._update import update
+from deltareplay.spark._vacuum import vacuum
 from deltareplay.spark.expressions import assignments, of_table
 from deltareplay.spark.expressions import condition as checked_condition
 from deltareplay.spark.moments import moment
@@ -173,7 +174,7 @@ class DeltaTable:
         """
         retention = None if retentionHours is None else timedelta(hours=float(retentionHours))
         force = not delta_settings.checks_retention(self._spark)
-        self._table.vacuum(retention, dry_run=False, force=force)
+        vacuum(self._spark, self._table, retention=retention, dry_run=False, force=force)
         return results.nothing(self._spark)
 
     def history(self, limit: int | None = None) -> DataFrame:
@@ -268,7 +269,7 @@ class DeltaTable:
         Raises:
             TableNotFoundError: There is no Delta table of that name.
 
-        >>> DeltaTable.forName(spark, "sales.orders").toDF().show()  # doctest: +SKIP
+        >>> DeltaTable.forName(spark, "orders").toDF().show()  # doctest: +SKIP
         """
         session.check(sparkSession)
         parts = identifiers.parts_of(tableOrViewName)

@@ -24,6 +24,7 @@ from deltareplay.spark._detail import location
 from deltareplay.spark._merge import merge
 from deltareplay.spark._read import read
 from deltareplay.spark._update import update
+from deltareplay.spark._vacuum import vacuum
 from deltareplay.spark.expressions import of_table
 from deltareplay.spark.moments import moment
 from deltareplay.spark.statements import Name
@@ -129,8 +130,10 @@ def _optimize(spark: SparkSession, asked: statements.Optimize) -> DataFrame:
 
 def _vacuum(spark: SparkSession, asked: statements.Vacuum) -> DataFrame:
     table = _table(spark, asked.table)
-    done = table.vacuum(
-        None if asked.hours is None else timedelta(hours=asked.hours),
+    done = vacuum(
+        spark,
+        table,
+        retention=None if asked.hours is None else timedelta(hours=asked.hours),
         lite=asked.lite,
         dry_run=asked.dry_run,
         force=not delta_settings.checks_retention(spark),
