@@ -162,7 +162,9 @@ def test_what_speaks_of_the_target_alone_selects_files(
     dr_spark.delete(spark, table, (sf.col("target.p") == 2) & (sf.col("id") == 5))
     merge = dr_spark.merge(spark, table, source(spark), "target.id = s.id AND target.p = 0")
     merge.when_matched_delete().execute()
-    assert opened == [0, files // 3] * 2 + [0, files // 3]
+    analysed, found = opened[::2], opened[1::2]
+    assert analysed == [0, 0, 0]
+    assert 0 < min(found) <= max(found) == files // 3
 
 
 def test_a_source_that_changes_is_read_once(spark: Any, table: Path) -> None:
@@ -183,9 +185,9 @@ def test_the_race_that_is_lost(spark: Any, table: Path) -> None:
     dr.Table(table).append([{"id": 1000, "p": 9}])
     assert dr_spark.delete(spark, read, "p = 1 AND id = 4").version == 2
     error = raises(
-        "commit.conflict", lambda: dr_spark.update(spark, read, "p = 1", {"v": "'again'"})
+        "conflict.append", lambda: dr_spark.update(spark, read, "p = 1", {"v": "'again'"})
     )
-    assert "Concurrent" in str(error)
+    assert type(error).__name__ == "ConcurrentAppendException"
     assert dr.Table(table).snapshot().version == 2
 
 
@@ -241,7 +243,7 @@ BAD: dict[str, tuple[str, Callable[[Any, Path], Any]]] = {
         "rows.ambiguous",
         lambda spark, path: (
             dr_spark.merge(spark, path, source(spark), "target.k = s.id - 360")
-            .when_matched_update({"v": "s.v"})
+            .when_matched_update({"v": "s.v"}, "s.k = 99")
             .when_matched_delete()
             .execute()
         ),
@@ -325,3 +327,14 @@ def test_char_and_identity_columns(spark: Any, tmp_path: Path) -> None:
     other = spark.sql("SELECT 9 AS n, 'new' AS c").alias("s")
     merge = dr_spark.merge(spark, path, other, "target.n = s.n")
     raises("write.feature", merge.when_not_matched_insert({"n": "s.n"}).execute)
+
+
+def test_small_files_are_packed_after_a_statement(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    rows(spark, 0, 600, "id % 10", "'v'", 1).repartition(60).write.format("delta").save(str(path))
+    dr.Table(path).set_properties({"delta.autoOptimize.autoCompact": "true"})
+    dr_spark.update(spark, path, "id = 7", {"v": "'x'"})
+    told = dr.Table(path).history().to_pylist()
+    assert [one["operation"] for one in told[:2]] == ["OPTIMIZE", "UPDATE"]
+    assert dr.Table(path).snapshot().num_files == 1
+    same_rows(spark, path)

@@ -10,6 +10,7 @@ from deltareplay._written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import feed
 from deltareplay.spark.merge_clauses import Clause, When
+from deltareplay.spark.merge_source import MergeSource
 from deltareplay.spark.merging import Merging
 from deltareplay.spark.source import TableLike
 
@@ -190,4 +191,5 @@ def merge(
             code="merge.stream",
         )
     options = {"txn": txn, "user_metadata": user_metadata, "evolves": schema_mode == "merge"}
-    return Merge._of(Merging(spark, table, source, on, source_alias, target_alias, root, options))
+    rows = MergeSource.of(source, source_alias)
+    return Merge._of(Merging(spark, table, rows, on, target_alias, root, options))

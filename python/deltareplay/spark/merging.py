@@ -39,9 +39,8 @@ class Merging:
 
     spark: SparkSession
     table: TableLike
-    source: DataFrame
+    source: MergeSource
     on: Any
-    source_alias: str | None
     target_alias: str
     root: str | None
     options: Mapping[str, Any]
@@ -52,7 +51,7 @@ class Merging:
         statement = Statement.of(self.spark, self.table, self.root)
         if any(one.then != feed.INSERT for one in clauses):
             statement.refuse_append_only()
-        source = MergeSource.of(self.source, self.source_alias)
+        source = self.source
         if self.options["evolves"]:
             statement = statement.evolved(_joining(source.fields, clauses))
         transaction = statement.begin(

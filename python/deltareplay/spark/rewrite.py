@@ -13,6 +13,7 @@ from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError
 from deltareplay.spark import names, on_executors
 from deltareplay.spark.candidates import facts, live_rows
 from deltareplay.spark.outgoing import Outgoing
+from deltareplay.spark.rewritten import after_write
 from deltareplay.spark.rows import materialized_columns
 from deltareplay.spark.staged import Staged
 
@@ -43,6 +44,7 @@ class Rewrite:
         self._target = target
         self._transaction = transaction
         self._staged: Staged | None = None
+        self._added: pa.Table | None = None
         self._gone: set[int] = set()
         self.metrics = dict.fromkeys(
             (
@@ -123,6 +125,7 @@ class Rewrite:
         on_executors.check(spark)
         self._staged = Staged(spark, self._target, uuid.uuid4().hex, self._candidates.root)
         written = self._staged.write(Outgoing.as_stored(rows, self._target, ids))
+        self._added = written.adds
         self._transaction.add_files(written.adds)
         for one in written.changes:
             self._transaction.add_change_data(**one)
@@ -155,12 +158,15 @@ class Rewrite:
     def commit(self) -> int | None:
         """Commits; deletes what was written if nothing was committed."""
         try:
-            return self._transaction.commit()
+            version = self._transaction.commit()
         except CommitStateUnknownError:
             raise
         except DeltaReplayError:  # after other errors, such as Ctrl-C, the commit may exist
             self.discard()
             raise
+        if version is not None and self._added is not None:
+            after_write(self._candidates.spark, self._target, version, self._added)
+        return version
 
 
 _REMOVED = [
