@@ -242,7 +242,7 @@ BAD: dict[str, tuple[str, Callable[[Any, Path], Any]]] = {
     "several rows for one": (
         "rows.ambiguous",
         lambda spark, path: (
-            dr_spark.merge(spark, path, source(spark), "target.k = s.id - 360")
+            dr_spark.merge(spark, path, source(spark), "target.k = s.k - 90")
             .when_matched_update({"v": "s.v"}, "s.k = 99")
             .when_matched_delete()
             .execute()
