@@ -80,7 +80,8 @@ class Rewrite:
             left = left.drop(names.FILE, names.ROW_NUMBER)
             if rows is not None and names.CHANGE in rows.columns:
                 left = with_change(left, None)
-            rows = left if rows is None else rows.unionByName(left)
+            # rows that stay have null in columns that the statement adds
+            rows = left if rows is None else rows.unionByName(left, allowMissingColumns=True)
             leaving = sum(marked.counts[one] for one in copied)
             self.metrics["copied"] = self._candidates.live_rows(copied) - leaving
             self._gone |= copied
