@@ -161,6 +161,42 @@ def test_rules_of_the_table(spark: Any, tmp_path: Path) -> None:
     assert dr.Table(path).changes(version).to_arrow().num_rows == 5
 
 
+@pytest.mark.parametrize("features", ["", "deletionVectors", "changeDataFeed", "rowTracking"])
+def test_rows_are_replaced_as_by_delta_spark(spark: Any, tmp_path: Path, features: str) -> None:
+    def frame(start: int, end: int, text: str) -> Any:
+        rows = spark.range(start, end).selectExpr("id", f"'{text}' AS s", "id % 2 AS p")
+        return rows.repartition(2)
+
+    where = "id >= 4 AND s <> 'kept'"
+    feeds = []
+    for name in ("ours", "theirs"):
+        path = tmp_path / name
+        first = frame(0, 10, "old").write.format("delta").partitionBy("p")
+        if features:
+            enable = features[0].upper() + features[1:]
+            first = first.option(f"delta.enable{enable}", "true")
+        first.save(str(path))
+        new = frame(4, 7, "new")
+        if name == "ours":
+            written = dr_spark.write(new, path, mode="overwrite", replace_where=where)
+            assert written == 1
+        else:
+            writer = new.write.format("delta").mode("overwrite").option("replaceWhere", where)
+            writer.save(str(path))
+        same_rows(spark, path, frame(0, 4, "old").union(frame(4, 7, "new")))
+        if features == "changeDataFeed":
+            reader = spark.read.format("delta").option("readChangeFeed", "true")
+            feed = reader.option("startingVersion", 1).load(str(path))
+            feeds.append(rows_of(feed.drop("_commit_timestamp")))
+    assert feeds[:1] == feeds[1:]
+    raises(
+        "write.constraint",
+        lambda: dr_spark.write(
+            frame(1, 2, "x"), tmp_path / "ours", mode="overwrite", replace_where=where
+        ),
+    )
+
+
 def test_what_is_replaced(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "replaced"
 
@@ -182,8 +218,8 @@ def test_what_is_replaced(spark: Any, tmp_path: Path) -> None:
         lambda: dr_spark.write(elsewhere, path, mode="overwrite", replace_where="p = 'b'"),
     )
     raises(
-        "write.replace_where",
-        lambda: dr_spark.write(elsewhere, path, mode="overwrite", replace_where="id = 9"),
+        "statement.expression",
+        lambda: dr_spark.write(elsewhere, path, mode="overwrite", replace_where="nothing = 9"),
     )
     gone = dr.Table(path).snapshot().files(filter="p = 'c'")["size"].to_pylist()
     dr_spark.write(frame((5, "c")), path, mode="overwrite", partition_overwrite="dynamic")

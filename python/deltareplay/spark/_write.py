@@ -13,11 +13,12 @@ from deltareplay.exceptions import (
     DeltaReplayError,
     InvalidArgumentError,
 )
-from deltareplay.spark import delta_settings, on_executors, replaced, session
+from deltareplay.spark import delta_settings, on_executors, replaced, replaced_rows, session
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.rewritten import after_write
 from deltareplay.spark.source import TableLike, table_of
 from deltareplay.spark.staged import Staged
+from deltareplay.spark.statement import Statement
 from deltareplay.spark.target_table import TargetTable
 
 if TYPE_CHECKING:
@@ -64,8 +65,9 @@ def write(
         mode: ``append``, or ``overwrite``, which replaces the existing rows. With ``error``, an
             existing table is an error; with ``ignore``, nothing is written into one.
         partition_by: The partition columns of a new table; for an existing table, its own.
-        replace_where: With ``overwrite``, a Spark SQL condition on partition columns: only these
-            partitions are replaced, and all new rows must belong to them.
+        replace_where: With ``overwrite``, a Spark SQL condition: only rows that satisfy it are
+            replaced, and all new rows must satisfy it. A condition on partition columns replaces
+            whole files; any other is evaluated on the rows, as by ``delete``.
         partition_overwrite: With ``overwrite``, ``dynamic`` replaces only the partitions of the new
             rows.
         txn: Application and version of an idempotent write: if the table already has this version
@@ -138,6 +140,10 @@ def write(
     gone = None
     if mode == "overwrite" and snapshot is not None:
         gone = replaced.files(spark, snapshot, replace_where)
+        if gone is None and replace_where is not None:
+            on_executors.check(spark)
+            statement = Statement(spark, snapshot, target, root)
+            return replaced_rows.replace(statement, df, replace_where, transaction)
     outgoing = Outgoing.of(df, target, replace_where)
     on_executors.check(spark)
     staged = Staged(spark, target, uuid.uuid4().hex, root)

@@ -65,3 +65,20 @@ def with_images(rows: DataFrame, fields: Sequence[Json]) -> DataFrame:
     kind = sf.col(names.KIND)
     written = sf.when(kind == UPDATE, update).when(kind == INSERT, insert)
     return rows.select(sf.inline(written.otherwise(sf.array(row("delete", old=True)))))
+
+
+def inserted(rows: DataFrame, fields: Sequence[Json], *, tracked: bool) -> DataFrame:
+    """New rows as ``with_images`` takes them.
+
+    Args:
+        rows: The table's columns.
+        fields: The columns of the table.
+        tracked: Whether the table tracks rows.
+    """
+    from pyspark.sql import functions as sf
+
+    none = sf.lit(None).cast("bigint")
+    ids = [none.alias(names.OLD_ROW_ID), none.alias(names.OLD_VERSION)] if tracked else []
+    columns = [sf.col(names.quoted(one["name"])).alias(one["name"]) for one in fields]
+    before = sf.struct(*columns).alias(names.BEFORE)  # of its type; nobody reads it
+    return rows.select(*columns, *ids, before, sf.lit(INSERT).alias(names.KIND))

@@ -50,10 +50,7 @@ class Outgoing:
             InvalidArgumentError: The table has no such column, or it has another type; or a column
                 that must not be null is missing.
         """
-        given = {name.lower() for name in df.columns}
-        for one in target.written_fields:
-            if one["name"].lower() in given:
-                refuse_identity(one)
+        refuse_given_identities(df, target)
         return cls.as_stored(table_rows(df, target, replace_where=replace_where), target)
 
     @classmethod
@@ -164,6 +161,18 @@ def default(one: Json) -> Column:
 def is_identity(one: Json) -> bool:
     """Whether the table itself gives the values of a column."""
     return any(key.startswith("delta.identity.") for key in one.get("metadata") or {})
+
+
+def refuse_given_identities(df: DataFrame, target: TargetTable) -> None:
+    """Refuses rows that have values for a column that only the table counts.
+
+    Raises:
+        InvalidArgumentError: ``write.identity``.
+    """
+    given = {name.lower() for name in df.columns}
+    for one in target.written_fields:
+        if one["name"].lower() in given:
+            refuse_identity(one)
 
 
 def refuse_identity(one: Json) -> None:

@@ -21,17 +21,16 @@ if TYPE_CHECKING:
     from deltareplay._transaction import Transaction
 
 
-def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.Table:
+def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.Table | None:
     """The live files, or those of the partitions that satisfy a condition.
 
-    Raises:
-        InvalidArgumentError: The condition does not use partition columns only.
+    None if the condition does not use partition columns only.
     """
     live = snapshot.files()
     if condition is None:
         return live
     if not snapshot.partition_columns:
-        raise _not_by_partitions(snapshot, condition)
+        return None
     from pyspark.errors import AnalysisException
 
     from deltareplay.spark.frames import from_arrow
@@ -42,18 +41,9 @@ def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.
     numbered = values.append_column(_NUMBER, pa.array(range(typed.num_rows), pa.int64()))
     try:
         chosen = from_arrow(spark, numbered).where(condition).select(f"`{_NUMBER}`").toArrow()
-    except AnalysisException as cause:
-        raise _not_by_partitions(snapshot, condition) from cause
+    except AnalysisException:
+        return None
     return typed.select(names).take(chosen[_NUMBER])
-
-
-def _not_by_partitions(snapshot: Snapshot, condition: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        f"replace_where takes conditions on partition columns, which are "
-        f"{list(snapshot.partition_columns)}, and {condition!r} is not one: use Table.overwrite, "
-        "or delete the rows to replace first",
-        code="write.replace_where",
-    )
 
 
 def same_partitions(live: pa.Table, written: pa.Table) -> pa.Table:

@@ -1,0 +1,66 @@
+"""An overwriting write whose condition speaks of rows, not of whole partitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deltareplay.spark import feed, names
+from deltareplay.spark.marked import Marked
+from deltareplay.spark.outgoing import refuse_given_identities, table_rows
+from deltareplay.spark.pruning import target_filter
+from deltareplay.spark.rewrite import Rewrite, with_change
+from deltareplay.spark.statement import Statement, analyzed, as_column, note_read
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from deltareplay._transaction import Transaction
+
+_ALIAS = "target"
+
+
+def replace(
+    statement: Statement, df: DataFrame, condition: str, transaction: Transaction
+) -> int | None:
+    """Rows that satisfy the condition go, as by ``delete``, and the new ones come, in one commit.
+
+    Args:
+        statement: The table.
+        df: The new rows, all of which have to satisfy the condition.
+        condition: The condition.
+        transaction: The transaction of the write.
+    """
+    statement.refuse_append_only()
+    where = as_column(condition)
+    frame = analyzed(lambda: statement.empty(_ALIAS).where(where))
+    filter = target_filter(condition, statement.snapshot, _ALIAS, lambda: frame)
+    target = statement.target
+    refuse_given_identities(df, target)
+    rows = table_rows(df, target, replace_where=condition)
+    note_read(transaction, filter)
+    candidates = statement.candidates(filter)
+    marked = Marked.of(candidates.rows().alias(_ALIAS).where(where))
+    rows = feed.inserted(rows, target.written_fields, tracked=candidates.tracks_rows)
+    if target.has_feed:
+        gone = marked.only(candidates.rows(marked.counts)).drop(names.FILE, names.ROW_NUMBER)
+        rows = feed.with_images(rows, target.written_fields)
+        rows = rows.unionByName(with_change(gone, feed.DELETE), allowMissingColumns=True)
+    else:
+        rows = rows.drop(names.KIND, names.BEFORE)
+    rewrite = Rewrite(candidates, target, transaction)
+    try:
+        rewrite.stage(marked, rows)
+        counted = rewrite.shown(numDeletedRows=len(marked))
+        inserted = rewrite.metrics["output_rows"] - rewrite.metrics["copied"]
+        transaction.set_metrics(
+            counted
+            | {
+                "numFiles": rewrite.metrics["added"],
+                "numOutputRows": inserted,
+                "numOutputBytes": rewrite.metrics["added_bytes"],
+            }
+        )
+    except BaseException:
+        rewrite.discard()
+        raise
+    return rewrite.commit()
