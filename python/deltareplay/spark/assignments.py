@@ -15,9 +15,6 @@ from deltareplay.spark.statement import as_column
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-#: Columns, and fields of structs, by the names that lead there, and their values.
-Values = Mapping[tuple[str, ...], Any]
-
 
 @dataclass(frozen=True)
 class Assignments:

@@ -1,0 +1,44 @@
+use crate::expr::predicate::Predicate;
+use crate::spec::schema::StructType;
+
+const SCHEMA: &str = r#"{"type":"struct","fields":[
+    {"name":"id","type":"long","nullable":true,"metadata":{}},
+    {"name":"day","type":"date","nullable":true,"metadata":{}},
+    {"name":"s","type":{"type":"struct","fields":[
+        {"name":"id","type":"long","nullable":true,"metadata":{}}]},"nullable":true,"metadata":{}}]}"#;
+
+fn of_target(condition: &str, alias: Option<&str>, joined: bool) -> Option<String> {
+    let schema = StructType::parse(SCHEMA).unwrap();
+    let found = Predicate::parse_sql(condition).unwrap();
+    let own = found.of_target(&schema, alias, joined);
+    own.map(|own| own.to_string())
+}
+
+#[test]
+fn what_names_the_source_is_left_out() {
+    let on = "t.id = s.id AND t.day = '2026-01-01' AND (t.id > 5 OR s.kind = 'x')";
+    let own = of_target(on, Some("t"), true).unwrap();
+    assert_eq!(own, of_target("day = '2026-01-01'", None, false).unwrap());
+}
+
+#[test]
+fn a_struct_of_the_target_is_not_the_source_of_that_name() {
+    assert_eq!(of_target("s.id = 3", Some("t"), true), None);
+    let field = of_target("s.id = 3", None, false);
+    assert!(field.is_some());
+    assert_eq!(of_target("T.s.id = 3", Some("t"), true), field);
+    assert_eq!(of_target("s.id = 3", Some("t"), false), field);
+}
+
+#[test]
+fn what_is_not_in_the_table_is_left_out() {
+    assert_eq!(of_target("nothing = 1", None, false), None);
+    let own = of_target("nothing = 1 AND id < 7", None, false);
+    assert_eq!(own, of_target("id < 7", None, false));
+}
+
+#[test]
+fn names_in_formulas_keep_their_alias() {
+    assert_eq!(of_target("t.id % 2 = 0", Some("t"), false), None);
+    assert!(of_target("id % 2 = 0", None, false).is_some());
+}
