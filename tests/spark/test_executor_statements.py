@@ -180,6 +180,23 @@ def test_a_source_that_changes_is_read_once(spark: Any, table: Path) -> None:
     assert len(set(left) - before) == 1
 
 
+def test_what_is_read_twice_gives_the_same_rows(spark: Any, table: Path) -> None:
+    from deltareplay.spark.merge_source import _is_stable
+
+    read = dr_spark.read(spark, table)
+    same = [read, read.where("id > 3").select("id"), source(spark), read.union(read)]
+    spark.createDataFrame([(1,)], "id LONG").write.parquet(str(table.parent / "files"))
+    others = [
+        read.limit(3),
+        read.selectExpr("*", "rand() AS r"),
+        read.groupBy("p").agg({"k": "sum"}),
+        read.dropDuplicates(["p"]),
+        spark.read.parquet(str(table.parent / "files")),
+    ]
+    assert [_is_stable(one) for one in same] == [True] * len(same)
+    assert [_is_stable(one) for one in others] == [False] * len(others)
+
+
 def test_the_race_that_is_lost(spark: Any, table: Path) -> None:
     read = dr.Table(table).snapshot()
     dr.Table(table).append([{"id": 1000, "p": 9}])

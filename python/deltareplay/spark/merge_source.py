@@ -18,8 +18,19 @@ if TYPE_CHECKING:
 
     from deltareplay.spark.target_table import TargetTable
 
-#: Leaves of a plan that give the same rows each time, beside the files of a snapshot.
-_STABLE = ("LocalRelation", "OneRowRelation", "Range")
+#: Nodes of a plan that give the same rows of the same input each time. A limit does not, nor does a
+#: window, or an aggregate of floating-point numbers: they depend on the order of rows.
+_STABLE = (
+    "Filter",
+    "Join",
+    "LocalRelation",
+    "OneRowRelation",
+    "Project",
+    "Range",
+    "SubqueryAlias",
+    "Union",
+    "View",
+)
 
 
 @dataclass(frozen=True)
@@ -122,27 +133,20 @@ def _is_stable(frame: DataFrame) -> bool:
     if not session.is_classic(frame.sparkSession):
         return False
     plan: Any = frame._jdf.queryExecution().analyzed()
-    if not _deterministic(plan):
-        return False
-    leaves = plan.collectLeaves()
-    return all(_is_stable_leaf(leaves.apply(at)) for at in range(leaves.size()))
+    return _gives_the_same(plan)
 
 
-def _deterministic(plan: Any) -> bool:
+def _gives_the_same(plan: Any) -> bool:
+    name = plan.nodeName()
+    if name not in _STABLE or not plan.deterministic():
+        return name == "LogicalRelation" and _is_of_snapshot(plan)
     children = plan.children()
-    own = plan.deterministic()
-    return own and all(_deterministic(children.apply(at)) for at in range(children.size()))
+    return all(_gives_the_same(children.apply(at)) for at in range(children.size()))
 
 
-def _is_stable_leaf(leaf: Any) -> bool:
-    if leaf.nodeName() in _STABLE:
-        return True
-    relation = getattr(leaf, "relation", None)
-    if leaf.nodeName() != "LogicalRelation" and "Relation" not in leaf.nodeName():
-        return False
+def _is_of_snapshot(leaf: Any) -> bool:
+    """Whether a relation is over the files of a version, which do not change."""
     try:
-        return (
-            relation is not None and "SnapshotFiles" in relation().location().getClass().getName()
-        )
-    except Exception:  # another kind of relation
+        return "SnapshotFiles" in leaf.relation().location().getClass().getName()
+    except Exception:  # another kind of relation has no location
         return False
