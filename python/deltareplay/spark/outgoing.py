@@ -71,7 +71,7 @@ class Outgoing:
         columns, texts = [], {}
         for one in target.written_fields:
             name = _physical(one, mode)
-            column = rows[names.quoted(one["name"])]
+            column = sf.col(names.quoted(one["name"]))
             if one["name"].lower() in partitions:
                 texts[one["name"].lower()] = name
                 columns.append(_text(column, one).alias(name))
@@ -126,7 +126,7 @@ def _logical(
         name, metadata = one["name"], one.get("metadata") or {}
         found = given.get(name.lower())
         if found is not None:
-            value = _fitted(df[names.quoted(found["name"])], found, one)
+            value = _fitted(sf.col(names.quoted(found["name"])), found, one)
             columns.append(_padded(value, metadata).alias(name))
         elif "delta.generationExpression" in metadata:
             generated.append(one)

@@ -56,9 +56,14 @@ def check_batch(options: Mapping[str, str]) -> None:
     taken = _START | _END | _CHANGES | _FEED if changes else _FEED
     refused = sorted(given - taken)
     if refused:
+        of_changes = not changes and set(refused) <= _START | _END | _CHANGES
         raise InvalidArgumentError(
-            f"{', '.join(refused)}: a batch read takes that only "
-            + ("as a stream, by spark.readStream" if changes else "with readChangeFeed = true"),
+            f"{', '.join(refused)}: "
+            + (
+                "a batch read takes that only with readChangeFeed = true"
+                if of_changes
+                else "only spark.readStream supports that"
+            ),
             code="option.stream",
         )
     for pair, what in ((_START, "begin"), (_END, "end")):
