@@ -106,8 +106,9 @@ def test_what_is_overwritten(spark: Any, tmp_path: Path) -> None:
     before = dr.Table(path).snapshot().version
     with pytest.raises(dr.InvalidArgumentError, match="is not satisfied"):
         put(spark.sql("SELECT 1L AS id, 5L AS p"), path, "overwrite", replaceWhere="p = 1")
-    with pytest.raises(dr.InvalidArgumentError, match="may have rows"):
+    with pytest.raises(dr.InvalidArgumentError, match="may have rows") as caught:
         put(spark.sql("SELECT 3L AS id, 0L AS p"), path, "overwrite", replaceWhere="id = 3")
+    assert caught.value.code == "write.replace_where"
     assert dr.Table(path).snapshot().version == before
     put(spark.sql("SELECT 1L AS id, 1L AS p"), path, "overwrite")
     assert delta(spark, path) == [(1, 1)]
