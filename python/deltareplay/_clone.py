@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from deltareplay import _native
 from deltareplay._arguments import checked_methods
 from deltareplay._table_location import TableLocation
 from deltareplay.exceptions import InvalidArgumentError
 
-if TYPE_CHECKING:
-    from deltareplay._table import Table
+#: The kind of table that is cloned, which is that of the clone.
+Cloned = TypeVar("Cloned", bound=TableLocation)
 
 #: What ``generate`` writes.
 SYMLINKS = "symlink_format_manifest"
@@ -26,7 +26,7 @@ class Cloning(TableLocation):
     __slots__ = ()
 
     def clone(
-        self,
+        self: Cloned,
         target: str | os.PathLike[str],
         *,
         version: int | None = None,
@@ -36,7 +36,7 @@ class Cloning(TableLocation):
         properties: Mapping[str, str] | None = None,
         storage_options: Mapping[str, str] | None = None,
         durable: bool = True,
-    ) -> Table:
+    ) -> Cloned:
         """Create a table with the rows, columns and properties of a version of this one.
 
         A shallow clone, as ``SHALLOW CLONE`` makes it, copies no data: its log points to the files
@@ -115,11 +115,11 @@ class Cloning(TableLocation):
 
 
 def target_of(
-    source: TableLocation,
+    source: Cloned,
     target: str | os.PathLike[str],
     shallow: bool,
     storage_options: Mapping[str, str] | None,
-) -> Table:
+) -> Cloned:
     """The table that a clone makes.
 
     Args:
@@ -128,8 +128,6 @@ def target_of(
         shallow: Whether it may point to the source's files.
         storage_options: Of the target, if they are not those of the source.
     """
-    from deltareplay._table import Table
-
     options = source._options if storage_options is None else storage_options
     roots = [source.uri, *(source._allowed_roots or ())] if shallow else None
-    return Table(target, options, roots)
+    return type(source)(target, options, roots)
