@@ -26,9 +26,6 @@ use crate::transaction::random::{now, now_after};
 use crate::transaction::rows::encoded;
 use crate::transaction::{AddFile, CommitDescription, RemoveFile, Transaction, TransactionOptions};
 
-/// So many files are copied side by side: most of the time is waiting.
-const AT_ONCE: usize = 16;
-
 /// What leads from the target to the clone.
 #[derive(Debug, Default)]
 pub struct ClonePlan {
@@ -125,14 +122,8 @@ pub fn plan(
 /// As [`transfer`].
 pub fn copy_files(source: &Source, target: &Source, copies: Vec<FileCopy>) -> Result<u64> {
     let (from, to) = (source.storage.clone(), target.storage.clone());
-    let work = move |copy: &FileCopy, give: &mut dyn FnMut(u64) -> Result<()>| {
-        give(transfer(&*from, &*to, copy)?)
-    };
-    let mut copied = 0;
-    for one in pool::unordered(copies, Some(AT_ONCE), AT_ONCE, work)? {
-        copied += one?.1;
-    }
-    Ok(copied)
+    let copied = pool::on_all(copies, move |copy| transfer(&*from, &*to, copy))?;
+    Ok(copied.into_iter().sum())
 }
 
 /// The transaction that makes the target a clone; nothing is committed yet.

@@ -25,9 +25,6 @@ const DIRECTORY: &str = "_symlink_format_manifest";
 const NAME: &str = "manifest";
 const CHECKSUM: &str = ".manifest.crc";
 
-/// So many are written side by side.
-const AT_ONCE: usize = 16;
-
 /// Writes the manifests of a version and deletes those of partitions that it does not have; how many.
 ///
 /// # Errors
@@ -51,19 +48,10 @@ pub fn generate(source: &Source, snapshot: &Snapshot) -> Result<usize> {
     super::delete_all(&*source.storage, &gone)?;
     let count = manifests.len();
     let storage = Arc::clone(&source.storage);
-    let write = move |(path, lines): &(String, Vec<String>),
-                      give: &mut dyn FnMut(()) -> Result<()>| {
-        storage.put(path, lines.concat().as_bytes())?;
-        give(())
-    };
-    for written in pool::unordered(
-        manifests.into_iter().collect(),
-        Some(AT_ONCE),
-        AT_ONCE,
-        write,
-    )? {
-        written?;
-    }
+    let manifests: Vec<(String, Vec<String>)> = manifests.into_iter().collect();
+    pool::on_all(manifests, move |(path, lines)| {
+        storage.put(path, lines.concat().as_bytes())
+    })?;
     let directories = source
         .storage
         .list_directories(&|path| path == DIRECTORY || is_below(path, DIRECTORY))?;

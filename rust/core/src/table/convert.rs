@@ -3,10 +3,10 @@
 use super::Table;
 use crate::error::{ErrorKind, Result};
 use crate::spec::actions::{Metadata, Protocol};
-use crate::storage::FileMeta;
+use crate::storage::{FileMeta, pool};
 use crate::transaction::TransactionOptions;
 use crate::transaction::actions::AddFile;
-use crate::transaction::convert::{Conversion, on_all};
+use crate::transaction::convert::Conversion;
 use crate::transaction::rows::{FooterStatistics, encoded};
 
 impl Table {
@@ -49,7 +49,7 @@ impl Table {
         }
         let known = FooterStatistics::new(metadata, protocol)?;
         let (source, conversion) = (self.source.clone(), conversion.clone());
-        on_all(files, move |file| {
+        pool::on_all(files.to_vec(), move |file| {
             let stats = known.read(&source, &encoded(&file.path), file.size)?;
             conversion.add(file, Some(stats))
         })

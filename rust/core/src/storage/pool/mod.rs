@@ -1,7 +1,8 @@
 //! The threads that decode and read.
 //!
 //! [`ordered`] runs units of work on one pool and gives their results in order; [`unordered`] runs them on
-//! threads of its own, which may wait for whoever takes the results, and gives these as they come. The pool
+//! threads of its own, which may wait for whoever takes the results, and gives these as they come; [`on_all`]
+//! does so with units that mostly wait for the store. The pool
 //! is one for each process id. Nothing starts at import. A forked child starts a pool of its own and leaves the parent's alone.
 //! `DELTAREPLAY_THREADS` sets the number of threads; otherwise it is what the process may use, at
 //! most [`MOST_THREADS`].
@@ -18,9 +19,11 @@ use crate::error::{Error, Result};
 
 mod ordered;
 mod unordered;
+mod waiting;
 
 pub use ordered::{Ordered, ordered};
 pub use unordered::{Unordered, unordered};
+pub use waiting::on_all;
 
 /// The largest pool that is started without being asked for by `DELTAREPLAY_THREADS`.
 pub const MOST_THREADS: usize = 32;

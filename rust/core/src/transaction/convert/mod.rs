@@ -26,9 +26,6 @@ mod schema;
 pub use partitions::partition_values;
 pub use schema::MergedSchema;
 
-/// So many footers are read side by side: most of the time is waiting.
-const AT_ONCE: usize = 32;
-
 /// What the table is to be.
 #[derive(Clone, Debug, Default)]
 pub struct Conversion {
@@ -86,7 +83,7 @@ impl Conversion {
         let of = source.clone();
         let read = move |file: &FileMeta| footer_schema(&of, &encoded(&file.path), file.size);
         let mut merged = MergedSchema::default();
-        for (file, schema) in files.iter().zip(on_all(files, read)?) {
+        for (file, schema) in files.iter().zip(pool::on_all(files.to_vec(), read)?) {
             merged
                 .join(&schema)
                 .map_err(|error| error.at_path(&file.path))?;
@@ -156,20 +153,4 @@ impl Conversion {
         transaction.add(adds);
         Ok(transaction)
     }
-}
-
-/// The results of `work` for all files, in their order; many at a time.
-pub(crate) fn on_all<T: Send + 'static>(
-    files: &[FileMeta],
-    work: impl Fn(&FileMeta) -> Result<T> + Send + Sync + 'static,
-) -> Result<Vec<T>> {
-    let mut found: Vec<Option<T>> = files.iter().map(|_| None).collect();
-    let each = move |file: &FileMeta, give: &mut dyn FnMut(T) -> Result<()>| give(work(file)?);
-    for one in pool::unordered(files.to_vec(), Some(AT_ONCE), AT_ONCE, each)? {
-        let (number, result) = one?;
-        if let Some(place) = found.get_mut(number) {
-            *place = Some(result);
-        }
-    }
-    Ok(found.into_iter().flatten().collect())
 }

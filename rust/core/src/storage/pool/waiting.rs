@@ -1,0 +1,31 @@
+//! Work that mostly waits for the store, on many threads at once.
+
+use super::unordered;
+use crate::error::Result;
+
+/// Requests in flight at a time.
+const AT_ONCE: usize = 32;
+
+/// The results of `work` for all units, in their order.
+///
+/// # Errors
+///
+/// The first error of `work`; the remaining units may be left out then.
+pub fn on_all<U, T>(
+    units: Vec<U>,
+    work: impl Fn(&U) -> Result<T> + Send + Sync + 'static,
+) -> Result<Vec<T>>
+where
+    U: Send + Sync + 'static,
+    T: Send + 'static,
+{
+    let mut found: Vec<Option<T>> = units.iter().map(|_| None).collect();
+    let each = move |unit: &U, give: &mut dyn FnMut(T) -> Result<()>| give(work(unit)?);
+    for one in unordered(units, Some(AT_ONCE), AT_ONCE, each)? {
+        let (number, result) = one?;
+        if let Some(place) = found.get_mut(number) {
+            *place = Some(result);
+        }
+    }
+    Ok(found.into_iter().flatten().collect())
+}
