@@ -1,4 +1,4 @@
-"""What do writes cost: a large append, small commits, commits and a checkpoint of a million files?
+"""What do writes cost: a large append, small commits, merges, a checkpoint of a million files?
 
 ``python benches/python/writes.py [--only TASK] [--rows N] [--commits N] [--files N]``
 
@@ -33,6 +33,8 @@ TASKS = {
     "small": ("deltareplay", "deltalake"),
     "million": ("deltareplay", "deltalake"),
     "checkpoint": ("deltareplay", "pyarrow", "deltalake"),
+    "merge": ("deltareplay", "deltalake"),
+    "merge by vectors": ("deltareplay",),  # deltalake writes none
 }
 
 
@@ -212,6 +214,43 @@ def checkpoint(engine: str, folder: Path, log: Path, _: int) -> dict[str, float]
     return {**figures, "written": size}
 
 
+def merge(engine: str, folder: Path, source: Path, vectors: int) -> dict[str, float]:
+    """A fifth as many rows as the table has: half of them are there, scattered, half are new."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    import deltareplay as dr
+
+    path, figures = str(folder / "t"), {}
+    with pa.OSFile(str(source)) as file:
+        rows = pa.ipc.open_file(file).read_all()
+        properties = {"delta.enableDeletionVectors": str(bool(vectors)).lower()}
+        table = dr.create_table(path, rows.schema, properties=properties)
+        table.append(rows, durable=False)
+        known = rows.take(pa.array(range(0, rows.num_rows, 10)))
+        new = known.set_column(0, "id", pc.add(known["id"], rows.num_rows))
+        data = pa.concat_tables([known, new]).combine_chunks()
+        total = rows.num_rows + new.num_rows
+        del rows, known, new
+    if engine == "deltareplay":
+        with measured(figures):
+            merge = table.merge(data, on=["id"], durable=False)
+            merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    else:
+        import deltalake
+
+        codec = deltalake.WriterProperties(compression="ZSTD")
+        with measured(figures):
+            merge = deltalake.DeltaTable(path).merge(
+                data, "t.id = s.id", "s", "t", writer_properties=codec
+            )
+            merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    found = dr.Table(path).snapshot().scan(columns=["id"]).to_arrow().num_rows
+    if found != total:
+        sys.exit(f"{engine} left {found} rows of {total}")
+    return figures
+
+
 def live(checkpoint: Path) -> int:
     import pyarrow.parquet as pq
 
@@ -268,8 +307,10 @@ def run(task: str, arguments: argparse.Namespace) -> None:
     folder = Path(tempfile.mkdtemp(prefix="writes-"))
     try:
         source, count = folder / "rows.arrow", arguments.commits
-        if task == "append":
-            child("make_rows", source, arguments.rows)
+        if task == "append" or task.startswith("merge"):
+            rows = arguments.rows if task == "append" else arguments.merged_rows
+            child("make_rows", source, rows)
+            count = int(task == "merge by vectors") if task != "append" else count
         elif task in ("million", "checkpoint"):
             source = log_of(arguments.files, arguments.data)
         for engine in TASKS[task]:
@@ -291,12 +332,14 @@ def main() -> None:
             {"make_rows": make_rows, "make_log": make_log}[name](Path(rest[0]), int(rest[1]))
             return
         work = {"append": append, "small": small, "million": million, "checkpoint": checkpoint}
+        work |= {"merge": merge, "merge by vectors": merge}
         engine, folder, source, count = rest
         print(json.dumps(work[name](engine, Path(folder), Path(source), int(count))))
         return
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", choices=TASKS, help="this task alone")
     parser.add_argument("--rows", type=int, default=12_000_000, help="of the append: about 1 GB")
+    parser.add_argument("--merged-rows", type=int, default=5_000_000, help="of the merged table")
     parser.add_argument("--commits", type=int, default=50, help="of the tasks small and million")
     parser.add_argument("--files", type=int, default=MILLION, help="of million and checkpoint")
     parser.add_argument("--data", type=Path, default=ROOT / "benches" / "data", help="logs")

@@ -3,14 +3,13 @@
 //! Equalities between the sides make it a hash join; what else `on` says is asked of each pair. Without an
 //! equality every pair is looked at, some at a time.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Schema};
 use arrow_select::take::take_record_batch;
 
-use super::keys::{KeyColumn, keys};
+use super::keys::{KeyType, KeyedRows};
 use super::scope::{Scope, empty_rows};
 use super::{misfit, wrong};
 use crate::error::Result;
@@ -32,10 +31,10 @@ struct Rest {
 
 #[derive(Debug)]
 pub(super) struct Join {
-    /// The rows of the source with a key, by it.
-    by_key: HashMap<Vec<u8>, Vec<u32>>,
-    /// Of the table: the type in which values are compared, and whether nulls equal nulls.
-    target_keys: Vec<(BoundFormula, DataType, bool)>,
+    /// The rows of the source by their key; `None` if `on` has no equality.
+    by_key: Option<KeyedRows>,
+    /// Of the table.
+    target_keys: Vec<(BoundFormula, DataType)>,
     /// All rows of the source, where there is no key.
     all: Vec<u32>,
     rest: Option<Rest>,
@@ -53,13 +52,14 @@ impl Join {
         let empty = RecordBatch::new_empty(Arc::new(Schema::new(scope.side_fields(0))));
         let seen = scope.of(&empty_rows(&empty, rows)?, source)?;
         let mut join = Self {
-            by_key: HashMap::new(),
+            by_key: None,
             target_keys: Vec::with_capacity(pairs.len()),
             all: Vec::new(),
             rest: None,
             plain_keys: Vec::new(),
         };
-        let mut columns: Vec<KeyColumn> = Vec::with_capacity(pairs.len());
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(pairs.len());
+        let mut types = Vec::with_capacity(pairs.len());
         for pair in pairs {
             let Equality {
                 target,
@@ -76,17 +76,17 @@ impl Join {
             {
                 join.plain_keys.push((name, Arc::clone(&values)));
             }
-            columns.push((values, null_safe));
-            join.target_keys.push((target, both, null_safe));
+            columns.push(values);
+            join.target_keys.push((target, both.clone()));
+            types.push(KeyType {
+                data_type: both,
+                null_safe,
+            });
         }
         if columns.is_empty() {
             join.all = (0_u32..).take(rows).collect();
         } else {
-            for (row, key) in (0_u32..).zip(keys(&columns, rows)?) {
-                if let Some(key) = key {
-                    join.by_key.entry(key).or_default().push(row);
-                }
-            }
+            join.by_key = Some(KeyedRows::new(types, &columns, rows)?);
         }
         if let Some(rest) = rest {
             let (scope, columns) = scope.narrowed(&rest.words());
@@ -110,23 +110,27 @@ impl Join {
         let mut pairs = (Vec::new(), Vec::new());
         let nothing = empty_rows(&source.slice(0, 0), rows.num_rows())?;
         let seen = scope.of(rows, &nothing)?;
-        let columns = self.target_keys.iter().map(|(formula, both, null_safe)| {
-            Ok((cast_value(&formula.evaluate(&seen)?, both)?, *null_safe))
-        });
-        let columns = columns.collect::<Result<Vec<KeyColumn>>>()?;
-        for (row, key) in (0_u32..).zip(keys(&columns, rows.num_rows())?) {
-            let others = match key {
-                _ if columns.is_empty() => self.all.as_slice(),
-                Some(key) => self.by_key.get(&key).map_or(&[][..], Vec::as_slice),
-                None => &[],
-            };
-            for other in others {
-                pairs.0.push(row);
-                pairs.1.push(*other);
-                if pairs.0.len() == PAIRS {
-                    interrupt::check()?;
-                    self.keep(rows, source, std::mem::take(&mut pairs), found)?;
-                }
+        let mut pair = |row: u32, other: u32| {
+            pairs.0.push(row);
+            pairs.1.push(other);
+            if pairs.0.len() < PAIRS {
+                return Ok(());
+            }
+            interrupt::check()?;
+            self.keep(rows, source, std::mem::take(&mut pairs), found)
+        };
+        if let Some(by_key) = &self.by_key {
+            let columns = self.target_keys.iter();
+            let columns =
+                columns.map(|(formula, both)| cast_value(&formula.evaluate(&seen)?, both));
+            let columns = columns.collect::<Result<Vec<_>>>()?;
+            for (row, first) in (0_u32..).zip(by_key.find(&columns)?) {
+                let mut others = first.into_iter().flat_map(|first| by_key.same_key(first));
+                others.try_for_each(|other| pair(row, other))?;
+            }
+        } else {
+            for row in (0_u32..).take(rows.num_rows()) {
+                self.all.iter().try_for_each(|other| pair(row, *other))?;
             }
         }
         self.keep(rows, source, pairs, found)

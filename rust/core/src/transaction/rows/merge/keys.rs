@@ -1,88 +1,142 @@
-//! Values as bytes that are equal where the values are.
+//! Keys of rows: the values of some columns, as bytes that are equal where the values are.
+
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, TimestampMicrosecondType,
-};
+use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef};
+use arrow_buffer::NullBuffer;
+use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::DataType;
+use hashbrown::HashTable;
+use xxhash_rust::xxh3::xxh3_64;
 
-use super::wrong;
+use super::{misfit, wrong};
 use crate::error::Result;
 
-/// The values of one key, and whether its nulls equal nulls.
-pub(super) type KeyColumn = (ArrayRef, bool);
-
-/// The bytes of the keys of each row; `None` where one of them is a null that equals nothing.
-pub(super) fn keys(columns: &[KeyColumn], rows: usize) -> Result<Vec<Option<Vec<u8>>>> {
-    let mut keys: Vec<Option<Vec<u8>>> = vec![Some(Vec::new()); rows];
-    for (column, null_safe) in columns {
-        let nulls = column.logical_nulls();
-        for (row, key) in keys.iter_mut().enumerate() {
-            let null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
-            if null && !null_safe {
-                *key = None;
-            }
-            let Some(key) = key else {
-                continue;
-            };
-            if *null_safe {
-                key.push(u8::from(null));
-            }
-            if !null {
-                put(key, column, row)?;
-            }
-        }
-    }
-    Ok(keys)
+/// A column of a key.
+#[derive(Clone, Debug)]
+pub(super) struct KeyType {
+    /// The type in which values are compared.
+    pub(super) data_type: DataType,
+    /// Whether nulls equal nulls; otherwise they equal nothing.
+    pub(super) null_safe: bool,
 }
 
-fn put(key: &mut Vec<u8>, column: &ArrayRef, row: usize) -> Result<()> {
-    use DataType as T;
-    match column.data_type() {
-        T::Boolean => key.push(u8::from(column.as_boolean().value(row))),
-        T::Int8 => key.extend(column.as_primitive::<Int8Type>().value(row).to_le_bytes()),
-        T::Int16 => key.extend(column.as_primitive::<Int16Type>().value(row).to_le_bytes()),
-        T::Int32 => key.extend(column.as_primitive::<Int32Type>().value(row).to_le_bytes()),
-        T::Int64 => key.extend(column.as_primitive::<Int64Type>().value(row).to_le_bytes()),
-        T::Date32 => key.extend(column.as_primitive::<Date32Type>().value(row).to_le_bytes()),
-        T::Float32 => {
-            let value = column.as_primitive::<Float32Type>().value(row) + 0.0;
-            let value = if value.is_nan() { f32::NAN } else { value };
-            key.extend(value.to_le_bytes());
-        }
-        T::Float64 => {
-            let value = column.as_primitive::<Float64Type>().value(row) + 0.0;
-            let value = if value.is_nan() { f64::NAN } else { value };
-            key.extend(value.to_le_bytes());
-        }
-        T::Decimal128(..) => {
-            key.extend(
-                column
-                    .as_primitive::<Decimal128Type>()
-                    .value(row)
-                    .to_le_bytes(),
+/// Rows by their key.
+#[derive(Debug)]
+pub(super) struct KeyedRows {
+    types: Vec<KeyType>,
+    converter: RowConverter,
+    keys: Rows,
+    /// The first row of each key.
+    first: HashTable<u32>,
+    /// For each row the next one with its key, or `END`.
+    next: Vec<u32>,
+}
+
+const END: u32 = u32::MAX;
+
+impl KeyedRows {
+    /// Hashes rows, fewer than 2^32.
+    pub(super) fn new(types: Vec<KeyType>, columns: &[ArrayRef], rows: usize) -> Result<Self> {
+        if let Some(other) = types.iter().find(|one| one.data_type.is_nested()) {
+            let message = format!(
+                "columns of the type {} cannot be keys of a merge",
+                other.data_type
             );
-        }
-        T::Timestamp(..) => {
-            let values = column.as_primitive::<TimestampMicrosecondType>();
-            key.extend(values.value(row).to_le_bytes());
-        }
-        T::Utf8 => {
-            let text = column.as_string::<i32>().value(row).as_bytes();
-            key.extend((text.len() as u64).to_le_bytes());
-            key.extend(text);
-        }
-        T::Binary => {
-            let bytes = column.as_binary::<i32>().value(row);
-            key.extend((bytes.len() as u64).to_le_bytes());
-            key.extend(bytes);
-        }
-        other => {
-            let message = format!("columns of the type {other} cannot be keys of a merge");
             return Err(wrong(&message));
         }
+        let fields = types
+            .iter()
+            .map(|one| SortField::new(one.data_type.clone()));
+        let converter = RowConverter::new(fields.collect()).map_err(misfit)?;
+        let keys = converter
+            .convert_columns(&normalized(columns))
+            .map_err(misfit)?;
+        let comparable = comparable(&types, columns);
+        let mut first: HashTable<u32> = HashTable::with_capacity(rows);
+        let mut next = vec![END; rows];
+        let key = |row: u32| keys.row(row as usize);
+        // backwards, so that the rows of a key are found in their order
+        for (row, next) in next.iter_mut().enumerate().rev() {
+            let row = row as u32; // fewer than 2^32
+            if comparable
+                .as_ref()
+                .is_some_and(|one| one.is_null(row as usize))
+            {
+                continue;
+            }
+            let own = key(row);
+            let hash = xxh3_64(own.as_ref());
+            let same = |other: &u32| key(*other) == own;
+            match first.find_mut(hash, same) {
+                Some(other) => *next = std::mem::replace(other, row),
+                None => {
+                    first.insert_unique(hash, row, |row| xxh3_64(key(*row).as_ref()));
+                }
+            }
+        }
+        Ok(Self {
+            types,
+            converter,
+            keys,
+            first,
+            next,
+        })
     }
-    Ok(())
+
+    /// The keys of other rows: each one's first row here, if any.
+    pub(super) fn find(&self, columns: &[ArrayRef]) -> Result<Vec<Option<u32>>> {
+        let others = self
+            .converter
+            .convert_columns(&normalized(columns))
+            .map_err(misfit)?;
+        let comparable = comparable(&self.types, columns);
+        let is_null = |row| comparable.as_ref().is_some_and(|one| one.is_null(row));
+        let found = others.iter().enumerate().map(|(row, key)| {
+            let same = |other: &u32| self.keys.row(*other as usize) == key;
+            let found = self.first.find(xxh3_64(key.as_ref()), same);
+            found.filter(|_| !is_null(row)).copied()
+        });
+        Ok(found.collect())
+    }
+
+    /// The rows with the key of a row, from this one on.
+    pub(super) fn same_key(&self, row: u32) -> impl Iterator<Item = u32> {
+        std::iter::successors(Some(row), |row| {
+            self.next
+                .get(*row as usize)
+                .copied()
+                .filter(|next| *next != END)
+        })
+    }
+}
+
+/// Null where a value of the key is a null that equals nothing.
+fn comparable(types: &[KeyType], columns: &[ArrayRef]) -> Option<NullBuffer> {
+    let strict = types.iter().zip(columns).filter(|(one, _)| !one.null_safe);
+    strict.fold(None, |found, (_, column)| {
+        NullBuffer::union(found.as_ref(), column.logical_nulls().as_ref())
+    })
+}
+
+/// One zero, and one `NaN`.
+fn normalized(columns: &[ArrayRef]) -> Vec<ArrayRef> {
+    let one = |column: &ArrayRef| -> ArrayRef {
+        match column.data_type() {
+            DataType::Float32 => {
+                let values = column.as_primitive::<Float32Type>();
+                let one = |one: f32| if one.is_nan() { f32::NAN } else { one + 0.0 };
+                Arc::new(values.unary::<_, Float32Type>(one))
+            }
+            DataType::Float64 => {
+                let values = column.as_primitive::<Float64Type>();
+                let one = |one: f64| if one.is_nan() { f64::NAN } else { one + 0.0 };
+                Arc::new(values.unary::<_, Float64Type>(one))
+            }
+            _ => Arc::clone(column),
+        }
+    };
+    columns.iter().map(one).collect()
 }
