@@ -22,7 +22,6 @@ __all__ = [
     "Conversion",
     "DeletionVector",
     "Follow",
-    "FooterStatistics",
     "MarkedRows",
     "OptimizePlan",
     "ReplayPiece",
@@ -38,6 +37,7 @@ __all__ = [
     "clock_times",
     "copy_files",
     "delete_files",
+    "discard_directory",
     "discard_spilled",
     "discard_staged",
     "finish_vacuum",
@@ -67,6 +67,7 @@ __all__ = [
     "scatter_rows",
     "schema_string",
     "stage_rows",
+    "staged_statistics",
     "target_filter",
     "vacuum",
     "vacuum_period",
@@ -323,17 +324,6 @@ class Follow:
     def next_batch(self) -> tuple[ChangeSplit, str] | None: ...
 
 @final
-class FooterStatistics:
-    def __new__(
-        cls,
-        schema_string: str,
-        partition_columns: Sequence[str],
-        configuration: Mapping[str, str],
-        versions: _Versions,
-    ) -> FooterStatistics: ...
-    def read(self, table: Table, path: str, size: int) -> str: ...
-
-@final
 class MarkedRows:
     def __new__(cls, words: ArrowStream) -> MarkedRows: ...
     def counts(self) -> list[tuple[int, int]]: ...
@@ -558,6 +548,12 @@ def verify_split(table: Table, version: int, split: Split) -> str: ...
 def orphan_findings(paths: Sequence[str]) -> str: ...
 def copy_files(source: Table, target: Table, copies: Sequence[_Copy]) -> int: ...
 def generate_symlinks(table: Table) -> int: ...
+def discard_directory(table: Table, directory: str) -> None: ...
+def staged_statistics(
+    table: Table,
+    directory: str,
+    facts: tuple[str, Sequence[str], Mapping[str, str], _Versions],
+) -> list[tuple[str, int, int, str]]: ...
 def discard_staged(table: Table, paths: Sequence[str]) -> None: ...
 def move_staged(table: Table, files: Sequence[tuple[str, str]]) -> None: ...
 def cleanup_log(table: Table, dry_run: bool) -> str: ...

@@ -68,9 +68,6 @@ def test_classes_are_frozen(table: dr.Table, rows: dr.Table, tmp_path: Path) -> 
     one_of_each.append(
         _native.Cloning(v2, v2.snapshot(), dr.Table(f"{tmp_path}-clone")._native, True, False, {})
     )
-    metadata = table.snapshot().metadata
-    facts = (metadata.schema_string, metadata.partition_columns, metadata.configuration)
-    one_of_each.append(_native.FooterStatistics(*facts, table.snapshot().protocol._facts()))
     one_of_each.append(_native.DeletionVector.decode(b"\xd1\xd3\x39\x64" + bytes(8)))
     assert {type(one) for one in one_of_each} == set(CLASSES)
     for one in one_of_each:

@@ -56,7 +56,7 @@ def delete(
     Raises:
         InvalidArgumentError: The condition does not fit the table; the table is append-only.
         UnsupportedFeatureError: Spark is older than 4.0; the table has a feature that cannot be
-            written; or the executors lack deltareplay.
+            written.
         CommitConflictError: Another writer changed the files that were read.
 
     Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".

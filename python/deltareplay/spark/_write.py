@@ -13,7 +13,7 @@ from deltareplay.exceptions import (
     DeltaReplayError,
     InvalidArgumentError,
 )
-from deltareplay.spark import delta_settings, on_executors, replaced, replaced_rows, session
+from deltareplay.spark import delta_settings, replaced, replaced_rows, session
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.rewritten import after_write
 from deltareplay.spark.source import TableLike, table_of
@@ -88,7 +88,7 @@ def write(
             (``write.constraint``; the message has the first such row that a task found); the
             DataFrame is a stream (``write.stream``).
         UnsupportedFeatureError: The table has a feature that cannot be written; Spark is older than
-            4.0; or the executors lack deltareplay (``spark.executors``). Nothing was written.
+            4.0. Nothing was written.
         CommitConflictError: Another writer's commit conflicts; nothing was committed.
         StorageError: The storage failed; or there are files that no committed Spark task wrote
             (``write.uncommitted_files``). Nothing was committed.
@@ -141,11 +141,9 @@ def write(
     if mode == "overwrite" and snapshot is not None:
         gone = replaced.files(spark, snapshot, replace_where)
         if gone is None and replace_where is not None:
-            on_executors.check(spark)
             statement = Statement(spark, snapshot, target, root)
             return replaced_rows.replace(statement, df, replace_where, transaction)
     outgoing = Outgoing.of(df, target, replace_where)
-    on_executors.check(spark)
     staged = Staged(spark, target, uuid.uuid4().hex, root)
     try:
         written = staged.write(outgoing).adds

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from deltareplay import _native
 from deltareplay._warnings import warn
-from deltareplay.spark import session
+from deltareplay.exceptions import DeltaReplayError
 from deltareplay.spark.located_files import root_in_spark
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from deltareplay._table import Table
 
 
 class Directory:
     """A new directory; ``VACUUM`` removes what is left there."""
 
-    def __init__(self, spark: SparkSession, table: Table, name: str, root: str | None) -> None:
+    def __init__(self, table: Table, name: str, root: str | None) -> None:
         """Names the directory; nothing is written yet.
 
         Args:
-            spark: The session.
             table: The table.
             name: The name of the directory, which no other write has.
             root: The table's Hadoop path, if it is not its URI.
         """
-        self._spark = spark
+        self._table = table
         #: The name in the table.
         self.name = name
         #: The whole Hadoop path.
@@ -34,14 +32,9 @@ class Directory:
 
     def discard(self) -> None:
         """Deletes the directory, as far as possible."""
-        if not session.is_classic(self._spark):
-            return
         try:
-            jvm: Any = self._spark._jvm
-            path = jvm.org.apache.hadoop.fs.Path(self.place)
-            hadoop = self._spark._jsparkSession.sessionState().newHadoopConf()
-            path.getFileSystem(hadoop).delete(path, True)
-        except Exception as error:
+            _native.discard_directory(self._table._native, self.name)
+        except DeltaReplayError as error:
             warn(
                 f"no commit names the files in {self.name}, but they are left there until VACUUM "
                 f"removes them: {error}"

@@ -102,18 +102,32 @@ def bit() -> Column:
     return sf.call_function("shiftleft", sf.lit(1).cast("bigint"), place)
 
 
-def words(rows: DataFrame, bits: Mapping[str, Column], *others: Column) -> pa.Table:
+#: The number of no file: that of the row beside the words.
+BESIDE = -1
+
+
+def words(
+    rows: DataFrame,
+    bits: Mapping[str, Column],
+    *others: Column,
+    beside: DataFrame | None = None,
+) -> pa.Table:
     """Runs a query, and aggregates its rows to words: ``file``, ``word``, and what is asked for.
 
     Args:
         rows: With ``names.FILE`` and ``names.ROW_NUMBER``.
         bits: Bits by the name of their column; those of a word are united.
         others: Other aggregates, with their names.
+        beside: A row of some of these that the same query gives, too, with ``BESIDE`` as its file.
     """
     from pyspark.sql import functions as sf
 
     word = sf.shiftright(sf.col(names.ROW_NUMBER), 6).alias("word")
     united = [sf.bit_or(one).alias(name) for name, one in bits.items()]
     grouped = rows.groupBy(sf.col(names.FILE).alias("file"), word)
-    found: pa.Table = grouped.agg(*united, *others).toArrow()
+    aggregated = grouped.agg(*united, *others)
+    if beside is not None:
+        beside = beside.withColumn("file", sf.lit(BESIDE))
+        aggregated = aggregated.unionByName(beside, allowMissingColumns=True)
+    found: pa.Table = aggregated.toArrow()
     return found

@@ -95,7 +95,7 @@ class MergeSource:
             yield self.rows
             return
         spark = self.frame.sparkSession
-        directory = Directory(spark, target.table, uuid.uuid4().hex, root)
+        directory = Directory(target.table, uuid.uuid4().hex, root)
         try:
             self.frame.write.mode("append").parquet(directory.place)
             kept = spark.read.schema(self.frame.schema).parquet(directory.place)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from deltareplay._written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import feed, merge_clauses, names
-from deltareplay.spark.marked import Marked, bit, words
+from deltareplay.spark.marked import BESIDE, Marked, bit, words
 from deltareplay.spark.merge_clauses import Clause, Sides
 from deltareplay.spark.merge_source import MergeSource
 from deltareplay.spark.outgoing import table_rows
@@ -128,7 +128,7 @@ class _Run:
             found = self._found(source, candidates)
             rows = self._rows(source, candidates, found)
             rewrite.stage(found.modified, rows)
-            metrics = _metrics(rewrite, found, source.count())
+            metrics = _metrics(rewrite, found)
             self.transaction.set_metrics(metrics)
         except BaseException:
             rewrite.discard()
@@ -150,7 +150,7 @@ class _Run:
         spark = self.merging.spark
         alone = self._has(_ALONE, feed.UPDATE, feed.DELETE)
         if not alone and not self._has(_MATCHED, feed.UPDATE, feed.DELETE):
-            return _Found.none(spark)
+            return _Found.none(spark, source.count())
         target = candidates.rows().alias(self.merging.target_alias)
         joined = self._joined(target, source, "left" if alone else "inner")
         matched = sf.col(names.FROM_SOURCE).isNotNull()
@@ -162,10 +162,10 @@ class _Run:
                 at for at, one in enumerate(self.clauses) if (one.when, one.then) == (when, kind)
             ]
             bits[f"{when} {kind}"] = _bits(sf.col(names.CLAUSE).isin(which))
-        told = words(joined, bits, sf.count_if(matched).alias("pairs"))
+        pairs = sf.count_if(matched).alias(_PAIRS)
+        told = words(joined, bits, pairs, beside=source.agg(sf.count(sf.lit(1)).alias(_PAIRS)))
         found = _Found.of(spark, told)
-        pairs = pc.sum(told["pairs"]).as_py() or 0
-        several = pairs > len(found.matched or ())
+        several = found.pairs > len(found.matched or ())
         if several and not merge_clauses.takes_several(self.clauses):
             self._refuse_several(joined)
         return found
@@ -275,30 +275,42 @@ class _Found:
         matched: Those that match a row of the source; None if nobody asks.
         changed: Those that clauses change, by the kind of the clause and what it does.
         modified: All of these.
+        source_rows: How many rows the source has.
+        pairs: How many pairs of rows match.
     """
 
     matched: Marked | None
     changed: Mapping[tuple[str, str], Marked]
     modified: Marked
+    source_rows: int
+    pairs: int
 
     @classmethod
-    def none(cls, spark: SparkSession) -> _Found:
+    def none(cls, spark: SparkSession, source_rows: int) -> _Found:
         """Nothing is looked for."""
         nothing = Marked.none(spark)
-        return cls(None, dict.fromkeys(_CHANGES, nothing), nothing)
+        return cls(None, dict.fromkeys(_CHANGES, nothing), nothing, source_rows, 0)
 
     @classmethod
     def of(cls, spark: SparkSession, told: pa.Table) -> _Found:
         """What the first query has found."""
+        beside = pc.equal(told["file"], pa.scalar(BESIDE))
+        source_rows = pc.sum(told.filter(beside)[_PAIRS]).as_py()
+        told = told.filter(pc.invert(beside))
+        pairs = pc.sum(told[_PAIRS]).as_py() or 0
         columns = {one: f"{one[0]} {one[1]}" for one in _CHANGES}
         changed = {one: Marked.of_words(spark, told, name) for one, name in columns.items()}
         every = Marked.of_words(spark, told, *columns.values())
-        return cls(Marked.of_words(spark, told, "matched"), changed, every)
+        matched = Marked.of_words(spark, told, "matched")
+        return cls(matched, changed, every, source_rows, pairs)
 
     def count(self, kind: str, *whens: str) -> int:
         """How many rows clauses update, or delete."""
         return sum(len(self.changed[when, kind]) for when in whens or (_MATCHED, _ALONE))
 
+
+#: The column that counts pairs of rows; beside the words, the rows of the source.
+_PAIRS = "pairs"
 
 _CHANGES = [(when, kind) for when in (_MATCHED, _ALONE) for kind in (feed.UPDATE, feed.DELETE)]
 
@@ -312,12 +324,12 @@ def _bits(condition: Column) -> Column:
 _BESIDE = (names.OLD_ROW_ID, names.OLD_VERSION, names.BEFORE, names.KIND)
 
 
-def _metrics(rewrite: Rewrite, found: _Found, source_rows: int) -> dict[str, int]:
+def _metrics(rewrite: Rewrite, found: _Found) -> dict[str, int]:
     """The metrics of MERGE, by delta-spark's names."""
     files = rewrite.metrics
     updated, deleted = found.count(feed.UPDATE), found.count(feed.DELETE)
     return {
-        "numSourceRows": source_rows,
+        "numSourceRows": found.source_rows,
         "numTargetRowsInserted": files["output_rows"] - files["copied"] - updated,
         "numTargetRowsUpdated": updated,
         "numTargetRowsMatchedUpdated": found.count(feed.UPDATE, _MATCHED),

@@ -31,7 +31,6 @@ Reader = Literal[
     "nothing",
     "read_changes",
     "read_pieces",
-    "read_statistics",
     "scatter_rows",
     "verified_files",
     "verified_rows",

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError
-from deltareplay.spark import names, on_executors
+from deltareplay.spark import names
 from deltareplay.spark.candidates import facts, live_rows
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.rewritten import after_write
@@ -123,7 +123,6 @@ class Rewrite:
         if self._candidates.tracks_rows:
             row_id, version = materialized_columns(self._candidates.snapshot)
             ids = {row_id: names.OLD_ROW_ID, version: names.OLD_VERSION}
-        on_executors.check(spark)
         self._staged = Staged(spark, self._target, uuid.uuid4().hex, self._candidates.root)
         written = self._staged.write(Outgoing.as_stored(rows, self._target, ids))
         self._added = written.adds

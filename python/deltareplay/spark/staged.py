@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay.exceptions import StorageError
-from deltareplay.spark import constraints, names, on_executors, session
+from deltareplay.spark import constraints, names, session
 from deltareplay.spark.directory import Directory
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.task import SAFE
@@ -75,7 +74,7 @@ class Staged:
         """
         self._spark = spark
         self._target = target
-        self._directory = Directory(spark, target.table, name, root)
+        self._directory = Directory(target.table, name, root)
         #: Change data files outside of the directory, not encoded.
         self._changes: list[str] = []
 
@@ -134,15 +133,12 @@ class Staged:
             )
 
     def _files(self, partitions: Sequence[str]) -> StagedFiles:
-        from pyspark.sql import functions as sf
-
-        reader = self._spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-        found = reader.option("pathGlobFilter", "*.parquet").load(self._directory.place)
-        time = sf.unix_millis("modificationTime").alias("modificationTime")
-        found = found.select("path", sf.col("length").alias("size"), time)
-        told = on_executors.over(found, "read_statistics", self._payload(), _SCHEMA).toArrow()
+        found = _native.staged_statistics(
+            self._target.table._native, self._directory.name, self._target.facts
+        )
         adds, changes, changed = [], [], 0
-        for row in told.to_pylist():
+        for one in found:
+            row: dict[str, Any] = dict(zip(_LISTED, one, strict=True))
             count = json.loads(row["stats"])["numRecords"]
             if count == 0:
                 continue
@@ -179,9 +175,6 @@ class Staged:
             for one in changes
         ]
 
-    def _payload(self) -> bytes:
-        return pickle.dumps((self._target.table, self._directory.name, self._target.facts))
-
     @staticmethod
     def metrics(written: pa.Table) -> dict[str, int]:
         """The metrics of the write."""
@@ -201,7 +194,7 @@ class Staged:
         self._directory.discard()
 
 
-_SCHEMA = "path string, size long, modificationTime long, stats string"
+_LISTED = ("path", "size", "modificationTime", "stats")
 
 _ADD = pa.schema(
     [

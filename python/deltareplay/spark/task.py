@@ -7,7 +7,6 @@ import pickle
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import pyarrow as pa
 
@@ -138,35 +137,6 @@ def _numbers(batches: _Batches) -> Iterator[int]:
     """The integers in the first column."""
     columns = (batch.column(0) for batch in batches)
     return (int(number.as_py()) for column in columns for number in column)
-
-
-def read_statistics(payload: bytes, files: _Batches) -> Iterator[pa.RecordBatch]:
-    """The statistics of new files, from their footers.
-
-    Args:
-        payload: The pickle of the table, of the directory in it that holds the files, and of what
-            ``_native.FooterStatistics`` takes.
-        files: The files as Spark lists them: ``path``, ``size`` and ``modificationTime``.
-
-    Returns:
-        The same with ``stats``, and ``path`` relative to the table, not encoded.
-    """
-    table, directory, facts = pickle.loads(payload)
-    known = _native.FooterStatistics(*facts)
-    for listed in map(pa.RecordBatch.to_pydict, files):
-        paths = [path[path.index(f"/{directory}/") + 1 :] for path in listed["path"]]
-        stats = [
-            known.read(table._native, quote(path, safe=SAFE), size)
-            for path, size in zip(paths, listed["size"], strict=True)
-        ]
-        yield pa.RecordBatch.from_pydict(
-            {
-                "path": pa.array(paths, pa.string()),
-                "size": pa.array(listed["size"], pa.int64()),
-                "modificationTime": pa.array(listed["modificationTime"], pa.int64()),
-                "stats": pa.array(stats, pa.string()),
-            }
-        )
 
 
 def footer_schemas(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:

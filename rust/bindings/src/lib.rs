@@ -16,7 +16,6 @@ mod exceptions;
 mod executors;
 mod filter;
 mod follow;
-mod footer_statistics;
 mod gate;
 mod optimize;
 mod marked_rows;
@@ -64,7 +63,6 @@ mod _native {
     #[pymodule_export]
     use super::follow::Follow;
     #[pymodule_export]
-    use super::footer_statistics::FooterStatistics;
     #[pymodule_export]
     use super::marked_rows::MarkedRows;
     #[pymodule_export]
@@ -80,7 +78,9 @@ mod _native {
         protocol_with_feature, protocol_without_feature, why_not_readable, why_not_writable,
     };
     #[pymodule_export]
-    use super::rows::{discard_staged, move_staged, stage_rows};
+    use super::rows::{
+        discard_directory, discard_staged, move_staged, stage_rows, staged_statistics,
+    };
     #[pymodule_export]
     use super::scan::{Scan, Split};
     #[pymodule_export]

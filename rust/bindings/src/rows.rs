@@ -238,6 +238,35 @@ pub(crate) fn stage_rows(
     })
 }
 
+/// The files that another engine has written into a directory of a table: their paths, not encoded,
+/// sizes, modification times and statistics as JSON.
+#[pyfunction]
+pub(crate) fn staged_statistics(
+    py: Python<'_>,
+    table: &crate::table::Table,
+    directory: &str,
+    facts: Facts,
+) -> PyResult<Vec<(String, u64, i64, String)>> {
+    let (metadata, protocol) = facts_in(facts);
+    let found = detached(py, || {
+        table.0.staged_statistics(&metadata, &protocol, directory)
+    })?;
+    let files = found.into_iter();
+    Ok(files
+        .map(|(file, stats)| (file.path, file.size, file.modification_time, stats))
+        .collect())
+}
+
+/// Deletes a directory of a table with all files in it, none of which a commit names.
+#[pyfunction]
+pub(crate) fn discard_directory(
+    py: Python<'_>,
+    table: &crate::table::Table,
+    directory: &str,
+) -> PyResult<()> {
+    detached(py, || table.0.discard_directory(directory))
+}
+
 /// Deletes files that no commit names, by their paths in the log.
 #[pyfunction]
 pub(crate) fn discard_staged(

@@ -7,10 +7,11 @@ use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::schema::StructType;
-use crate::storage::interrupt;
+use crate::storage::{FileMeta, is_below, pool};
 use crate::transaction::actions::AddFile;
 use crate::transaction::rows::{
-    Intake, Layout, Purpose, RowWriter, WriteOptions, WrittenFiles, each_step,
+    FooterStatistics, Intake, Layout, Purpose, RowWriter, WriteOptions, WrittenFiles, each_step,
+    encoded,
 };
 
 /// Files that no commit speaks of yet.
@@ -69,6 +70,50 @@ impl Table {
         Ok(staged)
     }
 
+    /// The Parquet files that another engine has written into a directory of a table of this metadata and
+    /// protocol, each with its statistics as JSON. Hidden files are passed over, as Spark does.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `data.footer`. Storage.
+    pub fn staged_statistics(
+        &self,
+        metadata: &Metadata,
+        protocol: &Protocol,
+        directory: &str,
+    ) -> Result<Vec<(FileMeta, String)>> {
+        let known = FooterStatistics::new(metadata, protocol)?;
+        let is_visible = |path: &str| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            !name.starts_with('.') && (!name.starts_with('_') || name.contains('='))
+        };
+        let mut files = self.source.storage.list_below(directory, &is_visible)?;
+        files.retain(|file| is_visible(&file.path) && file.path.ends_with(".parquet"));
+        let source = self.source.clone();
+        pool::on_all(files, move |file| {
+            let stats = known.read(&source, &encoded(&file.path), file.size)?;
+            Ok((file.clone(), stats))
+        })
+    }
+
+    /// Deletes a directory with all files in it, none of which a commit names.
+    ///
+    /// # Errors
+    ///
+    /// Storage.
+    pub fn discard_directory(&self, directory: &str) -> Result<()> {
+        let storage = &*self.source.storage;
+        let files = storage.list_below(directory, &|_| true)?;
+        let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        storage.delete(&paths).into_iter().collect::<Result<()>>()?;
+        let inside =
+            storage.list_directories(&|path| path == directory || is_below(path, directory))?;
+        for one in inside.iter().rev() {
+            storage.delete_empty(&one.path)?;
+        }
+        Ok(())
+    }
+
     /// Deletes files that no commit speaks of, by the paths that their actions would have.
     ///
     /// # Errors
@@ -92,15 +137,17 @@ impl Table {
     ///
     /// Invalid argument: a path that climbs. Storage.
     pub fn move_staged(&self, files: &[(String, String)]) -> Result<()> {
-        let storage = &*self.source.storage;
-        for (from, to) in files {
-            interrupt::check()?;
+        let storage = Arc::clone(&self.source.storage);
+        pool::on_all(files.to_vec(), move |(from, to)| {
             match storage.copy(from, to) {
-                Err(error) if error.code() == "storage.not_found" && storage.head(to).is_ok() => {}
-                other => other?,
+                Err(error) if error.code() == "storage.not_found" && storage.head(to).is_ok() => {
+                    Ok(())
+                }
+                other => other,
             }
-        }
+        })?;
         let from: Vec<&str> = files.iter().map(|(from, _)| from.as_str()).collect();
-        storage.delete(&from).into_iter().collect()
+        let done = self.source.storage.delete(&from);
+        done.into_iter().collect()
     }
 }
