@@ -43,7 +43,7 @@ def deltareplay(task: str, uri: str, next_commit: Path | None) -> Step:
         publish(next_commit, uri)
 
         def step() -> int:
-            after = before.update()
+            after = before.refresh()
             return after.files(columns=LEAN).num_rows
 
     else:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from deltareplay._arguments import checked_methods
 from deltareplay._filters import Filter
+from deltareplay._renamed import renamed
 from deltareplay._row_sources import Rows, arrow_stream
 from deltareplay._table_location import TableLocation
 from deltareplay._written import Written, options, written
@@ -80,12 +81,13 @@ class Appending(TableLocation):
         rows = arrow_stream(data, lambda: self.snapshot().schema)
         return written(self._native.append(rows, asked))
 
+    @renamed(partitions="partition_overwrite")
     def overwrite(
         self,
         data: Rows,
         where: Filter | None = None,
         *,
-        partitions: Literal["static", "dynamic"] = "static",
+        partition_overwrite: Literal["static", "dynamic"] = "static",
         schema_mode: Literal["merge", "overwrite"] | None = None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
@@ -99,8 +101,8 @@ class Appending(TableLocation):
             data: As for ``append``.
             where: Replaces the rows that satisfy this filter (Delta's ``replaceWhere``), which the
                 new rows must satisfy too. None replaces all rows.
-            partitions: ``"dynamic"`` replaces the partitions that the new rows belong to, and no
-                others.
+            partition_overwrite: ``"dynamic"`` replaces the partitions that the new rows belong to,
+                and no others.
             schema_mode: ``"merge"`` as in ``append``; ``"overwrite"`` gives the table the columns
                 of the rows, if all rows are replaced.
             txn: As in ``append``.
@@ -122,18 +124,21 @@ class Appending(TableLocation):
 
         >>> import datetime
         >>> rows = [{"id": 7, "day": datetime.date(2026, 1, 4)}]
-        >>> table.overwrite(rows, partitions="dynamic").metrics["numRemovedFiles"]
+        >>> table.overwrite(rows, partition_overwrite="dynamic").metrics["numRemovedFiles"]
         0
         >>> table.overwrite(rows).version
         4
         >>> table.snapshot().num_files
         1
         """
-        if partitions not in ("static", "dynamic") or (
-            where is not None and partitions != "static"
+        if partition_overwrite not in ("static", "dynamic") or (
+            where is not None and partition_overwrite != "static"
         ):
-            message = f"partitions is {partitions!r}: 'static', or 'dynamic' without a filter"
+            message = (
+                f"partition_overwrite is {partition_overwrite!r}: 'static', or 'dynamic' without a "
+                "filter"
+            )
             raise InvalidArgumentError(message, code="rows.partitions")
         asked = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
         rows = arrow_stream(data, lambda: self.snapshot().schema)
-        return written(self._native.overwrite(rows, where, partitions == "dynamic", asked))
+        return written(self._native.overwrite(rows, where, partition_overwrite == "dynamic", asked))

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from deltareplay import _native
 from deltareplay._arguments import checked_methods
+from deltareplay._renamed import renamed
 from deltareplay._table_location import TableLocation
 from deltareplay.exceptions import InvalidArgumentError
 
@@ -25,6 +26,7 @@ class Cloning(TableLocation):
 
     __slots__ = ()
 
+    @renamed(replace="or_replace")
     def clone(
         self: Cloned,
         target: str | os.PathLike[str],
@@ -32,7 +34,7 @@ class Cloning(TableLocation):
         version: int | None = None,
         timestamp: datetime | str | None = None,
         shallow: bool = True,
-        replace: bool = False,
+        or_replace: bool = False,
         properties: Mapping[str, str] | None = None,
         storage_options: Mapping[str, str] | None = None,
         durable: bool = True,
@@ -51,7 +53,7 @@ class Cloning(TableLocation):
             version: The version to clone; by default the latest.
             timestamp: The version that was current at this time, instead of a number.
             shallow: Whether the clone shares the files of this table.
-            replace: If there is a table, replace it in one commit that keeps its history. A deep
+            or_replace: If there is a table, replace it in one commit that keeps its history. A deep
                 clone copies only files that the target does not have, so repeat it to catch up.
             properties: Table properties of the clone, besides those of this table.
             storage_options: For the target; by default those of this table.
@@ -78,7 +80,7 @@ class Cloning(TableLocation):
         snapshot = self._native.snapshot(version, timestamp)
         made = target_of(self, target, shallow, storage_options)
         planned = _native.Cloning(
-            self._native, snapshot, made._native, shallow, replace, dict(properties or {})
+            self._native, snapshot, made._native, shallow, or_replace, dict(properties or {})
         )
         planned.copy()
         planned.commit(durable)

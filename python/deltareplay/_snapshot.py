@@ -13,10 +13,11 @@ from deltareplay._arguments import checked_methods
 from deltareplay._log_warning import LogWarning
 from deltareplay._metadata import Metadata
 from deltareplay._protocol import Protocol
-from deltareplay._readers import reader, to_schema, to_table
+from deltareplay._readers import to_schema
 from deltareplay._replay_plan import ReplayPlan
 from deltareplay._scan import Scan
 from deltareplay._snapshot_diff import SnapshotDiff
+from deltareplay._snapshot_files import SnapshotFiles
 from deltareplay._warnings import warn
 from deltareplay.exceptions import CorruptTableError, InvalidArgumentError
 
@@ -29,7 +30,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 @checked_methods
-class Snapshot:
+class Snapshot(SnapshotFiles):
     """The state of a table at one version; ``Table.snapshot`` opens it.
 
     A snapshot never changes. Version, protocol and metadata are available at once; the rest is read
@@ -258,65 +259,6 @@ class Snapshot:
         """
         return [LogWarning(*facts) for facts in self._native.warnings(0)]
 
-    def files(self, columns: Sequence[str] | None = None, filter: Filter | None = None) -> pa.Table:
-        """List the live files: the ``add`` actions that are left after replay.
-
-        Args:
-            columns: Columns to return, in this order; others are not decoded. None returns all of
-                the protocol's. On request only: ``stats_parsed`` and ``partitionValues_parsed``
-                (structs with the types of the table's schema) and ``numRecords`` (int64).
-            filter: Which rows, as SQL text (``"day >= '2026-01-01' AND v IS NOT NULL"``) or as
-                tuples (``[("day", ">=", "2026-01-01")]``; a list of such lists is an OR of ANDs).
-                Files in which no row can match, by partition values and statistics, are left out.
-
-        Returns:
-            One row for each file, in no particular order: ``path`` (string, URI-encoded as in the
-            log), ``partitionValues`` (map<string, string>), ``size`` (int64, bytes),
-            ``modificationTime`` (int64, milliseconds since the epoch), ``dataChange`` (bool),
-            ``stats`` (string, JSON), ``tags`` (map<string, string>), ``deletionVector`` (struct:
-            storageType, pathOrInlineDv, offset int32, sizeInBytes int32, cardinality int64),
-            ``baseRowId`` and ``defaultRowCommitVersion`` (int64), ``clusteringProvider`` (string).
-
-        Raises:
-            InvalidArgumentError: A column that does not exist, a filter that does not parse.
-            CorruptTableError: A file of the log does not decode, and nothing replaces it.
-
-        Source: Delta protocol, "Action Reconciliation", "Per-file Statistics".
-
-        >>> files = table.snapshot().files(columns=["path", "numRecords"])
-        >>> sorted(files.column("path").to_pylist())
-        ['day=2026-01-02/b.parquet', 'day=2026-01-03/c.parquet']
-        >>> table.snapshot().files(["path"], filter="day = '2026-01-03'").to_pylist()
-        [{'path': 'day=2026-01-03/c.parquet'}]
-        """
-        found = to_table(self._native.files(columns, filter))
-        self._tell()
-        return found
-
-    def file_batches(
-        self, columns: Sequence[str] | None = None, filter: Filter | None = None
-    ) -> pa.RecordBatchReader:
-        """Stream the live files, as ``files()``, in memory bounded by the log's tail.
-
-        Args:
-            columns: As in ``files()``.
-            filter: As in ``files()``.
-
-        Returns:
-            Batches of the rows of ``files()``, read when you ask for them.
-
-        Raises:
-            InvalidArgumentError: A column that does not exist.
-            CorruptTableError: A file of the log does not decode, and nothing replaces it; also
-                raised while reading.
-
-        >>> sum(batch.num_rows for batch in table.snapshot().file_batches(columns=["path"]))
-        2
-        """
-        found = self._native.file_batches(columns, filter)
-        self._tell()
-        return reader(found, after_each=self._tell)
-
     def replay_plan(
         self,
         columns: Sequence[str] | None = None,
@@ -415,25 +357,6 @@ class Snapshot:
         )
         return Scan._made(self, native, keywords)
 
-    def tombstones(self) -> pa.Table:
-        """List the removed files whose retention has not passed: the live ``remove`` actions.
-
-        Returns:
-            One row for each file: the fields of the ``remove`` action, including ``path`` (string)
-            and ``deletionTimestamp`` (int64, milliseconds since the epoch).
-
-        Raises:
-            CorruptTableError: A file of the log does not decode, and nothing replaces it.
-
-        Source: Delta protocol, "Add File and Remove File".
-
-        >>> table.snapshot().tombstones().column("path").to_pylist()
-        ['day=2026-01-02/a.parquet']
-        """
-        found = to_table(self._native.tombstones())
-        self._tell()
-        return found
-
     def diff(self, other: Snapshot) -> SnapshotDiff:
         """Compare this version with another one of the same table.
 
@@ -454,7 +377,7 @@ class Snapshot:
             raise InvalidArgumentError(message, code="diff.table")
         return SnapshotDiff._made(self._native, other._native)
 
-    def update(self) -> Snapshot:
+    def refresh(self) -> Snapshot:
         """Open the newest version, reading only the commits since this one.
 
         Returns:
@@ -464,12 +387,20 @@ class Snapshot:
             TableNotFoundError: The table is gone.
             CorruptTableError: A new commit breaks the protocol.
 
-        >>> table.snapshot(version=1).update().version
+        >>> table.snapshot(version=1).refresh().version
         2
         """
         native = self._native.update()
         told = self._told if native.warnings(0)[: self._told] == self._native.warnings(0) else 0
         return Snapshot._opened(self._table, native, self._strict, told)
+
+    def update(self) -> Snapshot:
+        """Do the same as ``refresh``, under its older name, which ``Table.update`` is not.
+
+        >>> table.snapshot(version=1).update().version
+        2
+        """
+        return self.refresh()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as an Arrow C stream, which is read without Python."""

@@ -98,7 +98,7 @@ class Table(
             strict: Overrides the table's own setting.
             verify: Replays the whole version now, strictly, and compares it with every field of its
                 checksum that the log also has. It also checks each live file. What differs or is
-                doubtful is an error. ``update()`` then verifies the newer version too.
+                doubtful is an error. ``refresh()`` then verifies the newer version too.
 
         Raises:
             TableNotFoundError: There is no Delta table.

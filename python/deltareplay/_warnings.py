@@ -8,12 +8,12 @@ import warnings
 from deltareplay.exceptions import DeltaReplayWarning
 
 
-def warn(message: str) -> None:
+def warn(message: str, category: type[Warning] = DeltaReplayWarning) -> None:
     """Warn at the caller's line: the first frame outside this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, DeltaReplayWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _is_ours(module: str) -> bool:

@@ -82,8 +82,8 @@ WRONG: dict[str, tuple[str, Call]] = {
         lambda table: dr_spark.files(None, table, columns=[1]),
     ),
     "in Spark, partitions as a number": (
-        "partition_by",
-        lambda table: dr_spark.write(None, table, partition_by=1),
+        "partition_columns",
+        lambda table: dr_spark.write(None, table, partition_columns=1),
     ),
     "in Spark, rows of pandas": ("df", lambda table: dr_spark.write(ROWS.to_pandas(), table)),
 }

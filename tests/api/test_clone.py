@@ -125,7 +125,7 @@ def test_a_deep_clone_catches_up(tmp_path: Path) -> None:
     clone = source.clone(tmp_path / "to", shallow=False)
     source.append(pa.table({"id": [5], "p": ["new"]}))
     source.delete("id = 3")
-    source.clone(tmp_path / "to", shallow=False, replace=True, properties={"k": "v"})
+    source.clone(tmp_path / "to", shallow=False, or_replace=True, properties={"k": "v"})
 
     assert _rows(clone) == _rows(source)
     assert clone.snapshot().version == 1
@@ -146,7 +146,7 @@ def test_vectors_that_changed_are_cloned_again(tmp_path: Path) -> None:
     source.delete("id = 1")
     clone = source.clone(tmp_path / "to", shallow=False)
     source.delete("id = 2")
-    source.clone(tmp_path / "to", shallow=False, replace=True)
+    source.clone(tmp_path / "to", shallow=False, or_replace=True)
     assert _rows(clone) == _rows(source)
     assert clone.verify(rows=True).ok
 
@@ -162,7 +162,7 @@ def test_another_table_is_replaced(tmp_path: Path, shallow: bool) -> None:
     )
     other.append(pa.table({"x": [1]}))
     other.cluster_by(["x"])
-    clone = source.clone(tmp_path / "to", shallow=shallow, replace=True)
+    clone = source.clone(tmp_path / "to", shallow=shallow, or_replace=True)
     snapshot = clone.snapshot()
     assert _rows(clone) == _rows(source)
     assert snapshot.properties == {}
@@ -212,7 +212,7 @@ def _exists(source: dr.Table, root: Path) -> None:
 REFUSED: dict[str, tuple[Callable[[dr.Table, Path], object], type[Exception], str]] = {
     "a table is there": (_exists, dr.InvalidArgumentError, "table.exists"),
     "itself": (
-        lambda source, root: source.clone(root / "from", replace=True),
+        lambda source, root: source.clone(root / "from", or_replace=True),
         dr.InvalidArgumentError,
         "clone.target",
     ),

@@ -182,13 +182,13 @@ def test_rows_of_a_filter_are_replaced(mode: str, feed: bool, tmp_path: Path) ->
 @pytest.mark.parametrize("mapping", ["none", "name"])
 def test_partitions_of_the_rows_are_replaced(mapping: str, tmp_path: Path) -> None:
     table = filled(tmp_path / "t", {"delta.columnMapping.mode": mapping}, ["p"])
-    done = table.overwrite([{"id": 50, "p": "b", "v": 25.0}], partitions="dynamic")
+    done = table.overwrite([{"id": 50, "p": "b", "v": 25.0}], partition_overwrite="dynamic")
     assert ids(table) == [*range(0, 20, 2), 50]
     assert done.metrics["numRemovedFiles"] == 2
-    table.overwrite(pa.table({"id": [60], "v": [30.0]}), partitions="dynamic")
+    table.overwrite(pa.table({"id": [60], "v": [30.0]}), partition_overwrite="dynamic")
     assert ids(table) == [*range(0, 20, 2), 50, 60]
     nothing = SCHEMA.empty_table()
-    assert table.overwrite(nothing, partitions="dynamic").metrics["numRemovedFiles"] == 0
+    assert table.overwrite(nothing, partition_overwrite="dynamic").metrics["numRemovedFiles"] == 0
 
 
 def test_partitions_of_moments_are_the_same_in_every_spelling(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_partitions_of_moments_are_the_same_in_every_spelling(tmp_path: Path) ->
             modification_time=1,
             stats={"numRecords": 1},
         )
-    done = table.overwrite([{"id": 2, "t": moment}], partitions="dynamic")
+    done = table.overwrite([{"id": 2, "t": moment}], partition_overwrite="dynamic")
     assert done.metrics["numRemovedFiles"] == 1
     assert table.snapshot().num_files == 1
 
@@ -231,10 +231,10 @@ def test_columns_are_replaced_with_the_rows(tmp_path: Path) -> None:
 def test_what_cannot_be_replaced(tmp_path: Path) -> None:
     table = filled(tmp_path / "t", {}, [])
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        table.overwrite([{"id": 1}], partitions="dynamic")
+        table.overwrite([{"id": 1}], partition_overwrite="dynamic")
     assert caught.value.code == "rows.partitions"
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        table.overwrite([{"id": 1}], "id = 1", partitions="dynamic")
+        table.overwrite([{"id": 1}], "id = 1", partition_overwrite="dynamic")
     assert caught.value.code == "rows.partitions"
 
 

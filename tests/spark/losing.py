@@ -51,7 +51,7 @@ def main(jar: str, root: Path) -> None:
         table = dr.Table(root / case)
         told: dict[str, Any] = {"case": case, "raised": None}
         try:
-            dr_spark.write(rows, table, partition_by=["p"])
+            dr_spark.write(rows, table, partition_columns=["p"])
         except Exception as error:
             told["raised"] = getattr(error, "code", type(error).__name__)
             told["message"] = str(error)[:2000]

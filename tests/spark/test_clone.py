@@ -104,7 +104,7 @@ def test_deep_clones_are_copied_by_tasks(spark: Any, source: Path, tmp_path: Pat
     deep = dr_spark.clone(spark, source, tmp_path / "deep", shallow=False)
     assert _read(spark, tmp_path / "deep") == _read(spark, source)
     spark.sql(f"DELETE FROM delta.`{tmp_path / 'deep'}` WHERE id = 7")
-    again = dr_spark.clone(spark, source, tmp_path / "deep", shallow=False, replace=True)
+    again = dr_spark.clone(spark, source, tmp_path / "deep", shallow=False, or_replace=True)
     assert _read(spark, tmp_path / "deep") == _read(spark, source)
     assert (again.snapshot().version, deep.uri) == (2, again.uri)
     [info] = bodies(again, 2, "commitInfo")

@@ -222,12 +222,12 @@ def test_modes_that_spark_refuses_are_those_of_write(delta: Any, tmp_path: Path)
     for mode in ("error", "ignore"):
         writer = delta.range(1).write.format("delta").mode(mode)
         assert "UNSUPPORTED_DATA_SOURCE_SAVE_MODE" in message(lambda w=writer: w.save(str(place)))
-    assert dr_spark.write(delta.range(1), place, mode="error") == 0
+    assert dr_spark.write(delta.range(1), place, mode="error").version == 0
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.write(delta.range(1), place, mode="error")
     assert caught.value.code == "table.exists"
-    assert dr_spark.write(delta.range(1), place, mode="ignore") is None
-    assert dr_spark.write(delta.range(1), tmp_path / "new", mode="ignore") == 0
+    assert dr_spark.write(delta.range(1), place, mode="ignore").version is None
+    assert dr_spark.write(delta.range(1), tmp_path / "new", mode="ignore").version == 0
     assert dr_spark.count(delta, place) == 1
 
 
@@ -249,9 +249,11 @@ def test_write_replaces_columns(spark: Any, tmp_path: Path) -> None:
     old = dr.Table(place).snapshot()
     other = spark.sql("SELECT 'y' AS note, 7 AS id")
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        dr_spark.write(other, place, overwrite_schema=True)
+        dr_spark.write(other, place, schema_mode="overwrite")
     assert caught.value.code == "write.mode"
-    dr_spark.write(other, place, mode="overwrite", overwrite_schema=True, partition_by=["note"])
+    dr_spark.write(
+        other, place, mode="overwrite", schema_mode="overwrite", partition_columns=["note"]
+    )
     new = dr.Table(place).snapshot()
     assert rows_of(dr_spark.read(spark, place)) == [("y", 7)]
     assert new.partition_columns == ["note"]

@@ -25,7 +25,7 @@ def parts(spark: Any, path: Path, partition_by: list[str]) -> DeltaTable:
     """Three files: two of ``a``, one of ``b``."""
     for rows in ([("a", 1), ("a", 2)], [("a", 3), ("a", 4)], [("b", 1), ("b", 2)]):
         frame = spark.createDataFrame(rows, ["key", "value"]).coalesce(1)
-        dr_spark.write(frame, path, partition_by=partition_by)
+        dr_spark.write(frame, path, partition_columns=partition_by)
     return DeltaTable.forPath(spark, str(path))
 
 
@@ -57,7 +57,7 @@ def test_optimizes_partitions(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("where", [None, "p = 2"], ids=["all", "a partition"])
 def test_optimizes_by_z_order(spark: Any, tmp_path: Path, where: str | None) -> None:
     frame = spark.range(40).selectExpr("id", "id % 7 AS col1", "id % 9 AS col2", "id % 3 AS p")
-    dr_spark.write(frame.repartition(4), tmp_path / "t", partition_by=["p"])
+    dr_spark.write(frame.repartition(4), tmp_path / "t", partition_columns=["p"])
     table = DeltaTable.forPath(spark, str(tmp_path / "t"))
     rows = rows_of(table.toDF())
     files = table._table.snapshot().files(filter=where).num_rows

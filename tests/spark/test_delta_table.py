@@ -239,7 +239,7 @@ def overwritten(spark: Any, tmp_path: Path) -> tuple[DeltaTable, datetime]:
     table = written(spark, tmp_path / "t", [("a", 1), ("b", 2)])
     [first] = dr.Table(tmp_path / "t").history().to_pylist()
     other = spark.createDataFrame([("a", 3)], ["key_new", "value_new"])
-    dr_spark.write(other, tmp_path / "t", mode="overwrite", overwrite_schema=True)
+    dr_spark.write(other, tmp_path / "t", mode="overwrite", schema_mode="overwrite")
     assert rows_of(table.toDF()) == [("a", 3)]
     return table, first["timestamp"]
 

@@ -96,7 +96,7 @@ if spark.version >= "4":
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     try:
         dr_spark.write(more.select("id"), v2)
-        told["created"] = dr_spark.write(more, v2 + "-new", partition_by=["at"])
+        told["created"] = dr_spark.write(more, v2 + "-new", partition_columns=["at"]).version
     finally:
         spark.conf.unset("spark.sql.parquet.outputTimestampType")
     copies = kind == "classic" or hasattr(spark, "cloneSession")

@@ -31,8 +31,8 @@ def test_what_spark_writes_is_read_by_both(spark: Any, hdfs: str) -> None:
     uri = f"{hdfs}/a b/written"
     properties = {"delta.enableDeletionVectors": "true"}
     frame = spark.range(100).selectExpr("id", "id % 3 AS part")
-    assert dr_spark.write(frame, uri, partition_by="part", properties=properties) == 0
-    assert dr_spark.write(frame.limit(10), uri) == 1
+    assert dr_spark.write(frame, uri, partition_columns="part", properties=properties).version == 0
+    assert dr_spark.write(frame.limit(10), uri).version == 1
     table = dr.Table(uri)
     table.delete("id >= 5")
     expected = sorted([*range(5), *range(5)])

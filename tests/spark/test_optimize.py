@@ -262,7 +262,7 @@ def test_auto_compaction_after_a_write(spark: Any, tmp_path: Path) -> None:
             rows = spark.sql(ROWS.format(start=0, end=240)).repartition(24)
             rows.write.format("delta").mode("append").save(str(tmp_path))
     assert dr.Table(tmp_path).snapshot().num_files == 49
-    version = dr_spark.write(spark.sql(ROWS.format(start=0, end=1)).coalesce(1), tmp_path)
+    version = dr_spark.write(spark.sql(ROWS.format(start=0, end=1)).coalesce(1), tmp_path).version
     table = dr.Table(tmp_path).snapshot()
     assert (table.version, table.num_files) == (version + 1, 1)
     assert last(tmp_path)["operationParameters"]["auto"] is True
@@ -275,7 +275,7 @@ def test_optimized_writes_bring_rows_of_a_partition_together(spark: Any, tmp_pat
     for name, value, files in [("off", "false", 24), ("on", "true", 3)]:
         told = {"delta.autoOptimize.optimizeWrite": value}
         path = tmp_path / name
-        dr_spark.write(rows, path, partition_by=["p"], properties=told)
+        dr_spark.write(rows, path, partition_columns=["p"], properties=told)
         assert dr.Table(path).snapshot().num_files == files
         assert len(rows_of(spark, path)) == 3000
     assert dict(spark.conf.getAll) == settings

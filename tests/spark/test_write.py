@@ -70,12 +70,17 @@ FROM range(8)
 """
 
 
+def metrics_of(path: Path) -> dict[str, str]:
+    """The metrics of the newest commit, as the history has them."""
+    return dict(dr.Table(path).history(limit=1).to_pylist()[0]["operationMetrics"])
+
+
 def test_every_type_partitioned_or_not(spark: Any, tmp_path: Path) -> None:
     with conf(spark, spark__sql__session__timeZone="Europe/Berlin"):
         rows = spark.sql(TYPED).repartition(2).cache()
         for name, partitions in [("flat", []), ("parted", ["p", "pt", "day"])]:
             path = tmp_path / name
-            assert dr_spark.write(rows, str(path), partition_by=partitions) == 0
+            assert dr_spark.write(rows, str(path), partition_columns=partitions).version == 0
             same_rows(spark, path, rows)
     files = dr.Table(tmp_path / "flat").snapshot().files()
     stats = [json.loads(one) for one in files["stats"].to_pylist()]
@@ -135,7 +140,7 @@ def test_rules_of_the_table(spark: Any, tmp_path: Path) -> None:
         f"ALTER TABLE delta.`{path}` ADD CONSTRAINT small CHECK (id < 10 OR `the name` = 'big')"
     )
     good = spark.sql("SELECT CAST(id AS INT) AS ID, 'x' AS `THE NAME` FROM range(3)")
-    version = dr_spark.write(good, path)
+    version = dr_spark.write(good, path).version
     theirs = same_rows(spark, path)
     assert sorted(row.g for row in theirs.collect()) == [0, 2, 4]
     assert {(row.c, row.e) for row in theirs.collect()} == {(None, "none")}
@@ -152,7 +157,7 @@ def test_rules_of_the_table(spark: Any, tmp_path: Path) -> None:
         assert says in str(error)
         assert directories(path) == before
     fine = spark.sql("SELECT 20L AS id, 'big' AS `the name`, 40L AS g, named_struct('a', 1L) AS s")
-    assert dr_spark.write(fine, path) == version + 1
+    assert dr_spark.write(fine, path).version == version + 1
     same_rows(spark, path)
     # delta-spark goes on from there: ids of rows, mapped columns, changes
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 1")
@@ -178,8 +183,10 @@ def test_rows_are_replaced_as_by_delta_spark(spark: Any, tmp_path: Path, feature
         first.save(str(path))
         new = frame(4, 7, "new")
         if name == "ours":
-            written = dr_spark.write(new, path, mode="overwrite", replace_where=where)
-            assert written == 1
+            written = dr_spark.write(new, path, mode="overwrite", where=where)
+            assert written.version == 1
+            counted = {name: int(count) for name, count in metrics_of(path).items()}
+            assert written.metrics == {name: counted[name] for name in written.metrics}
         else:
             writer = new.write.format("delta").mode("overwrite").option("replaceWhere", where)
             writer.save(str(path))
@@ -191,9 +198,7 @@ def test_rows_are_replaced_as_by_delta_spark(spark: Any, tmp_path: Path, feature
     assert feeds[:1] == feeds[1:]
     raises(
         "write.constraint",
-        lambda: dr_spark.write(
-            frame(1, 2, "x"), tmp_path / "ours", mode="overwrite", replace_where=where
-        ),
+        lambda: dr_spark.write(frame(1, 2, "x"), tmp_path / "ours", mode="overwrite", where=where),
     )
 
 
@@ -203,8 +208,11 @@ def test_what_is_replaced(spark: Any, tmp_path: Path) -> None:
     def frame(*rows: tuple[int, str]) -> Any:
         return spark.createDataFrame([*rows], "id LONG, p STRING").coalesce(1)
 
-    assert dr_spark.write(frame((1, "a"), (2, "b"), (3, "c")), path, partition_by=["p"]) == 0
-    dr_spark.write(frame((4, "b")), path, mode="overwrite", replace_where="p >= 'b' AND p < 'c'")
+    assert (
+        dr_spark.write(frame((1, "a"), (2, "b"), (3, "c")), path, partition_columns=["p"]).version
+        == 0
+    )
+    dr_spark.write(frame((4, "b")), path, mode="overwrite", where="p >= 'b' AND p < 'c'")
     assert rows_of(same_rows(spark, path)) == rows_of(frame((1, "a"), (4, "b"), (3, "c")))
     told = dr.Table(path).history(limit=1).to_pylist()[0]["operationParameters"]
     assert dict(told) == {
@@ -215,16 +223,17 @@ def test_what_is_replaced(spark: Any, tmp_path: Path) -> None:
     elsewhere = frame((9, "a"))
     raises(
         "write.constraint",
-        lambda: dr_spark.write(elsewhere, path, mode="overwrite", replace_where="p = 'b'"),
+        lambda: dr_spark.write(elsewhere, path, mode="overwrite", where="p = 'b'"),
     )
     raises(
         "statement.expression",
-        lambda: dr_spark.write(elsewhere, path, mode="overwrite", replace_where="nothing = 9"),
+        lambda: dr_spark.write(elsewhere, path, mode="overwrite", where="nothing = 9"),
     )
     gone = dr.Table(path).snapshot().files(filter="p = 'c'")["size"].to_pylist()
-    dr_spark.write(frame((5, "c")), path, mode="overwrite", partition_overwrite="dynamic")
+    written = dr_spark.write(frame((5, "c")), path, mode="overwrite", partition_overwrite="dynamic")
     assert rows_of(same_rows(spark, path)) == rows_of(frame((1, "a"), (4, "b"), (5, "c")))
-    told = dict(dr.Table(path).history(limit=1).to_pylist()[0]["operationMetrics"])
+    told = metrics_of(path)
+    assert written.metrics == {name: int(count) for name, count in told.items()}
     assert (told["numFiles"], told["numOutputRows"]) == ("1", "1")
     assert (told["numRemovedFiles"], told["numRemovedBytes"]) == ("1", str(sum(gone)))
     theirs = tmp_path / "theirs"
@@ -234,16 +243,16 @@ def test_what_is_replaced(spark: Any, tmp_path: Path) -> None:
     history = dr.Table(theirs).history(limit=1).to_pylist()[0]["operationMetrics"]
     assert set(told) <= set(dict(history))
     # once, however often it is tried
-    assert dr_spark.write(frame((6, "d")), path, mode="overwrite", txn=("app", 7)) == 3
-    assert dr_spark.write(frame((7, "d")), path, mode="overwrite", txn=("app", 7)) is None
+    assert dr_spark.write(frame((6, "d")), path, mode="overwrite", txn=("app", 7)).version == 3
+    assert dr_spark.write(frame((7, "d")), path, mode="overwrite", txn=("app", 7)).version is None
     assert rows_of(same_rows(spark, path)) == rows_of(frame((6, "d")))
     assert dr.Table(path).snapshot().transactions == {"app": 7}
     more = spark.sql("SELECT 8L AS id, 'd' AS p, array('x') AS more")
     raises("write.columns", lambda: dr_spark.write(more, path))
-    dr_spark.write(more, path, merge_schema=True)
+    dr_spark.write(more, path, schema_mode="merge")
     assert rows_of(same_rows(spark, path).where("id = 8")) == rows_of(more)
     # nothing is written where there is no row
-    version = dr_spark.write(more.limit(0), path)
+    version = dr_spark.write(more.limit(0), path).version
     assert version is not None
     assert dr.Table(path).snapshot().num_files == 2
 
@@ -258,12 +267,13 @@ def test_what_cannot_be_written(spark: Any, tmp_path: Path) -> None:
     for arguments, code in [
         ({"mode": "upsert"}, "write.mode"),
         ({"partition_overwrite": "some"}, "write.mode"),
-        ({"replace_where": "id = 1"}, "write.mode"),
+        ({"schema_mode": "some"}, "write.mode"),
+        ({"where": "id = 1"}, "write.mode"),
         (
-            {"mode": "overwrite", "replace_where": "id = 1", "partition_overwrite": "dynamic"},
+            {"mode": "overwrite", "where": "id = 1", "partition_overwrite": "dynamic"},
             "write.mode",
         ),
-        ({"partition_by": ["id"]}, "write.partitions"),
+        ({"partition_columns": ["id"]}, "write.partitions"),
     ]:
         raises(code, lambda arguments=arguments: dr_spark.write(rows, path, **arguments))
     for sql in ("SELECT 'x' AS id", "SELECT 1L AS id, 2 AS ID", "SELECT 1L AS other"):
@@ -302,7 +312,7 @@ def test_a_stream_writes_each_batch_once(spark: Any, tmp_path: Path) -> None:
     outcomes: list[int | None] = []
 
     def sink(frame: Any, batch: int) -> None:
-        outcomes.append(dr_spark.write(frame, target, txn=("query", batch)))
+        outcomes.append(dr_spark.write(frame, target, txn=("query", batch)).version)
         if len(outcomes) == 1:
             raise RuntimeError("after the commit")
 

@@ -106,7 +106,7 @@ def test_nothing_is_left_where_a_first_write_fails(spark: Any, tmp_path: Path) -
     dr_spark.write(spark.range(2), tmp_path / "there")
     wider = failing.selectExpr("id", "id AS more")
     with pytest.raises(Exception, match="half-way"):
-        dr_spark.write(wider, tmp_path / "there", merge_schema=True)
+        dr_spark.write(wider, tmp_path / "there", schema_mode="merge")
     assert dr.Table(tmp_path / "there").snapshot().schema.names == ["id"]
 
 
@@ -116,13 +116,13 @@ def test_a_table_appears_with_its_first_rows(spark: Any, tmp_path: Path) -> None
     mapped = {"delta.columnMapping.mode": "name", "delta.enableRowTracking": "true"}
     for name, write in {
         "write": lambda path: dr_spark.write(
-            rows, path, partition_by=["P"], properties=mapped, txn=("a", 1)
+            rows, path, partition_columns=["P"], properties=mapped, txn=("a", 1)
         ),
         "format": lambda path: (
             rows.write.format("deltareplay").option("partitionBy", "p").mode("append").save(path)
         ),
         "overwrite": lambda path: dr_spark.write(
-            rows, path, mode="overwrite", partition_by=["p"], merge_schema=True
+            rows, path, mode="overwrite", partition_columns=["p"], schema_mode="merge"
         ),
         "empty": lambda path: (
             rows.limit(0).write.format("deltareplay").option("partitionBy", "p").mode("append")
@@ -139,8 +139,8 @@ def test_a_table_appears_with_its_first_rows(spark: Any, tmp_path: Path) -> None
         assert not table.verify().findings
     assert dr.Table(tmp_path / "write").snapshot().transactions == {"a": 1}
     more = spark.sql("SELECT id, id % 2 AS p, 'x' AS extra FROM range(4)")
-    assert dr_spark.write(more, tmp_path / "write", merge_schema=True) == 1
-    assert dr_spark.write(more, tmp_path / "write", txn=("a", 1)) is None
+    assert dr_spark.write(more, tmp_path / "write", schema_mode="merge").version == 1
+    assert dr_spark.write(more, tmp_path / "write", txn=("a", 1)).version is None
     assert spark.read.format("delta").load(str(tmp_path / "write")).count() == 8
 
 

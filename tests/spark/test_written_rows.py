@@ -152,7 +152,7 @@ def test_one_after_the_other(spark: Any, tmp_path: Path, name: str) -> None:
             .mode("append")
             .save(path)
         ),
-        lambda: table.overwrite([{"id": 62, "v": 8, "p": "c"}], partitions="dynamic"),
+        lambda: table.overwrite([{"id": 62, "v": 8, "p": "c"}], partition_overwrite="dynamic"),
     ]
     for run in steps:
         run()

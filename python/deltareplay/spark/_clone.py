@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from deltareplay import _native
-from deltareplay._arguments import checked
 from deltareplay._clone import target_of
+from deltareplay._renamed import renamed
 from deltareplay.spark import on_executors, session
 from deltareplay.spark.source import TableLike, snapshot_of, table_of
 
@@ -23,7 +23,7 @@ BYTES_PER_TASK = 1 << 30
 FILES_PER_TASK = 500
 
 
-@checked
+@renamed(replace="or_replace")
 def clone(
     spark: SparkSession,
     source: TableLike,
@@ -32,7 +32,7 @@ def clone(
     version: int | None = None,
     timestamp: datetime.datetime | str | None = None,
     shallow: bool = True,
-    replace: bool = False,
+    or_replace: bool = False,
     properties: Mapping[str, str] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Table:
@@ -48,7 +48,7 @@ def clone(
         version: As in ``Table.clone``.
         timestamp: As in ``Table.clone``.
         shallow: As in ``Table.clone``.
-        replace: As in ``Table.clone``.
+        or_replace: As in ``Table.clone``.
         properties: As in ``Table.clone``.
         storage_options: As in ``Table.clone``.
 
@@ -69,7 +69,7 @@ def clone(
     of = table_of(source)
     made = target_of(of, target, shallow, storage_options)
     planned = _native.Cloning(
-        of._native, snapshot._native, made._native, shallow, replace, dict(properties or {})
+        of._native, snapshot._native, made._native, shallow, or_replace, dict(properties or {})
     )
     parts = _parts(planned.copies())
     if parts:

@@ -6,8 +6,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from deltareplay._arguments import checked
+from deltareplay._renamed import Old, WrittenVersion, renamed
 from deltareplay._snapshot import Snapshot
+from deltareplay._written import Written
 from deltareplay.exceptions import (
     CommitStateUnknownError,
     DeltaReplayError,
@@ -25,22 +26,26 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@checked
+@renamed(
+    partition_by="partition_columns",
+    replace_where="where",
+    merge_schema=Old("schema_mode", {True: "merge", False: None}),
+    overwrite_schema=Old("schema_mode", {True: "overwrite", False: None}),
+)
 def write(
     df: DataFrame,
     table: TableLike,
     *,
     mode: Literal["append", "overwrite", "error", "ignore"] = "append",
-    partition_by: Sequence[str] | None = None,
-    replace_where: str | None = None,
+    where: str | None = None,
     partition_overwrite: Literal["static", "dynamic"] = "static",
+    partition_columns: Sequence[str] | None = None,
+    schema_mode: Literal["merge", "overwrite"] | None = None,
     txn: tuple[str, int] | None = None,
-    merge_schema: bool = False,
-    overwrite_schema: bool = False,
     properties: Mapping[str, str] | None = None,
     user_metadata: str | None = None,
     root: str | None = None,
-) -> int | None:
+) -> Written:
     """Write rows into a table, in one commit.
 
     The executors write the Parquet files into a separate directory in the table, with Spark's own
@@ -64,24 +69,24 @@ def write(
             conflicts.
         mode: ``append``, or ``overwrite``, which replaces the existing rows. With ``error``, an
             existing table is an error; with ``ignore``, nothing is written into one.
-        partition_by: The partition columns of a new table; for an existing table, its own.
-        replace_where: With ``overwrite``, a Spark SQL condition: only rows that satisfy it are
-            replaced, and all new rows must satisfy it. A condition on partition columns replaces
-            whole files; any other is evaluated on the rows, as by ``delete``.
+        where: With ``overwrite``, a Spark SQL condition (delta-spark's ``replaceWhere``): only rows
+            that satisfy it are replaced, and all new rows must satisfy it. A condition on partition
+            columns replaces whole files; any other is evaluated on the rows, as by ``delete``.
         partition_overwrite: With ``overwrite``, ``dynamic`` replaces only the partitions of the new
             rows.
+        partition_columns: The partition columns of a new table; for an existing table, its own.
+        schema_mode: ``merge`` adds columns that the table lacks, in the same commit. With
+            ``overwrite`` as both modes, the columns of the rows replace those of the table, and
+            ``partition_columns`` may name others.
         txn: Application and version of an idempotent write: if the table already has this version
             of the application, or a later one, nothing is written.
-        merge_schema: Adds columns that the table lacks, in the same commit.
-        overwrite_schema: With ``overwrite``, the columns of the rows replace those of the table;
-            ``partition_by`` may then name other partition columns.
         properties: Table properties of a new table.
         user_metadata: Any text for the commit.
         root: As in ``read``.
 
     Returns:
-        The new version; None if ``txn`` shows that it was written before, or with ``ignore`` if
-        there is a table.
+        The version and metrics, as of ``Table.append`` and ``Table.overwrite``. The version is None
+        if ``txn`` shows that it was written before, or with ``ignore`` if there is a table.
 
     Raises:
         InvalidArgumentError: Rows do not fit the table (``write.columns``), or break a constraint
@@ -93,7 +98,8 @@ def write(
         StorageError: The storage failed; or there are files that no committed Spark task wrote
             (``write.uncommitted_files``). Nothing was committed.
 
-    >>> write(df, "demo/new", partition_by=["day"], txn=("nightly", 20260101))  # doctest: +SKIP
+    >>> txn = ("nightly", 20260101)
+    >>> write(df, "demo/new", partition_columns=["day"], txn=txn).version  # doctest: +SKIP
     0
     """
     spark = getattr(df, "sparkSession", None)
@@ -110,13 +116,13 @@ def write(
             "or the stream by df.writeStream.format('deltareplay')",
             code="write.stream",
         )
-    _check(mode, replace_where, partition_overwrite, overwrite_schema)
+    _check(mode, where, partition_overwrite, schema_mode)
     of = table_of(table)
     if not of._native.exists():
         snapshot = None
-        target = TargetTable.new(of, df.schema, partition_by or (), properties or {})
+        target = TargetTable.new(of, df.schema, partition_columns or (), properties or {})
     elif mode == "ignore":
-        return None
+        return WrittenVersion(None, {})
     elif mode == "error":
         raise InvalidArgumentError(
             f"there is a table already at {of.uri}: append to it, overwrite it, or pass "
@@ -126,24 +132,24 @@ def write(
     else:
         snapshot = table if isinstance(table, Snapshot) else of.snapshot()
         target = TargetTable.of(snapshot)
-    if overwrite_schema and snapshot is not None:
-        target, partition_by = target.with_new_columns(df.schema, partition_by), None
-    elif merge_schema or delta_settings.merges_schemas(spark):
+    if schema_mode == "overwrite" and snapshot is not None:
+        target, partition_columns = target.with_new_columns(df.schema, partition_columns), None
+    elif schema_mode == "merge" or delta_settings.merges_schemas(spark):
         target = target.with_columns(df.schema)
-    target.check(partition_by)
+    target.check(partition_columns)
     parameters = {"mode": mode.capitalize(), "partitionBy": list(target.partition_columns)}
-    if replace_where is not None:
-        parameters["predicate"] = replace_where
+    if where is not None:
+        parameters["predicate"] = where
     transaction = target.begin(snapshot, "WRITE", parameters, user_metadata)
     if txn is not None and transaction.set_transaction(*txn):
-        return transaction.commit()
+        return WrittenVersion(transaction.commit(), {})
     gone = None
     if mode == "overwrite" and snapshot is not None:
-        gone = replaced.files(spark, snapshot, replace_where)
-        if gone is None and replace_where is not None:
+        gone = replaced.files(spark, snapshot, where)
+        if gone is None and where is not None:
             statement = Statement(spark, snapshot, target, root)
-            return replaced_rows.replace(statement, df, replace_where, transaction)
-    outgoing = Outgoing.of(df, target, replace_where)
+            return WrittenVersion(*replaced_rows.replace(statement, df, where, transaction))
+    outgoing = Outgoing.of(df, target, where)
     staged = Staged(spark, target, uuid.uuid4().hex, root)
     try:
         written = staged.write(outgoing).adds
@@ -151,9 +157,10 @@ def write(
         if gone is not None:
             if partition_overwrite == "dynamic":
                 gone = replaced.same_partitions(gone, written)
-            replaced.note_read(transaction, replace_where)
+            replaced.note_read(transaction, where)
             transaction.remove_files(gone)
-        transaction.set_metrics(staged.metrics(written) | replaced.metrics(gone))
+        metrics = staged.metrics(written) | replaced.metrics(gone)
+        transaction.set_metrics(metrics)
     except BaseException:
         staged.discard()
         raise
@@ -166,12 +173,10 @@ def write(
         raise
     if version is not None:
         after_write(spark, target, version, written)
-    return version
+    return WrittenVersion(version, metrics if version is not None else {})
 
 
-def _check(
-    mode: str, replace_where: str | None, partition_overwrite: str, overwrite_schema: bool
-) -> None:
+def _check(mode: str, where: str | None, partition_overwrite: str, schema_mode: str | None) -> None:
     if mode not in ("append", "overwrite", "error", "ignore"):
         raise InvalidArgumentError(
             f"mode is {mode!r}: pass 'append', 'overwrite', 'error' or 'ignore'", code="write.mode"
@@ -181,21 +186,25 @@ def _check(
             f"partition_overwrite is {partition_overwrite!r}: pass 'static' or 'dynamic'",
             code="write.mode",
         )
-    narrowed = replace_where is not None or partition_overwrite == "dynamic"
+    if schema_mode not in (None, "merge", "overwrite"):
+        raise InvalidArgumentError(
+            f"schema_mode is {schema_mode!r}: pass 'merge' or 'overwrite'", code="write.mode"
+        )
+    narrowed = where is not None or partition_overwrite == "dynamic"
     if narrowed and mode != "overwrite":
         raise InvalidArgumentError(
-            "replace_where and partition_overwrite say what mode='overwrite' replaces: pass it",
+            "where and partition_overwrite say what mode='overwrite' replaces: pass it",
             code="write.mode",
         )
-    if overwrite_schema and (mode != "overwrite" or narrowed):
+    if schema_mode == "overwrite" and (mode != "overwrite" or narrowed):
         raise InvalidArgumentError(
-            "overwrite_schema replaces all rows with their columns: pass mode='overwrite' with it, "
-            "without replace_where and partition_overwrite",
+            "schema_mode='overwrite' replaces all rows with their columns: pass mode='overwrite' "
+            "with it, without where and partition_overwrite",
             code="write.mode",
         )
-    if replace_where is not None and partition_overwrite == "dynamic":
+    if where is not None and partition_overwrite == "dynamic":
         raise InvalidArgumentError(
-            "replace_where and partition_overwrite='dynamic' are two ways to say what is replaced: "
+            "where and partition_overwrite='dynamic' are two ways to say what is replaced: "
             "pass one of them",
             code="write.mode",
         )

@@ -73,7 +73,7 @@ def run(
         source,
         place.uri,
         shallow=shallow,
-        replace=exists,
+        or_replace=exists,
         properties=properties,
         **at,
     )

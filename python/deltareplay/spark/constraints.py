@@ -90,7 +90,7 @@ def _conditions(
         if key.startswith("delta.constraints."):
             yield f"it breaks the CHECK constraint {key[18:]} ({rule})", rule
     if replace_where is not None:
-        yield f"it does not satisfy replace_where ({replace_where})", replace_where
+        yield f"it is not among the rows to replace ({replace_where})", replace_where
 
 
 def _not_null(fields: list[Json], above: str) -> Iterator[tuple[str, str]]:

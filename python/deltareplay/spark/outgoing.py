@@ -214,7 +214,7 @@ def _given(df: DataFrame, fields: list[Json]) -> dict[str, Json]:
     if unknown:
         raise InvalidArgumentError(
             f"the table has no column {', '.join(unknown)}: leave it out, or add it by "
-            "merge_schema=True",
+            "schema_mode='merge'",
             code="write.columns",
         )
     return given

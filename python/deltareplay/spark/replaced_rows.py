@@ -21,7 +21,7 @@ _ALIAS = "target"
 
 def replace(
     statement: Statement, df: DataFrame, condition: str, transaction: Transaction
-) -> int | None:
+) -> tuple[int | None, dict[str, int]]:
     """Rows that satisfy the condition go, as by ``delete``, and the new ones come, in one commit.
 
     Args:
@@ -29,6 +29,9 @@ def replace(
         df: The new rows, all of which have to satisfy the condition.
         condition: The condition.
         transaction: The transaction of the write.
+
+    Returns:
+        The version and the metrics of the commit.
     """
     statement.refuse_append_only()
     where = as_column(condition)
@@ -52,15 +55,13 @@ def replace(
         rewrite.stage(marked, rows)
         counted = rewrite.shown(numDeletedRows=len(marked))
         inserted = rewrite.metrics["output_rows"] - rewrite.metrics["copied"]
-        transaction.set_metrics(
-            counted
-            | {
-                "numFiles": rewrite.metrics["added"],
-                "numOutputRows": inserted,
-                "numOutputBytes": rewrite.metrics["added_bytes"],
-            }
-        )
+        metrics = counted | {
+            "numFiles": rewrite.metrics["added"],
+            "numOutputRows": inserted,
+            "numOutputBytes": rewrite.metrics["added_bytes"],
+        }
+        transaction.set_metrics(metrics)
     except BaseException:
         rewrite.discard()
         raise
-    return rewrite.commit()
+    return rewrite.commit(), metrics

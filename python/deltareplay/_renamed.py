@@ -1,0 +1,102 @@
+"""Old spellings of arguments and results: they work for one more release, with a warning."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
+
+from deltareplay._arguments import checked
+from deltareplay._warnings import warn
+from deltareplay._written import Written
+from deltareplay.exceptions import InvalidArgumentError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Old:
+    """An old spelling of an argument.
+
+    Attributes:
+        now: The argument that says the same now.
+        values: What the old values are now; None if they are the same.
+    """
+
+    now: str
+    values: Mapping[Any, Any] | None = None
+
+    def value(self, given: Any) -> Any:
+        """The value of today's argument."""
+        return given if self.values is None else self.values.get(given, given)
+
+
+#: Every old spelling, by the function's qualified name and the argument.
+OLD: dict[tuple[str, str], Old] = {}
+
+
+def renamed(**names: str | Old) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A function that takes old spellings of its arguments too, and says what to write instead.
+
+    Args:
+        names: What each old argument is now called.
+    """
+    told = {name: Old(now) if isinstance(now, str) else now for name, now in names.items()}
+
+    def of(function: Callable[P, R]) -> Callable[P, R]:
+        for name, old in told.items():
+            OLD[f"{function.__module__}.{function.__qualname__}", name] = old
+        inside = checked(function)
+
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            given = [name for name in told if name in kwargs]
+            if not given:
+                return inside(*args, **kwargs)
+            return inside(*args, **_today(function.__name__, kwargs, told))
+
+        return call
+
+    return of
+
+
+def _today(function: str, given: Mapping[str, Any], told: Mapping[str, Old]) -> dict[str, Any]:
+    """Arguments without old spellings.
+
+    Raises:
+        InvalidArgumentError: ``argument.renamed``: one is given twice, by its old and its new name.
+    """
+    arguments = {name: value for name, value in given.items() if name not in told}
+    for name, old in told.items():
+        if name not in given:
+            continue
+        if old.now in given:
+            raise InvalidArgumentError(
+                f"{name} is the old spelling of {old.now}: pass {old.now} alone",
+                code="argument.renamed",
+            )
+        value = old.value(given[name])
+        instead = "leave it out" if value is None else f"write {old.now}={value!r}"
+        warn(f"{function}({name}=) is deprecated: {instead}", DeprecationWarning)
+        if value is not None:
+            arguments[old.now] = value
+    return arguments
+
+
+class WrittenVersion(Written):
+    """A write that can still be taken for its version, which was returned instead before."""
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, int):
+            return self.__index__() == other
+        return isinstance(other, Written) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(self.version)
+
+    def __index__(self) -> int:
+        warn("a write returns a Written: write .version for its version", DeprecationWarning)
+        return operator.index(self.version)  # type: ignore[arg-type]  # a TypeError if it is None

@@ -1,0 +1,147 @@
+"""Old spellings: each works, and says what to write instead."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+import deltareplay.spark as dr_spark
+from deltareplay import _renamed
+
+SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
+ROWS = [{"id": 1, "p": "a"}, {"id": 2, "p": "b"}]
+
+#: Function and old argument: the new one as the function gets it, and what the warning says.
+ALIASES: dict[tuple[str, str, Any], tuple[str, Any, str]] = {
+    ("_append.Appending.overwrite", "partitions", "dynamic"): (
+        "partition_overwrite",
+        "dynamic",
+        "overwrite(partitions=) is deprecated: write partition_overwrite='dynamic'",
+    ),
+    ("_clone.Cloning.clone", "replace", True): (
+        "or_replace",
+        True,
+        "clone(replace=) is deprecated: write or_replace=True",
+    ),
+    ("spark._clone.clone", "replace", True): (
+        "or_replace",
+        True,
+        "clone(replace=) is deprecated: write or_replace=True",
+    ),
+    ("spark._write.write", "partition_by", ("p",)): (
+        "partition_columns",
+        ("p",),
+        "write(partition_by=) is deprecated: write partition_columns=('p',)",
+    ),
+    ("spark._write.write", "replace_where", "id = 1"): (
+        "where",
+        "id = 1",
+        "write(replace_where=) is deprecated: write where='id = 1'",
+    ),
+    ("spark._write.write", "merge_schema", True): (
+        "schema_mode",
+        "merge",
+        "write(merge_schema=) is deprecated: write schema_mode='merge'",
+    ),
+    ("spark._write.write", "overwrite_schema", True): (
+        "schema_mode",
+        "overwrite",
+        "write(overwrite_schema=) is deprecated: write schema_mode='overwrite'",
+    ),
+}
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "_append.Appending.overwrite": dr.Table.overwrite,
+    "_clone.Cloning.clone": dr.Table.clone,
+    "spark._clone.clone": dr_spark.clone,
+    "spark._write.write": dr_spark.write,
+}
+
+
+def warned() -> Any:
+    return pytest.warns(DeprecationWarning, match="write ")
+
+
+def test_every_old_spelling_is_listed() -> None:
+    listed = {(f"deltareplay.{function}", name) for function, name, _ in ALIASES}
+    assert listed == set(_renamed.OLD)
+
+
+@pytest.mark.parametrize("alias", ALIASES, ids=lambda alias: f"{alias[0]}-{alias[1]}")
+def test_an_old_spelling_is_the_new_one_with_a_warning(alias: tuple[str, str, Any]) -> None:
+    function, name, value = alias
+    now, expected, message = ALIASES[alias]
+    parameters = inspect.signature(FUNCTIONS[function]).parameters
+    assert now in parameters
+    assert name not in parameters
+    reached: dict[str, Any] = {}
+
+    def stands_in(**arguments: Any) -> None:
+        reached.update(arguments)
+
+    stands_in.__name__ = function.rpartition(".")[2]
+    old = _renamed.OLD[f"deltareplay.{function}", name]
+    with pytest.warns(DeprecationWarning, match=name) as told:
+        _renamed.renamed(**{name: old})(stands_in)(**{name: value})
+    del _renamed.OLD[f"{__name__}.{stands_in.__qualname__}", name]
+    assert reached == {now: expected}
+    assert [str(one.message) for one in told] == [message]
+    assert told[0].filename == __file__
+
+
+def test_an_overwrite_by_its_old_argument(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", SCHEMA, ["p"])
+    table.append(ROWS)
+    with pytest.warns(DeprecationWarning, match="partition_overwrite='dynamic'") as told:
+        table.overwrite([{"id": 3, "p": "b"}], partitions="dynamic")  # type: ignore[call-arg]
+    assert told[0].filename == __file__
+    assert table.snapshot().scan(["id"]).to_arrow()["id"].to_pylist() == [1, 3]
+    with warned(), pytest.raises(dr.InvalidArgumentError) as caught:
+        table.overwrite(ROWS, partitions="some")  # type: ignore[call-arg]
+    assert caught.value.code == "rows.partitions"
+
+
+def test_a_clone_by_its_old_argument(rows: dr.Table, tmp_path: Path) -> None:
+    rows.clone(tmp_path / "c", shallow=False)
+    with pytest.warns(DeprecationWarning, match="or_replace=True"):
+        rows.clone(tmp_path / "c", shallow=False, replace=True)  # type: ignore[call-arg]
+    assert dr.Table(tmp_path / "c").snapshot().version == 1
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        rows.clone(tmp_path / "c", replace=True, or_replace=True)  # type: ignore[call-arg]
+    assert caught.value.code == "argument.renamed"
+
+
+def test_a_default_by_its_old_name_changes_nothing() -> None:
+    told = {"merge_schema": _renamed.Old("schema_mode", {True: "merge", False: None})}
+    with pytest.warns(DeprecationWarning, match=r"write\(merge_schema=\) .*: leave it out"):
+        assert _renamed._today("write", {"merge_schema": False}, told) == {}
+
+
+def test_values_by_their_old_names_are_checked(rows: dr.Table, tmp_path: Path) -> None:
+    with warned(), pytest.raises(dr.InvalidArgumentError) as caught:
+        rows.clone(tmp_path / "c", replace="yes")  # type: ignore[call-arg]
+    assert caught.value.code == "argument.type"
+    assert "or_replace" in str(caught.value)
+
+
+def test_what_a_write_returns_is_still_its_version() -> None:
+    written = _renamed.WrittenVersion(7, {"numFiles": 1})
+    assert written == dr.Written(7, {"numFiles": 1})
+    assert written != dr.Written(8, {"numFiles": 1})
+    for use in (lambda: written == 7, lambda: written.__index__() == 7, lambda: range(8)[written]):
+        with pytest.warns(DeprecationWarning, match=r"write \.version for its version") as told:
+            assert use()
+        assert told[0].filename == __file__
+    with warned(), pytest.raises(TypeError):
+        range(8)[_renamed.WrittenVersion(None, {})]
+
+
+def test_refresh_is_the_name_of_update(rows: dr.Table) -> None:
+    before = rows.snapshot(version=0)
+    assert before.refresh().version == before.update().version == rows.snapshot().version > 0
