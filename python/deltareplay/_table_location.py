@@ -57,17 +57,17 @@ class TableLocation:
         return made, (self.uri, self._options, self._allowed_roots)
 
     def __repr__(self) -> str:
-        text = repr(_without_secrets(self.uri))
+        text = repr(without_secrets(self.uri))
         if self._options:
             text += f", storage_options=<{', '.join(sorted(self._options))}>"
         if self._allowed_roots is not None:
-            text += f", allowed_roots={[_without_secrets(root) for root in self._allowed_roots]}"
+            text += f", allowed_roots={[without_secrets(root) for root in self._allowed_roots]}"
         if self._strict:
             text += ", strict=True"
         return f"Table({text})"
 
 
-def _without_secrets(uri: str) -> str:
+def without_secrets(uri: str) -> str:
     """A URI for printing: no user, no password, no query, which may contain a signature."""
     try:
         parts = urlsplit(uri)

@@ -17,7 +17,7 @@ PAGES = {
 #: What an opening fence says of its block, and the block.
 FENCE = re.compile(r"^```(.*?)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 #: Blocks that are not pasted into Python, by page: commands and drawings.
-OTHERS = {"README.md": 2, "docs/design.md": 1, "docs/guide/errors.md": 1}
+OTHERS = {"README.md": 2, "docs/design.md": 1, "docs/guide/cli.md": 1, "docs/guide/errors.md": 1}
 #: What holds once a page was pasted from top to bottom.
 HOLDS = {
     "README.md": "snapshot.version == 7 and orders.count() > 0 and events.snapshot().num_rows == 1",

@@ -1,0 +1,32 @@
+"""The command ``deltareplay``: one verb a file, all of them through the public API."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+_NEEDS = "the command needs typer and rich: pip install 'deltareplay[cli]'"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+        arguments: What follows ``deltareplay`` on the command line; by default that of the process.
+
+    Returns:
+        0 right, 1 findings, 2 wrong use, 3 the table cannot be read, 130 stopped by Ctrl-C.
+
+    >>> main(["count", table.uri + "/nothing"])
+    3
+    """
+    try:
+        from deltareplay.cli._app import run
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("typer", "rich"):
+            raise
+        sys.stderr.write(f"error: {_NEEDS}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return run(list(sys.argv[1:] if arguments is None else arguments))

@@ -1,0 +1,82 @@
+"""Commits as a person reads them: who did what, and how much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.cli._format import plain
+from deltareplay.cli._output import Column, Output
+from deltareplay.cli._records import records
+
+if TYPE_CHECKING:
+    from deltareplay import Table
+
+
+def commits(table: Table, limit: int | None) -> Iterator[dict[str, Any]]:
+    """The commits, newest first, as rows."""
+    return records(table.history(limit).to_batches())
+
+
+def who(commit: Mapping[str, Any]) -> str:
+    """The user, or else the engine, that made a commit.
+
+    >>> who({"userName": None, "userId": "7", "engineInfo": "Spark"}), who({})
+    ('7 with Spark', '')
+    """
+    user = commit.get("userName") or commit.get("userId")
+    engine = commit.get("engineInfo")
+    return plain(f"{user} with {engine}" if user and engine else user or engine)
+
+
+def effect(commit: Mapping[str, Any]) -> str:
+    """How many rows and files a commit wrote (+), changed (~) and removed (-), by its metrics.
+
+    >>> effect({"operationMetrics": {"numOutputRows": "30", "numFiles": "3"}})
+    '+30 rows, +3 files'
+    >>> effect({"operationMetrics": {"numDeletedRows": "2", "numRemovedFiles": "1"}})
+    '-2 rows, -1 file'
+    """
+    metrics = commit.get("operationMetrics") or {}
+
+    def of(*names: str) -> int:
+        texts = (metrics.get(name) or "" for name in names)
+        return next((int(text) for text in texts if text.isdigit()), 0)
+
+    changed = {
+        "+": of("numTargetRowsInserted"),
+        "~": of("numTargetRowsUpdated", "numUpdatedRows"),
+        "-": of("numTargetRowsDeleted", "numDeletedRows"),
+    }
+    if not any(changed.values()):
+        changed["+"] = of("numOutputRows")
+    files = {
+        "+": of("numAddedFiles", "numTargetFilesAdded", "numFiles"),
+        "-": of("numRemovedFiles", "numTargetFilesRemoved"),
+    }
+    parts = [_signed(changed, "row"), _signed(files, "file")]
+    return ", ".join(part for part in parts if part)
+
+
+def _signed(numbers: Mapping[str, int], noun: str) -> str:
+    there = {sign: number for sign, number in numbers.items() if number}
+    if not there:
+        return ""
+    text = " ".join(f"{sign}{number:,}" for sign, number in there.items())
+    return f"{text} {noun}{'' if list(there.values()) == [1] else 's'}"
+
+
+def columns(output: Output) -> list[Column]:
+    """How a person sees commits."""
+    return [
+        Column("version", "Version", right=True),
+        output.times("timestamp", "Time"),
+        Column("operation", "Operation"),
+        Column("effect", "Rows and files"),
+        Column("by", "By", cut=True),
+    ]
+
+
+def told(commit: dict[str, Any]) -> dict[str, Any]:
+    """A commit with what only a person asks for."""
+    return {**commit, "effect": effect(commit), "by": who(commit).replace("Apache-", "")}

@@ -1,0 +1,151 @@
+"""Values as a person, or a machine, reads them."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+import math
+import re
+from typing import Any
+
+#: What a terminal would obey, or what would break a line.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_UNITS = (
+    ("EB", 10**18),
+    ("PB", 10**15),
+    ("TB", 10**12),
+    ("GB", 10**9),
+    ("MB", 10**6),
+    ("kB", 10**3),
+)
+
+
+def plain(value: Any) -> str:
+    r"""A value in one line, with nothing that a terminal would obey.
+
+    >>> plain("two\nlines"), plain(None), plain(True), plain({"a": 1})
+    ('two\\nlines', '', 'true', 'a=1')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        value = ", ".join(f"{name}={plain(one)}" for name, one in value.items())
+    elif isinstance(value, (list, tuple)):
+        value = ", ".join(map(plain, value))
+    elif isinstance(value, bytes):
+        value = value.hex()
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], str(value))
+
+
+def count(value: int | None) -> str:
+    """A number with separators.
+
+    >>> count(1234567), count(None)
+    ('1,234,567', '?')
+    """
+    return "?" if value is None else f"{value:,}"
+
+
+def counted(value: int | None, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "file"), counted(2000, "file")
+    ('1 file', '2,000 files')
+    """
+    return f"{count(value)} {noun}{'' if value == 1 else 's'}"
+
+
+def size(value: int | None) -> str:
+    """A number of bytes.
+
+    >>> size(25_788), size(999), size(None)
+    ('25.8 kB', '999 B', '?')
+    """
+    if value is None:
+        return "?"
+    for unit, one in _UNITS:
+        if value >= one:
+            number = value / one
+            return f"{number:.0f} {unit}" if number >= 99.95 else f"{number:.1f} {unit}"
+    return f"{value} B"
+
+
+def instant(milliseconds: int) -> datetime.datetime | None:
+    """Milliseconds since the epoch as a moment in UTC; None if there is no such moment.
+
+    >>> instant(0)
+    datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
+    """
+    try:
+        return _EPOCH + datetime.timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return None
+
+
+def zoned(value: datetime.datetime, *, utc: bool) -> datetime.datetime:
+    """A moment in UTC or in the local zone; a time without a zone stays as it is."""
+    if value.tzinfo is None:
+        return value
+    return value.astimezone(datetime.timezone.utc if utc else None)
+
+
+def moment(value: datetime.datetime | None, *, utc: bool) -> str:
+    """A moment with its offset, to the second.
+
+    >>> moment(_EPOCH, utc=True)
+    '1970-01-01 00:00:00+00:00'
+    """
+    return "?" if value is None else zoned(value, utc=utc).isoformat(sep=" ", timespec="seconds")
+
+
+def short_moment(value: datetime.datetime | None, *, utc: bool) -> str:
+    """A moment without its offset, for the columns of a table.
+
+    >>> short_moment(_EPOCH, utc=True)
+    '1970-01-01 00:00:00'
+    """
+    return "?" if value is None else format(zoned(value, utc=utc), "%Y-%m-%d %H:%M:%S")
+
+
+def age(value: datetime.datetime, now: datetime.datetime | None = None) -> str:
+    """How long ago it was.
+
+    >>> age(_EPOCH, _EPOCH + datetime.timedelta(hours=50)), age(_EPOCH, _EPOCH)
+    ('2 days ago', 'now')
+    """
+    seconds = ((now or datetime.datetime.now(datetime.timezone.utc)) - value).total_seconds()
+    for name, one in (("year", 31_557_600), ("day", 86_400), ("hour", 3600), ("minute", 60)):
+        if (number := int(seconds // one)) >= 1:
+            return f"{number:,} {name}{'s' if number > 1 else ''} ago"
+    return "in the future" if seconds < -60 else "now"
+
+
+def to_json(value: Any, *, utc: bool) -> str:
+    """A value as JSON: times in ISO 8601, bytes in base64, exact decimals and NaN as text.
+
+    >>> to_json({"at": _EPOCH, "b": b"a", "n": math.nan}, utc=True)
+    '{"at": "1970-01-01T00:00:00+00:00", "b": "YQ==", "n": "nan"}'
+    """
+    return json.dumps(_portable(value, utc), ensure_ascii=False)
+
+
+def _portable(value: Any, utc: bool) -> Any:
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, dict):
+        return {str(name): _portable(one, utc) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_portable(one, utc) for one in value]
+    if isinstance(value, datetime.datetime):
+        return zoned(value, utc=utc).isoformat()
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    return str(value)

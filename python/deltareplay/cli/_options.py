@@ -1,0 +1,37 @@
+"""Options that several verbs take."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Version = Annotated[
+    int | None,
+    typer.Option("--version", help="A version; by default the latest.", show_default=False),
+]
+Timestamp = Annotated[
+    str | None,
+    typer.Option(
+        "--timestamp",
+        metavar="TIME",
+        help="The version that was the latest at this time: ISO 8601, UTC if it has no offset.",
+    ),
+]
+Filter = Annotated[
+    str | None,
+    typer.Option("--filter", metavar="SQL", help="Which rows, e.g. \"country = 'DE' AND id > 7\"."),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option("--columns", metavar="NAMES", help="Columns, separated by commas; default: all."),
+]
+
+
+def names(columns: str | None) -> list[str] | None:
+    """The names in ``--columns``.
+
+    >>> names("id, name"), names(None)
+    (['id', 'name'], None)
+    """
+    return None if columns is None else [name.strip() for name in columns.split(",")]

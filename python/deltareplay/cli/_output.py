@@ -1,0 +1,185 @@
+"""``Output``: the answer of a verb, for a person, as JSON lines or as CSV."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any, Literal
+
+from deltareplay.cli._format import moment, plain, short_moment, to_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.console import Console
+
+#: Of a pipe, which no line is too long for.
+_ENDLESS = 100_000
+#: Characters of a value that count when columns are chosen; longer ones are cut.
+_CELL = 30
+#: Cells up to this width stay on one line.
+_NARROW = 24
+#: Characters that a cut column has at least.
+_LEAST = 8
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its name for machines, and how a person sees it."""
+
+    name: str
+    title: str = ""
+    text: Callable[[Any], str] = plain
+    right: bool = False
+    cut: bool = False  # where the line ends, rather than folded
+    whole: bool = False  # the last column: the terminal breaks it, so that it can be copied
+
+
+class Output:
+    """Where the answer of a verb goes: standard output, and nothing else does."""
+
+    def __init__(self, form: str, *, utc: bool) -> None:
+        self.form: Literal["text", "json", "csv"] = form  # type: ignore[assignment]
+        self.utc = utc
+
+    @property
+    def is_text(self) -> bool:
+        """Whether a person reads it."""
+        return self.form == "text"
+
+    def moment(self, value: Any) -> str:
+        """A moment as a person sees it."""
+        return moment(value, utc=self.utc)
+
+    def times(self, name: str, title: str) -> Column:
+        """A column of moments."""
+        title = f"{title} (UTC)" if self.utc else title
+        return Column(name, title, partial(short_moment, utc=self.utc))
+
+    def document(self, facts: Mapping[str, Any], text: Callable[[Console], None]) -> None:
+        """One object: facts by name for machines; ``text`` shows them to a person."""
+        if self.form == "text":
+            text(console(sys.stdout))
+        elif self.form == "json":
+            self._line(facts)
+        else:
+            rows = csv.writer(sys.stdout, lineterminator="\n")
+            rows.writerow(["name", "value"])
+            for name, value in facts.items():
+                rows.writerow([name, self._cell(value)])
+
+    def rows(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        columns: Sequence[Column],
+        *,
+        empty: str = "nothing",
+    ) -> None:
+        """A table: for machines with all facts of a row, for a person with these columns."""
+        if self.form == "json":
+            for row in rows:
+                self._line(row)
+        elif self.form == "csv":
+            self._csv(rows, [column.name for column in columns])
+        else:
+            self._table(list(rows), columns, empty)
+
+    def data(self, rows: Iterable[Mapping[str, Any]], schema: pa.Schema, *, empty: str) -> None:
+        """Rows of a table: a person sees as many columns as the terminal is wide."""
+        columns = [_column_of(field) for field in schema]
+        if not self.is_text:
+            self.rows(rows, columns)
+            return
+        found = list(rows)
+        columns, left_out = _fitting(found, columns, console(sys.stdout).width)
+        self.rows(found, columns, empty=empty)
+        if left_out and found:
+            names = ", ".join(column.title for column in left_out)
+            self.note(f"{len(left_out)} more columns: {names}; choose by --columns")
+
+    def note(self, text: str) -> None:
+        """A remark below the answer, for a person only."""
+        if self.is_text:
+            console(sys.stdout).print(text, style="dim", soft_wrap=True)
+
+    def _line(self, row: Mapping[str, Any]) -> None:
+        sys.stdout.write(to_json(row, utc=self.utc) + "\n")
+
+    def _cell(self, value: Any) -> Any:
+        found = json.loads(to_json(value, utc=self.utc))
+        return json.dumps(found, ensure_ascii=False) if isinstance(found, (dict, list)) else found
+
+    def _csv(self, rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> None:
+        out = csv.writer(sys.stdout, lineterminator="\n")
+        out.writerow(names)
+        for row in rows:
+            out.writerow([self._cell(row.get(name)) for name in names])
+
+    def _table(
+        self, rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], empty: str
+    ) -> None:
+        from rich import box
+        from rich.table import Table
+
+        if not rows:
+            console(sys.stdout).print(empty, style="dim")
+            return
+        out = console(sys.stdout)
+        cells = [[column.text(row.get(column.name)) for column in columns] for row in rows]
+        whole = columns[-1].whole
+        shown = Table(
+            box=None if whole else box.SIMPLE_HEAD,
+            show_edge=False,
+            pad_edge=False,
+            padding=(0, 2, 0, 0) if whole else (0, 1),
+            header_style="bold",
+        )
+        left = out.width
+        for place, column in enumerate(columns):
+            wide = max(len(column.title), *(len(row[place]) for row in cells))
+            shown.add_column(
+                column.title,
+                justify="right" if column.right else "left",
+                no_wrap=column.right or column.cut or wide <= _NARROW,
+                overflow="ellipsis" if column.cut else "fold",
+                max_width=max(left, _LEAST) if column.cut else None,
+            )
+            left -= wide + 3
+        for row in cells:
+            shown.add_row(*row)
+        if whole:
+            out.width = _ENDLESS
+        out.print(shown, soft_wrap=whole)
+
+
+def _column_of(field: pa.Field[Any]) -> Column:
+    import pyarrow as pa
+
+    kind = field.type
+    right = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return Column(field.name, plain(field.name), right=right, cut=True)
+
+
+def _fitting(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], width: int
+) -> tuple[list[Column], list[Column]]:
+    """The first columns that fit into a width, at least one, and the others."""
+    used = 0
+    for place, column in enumerate(columns):
+        cells = (len(column.text(row.get(column.name))) for row in rows)
+        used += min(max([len(column.title), *cells]), _CELL) + 3
+        if used > width and place:
+            return list(columns[:place]), list(columns[place:])
+    return list(columns), []
+
+
+def console(stream: IO[str]) -> Console:
+    """A console that takes text as it is, in colour on a terminal without ``NO_COLOR``."""
+    from rich.console import Console
+
+    width = None if stream.isatty() or "COLUMNS" in os.environ else _ENDLESS
+    return Console(file=stream, highlight=False, markup=False, emoji=False, width=width)

@@ -1,0 +1,43 @@
+"""The columns of a schema, as in the log, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def leaves(
+    schema: dict[str, Any], above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], str, bool]]:
+    """The columns and the fields of structs: path, type, whether null is allowed.
+
+    >>> list(leaves({"fields": [{"name": "id", "type": "long", "nullable": False}]}))
+    [(('id',), 'long', False)]
+    """
+    for field in schema["fields"]:
+        path, kind = (*above, field["name"]), field["type"]
+        yield path, type_text(kind), bool(field["nullable"])
+        if isinstance(kind, dict) and kind["type"] == "struct":
+            yield from leaves(kind, path)
+
+
+def type_text(kind: str | dict[str, Any]) -> str:
+    """A type in one word, or as SQL writes it; structs are told by their fields.
+
+    >>> type_text({"type": "array", "elementType": "long", "containsNull": True})
+    'array<long>'
+    """
+    if isinstance(kind, str):
+        return kind
+    if kind["type"] == "array":
+        return f"array<{_inner(kind['elementType'])}>"
+    if kind["type"] == "map":
+        return f"map<{_inner(kind['keyType'])}, {_inner(kind['valueType'])}>"
+    return str(kind["type"])
+
+
+def _inner(kind: str | dict[str, Any]) -> str:
+    if isinstance(kind, dict) and kind["type"] == "struct":
+        fields = (f"{field['name']}: {_inner(field['type'])}" for field in kind["fields"])
+        return f"struct<{', '.join(fields)}>"
+    return type_text(kind)

@@ -1,0 +1,173 @@
+"""``deltareplay show``: one version on one screen."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.cli import _commits, _findings
+from deltareplay.cli._format import age, count, plain, size
+from deltareplay.cli._options import Timestamp, Version
+from deltareplay.cli._schema_text import leaves
+from deltareplay.cli._verb import Request, verb
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from deltareplay import Snapshot, Table
+
+#: Columns and properties on the screen.
+_MOST = 20
+#: Files below this are small, and so many of them are many.
+_SMALL, _MANY = 32_000_000, 100
+
+
+@verb
+def show(request: Request, *, version: Version = None, timestamp: Timestamp = None) -> None:
+    """Show a table on one screen: what it is, how large, who wrote last, and its health."""
+    table = request.table
+    snapshot = table.snapshot(version, timestamp)
+    facts = {"uri": request.place, **_facts(table, snapshot)}
+    request.output.document(facts, lambda console: _screen(console, request, facts))
+
+
+def _facts(table: Table, snapshot: Snapshot) -> dict[str, Any]:
+    metadata, protocol = snapshot.metadata, snapshot.protocol
+    rows = snapshot.num_rows  # first, for it reads what the other two need
+    commit = _commit(table, snapshot)
+    facts: dict[str, Any] = {
+        "name": metadata.name,
+        "description": metadata.description,
+        "id": metadata.id,
+        "version": snapshot.version,
+        "timestamp": snapshot.timestamp,
+        "operation": commit.get("operation"),
+        "effect": _commits.effect(commit),
+        "by": _commits.who(commit),
+        "rows": rows,
+        "files": snapshot.num_files,
+        "size_in_bytes": snapshot.size_in_bytes,
+        "partition_columns": metadata.partition_columns,
+        "min_reader_version": protocol.min_reader_version,
+        "min_writer_version": protocol.min_writer_version,
+        "features": protocol.features,
+        "properties": metadata.configuration,
+        "columns": [
+            {"name": ".".join(path), "type": kind, "nullable": nullable}
+            for path, kind, nullable in leaves(json.loads(metadata.schema_string))
+        ],
+    }
+    facts["health"] = _health(snapshot, facts)
+    return facts
+
+
+def _commit(table: Table, snapshot: Snapshot) -> dict[str, Any]:
+    """The commit of a version; empty if the log does not have it any more."""
+    newest = next(_commits.commits(table, 1), {})
+    if newest.get("version") == snapshot.version:
+        return newest
+    found = (row for row in _commits.commits(table, None) if row["version"] == snapshot.version)
+    return next(found, {})
+
+
+def _health(snapshot: Snapshot, facts: dict[str, Any]) -> list[dict[str, str]]:
+    found = [
+        {
+            "severity": "warning",
+            "message": f"this release cannot write it: {obstacle.feature}: {obstacle.reason}",
+            "remedy": obstacle.remedy,
+        }
+        for obstacle in snapshot.protocol.why_not_writable()
+    ]
+    found += [
+        {
+            "severity": "warning",
+            "message": str(warning),
+            "remedy": "deltareplay verify TABLE",
+        }
+        for warning in snapshot.warnings
+    ]
+    files, total = facts["files"], facts["size_in_bytes"]
+    if files >= _MANY and total / files < _SMALL:
+        found.append(
+            {
+                "severity": "info",
+                "message": f"many small files: {count(files)} of {size(total // files)} on average",
+                "remedy": "deltareplay optimize TABLE",
+            }
+        )
+    return found
+
+
+def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
+    from rich import box
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    title = Text(plain(facts["name"] or facts["uri"].rstrip("/").rpartition("/")[2]), style="bold")
+    console.print(title.append(f"  {plain(facts['uri'])}", style="dim"), soft_wrap=True)
+    if facts["description"]:
+        console.print(plain(facts["description"]))
+    console.print()
+
+    lines = Grid.grid(padding=(0, 2))
+    lines.add_column(style="cyan", no_wrap=True)
+    lines.add_column(overflow="fold")
+    when = facts["timestamp"]
+    files, total = facts["files"], facts["size_in_bytes"]
+    average = f", {size(total // files)} on average" if files else ""
+    commit = " ".join(filter(None, [plain(facts["operation"]), _in_brackets(facts["effect"])]))
+    said = {
+        "Version": f"{facts['version']}, {request.output.moment(when)} ({age(when)})",
+        "Last commit": commit or "not in the log any more",
+        "By": facts["by"],
+        "Rows": "unknown: some files have no statistics; deltareplay count"
+        if facts["rows"] is None
+        else count(facts["rows"]),
+        "Files": f"{count(files)}, {size(total)}{average}",
+        "Partitioned by": ", ".join(map(plain, facts["partition_columns"])) or "nothing",
+        "Protocol": f"reader {facts['min_reader_version']}, writer {facts['min_writer_version']}",
+        "Features": ", ".join(map(plain, facts["features"])),
+        "Properties": _first([f"{plain(k)} = {plain(v)}" for k, v in facts["properties"].items()]),
+        "Id": plain(facts["id"]),
+    }
+    for name, text in said.items():
+        if text:
+            lines.add_row(name, text)
+    console.print(lines)
+
+    columns = facts["columns"]
+    shown = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for heading in ("Column", "Type", ""):
+        shown.add_column(heading, overflow="fold")
+    for column in columns[:_MOST]:
+        shown.add_row(
+            plain(column["name"]),
+            plain(column["type"]),
+            "" if column["nullable"] else "not null",
+        )
+    console.print()
+    console.print(shown)
+    console.print()
+    if len(columns) > _MOST:
+        console.print(f"{len(columns) - _MOST:,} more columns: deltareplay schema", style="dim")
+        console.print()
+
+    health = facts["health"]
+    if not health:
+        console.print(
+            Text("Health  ", style="cyan").append("nothing is wrong in what was read", "green")
+        )
+        console.print("        deltareplay verify checks everything", style="dim")
+    for number, finding in enumerate(health):
+        heading = "Health" if number == 0 else ""
+        _findings.tell(console, **finding, heading=heading)
+
+
+def _in_brackets(text: str) -> str:
+    return f"({text})" if text else ""
+
+
+def _first(texts: list[str]) -> str:
+    more = [f"and {len(texts) - _MOST} more"] if len(texts) > _MOST else []
+    return "\n".join(texts[:_MOST] + more)

@@ -1,0 +1,202 @@
+"""``verb``: a function as a verb of the command, with the options that every verb takes."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import typing
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
+
+import typer
+
+from deltareplay.cli._output import Output
+
+if TYPE_CHECKING:
+    from deltareplay import Table
+
+P = ParamSpec("P")
+
+#: Exit codes.
+FINDINGS, WRONG_USE, UNREADABLE, STOPPED = 1, 2, 3, 130
+
+_COMMON = {
+    "storage_option": (
+        Annotated[
+            list[str] | None,
+            typer.Option(
+                "--storage-option",
+                metavar="KEY=VALUE",
+                help="A setting of the object store, e.g. aws_region=eu-west-1; may be repeated.",
+            ),
+        ],
+        None,
+    ),
+    "as_json": (
+        Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines.")],
+        False,
+    ),
+    "as_csv": (Annotated[bool, typer.Option("--csv", help="CSV with a header.")], False),
+    "utc": (Annotated[bool, typer.Option("--utc", help="Times in UTC, not in local time.")], False),
+    "verbose": (
+        Annotated[
+            bool, typer.Option("--verbose", "-v", help="Tell on standard error what is read.")
+        ],
+        False,
+    ),
+}
+_TABLE = Annotated[
+    str,
+    typer.Argument(metavar="TABLE", help="The table root: a path or a URI.", show_default=False),
+]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What every verb gets: the table, and where its answer goes."""
+
+    uri: str
+    storage_options: dict[str, str]
+    output: Output
+
+    @property
+    def table(self) -> Table:
+        """The table; nothing is read yet."""
+        from deltareplay import Table
+
+        return Table(self.uri, self.storage_options)
+
+    @property
+    def place(self) -> str:
+        """The URI for printing: without a user, a password or a signature."""
+        from deltareplay._table_location import without_secrets
+
+        return without_secrets(self.table.uri)
+
+
+def verb(function: Callable[Concatenate[Request, P], int | None]) -> Callable[..., None]:
+    """A function as typer calls it.
+
+    ``request``, its first parameter, becomes the argument ``TABLE`` and the options that every verb
+    takes. Its result is the exit code. What goes wrong becomes a message and an exit code.
+    """
+    hints = typing.get_type_hints(function, include_extras=True)
+    own = list(inspect.signature(function).parameters.values())[1:]
+    kinds = {"uri": _TABLE, **{parameter.name: hints[parameter.name] for parameter in own}}
+    kinds |= {name: kind for name, (kind, _) in _COMMON.items()}
+    defaults = {parameter.name: parameter.default for parameter in own}
+    defaults |= {name: default for name, (_, default) in _COMMON.items()}
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=defaults.get(name, inspect.Parameter.empty),
+            annotation=kind,
+        )
+        for name, kind in kinds.items()
+    ]
+
+    def call(**given: Any) -> None:
+        common = {name: given.pop(name) for name in _COMMON}
+        code = _ran(function, given.pop("uri"), common, given)
+        if code:
+            raise typer.Exit(code)
+
+    call.__name__ = function.__name__
+    call.__doc__ = function.__doc__
+    call.__annotations__ = kinds
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return call
+
+
+def _ran(
+    function: Callable[..., int | None], uri: str, common: dict[str, Any], own: dict[str, Any]
+) -> int:
+    from deltareplay.exceptions import DeltaReplayError, DeltaReplayWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DeltaReplayWarning)
+        warnings.showwarning = _show_warning
+        try:
+            if common["as_json"] and common["as_csv"]:
+                raise typer.BadParameter("--json and --csv exclude each other")
+            options = dict(_pair(text) for text in common["storage_option"] or ())
+            form = "json" if common["as_json"] else "csv" if common["as_csv"] else "text"
+            if common["verbose"]:
+                _log_to_standard_error()
+            request = Request(uri, options, Output(form, utc=common["utc"]))
+            return function(request, **own) or 0
+        except DeltaReplayError as error:
+            return _failed(error)
+        except KeyboardInterrupt:
+            return STOPPED
+        except BrokenPipeError:
+            return 0
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        # the text may be a secret
+        raise typer.BadParameter("--storage-option takes KEY=VALUE")
+    return name, value
+
+
+def _failed(error: Exception) -> int:
+    """Tells what went wrong, and what to do; returns the exit code."""
+    from deltareplay import exceptions
+
+    if isinstance(error, exceptions.InvalidArgumentError):
+        code, remedy = WRONG_USE, "see `deltareplay VERB --help`"
+    elif isinstance(error, exceptions.VersionNotFoundError):
+        code, remedy = WRONG_USE, "choose a version that `deltareplay history TABLE` lists"
+    elif isinstance(error, exceptions.TableNotFoundError):
+        code, remedy = (
+            UNREADABLE,
+            ("name the directory that contains _delta_log; in a store, check the account, too"),
+        )
+    elif isinstance(error, exceptions.UnsupportedFeatureError):
+        code, remedy = UNREADABLE, "`deltareplay why TABLE` lists every obstacle"
+    elif isinstance(error, exceptions.CorruptTableError):
+        code, remedy = (
+            UNREADABLE,
+            ("`deltareplay verify TABLE` lists all damage; try an older --version"),
+        )
+    elif isinstance(error, exceptions.CommitConflictError):
+        code, remedy = UNREADABLE, "nothing was committed: try again"
+    elif isinstance(error, exceptions.CommitStateUnknownError):
+        code, remedy = UNREADABLE, "look in `deltareplay history TABLE` before you try again"
+    else:
+        code, remedy = UNREADABLE, "try again; check the address, the network and the credentials"
+    say("error", f"{error} [{getattr(error, 'code', 'unknown')}]", remedy)
+    return code
+
+
+def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
+    say("warning", str(message))
+
+
+def say(kind: str, message: str, remedy: str | None = None) -> None:
+    """Writes a message to standard error, in colour on a terminal."""
+    from deltareplay.cli._output import console
+
+    colour = {"error": "bold red", "warning": "bold yellow"}.get(kind, "bold")
+    out = console(sys.stderr)
+    out.print(f"{kind}:", style=colour, end=" ")
+    out.print(message, soft_wrap=True)
+    if remedy is not None:
+        out.print("  try:", style="bold", end=" ")
+        out.print(remedy, soft_wrap=True)
+
+
+def _log_to_standard_error() -> None:
+    import logging
+
+    logger = logging.getLogger("deltareplay")
+    logger.setLevel(logging.DEBUG)
+    if not logger.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        logger.addHandler(handler)

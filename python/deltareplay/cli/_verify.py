@@ -1,0 +1,60 @@
+"""``deltareplay verify``: whether a table is sound."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from deltareplay.cli import _findings
+from deltareplay.cli._format import counted
+from deltareplay.cli._output import Column
+from deltareplay.cli._verb import FINDINGS, Request, verb
+
+
+@verb
+def verify(
+    request: Request,
+    *,
+    log_only: Annotated[
+        bool, typer.Option("--log-only", help="Leave data files and deletion vectors unchecked.")
+    ] = False,
+    rows: Annotated[
+        bool, typer.Option("--rows", help="Read every row, too: takes as long as a scan.")
+    ] = False,
+) -> int:
+    """Check the log and the data files against the protocol, and against each other.
+
+    Changes nothing. Ends with 1 if something is wrong; each finding says what to do.
+    """
+    found = request.table.verify(data_files=not log_only, rows=rows)
+    output = request.output
+    if output.form == "csv":
+        names = ["severity", "code", "version", "path", "line", "offset", "message", "remedy"]
+        findings = map(dataclasses.asdict, found.findings)
+        output.rows(findings, [Column(name) for name in names])
+        return 0 if found.ok else FINDINGS
+
+    def text(console: Console) -> None:
+        console.print(
+            f"version {found.version}: {counted(found.num_commits, 'commit')}, "
+            f"{counted(found.num_checkpoints, 'checkpoint')}, "
+            f"{counted(found.num_checksums, 'checksum')}, "
+            f"{counted(found.num_files, 'file')} checked",
+            soft_wrap=True,
+        )
+        for finding in found.findings:
+            place = [finding.path] if finding.path is not None else []
+            place += [f"line {finding.line}"] if finding.line is not None else []
+            place += [f"byte {finding.offset}"] if finding.offset is not None else []
+            message = f"{finding.message} [{finding.code}]"
+            _findings.tell(console, finding.severity, message, finding.remedy, place=place)
+        if found.omitted:
+            console.print(f"and {found.omitted:,} more")
+        if found.ok:
+            console.print("nothing is wrong", style="green")
+
+    output.document({"ok": found.ok, **dataclasses.asdict(found)}, text)
+    return 0 if found.ok else FINDINGS

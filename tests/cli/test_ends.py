@@ -1,0 +1,150 @@
+"""How the command ends: exit codes, messages, signals, pipes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from support import logs, samples
+
+from deltareplay import cli
+
+COMMAND = [sys.executable, "-m", "deltareplay"]
+
+
+def test_without_arguments_it_helps(run) -> None:
+    done = run()
+    assert done.code == 0
+    assert "deltareplay show demo/orders" in done.out
+    assert "Exit codes" in done.out
+
+
+def test_its_version(run) -> None:
+    import deltareplay
+
+    assert run("--version").out == f"deltareplay {deltareplay.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["show", "{orders}/nothing"], 3, "[table.not_found]"),
+        (["show", "{orders}", "--version", "99"], 2, "[version.not_found]"),
+        (["head", "{orders}", "--columns", "nothing"], 2, "nothing"),
+        (["count", "{orders}", "--filter", "country ="], 2, "try: "),
+        (["show", "{orders}", "--json", "--csv"], 2, "exclude each other"),
+        (["show", "{orders}", "--storage-option", "s3cret"], 2, "KEY=VALUE"),
+        (["show", "{orders}", "--version", "seven"], 2, "--version"),
+        (["sing"], 2, "sing"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else None,
+)
+def test_what_goes_wrong(run, orders, arguments, code, said) -> None:
+    done = run(*(text.format(orders=orders) for text in arguments))
+    assert done.code == code
+    assert said in done.err
+    assert done.out == ""
+    assert "Traceback" not in done.err
+    assert "s3cret" not in done.err
+
+
+def test_a_damaged_log(run, log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"))
+    (log.table / "_delta_log" / f"{1:020}.json").write_text("{nonsense")
+    done = run("show", log.uri)
+    assert done.code == 3
+    assert "deltareplay verify" in done.err
+
+
+def test_damage_that_was_worked_around_is_a_warning(run, events: logs.LogBuilder) -> None:
+    (events.table / "_delta_log" / "_last_checkpoint").write_text("nonsense")
+    done = run("count", events.uri, "--json")
+    assert done.lines == [{"version": 2, "rows": 6}]
+    assert done.err.startswith("warning: ")
+
+
+def test_storage_options_are_never_printed(run, orders) -> None:
+    option = ("--storage-option", "aws_secret_access_key=s3cret")
+    for arguments in (("show", orders), ("show", orders, "-v"), ("show", f"{orders}/nothing")):
+        done = run(*arguments, *option)
+        assert "s3cret" not in done.out + done.err
+
+
+def test_without_the_extra(monkeypatch, capsys) -> None:
+    monkeypatch.setitem(sys.modules, "typer", None)
+    monkeypatch.delitem(sys.modules, "deltareplay.cli._app", raising=False)
+    assert cli.main(["show"]) == 2
+    assert "pip install 'deltareplay[cli]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("colours", "there"), [({"FORCE_COLOR": "1"}, True), ({}, False)])
+def test_colours(run, orders, monkeypatch, colours, there) -> None:
+    for name, value in colours.items():
+        monkeypatch.setenv(name, value)
+    assert ("\x1b[" in run("show", orders).out) is there
+
+
+def test_as_a_process(tmp_path) -> None:
+    done = subprocess.run([*COMMAND, "show", tmp_path], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("error: ")
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path) -> None:
+    log = samples.many_files(tmp_path / "t", commits=20, files=1000)
+    command = subprocess.Popen(
+        [*COMMAND, "files", log.uri, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert command.stdout is not None
+    assert command.stderr is not None
+    assert command.stdout.readline().startswith(b"{")
+    command.stdout.close()
+    assert command.stderr.read() == b""
+    assert command.wait(60) == 0
+    command.stderr.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGINT for another process")
+def test_ctrl_c_ends_a_command_that_waits() -> None:
+    asked = threading.Event()
+    release = threading.Event()
+
+    class Slow(BaseHTTPRequestHandler):
+        """A store that does not answer."""
+
+        def do_GET(self) -> None:
+            asked.set()
+            release.wait(60)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        options = {
+            "aws_endpoint": f"http://127.0.0.1:{server.server_port}",
+            "aws_region": "here",
+            "allow_http": "true",
+            "aws_skip_signature": "true",
+        }
+        arguments = [f"--storage-option={name}={value}" for name, value in options.items()]
+        command = subprocess.Popen(
+            [*COMMAND, "show", "s3://bucket/table", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            assert asked.wait(60)
+            time.sleep(0.1)
+            command.send_signal(signal.SIGINT)
+            out, err = command.communicate(timeout=60)
+        finally:
+            release.set()
+            server.shutdown()
+    assert (command.returncode, out) == (130, b"")
+    assert b"Traceback" not in err

@@ -1,0 +1,169 @@
+"""show, files, history, head, count."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+
+import pyarrow as pa
+import pytest
+from support import logs
+
+import deltareplay as dr
+
+
+def test_show_tells_what_the_api_tells(run, orders) -> None:
+    snapshot = dr.Table(orders).snapshot()
+
+    done = run("show", orders, "--json")
+
+    assert (done.code, done.err) == (0, "")
+    (facts,) = done.lines
+    assert facts["version"] == snapshot.version == 7
+    assert datetime.datetime.fromisoformat(facts["timestamp"]) == snapshot.timestamp
+    assert facts["rows"] == snapshot.scan().count()
+    assert facts["files"] == snapshot.num_files
+    assert facts["size_in_bytes"] == sum(snapshot.files(["size"])["size"].to_pylist())
+    assert [column["name"] for column in facts["columns"]] == snapshot.schema.names
+    assert facts["operation"] == "WRITE"
+    assert facts["effect"] == "+30 rows, +3 files"
+    assert facts["health"] == []
+
+
+def test_show_for_a_person(run, orders) -> None:
+    done = run("show", orders, "--utc")
+    assert done.code == 0
+    assert "\x1b" not in done.out, "no colours in a pipe"
+    for text in (
+        "Orders of a small shop",
+        "7, 2026-11-21 12:42:22+00:00",
+        "260",
+        "25.8 kB",
+        "country",
+        "deletionVectors",
+        "decimal(10,2)",
+        "nothing is wrong",
+    ):
+        assert text in done.out
+
+
+def test_show_fits_into_80_columns(run, orders, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("show", orders).out.splitlines()
+    assert max(map(len, lines[1:])) <= 80  # the first has the URI, which the terminal breaks
+
+
+def test_show_of_an_older_version(run, orders) -> None:
+    (facts,) = run("show", orders, "--version", 4, "--json").lines
+    assert (facts["version"], facts["operation"]) == (4, "DELETE")
+
+
+def test_show_as_csv(run, orders) -> None:
+    rows = dict(csv.reader(io.StringIO(run("show", orders, "--csv").out)))
+    assert rows["version"] == "7"
+    assert rows["partition_columns"] == '["country"]'
+
+
+def test_show_tells_what_is_wrong(run, log: logs.LogBuilder) -> None:
+    log.create(
+        logs.schema(id="long"),
+        protocol_action=logs.protocol(1, 7, writer_features=["fancyFeature"]),
+    )
+    log.commit(*(logs.add(f"{n}.parquet", size=10) for n in range(200)))
+    done = run("show", log.uri, "--json")
+    assert done.code == 0
+    messages = [finding["message"] for finding in done.lines[0]["health"]]
+    assert any("fancyFeature" in message for message in messages)
+    assert any("small files" in message for message in messages)
+    assert done.lines[0]["rows"] is None
+    assert "fancyFeature" in run("show", log.uri).out
+
+
+def test_names_that_a_terminal_would_obey_are_escaped(run, log: logs.LogBuilder) -> None:
+    log.create(logs.schema(**{"a\x1b[31mb": "long"}), name="\x1b]0;owned\x07")
+    out = run("show", log.uri).out
+    assert "\x1b" not in out
+    assert "\\x1b]0;owned\\x07" in out
+
+
+@pytest.mark.parametrize("form", ["--json", "--csv"])
+def test_files(run, orders, form) -> None:
+    expected = dr.Table(orders).snapshot().files(["path", "size"]).to_pylist()
+    done = run("files", orders, form)
+    rows = done.lines if form == "--json" else list(csv.DictReader(io.StringIO(done.out)))
+    assert {(row["path"], int(row["size"])) for row in rows} == {
+        (row["path"], row["size"]) for row in expected
+    }
+    assert sum(int(row["rows"]) for row in rows) == 260
+    assert sum(int(row["deleted"]) for row in rows) == 11
+
+
+def test_files_with_a_filter_and_a_limit(run, orders) -> None:
+    rows = run("files", orders, "--filter", "country = 'DE'", "--json").lines
+    assert {row["partitionValues"]["country"] for row in rows} == {"DE"}
+    done = run("files", orders, "--limit", 2)
+    assert len(done.out.splitlines()) == 4
+    assert "first 2 files" in done.out
+    assert len(run("files", orders, "--limit", 2, "--json").lines) == 2
+
+
+def test_history(run, orders) -> None:
+    rows = run("history", orders, "--json", "--utc").lines
+    assert [row["version"] for row in rows] == [7, 6, 5, 4, 3, 2, 1, 0]
+    assert rows[0]["operationMetrics"]["numOutputRows"] == "30"
+    assert rows[0]["timestamp"] == "2026-11-21T12:42:22.743000+00:00"
+    text = run("history", orders, "-n", 3).out
+    assert len(text.splitlines()) == 5
+    assert "~1 row, +1 -1 files" in text
+    header, first, *_ = csv.reader(io.StringIO(run("history", orders, "--csv").out))
+    assert dict(zip(header, first, strict=True))["operation"] == "WRITE"
+
+
+def test_head(run, orders) -> None:
+    done = run("head", orders, "--filter", "id = 62", "--columns", "id,amount,placed_at", "--json")
+    (row,) = done.lines
+    assert list(row) == ["id", "amount", "placed_at"]
+    assert (row["id"], row["amount"]) == (62, "201.50")
+    assert len(run("head", orders, "--json").lines) == 10
+    assert len(run("head", orders, "-n", 0, "--json").lines) == 260
+    assert "201.50" in run("head", orders, "--filter", "id = 62").out
+    assert "no rows" in run("head", orders, "--filter", "id = -1").out
+
+
+def test_head_of_a_narrow_terminal_names_the_columns_left_out(run, orders, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    out = run("head", orders, "-n", 1).out
+    assert "more columns: " in out
+    assert "country; choose by --columns" in out
+
+
+def test_head_of_nested_values(run, tmp_path) -> None:
+    made = dr.create_table(
+        tmp_path,
+        pa.schema(
+            [
+                ("s", pa.struct([("at", pa.timestamp("us", "UTC")), ("b", pa.binary())])),
+                ("m", pa.map_(pa.string(), pa.int64())),
+                ("l", pa.list_(pa.float64())),
+            ]
+        ),
+    )
+    moment = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
+    made.append([{"s": {"at": moment, "b": b"a"}, "m": {"k": 1}, "l": [1.5, float("nan")]}])
+    made.append([{"s": None, "m": None, "l": None}])
+    rows = run("head", tmp_path, "--json", "--utc").lines
+    assert {"s": None, "m": None, "l": None} in rows
+    assert {
+        "s": {"at": "2026-01-02T00:00:00+00:00", "b": "YQ=="},
+        "m": {"k": 1},
+        "l": [1.5, "nan"],
+    } in rows
+
+
+def test_count(run, orders) -> None:
+    assert run("count", orders).out == "260\n"
+    expected = dr.Table(orders).snapshot().scan(filter="country = 'DE'").count()
+    (facts,) = run("count", orders, "--filter", "country = 'DE'", "--json").lines
+    assert facts == {"version": 7, "rows": expected}
+    assert run("count", orders, "--version", 0).out == "0\n"
