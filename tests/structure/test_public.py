@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import doctest
 import importlib
 import importlib.util
 import inspect
 import pkgutil
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -69,7 +72,16 @@ def test_all_is_sorted_and_complete() -> None:
         for name, value in vars(dr).items()
         if not name.startswith("_") and not isinstance(value, ModuleType)
     }
-    assert names | {"__version__"} == set(dr.__all__)
+    assert names - {"TYPE_CHECKING"} <= set(dr.__all__)
+    imported = {
+        alias.name: node.module
+        for node in ast.walk(ast.parse(Path(dr.__file__).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module != "typing"
+        for alias in node.names
+    }
+    assert sorted(imported) == dr.__all__, "what type checkers see"
+    assert imported == {name: f"deltareplay.{home}" for name, home in dr._MODULES.items()}
+    assert all(getattr(dr, name).__name__ == name for name in dr.__all__ if name[0] != "_")
     assert {"Table", "Snapshot", "Table.snapshot", "Snapshot.files"} <= set(PUBLIC)
 
 
@@ -79,6 +91,12 @@ def test_no_module_bears_the_name_of_a_function_or_stands_beside_the_names() -> 
     beside = [info.name for info in pkgutil.iter_modules(dr.__path__) if info.name[0] != "_"]
     assert sorted(beside) == ["cli", "exceptions", "spark"]
     assert not {info.name for info in pkgutil.iter_modules(dr_spark.__path__)} & {*dr_spark.__all__}
+
+
+def test_the_package_is_imported_without_pyarrow() -> None:
+    code = "import sys, deltareplay as dr; print('pyarrow' in sys.modules); dr.Table; dr.exceptions"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from deltareplay.cli._format import plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
 
@@ -32,6 +32,9 @@ def tell(
         place: The file, the line, the byte.
         heading: What stands to the left of it; None if there is no such column.
     """
+    from rich.table import Table
+    from rich.text import Text
+
     text = Text(f"{severity}: ", style=f"bold {_COLOURS[severity]}")
     text.append(plain(message), style="not bold default")
     if place:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from deltareplay.cli import _findings
 from deltareplay.cli._format import counted
 from deltareplay.cli._output import Column
 from deltareplay.cli._verb import FINDINGS, Request, verb
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @verb
