@@ -9,12 +9,25 @@ from typing import Annotated
 import typer
 
 from deltareplay.cli import (
+    _actions,
+    _changes,
+    _checkpoint,
+    _cleanup_log,
+    _compact_log,
     _count,
+    _diff,
+    _explain,
     _files,
     _head,
     _history,
+    _optimize,
+    _report,
+    _restore,
+    _schema,
     _show,
+    _vacuum,
     _verify,
+    _watch,
     _why,
 )
 from deltareplay.cli._verb import STOPPED
@@ -61,8 +74,26 @@ def _root(
 
 
 for panel, verbs in {
-    "Look": (_show.show, _files.files, _history.history, _head.head, _count.count),
-    "Check": (_why.why, _verify.verify),
+    "Look": (
+        _show.show,
+        _report.report,
+        _history.history,
+        _files.files,
+        _schema.schema,
+        _head.head,
+        _count.count,
+        _watch.watch,
+    ),
+    "Compare": (_diff.diff, _changes.changes, _actions.actions),
+    "Check": (_why.why, _verify.verify, _explain.explain),
+    "Maintain": (
+        _checkpoint.checkpoint,
+        _compact_log.compact_log,
+        _cleanup_log.cleanup_log,
+        _vacuum.vacuum,
+        _optimize.optimize,
+        _restore.restore,
+    ),
 }.items():
     for one in verbs:
         app.command(rich_help_panel=panel)(one)

@@ -33,12 +33,19 @@ def plain(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
-        value = ", ".join(f"{name}={plain(one)}" for name, one in value.items())
+        value = ", ".join(f"{name}={_nested(one)}" for name, one in value.items())
     elif isinstance(value, (list, tuple)):
-        value = ", ".join(map(plain, value))
+        value = ", ".join(map(_nested, value))
     elif isinstance(value, bytes):
         value = value.hex()
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], str(value))
+
+
+def _nested(value: Any) -> str:
+    text = plain(value)
+    if isinstance(value, dict):
+        return f"{{{text}}}"
+    return f"[{text}]" if isinstance(value, (list, tuple)) else text
 
 
 def count(value: int | None) -> str:

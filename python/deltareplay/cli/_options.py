@@ -35,3 +35,17 @@ def names(columns: str | None) -> list[str] | None:
     (['id', 'name'], None)
     """
     return None if columns is None else [name.strip() for name in columns.split(",")]
+
+
+Yes = Annotated[
+    bool, typer.Option("--yes", "-y", help="Do it; without it, only tell what would be done.")
+]
+
+
+def version_or_time(text: str) -> int | str:
+    """A version, or a time as ISO 8601 text.
+
+    >>> version_or_time("7"), version_or_time("2026-01-02")
+    (7, '2026-01-02')
+    """
+    return int(text) if text.isdigit() else text

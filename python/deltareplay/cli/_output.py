@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 _ENDLESS = 100_000
 #: Characters of a value that count when columns are chosen; longer ones are cut.
 _CELL = 30
-#: Cells up to this width stay on one line.
-_NARROW = 24
-#: Characters that a cut column has at least.
+#: Characters that a column has at least.
 _LEAST = 8
 
 
@@ -36,6 +34,7 @@ class Column:
     text: Callable[[Any], str] = plain
     right: bool = False
     cut: bool = False  # where the line ends, rather than folded
+    firm: bool = False  # never folded
     whole: bool = False  # the last column: the terminal breaks it, so that it can be copied
 
 
@@ -58,7 +57,7 @@ class Output:
     def times(self, name: str, title: str) -> Column:
         """A column of moments."""
         title = f"{title} (UTC)" if self.utc else title
-        return Column(name, title, partial(short_moment, utc=self.utc))
+        return Column(name, title, partial(short_moment, utc=self.utc), firm=True)
 
     def document(self, facts: Mapping[str, Any], text: Callable[[Console], None]) -> None:
         """One object: facts by name for machines; ``text`` shows them to a person."""
@@ -88,18 +87,54 @@ class Output:
         else:
             self._table(list(rows), columns, empty)
 
-    def data(self, rows: Iterable[Mapping[str, Any]], schema: pa.Schema, *, empty: str) -> None:
-        """Rows of a table: a person sees as many columns as the terminal is wide."""
+    def data(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        schema: pa.Schema,
+        *,
+        empty: str,
+        first: Sequence[str] = (),
+    ) -> None:
+        """Rows of a table: a person sees as many columns as the terminal is wide.
+
+        Args:
+            rows: The rows.
+            schema: Their columns.
+            empty: What to say if there is none.
+            first: Columns that a person sees before the others.
+        """
         columns = [_column_of(field) for field in schema]
         if not self.is_text:
             self.rows(rows, columns)
             return
         found = list(rows)
+        columns.sort(key=lambda column: column.name not in first)
         columns, left_out = _fitting(found, columns, console(sys.stdout).width)
         self.rows(found, columns, empty=empty)
         if left_out and found:
             names = ", ".join(column.title for column in left_out)
             self.note(f"{len(left_out)} more columns: {names}; choose by --columns")
+
+    def stream(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        columns: Sequence[Column],
+        text: Callable[[Any], str],
+    ) -> None:
+        """Rows that come one by one, each written at once: for a person as a line of text."""
+        out = csv.writer(sys.stdout, lineterminator="\n")
+        names = [column.name for column in columns]
+        if self.form == "csv":
+            out.writerow(names)
+            sys.stdout.flush()
+        for row in rows:
+            if self.form == "csv":
+                out.writerow([self._cell(row.get(name)) for name in names])
+            elif self.form == "json":
+                self._line(row)
+            else:
+                sys.stdout.write(text(row) + "\n")
+            sys.stdout.flush()
 
     def note(self, text: str) -> None:
         """A remark below the answer, for a person only."""
@@ -123,6 +158,7 @@ class Output:
         self, rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], empty: str
     ) -> None:
         from rich import box
+        from rich.cells import cell_len
         from rich.table import Table
 
         if not rows:
@@ -130,30 +166,44 @@ class Output:
             return
         out = console(sys.stdout)
         cells = [[column.text(row.get(column.name)) for column in columns] for row in rows]
-        whole = columns[-1].whole
-        shown = Table(
-            box=None if whole else box.SIMPLE_HEAD,
-            show_edge=False,
-            pad_edge=False,
-            padding=(0, 2, 0, 0) if whole else (0, 1),
-            header_style="bold",
-        )
+        if columns[-1].whole:
+            _print_lines(out, columns, cells)
+            return
+        widths = [
+            max(cell_len(column.title), *(cell_len(row[place]) for row in cells))
+            for place, column in enumerate(columns)
+        ]
+        fits = sum(widths) + 3 * len(widths) <= out.width
+        shown = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
         left = out.width
-        for place, column in enumerate(columns):
-            wide = max(len(column.title), *(len(row[place]) for row in cells))
+        for column, width in zip(columns, widths, strict=True):
             shown.add_column(
                 column.title,
                 justify="right" if column.right else "left",
-                no_wrap=column.right or column.cut or wide <= _NARROW,
+                no_wrap=column.right or column.cut or column.firm or fits,
                 overflow="ellipsis" if column.cut else "fold",
                 max_width=max(left, _LEAST) if column.cut else None,
+                min_width=min(width, _LEAST),
             )
-            left -= wide + 3
+            left -= width + 3
         for row in cells:
             shown.add_row(*row)
-        if whole:
-            out.width = _ENDLESS
-        out.print(shown, soft_wrap=whole)
+        out.print(shown)
+
+
+def _print_lines(out: Console, columns: Sequence[Column], cells: list[list[str]]) -> None:
+    """A line for each row, which the terminal breaks if it is long: its end can be copied."""
+    from rich.cells import cell_len
+
+    lines = [[column.title for column in columns], *cells]
+    widths = [max(cell_len(line[place]) for line in lines) for place in range(len(columns))]
+    for number, line in enumerate(lines):
+        padded = []
+        for column, text, width in zip(columns, line, widths, strict=True):
+            space = " " * (width - cell_len(text))
+            padded.append(space + text if column.right else text + space)
+        style = "bold" if number == 0 else None
+        out.print("  ".join(padded).rstrip(), style=style, soft_wrap=True)
 
 
 def _column_of(field: pa.Field[Any]) -> Column:

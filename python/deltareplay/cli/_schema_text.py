@@ -8,15 +8,16 @@ from typing import Any
 
 def leaves(
     schema: dict[str, Any], above: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], str, bool]]:
-    """The columns and the fields of structs: path, type, whether null is allowed.
+) -> Iterator[tuple[tuple[str, ...], str, bool, str | None]]:
+    """The columns and the fields of structs: path, type, whether null is allowed, comment.
 
     >>> list(leaves({"fields": [{"name": "id", "type": "long", "nullable": False}]}))
-    [(('id',), 'long', False)]
+    [(('id',), 'long', False, None)]
     """
     for field in schema["fields"]:
         path, kind = (*above, field["name"]), field["type"]
-        yield path, type_text(kind), bool(field["nullable"])
+        comment = (field.get("metadata") or {}).get("comment")
+        yield path, type_text(kind), bool(field["nullable"]), comment
         if isinstance(kind, dict) and kind["type"] == "struct":
             yield from leaves(kind, path)
 

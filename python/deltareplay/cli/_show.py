@@ -54,7 +54,7 @@ def _facts(table: Table, snapshot: Snapshot) -> dict[str, Any]:
         "properties": metadata.configuration,
         "columns": [
             {"name": ".".join(path), "type": kind, "nullable": nullable}
-            for path, kind, nullable in leaves(json.loads(metadata.schema_string))
+            for path, kind, nullable, _ in leaves(json.loads(metadata.schema_string))
         ],
     }
     facts["health"] = _health(snapshot, facts)

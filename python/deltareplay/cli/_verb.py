@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import traceback
 import typing
 import warnings
 from collections.abc import Callable
@@ -134,6 +135,17 @@ def _ran(
             return STOPPED
         except BrokenPipeError:
             return 0
+        except OSError as error:
+            say("error", str(error), "check the path and its permissions")
+            return WRONG_USE
+        except typer.BadParameter:
+            raise
+        except Exception as error:
+            if common["verbose"]:
+                traceback.print_exc()
+            kind = type(error).__name__
+            say("error", f"{kind}: {error}", "report it as a bug, with what -v prints")
+            return UNREADABLE
 
 
 def _pair(text: str) -> tuple[str, str]:

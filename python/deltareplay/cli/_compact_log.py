@@ -1,0 +1,38 @@
+"""``deltareplay compact-log``: commits as one file."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated
+
+import typer
+
+from deltareplay.cli._format import count, size
+from deltareplay.cli._verb import Request, verb
+
+
+@verb
+def compact_log(
+    request: Request,
+    *,
+    start: Annotated[
+        int | None,
+        typer.Argument(metavar="[START]", help="By default the first one after the checkpoint."),
+    ] = None,
+    end: Annotated[
+        int | None, typer.Argument(metavar="[END]", help="By default the latest version.")
+    ] = None,
+) -> None:
+    """Write a range of commits as one file, which readers use instead.
+
+    Deletes nothing.
+    """
+    made = request.table.compact_log(start, end)
+    request.output.document(
+        dataclasses.asdict(made),
+        lambda console: console.print(
+            f"{made.path}: {count(made.num_actions)} of {count(made.num_actions_before)} actions, "
+            f"{size(made.size_in_bytes)} instead of {size(made.size_in_bytes_before)}",
+            soft_wrap=True,
+        ),
+    )

@@ -1,0 +1,148 @@
+"""checkpoint, compact-log, cleanup-log, vacuum, optimize, restore, report, watch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from support import logs
+
+import deltareplay as dr
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> dr.Table:
+    """Four versions: no rows, then a row and a file more each."""
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    for number in range(3):
+        table.append([{"id": number}])
+    return table
+
+
+def state(table: dr.Table) -> tuple[int, set[str]]:
+    """The version, and every file there is."""
+    root = Path(table.uri.removeprefix("file://"))
+    return table.snapshot().version, {str(path) for path in root.rglob("*") if path.is_file()}
+
+
+def test_checkpoint(run, written) -> None:
+    done = run("checkpoint", written.uri)
+    assert "00000000000000000003.checkpoint.parquet: 3 files" in done.out
+    assert written.optimize_log().checkpoint_version == 3
+    assert run("checkpoint", written.uri, "--layout", "v2").code == 2
+
+
+def test_compact_log(run, written) -> None:
+    (facts,) = run("compact-log", written.uri, 1, 3, "--json").lines
+    assert (facts["start"], facts["end"]) == (1, 3)
+    assert "actions" in run("compact-log", written.uri).out
+    assert run("compact-log", written.uri, 2, 2).code == 2
+
+
+def test_cleanup_log_and_vacuum_need_a_yes(run, log: logs.LogBuilder) -> None:
+    log.create(
+        logs.schema(id="long"),
+        configuration={
+            "delta.logRetentionDuration": "interval 0 days",
+            "delta.deletedFileRetentionDuration": "interval 0 hours",
+        },
+        modified=0,
+    )
+    log.commit(logs.commit_info(), modified=86_400_000)
+    log.commit(logs.commit_info(), modified=2 * 86_400_000)
+    log.checkpoint(2)
+    left_over = log.table / "left.parquet"
+    left_over.write_bytes(b"12345")
+    os.utime(left_over, (0, 0))
+    table = dr.Table(log.uri)
+    before = state(table)
+
+    for verb in ("cleanup-log", "vacuum"):
+        tried = run(verb, log.uri)
+        assert (tried.code, tried.err) == (0, "")
+        assert "--yes` does" in tried.out
+        assert state(table) == before
+    assert "left.parquet" in run("vacuum", log.uri).out
+
+    assert "deleted: 1 file, 5 B" in run("vacuum", log.uri, "--yes").out
+    assert not left_over.exists()
+    (facts,) = run("cleanup-log", log.uri, "--yes", "--json").lines
+    assert not facts["dry_run"]
+    assert facts["files"]
+    assert not any((log.table / name).exists() for name in facts["files"])
+
+
+def test_vacuum_refuses_a_short_period(run, written) -> None:
+    done = run("vacuum", written.uri, "--retain-hours", 0)
+    assert done.code == 2
+    assert "[vacuum.retention]" in done.err
+    assert run("vacuum", written.uri, "--retain-hours", 0, "--force").code == 0
+
+
+def test_optimize_needs_a_yes(run, written) -> None:
+    before = state(written)
+    assert "would look at 3 files" in run("optimize", written.uri).out
+    assert state(written) == before
+    assert "version 4: 3 files" in run("optimize", written.uri, "--yes").out
+    assert written.snapshot().num_files == 1
+    assert "nothing to do" in run("optimize", written.uri).out
+    assert "nothing to do" in run("optimize", written.uri, "--yes").out
+    (facts,) = run("optimize", written.uri, "--z-order-by", "id", "--json").lines
+    assert (facts["dry_run"], facts["files"]) == (True, 1)
+    assert "nothing to do" in run("optimize", written.uri, "--purge").out
+
+
+def test_restore_needs_a_yes(run, written) -> None:
+    before = state(written)
+    tried = run("restore", written.uri, 1)
+    assert "0 files restored, 2 files removed, rows 3 to 1" in tried.out
+    assert state(written) == before
+    (facts,) = run("restore", written.uri, 1, "--yes", "--json").lines
+    assert (facts["version"], facts["num_removed_files"]) == (4, 2)
+    assert written.snapshot().num_rows == 1
+    assert run("restore", written.uri).code == 2
+    assert run("restore", written.uri, 99, "--yes").code == 2
+
+
+def test_report_goes_where_it_should(run, written, tmp_path, monkeypatch) -> None:
+    asked = {}
+
+    def report(self: dr.Table, output: Path, **options: object) -> Path:
+        asked.update(options)
+        Path(output).write_text("<html>")
+        return Path(output)
+
+    monkeypatch.setattr(dr.Table, "report", report, raising=False)
+    (facts,) = run("report", written.uri, "-o", tmp_path / "r.html", "--orphans", "--json").lines
+    assert facts == {"output": str(tmp_path / "r.html"), "size_in_bytes": 6}
+    assert asked == {"version": None, "orphans": True}
+    done = run("report", written.uri, "-o", tmp_path / "nowhere" / "r.html")
+    assert done.code == 2
+    assert "nowhere" in done.err
+
+
+def test_watch_begins_where_it_is_told(run, written) -> None:
+    rows = run("watch", written.uri, "--from", 1, "--limit", 3, "--json").lines
+    assert [row["version"] for row in rows] == [1, 2, 3]
+    assert "+1 row, +1 file" in run("watch", written.uri, "--from", 3, "-n", 1).out
+    rows = run("watch", written.uri, "--from", 0, "-n", 3, "--rows", "--json").lines
+    assert [row["id"] for row in rows] == [0, 1, 2]
+    assert run("watch", written.uri, "--from", 3, "-n", 1, "--csv").out.splitlines()[1][:2] == "3,"
+
+
+def test_watch_sees_what_comes(written) -> None:
+    command = subprocess.Popen(
+        f"{sys.executable} -m deltareplay watch {written.uri} --json --from 3 --limit 2".split(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert command.stdout is not None
+    assert json.loads(command.stdout.readline())["version"] == 3  # it is at work
+    written.append([{"id": 7}])
+    assert json.loads(command.communicate(timeout=60)[0])["version"] == 4
+    assert command.returncode == 0
