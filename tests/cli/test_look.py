@@ -8,7 +8,7 @@ import io
 
 import pyarrow as pa
 import pytest
-from support import logs
+from support import logs, samples
 
 import deltareplay as dr
 
@@ -29,6 +29,7 @@ def test_show_tells_what_the_api_tells(run, orders) -> None:
     assert facts["operation"] == "WRITE"
     assert facts["effect"] == "+30 rows, +3 files"
     assert facts["health"] == []
+    assert (facts["checkpoint_version"], facts["commits_after_checkpoint"]) == (5, 2)
 
 
 def test_show_for_a_person(run, orders) -> None:
@@ -76,8 +77,19 @@ def test_show_tells_what_is_wrong(run, log: logs.LogBuilder) -> None:
     messages = [finding["message"] for finding in done.lines[0]["health"]]
     assert any("fancyFeature" in message for message in messages)
     assert any("small files" in message for message in messages)
+    assert done.lines[0]["checkpoint_version"] is None
+    assert done.lines[0]["commits_after_checkpoint"] == 2
     assert done.lines[0]["rows"] is None
     assert "fancyFeature" in run("show", log.uri).out
+
+
+def test_show_of_a_log_without_a_checkpoint(run, tmp_path) -> None:
+    log = samples.many_files(tmp_path / "t", commits=101, files=1)
+    (facts,) = run("show", log.uri, "--json").lines
+    assert facts["commits_after_checkpoint"] == 102
+    assert "deltareplay checkpoint TABLE" in [one["remedy"] for one in facts["health"]]
+    log.checkpoint(100)
+    assert "checkpoint of version 100, 1 commit after it" in run("show", log.uri).out
 
 
 def test_names_that_a_terminal_would_obey_are_escaped(run, log: logs.LogBuilder) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.cli import _commits, _findings
-from deltareplay.cli._format import age, count, plain, size
+from deltareplay.cli._format import age, count, counted, plain, size
 from deltareplay.cli._options import Timestamp, Version
 from deltareplay.cli._schema_text import leaves
 from deltareplay.cli._verb import Request, verb
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 
 #: Columns and properties on the screen.
 _MOST = 20
-#: Files below this are small, and so many of them are many.
+#: Files below this are small; so many of them, or so many commits, are many.
 _SMALL, _MANY = 32_000_000, 100
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.")
 
 
 @verb
@@ -57,6 +59,7 @@ def _facts(table: Table, snapshot: Snapshot) -> dict[str, Any]:
             for path, kind, nullable, _ in leaves(json.loads(metadata.schema_string))
         ],
     }
+    facts |= _log(snapshot)
     facts["health"] = _health(snapshot, facts)
     return facts
 
@@ -68,6 +71,18 @@ def _commit(table: Table, snapshot: Snapshot) -> dict[str, Any]:
         return newest
     found = (row for row in _commits.commits(table, None) if row["version"] == snapshot.version)
     return next(found, {})
+
+
+def _log(snapshot: Snapshot) -> dict[str, int | None]:
+    """What the version is read from: its checkpoint, and how many commits come after it."""
+    # by key, a plan replays nothing: it only says what there is to read
+    plan = snapshot.replay_plan(["path"], keyed=True)
+    names = {path.rpartition("/")[2] for piece in plan.pieces for path in piece.paths}
+    checkpoints = [int(found[1]) for found in map(_CHECKPOINT.match, names) if found]
+    checkpoint = max(checkpoints, default=None)
+    commits = sum(name[:20].isdigit() and name[20:] == ".json" for name in names)
+    after = commits if checkpoint is None else snapshot.version - checkpoint
+    return {"checkpoint_version": checkpoint, "commits_after_checkpoint": after}
 
 
 def _health(snapshot: Snapshot, facts: dict[str, Any]) -> list[dict[str, str]]:
@@ -87,6 +102,15 @@ def _health(snapshot: Snapshot, facts: dict[str, Any]) -> list[dict[str, str]]:
         }
         for warning in snapshot.warnings
     ]
+    commits = facts["commits_after_checkpoint"]
+    if commits > _MANY:
+        found.append(
+            {
+                "severity": "warning",
+                "message": f"slow to open: {count(commits)} commits come after the checkpoint",
+                "remedy": "deltareplay checkpoint TABLE",
+            }
+        )
     files, total = facts["files"], facts["size_in_bytes"]
     if files >= _MANY and total / files < _SMALL:
         found.append(
@@ -125,6 +149,7 @@ def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
         if facts["rows"] is None
         else count(facts["rows"]),
         "Files": f"{count(files)}, {size(total)}{average}",
+        "Log": _log_text(facts),
         "Partitioned by": ", ".join(map(plain, facts["partition_columns"])) or "nothing",
         "Protocol": f"reader {facts['min_reader_version']}, writer {facts['min_writer_version']}",
         "Features": ", ".join(map(plain, facts["features"])),
@@ -162,6 +187,13 @@ def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
     for number, finding in enumerate(health):
         heading = "Health" if number == 0 else ""
         _findings.tell(console, **finding, heading=heading)
+
+
+def _log_text(facts: dict[str, Any]) -> str:
+    checkpoint, after = facts["checkpoint_version"], facts["commits_after_checkpoint"]
+    if checkpoint is None:
+        return f"{counted(after, 'commit')}, no checkpoint"
+    return f"checkpoint of version {checkpoint}, {counted(after, 'commit')} after it"
 
 
 def _in_brackets(text: str) -> str:
