@@ -25,6 +25,7 @@ from deltareplay._merge import Merging
 from deltareplay._optimize import Optimizing
 from deltareplay._optimize_log import OptimizingLog
 from deltareplay._readers import reader, to_table
+from deltareplay._report import Reporting
 from deltareplay._restore import Restoring
 from deltareplay._row_sources import schema_string
 from deltareplay._snapshot import Snapshot
@@ -54,6 +55,7 @@ class Table(
     Restoring,
     Cloning,
     Verifying,
+    Reporting,
 ):
     """A Delta table: its URI and storage options. Creating the object does no I/O.
 

@@ -16,6 +16,10 @@ NO_CODE = re.compile(r"^delta\.|^fs\.|^deltareplay\.|\.com$|^spark\.sql\.")
 
 #: Texts of the same form that are something else.
 SOMETHING_ELSE = {
+    "add.size": "a field of the log: where a number of the report is from",
+    "add.stats": "a field of the log: where a number of the report is from",
+    "report.css": "a file of the package",
+    "report.js": "a file of the package",
     "txn.version": "the name of a field",
     "org.apache.spark.sql.parquet.row.metadata": "where Spark keeps its schema in a footer",
     "parquet.field.id": "what Spark calls the id of a field",

@@ -1,0 +1,173 @@
+"""What to do about a table, what it gains, and where each number comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from deltareplay._table_location import _without_secrets
+from deltareplay.exceptions import DeltaReplayError
+from deltareplay.viz import units
+from deltareplay.viz.facts import Facts
+
+#: Fewer small files are not worth a commit.
+FEW = 16
+#: A gain of less time, or of a smaller share, is none that anybody feels.
+LEAST_SECONDS = 0.01
+LEAST_SHARE = 0.3
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One thing to do.
+
+    Attributes:
+        title: What to do.
+        reason: Why, in numbers.
+        gain: What it gains.
+        call: The Python call on ``table``; None if there is no single one.
+        source: Where the numbers are from.
+    """
+
+    title: str
+    reason: str
+    gain: str
+    call: str | None
+    source: str
+
+
+def command(facts: Facts, call: str) -> str:
+    """Python that can be pasted."""
+    uri = _without_secrets(facts.table.uri)
+    return f"import deltareplay as dr\n\ntable = dr.Table({uri!r})\nprint(table.{call})"
+
+
+def advice(facts: Facts) -> list[Advice]:
+    """Everything that is worth doing, the most urgent first."""
+    return [*_protocol(facts), *_log(facts), *_files(facts), *_garbage(facts)]
+
+
+def _protocol(facts: Facts) -> Iterator[Advice]:
+    protocol = facts.snapshot.protocol
+    for what, obstacles in (
+        ("read", protocol.why_not_readable()),
+        ("write", protocol.why_not_writable()),
+    ):
+        for obstacle in obstacles:
+            yield Advice(
+                f"{obstacle.feature}: this release cannot {what} the table",
+                obstacle.reason,
+                obstacle.remedy,
+                None,
+                "protocol",
+            )
+
+
+def _log(facts: Facts) -> Iterator[Advice]:
+    log = facts.log
+    if isinstance(log, DeltaReplayError):
+        return
+    now = log.seconds
+    checkpoint, compaction = log.with_checkpoint, log.with_compaction
+    commits = units.plural(log.num_commits, "commit")
+    since = (
+        "there is no checkpoint"
+        if log.checkpoint_version is None
+        else f"the newest checkpoint is of version {log.checkpoint_version}"
+    )
+    reason = f"Readers replay {commits}, {units.size(log.tail_bytes)}: {since}."
+    source = "_delta_log/*.json after the checkpoint; times measured here by optimize_log()"
+    if checkpoint is not None and _felt(now, checkpoint["seconds"]):
+        yield Advice(
+            "Write a checkpoint",
+            reason,
+            f"Opening the table and listing its files takes {units.seconds(now)} now, and "
+            f"{units.seconds(checkpoint['seconds'])} with it. Writing it takes "
+            f"{units.seconds(checkpoint['seconds_to_make'])} and "
+            f"{units.size(checkpoint['size_in_bytes'])}.",
+            "checkpoint()",
+            source,
+        )
+    elif compaction is not None and _felt(now, compaction["seconds"]):
+        yield Advice(
+            "Compact the commits after the checkpoint",
+            reason,
+            f"Opening the table and listing its files takes {units.seconds(now)} now, and "
+            f"{units.seconds(compaction['seconds'])} with it.",
+            "compact_log()",
+            source,
+        )
+    if not isinstance(facts.cleanup, DeltaReplayError) and facts.cleanup.files:
+        yield Advice(
+            "Clean the log",
+            f"{units.plural(len(facts.cleanup.files), 'file')} of the log belong to versions from "
+            f"before {units.stamp(facts.cleanup.cutoff)}, which are not kept.",
+            f"It deletes {units.size(facts.cleanup.size_in_bytes)}; the oldest version that can be "
+            f"read is {facts.cleanup.earliest_version} then.",
+            "cleanup_log(dry_run=False)",
+            "listing of _delta_log, delta.logRetentionDuration",
+        )
+
+
+def _felt(now: float, then: float) -> bool:
+    return now - then >= LEAST_SECONDS and now - then >= LEAST_SHARE * now
+
+
+def _files(facts: Facts) -> Iterator[Advice]:
+    files = facts.files
+    after, before = files.packed
+    small, small_bytes = files.small
+    if small >= FEW and before - after >= max(FEW, files.num_files // 10):
+        yield Advice(
+            "Pack small files",
+            f"{units.count(small)} of {units.plural(files.num_files, 'file')} are smaller than "
+            f"{units.size(files.small_limit)} and hold {units.size(small_bytes)} together.",
+            f"About {units.count(files.num_files - before + after)} files remain, of up to "
+            f"{units.size(files.target)}. Rows stay the same; the old files stay until vacuum.",
+            "optimize()",
+            "add.size, add.partitionValues",
+        )
+    purge, purge_bytes, purge_rows = files.to_purge
+    if purge:
+        yield Advice(
+            "Rewrite files with many deleted rows",
+            f"In {units.plural(purge, 'file')}, vectors delete more than 5 % of the rows: "
+            f"{units.count(purge_rows)} rows that every scan decodes and drops.",
+            f"It rewrites at least {units.size(purge_bytes)}, without these rows.",
+            "optimize(purge=True)",
+            "add.deletionVector.cardinality, add.stats",
+        )
+
+
+def _garbage(facts: Facts) -> Iterator[Advice]:
+    if facts.orphans is not None:
+        if not isinstance(facts.orphans, DeltaReplayError) and facts.orphans.files:
+            yield Advice(
+                "Vacuum",
+                f"{units.plural(len(facts.orphans.files), 'file')} in the table's directory belong "
+                "to no version inside the retention period.",
+                f"It deletes {units.size(facts.orphans.size_in_bytes)}.",
+                "vacuum(dry_run=False)",
+                "listing of the table, delta.deletedFileRetentionDuration",
+            )
+        return
+    expired, size = facts.life.tombstones
+    if expired:
+        first = facts.life.commits[-facts.life.read].version
+        yield Advice(
+            "Look at what vacuum would delete",
+            f"The commits from version {first} on removed {units.plural(expired, 'file')} longer "
+            "ago than the retention period.",
+            f"Up to {units.size(size)}, unless an earlier vacuum deleted them already. This call "
+            "only lists them; vacuum(dry_run=False) deletes.",
+            "vacuum()",
+            f"remove.deletionTimestamp in {commit_range(facts)}",
+        )
+
+
+def commit_range(facts: Facts) -> str:
+    """The commits whose actions were read, as a file range."""
+    commits = facts.life.commits[len(facts.life.commits) - facts.life.read :]
+    if not commits:
+        return "_delta_log"
+    return f"_delta_log, versions {commits[0].version} to {commits[-1].version}"

@@ -1,0 +1,288 @@
+"""Charts as inline SVG, drawn by plain functions: no library weighs as little.
+
+Shapes are stretched with the page, text is not: an outer SVG in percent has the text, an inner one
+with its own coordinates has one path for each series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from deltareplay.viz.html import Html, clip, join, tag
+
+#: Units of the inner drawing, from left to right.
+WIDTH = 1000
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar of a chart: values of each series, upwards and downwards.
+
+    Attributes:
+        begin: Where it begins, from 0 to 1.
+        end: Where it ends.
+        up: A value for each series; drawn on top of each other.
+        title: What a pointer on it shows.
+        down: The same below the line.
+    """
+
+    begin: float
+    end: float
+    up: Sequence[float]
+    title: str
+    down: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The marks of a chart.
+
+    Attributes:
+        numbers: Finds the marks of the vertical axis below a value.
+        shown: Writes a value.
+        places: Positions from 0 to 1 with their labels.
+    """
+
+    numbers: Callable[[float], list[float]]
+    shown: Callable[[float], str]
+    places: Sequence[tuple[float, str]] = field(default_factory=tuple)
+
+
+def columns(bars: Sequence[Bar], axes: Axes, label: str, height: int = 180) -> Html:
+    """Columns, stacked, above and below a line."""
+    up = max((sum(bar.up) for bar in bars), default=0.0)
+    down = max((sum(bar.down) for bar in bars), default=0.0)
+    top, bottom = 16.0, height - 22.0
+    scale = (bottom - top) / (up + down or 1.0)
+    zero = top + up * scale
+    shapes: dict[str, list[str]] = {}
+    for bar in bars:
+        for values, sign, series in ((bar.up, -1.0, "s"), (bar.down, 1.0, "d")):
+            here = zero
+            for place, value in enumerate(values):
+                if value > 0:
+                    shape = _column(bar, here, sign * value * scale)
+                    shapes.setdefault(f"{series}{place + 1}", []).append(shape)
+                    here += sign * value * scale
+    lines, levels = [_rule(zero, "base")], []
+    for sign, extent in ((-1.0, up), (1.0, down)):
+        for mark in axes.numbers(extent):
+            y = zero + sign * mark * scale
+            lines.append(_rule(y, "grid"))
+            levels.append(tag("text", axes.shown(mark), x=0, y=_short(y - 4)))
+    # a label at the right end would leave the picture: it ends where the others begin
+    labels = [
+        tag(
+            "text",
+            name,
+            x=f"{100 * at:.1f}%",
+            y=height - 6,
+            text_anchor="end" if at > 0.9 else None,
+            class_=None if place % 2 == 0 else "odd",
+        )
+        for place, (at, name) in enumerate(axes.places)
+    ]
+    hover = [
+        tag(
+            "rect",
+            tag("title", bar.title),
+            x=_short(WIDTH * bar.begin),
+            width=_short(WIDTH * (bar.end - bar.begin)),
+            y=0,
+            height=height - 20,
+        )
+        for bar in bars
+    ]
+    inner = tag(
+        "svg",
+        *(tag("path", d="".join(drawn), class_=name) for name, drawn in sorted(shapes.items())),
+        tag("g", *hover, class_="hover"),
+        viewBox=f"0 0 {WIDTH} {height}",
+        preserveAspectRatio="none",
+        width="100%",
+        height=height,
+    )
+    return tag(
+        "svg",
+        *lines,
+        inner,
+        tag("g", *levels, class_="levels"),
+        *labels,
+        class_="chart",
+        width="100%",
+        height=height,
+        role="img",
+        aria_label=label,
+    )
+
+
+def _column(bar: Bar, y: float, length: float) -> str:
+    gap = min(1.5, (bar.end - bar.begin) * WIDTH * 0.12)
+    left = bar.begin * WIDTH + gap / 2
+    # a single column as wide as the page looks like a mistake
+    width = min(max((bar.end - bar.begin) * WIDTH - gap, 0.8), 80.0)
+    # what is there must be seen, however small
+    tall = length if abs(length) >= 0.7 else (0.7 if length > 0 else -0.7)
+    return f"M{_short(left)} {_short(y)}h{_short(width)}v{_short(tall)}h{_short(-width)}z"
+
+
+def _rule(y: float, kind: str) -> Html:
+    return tag("line", x1=0, x2="100%", y1=_short(y), y2=_short(y), class_=kind)
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def share(part: float, whole: float, kind: str = "s1") -> Html:
+    """A bar as wide as a share; for cells of tables, which have the number beside it."""
+    width = 100 * min(max(part / whole, 0.0), 1.0) if whole else 0.0
+    return tag(
+        "svg",
+        tag("rect", width="100%", height=8, rx=2, class_="rail"),
+        tag("rect", width=f"{width:.1f}%", height=8, rx=2, class_=kind) if part else None,
+        class_="share",
+        height=8,
+        aria_hidden="true",
+    )
+
+
+def sparkline(values: Sequence[float], kind: str = "s1") -> Html:
+    """Small columns without axes; for cells of tables."""
+    most = max(values, default=0.0) or 1.0
+    step = 100 / (len(values) or 1)
+    drawn = "".join(
+        f"M{_short(step * place)} 16h{_short(step * 0.8)}v{_short(-max(15 * value / most, 1))}"
+        f"h{_short(-step * 0.8)}z"
+        for place, value in enumerate(values)
+        if value
+    )
+    return tag(
+        "svg",
+        tag("path", d=drawn, class_=kind),
+        viewBox="0 0 100 16",
+        preserveAspectRatio="none",
+        class_="spark",
+        aria_hidden="true",
+    )
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A part of a treemap.
+
+    Attributes:
+        name: Its label.
+        weight: Its area.
+        shade: Its colour, from 1 to 6.
+        detail: The second line of its label.
+    """
+
+    name: str
+    weight: float
+    shade: int
+    detail: str
+
+
+def treemap(tiles: Sequence[Tile], label: str, height: int = 300, aspect: float = 3.2) -> Html:
+    """Areas side by side, each as large as its weight, as square as they go."""
+    order = sorted((tile for tile in tiles if tile.weight > 0), key=lambda tile: -tile.weight)
+    drawn = []
+    for tile, (x, y, width, tall) in zip(
+        order, squarified([tile.weight for tile in order], aspect), strict=True
+    ):
+        roomy = width > 0.05 and tall > 0.09
+        names = [
+            tag("text", clip(tile.name, 40), x=6, y=16, class_="name"),
+            tag("text", tile.detail, x=6, y=31) if tall > 0.16 else None,
+        ]
+        drawn.append(
+            tag(
+                "svg",
+                tag("title", f"{clip(tile.name, 120)}: {tile.detail}"),
+                tag("rect", width="100%", height="100%", class_=f"h{tile.shade}"),
+                *(names if roomy else ()),
+                x=f"{100 * x:.2f}%",
+                y=f"{100 * y:.2f}%",
+                width=f"{100 * width:.2f}%",
+                height=f"{100 * tall:.2f}%",
+                class_=f"tile on{tile.shade}",
+            )
+        )
+    return tag(
+        "svg",
+        *drawn,
+        class_="treemap",
+        width="100%",
+        height=height,
+        role="img",
+        aria_label=label,
+    )
+
+
+def squarified(
+    weights: Sequence[float], aspect: float = 1.0
+) -> list[tuple[float, float, float, float]]:
+    """Rectangles in the unit square that are nearly square once it is stretched ``aspect`` wide.
+
+    Args:
+        weights: Positive, in descending order.
+        aspect: How much wider than tall the picture is.
+
+    >>> squarified([3, 1], aspect=2)
+    [(0.0, 0.0, 0.75, 1.0), (0.75, 0.0, 0.25, 1.0)]
+    """
+    total = sum(weights)
+    x, y, width, height = 0.0, 0.0, aspect, 1.0
+    found: list[tuple[float, float, float, float]] = []
+    rest = [weight * aspect / total for weight in weights] if total else []
+    while rest:
+        side = min(width, height)
+        row = 1
+        while row < len(rest) and _worst(rest[: row + 1], side) <= _worst(rest[:row], side):
+            row += 1
+        area = sum(rest[:row])
+        depth = area / side
+        along = 0.0
+        for value in rest[:row]:
+            length = value / depth
+            if width >= height:
+                found.append((x / aspect, y + along, depth / aspect, length))
+            else:
+                found.append(((x + along) / aspect, y, length / aspect, depth))
+            along += length
+        if width >= height:
+            x, width = x + depth, width - depth
+        else:
+            y, height = y + depth, height - depth
+        rest = rest[row:]
+    return found
+
+
+def _worst(areas: Sequence[float], side: float) -> float:
+    """The worst ratio of two sides in a row of rectangles along a side."""
+    total = sum(areas)
+    return max(
+        max(side * side * area / (total * total), total * total / (side * side * area))
+        for area in areas
+    )
+
+
+def legend(names: Sequence[tuple[str, str]]) -> Html:
+    """What the colours mean: classes with their names."""
+    items = [
+        tag(
+            "li",
+            tag(
+                "svg",
+                tag("rect", width=10, height=10, rx=2, class_=kind),
+                width=10,
+                height=10,
+                aria_hidden="true",
+            ),
+            clip(name, 60),
+        )
+        for kind, name in names
+    ]
+    return tag("ul", join(items), class_="legend")

@@ -1,0 +1,298 @@
+"""What the commits of a table did: operations, rows and bytes in and out, changes of schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay.viz.kernels import pc
+from deltareplay.viz.live_files import leaves
+
+if TYPE_CHECKING:
+    from deltareplay._snapshot import Snapshot
+    from deltareplay._table import Table
+
+#: Older commits are not looked at.
+MOST_COMMITS = 10_000
+#: Older actions are not read: about a second for each million.
+MOST_ACTIONS = 1_000_000
+#: Commits whose actions are read at once.
+CHUNK = 200
+#: Changes of the definition that are listed.
+MOST_CHANGES = 200
+#: Of a commit, and what `in` and `out` mean: added and removed files.
+FLOWS = ("files_in", "bytes_in", "rows_in", "files_out", "bytes_out", "rows_out")
+
+
+@dataclass
+class Commit:
+    """One commit: a row of the history."""
+
+    version: int
+    moment: datetime
+    operation: str
+    engine: str
+    writer: str
+    flows: dict[str, int] | None = None  # None: its actions were not read
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of the table's definition."""
+
+    version: int
+    what: str
+    name: str
+    before: str | None
+    after: str | None
+
+
+@dataclass
+class Life:
+    """The commits, oldest first.
+
+    Attributes:
+        commits: Those that are in the log, at most 10,000.
+        read: How many of the newest had their actions read.
+        more: Whether there are older ones.
+        removed_unknown: Removed files that do not say how many rows they had.
+        removed_files: Removed files whose rows changed.
+        tombstones: Files that were removed before a time, their bytes.
+        changes: Changes of the definition, oldest first.
+        more_changes: How many older ones are not listed.
+    """
+
+    commits: list[Commit] = field(default_factory=list)
+    read: int = 0
+    more: bool = False
+    removed_unknown: int = 0
+    removed_files: int = 0
+    tombstones: tuple[int, int] = (0, 0)
+    changes: list[Change] = field(default_factory=list)
+    more_changes: int = 0
+
+
+def life(table: Table, snapshot: Snapshot, latest: int, cutoff: int) -> Life:
+    """Read the history up to a snapshot.
+
+    Args:
+        table: The table.
+        snapshot: The last version that counts.
+        latest: The latest version.
+        cutoff: Files that were removed before this time, in milliseconds, count as expired.
+    """
+    history = table.history(latest - snapshot.version + MOST_COMMITS)
+    history = history.filter(pc.less_equal(history["version"], pa.scalar(snapshot.version)))
+    names = ["version", "timestamp", "operation", "engineInfo", "userName", "userId"]
+    found = Life()
+    for row in history.select(names).to_pylist():
+        writer = row["userName"] or row["userId"] or ""
+        found.commits.append(
+            Commit(
+                row["version"],
+                row["timestamp"],
+                row["operation"] or "unknown",
+                row["engineInfo"] or "unknown",
+                writer,
+            )
+        )
+    found.commits.sort(key=lambda commit: commit.version)
+    found.more = bool(found.commits) and found.commits[0].version > 0
+    _read_actions(table, found, cutoff)
+    return found
+
+
+def _read_actions(table: Table, found: Life, cutoff: int) -> None:
+    commits = {commit.version: commit for commit in found.commits}
+    definitions: list[tuple[int, str, dict[str, Any]]] = []
+    actions = 0
+    end = len(found.commits)
+    while end and actions < MOST_ACTIONS:
+        chunk = found.commits[max(0, end - CHUNK) : end]
+        here: list[tuple[int, str, dict[str, Any]]] = []
+        for version in _whole_commits(table, chunk[0].version, chunk[-1].version, here):
+            actions += version.num_rows
+            _add_flows(commits, found, version, cutoff)
+        definitions = [*here, *definitions]
+        end -= len(chunk)
+    found.read = len(found.commits) - end
+    changes = list(_changes(definitions))
+    found.changes = changes[-MOST_CHANGES:]
+    found.more_changes = len(changes) - len(found.changes)
+
+
+def _whole_commits(
+    table: Table, first: int, last: int, definitions: list[tuple[int, str, dict[str, Any]]]
+) -> Iterator[pa.Table]:
+    """The files that commits added and removed; a commit is never divided between two tables."""
+    waiting: list[pa.Table] = []
+    newest = first
+    for batch in table.actions(first, last):
+        for kind in ("metaData", "protocol"):
+            column = batch.column(kind)
+            if column.null_count < len(column):
+                some = batch.select(["version", kind]).filter(pc.is_valid(column)).to_pylist()
+                definitions += [(row["version"], kind, row[kind]) for row in some]
+        slim = _files(batch)
+        if not slim.num_rows:
+            continue
+        begins, ends = slim["version"][0].as_py(), slim["version"][-1].as_py()
+        if waiting and begins > newest:
+            yield pa.concat_tables(waiting)
+            waiting = []
+        if ends > begins:
+            whole = pc.less(slim["version"], pa.scalar(ends))
+            waiting.append(slim.filter(whole))
+            yield pa.concat_tables(waiting)
+            waiting, slim = [], slim.filter(pc.invert(whole))
+        waiting.append(slim)
+        newest = ends
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
+def _files(batch: pa.RecordBatch) -> pa.Table:
+    """Added and removed files of a batch of actions, with what is counted."""
+    parts = []
+    for kind, sign in (("add", 1), ("remove", -1)):
+        column = batch.column(kind)
+        if column.null_count == len(column):
+            continue
+        some = batch.filter(pc.is_valid(column))
+        body = some.column(kind)
+        part = {name: pc.struct_field(body, name) for name in ("path", "dataChange")}
+        rows = _records(pc.struct_field(body, "stats"))
+        deleted = pc.struct_field(body, ["deletionVector", "cardinality"])
+        when = (
+            pc.struct_field(body, "deletionTimestamp")
+            if kind == "remove"
+            else pa.nulls(some.num_rows, pa.int64())
+        )
+        parts.append(
+            pa.table(
+                {
+                    "version": some.column("version"),
+                    "sign": pa.repeat(pa.scalar(sign), some.num_rows),
+                    **part,
+                    "size": _floats(pc.struct_field(body, "size")),
+                    "rows": rows,
+                    "deleted": _floats(deleted),
+                    "when": when,
+                }
+            )
+        )
+    if not parts:
+        return pa.table({"version": pa.array([], pa.int64())})
+    found = pa.concat_tables(parts)
+    return found.take(pc.sort_indices(found["version"]))
+
+
+def _records(statistics: pa.Array[Any]) -> pa.Array[Any]:
+    """``numRecords`` of statistics as JSON, without parsing them; null where it is not sure."""
+    first = pc.extract_regex(statistics, r'^\s*\{\s*"numRecords"\s*:\s*(?P<n>[0-9]{1,15})')
+    any_place = pc.extract_regex(statistics, r'"numRecords"\s*:\s*(?P<n>[0-9]{1,15})')
+    once = pc.equal(pc.count_substring(statistics, '"numRecords"'), pa.scalar(1, pa.int32()))
+    place = pc.if_else(once, pc.struct_field(any_place, "n"), pa.scalar(None, pa.string()))
+    records: pa.Array[Any] = pc.cast(pc.coalesce(pc.struct_field(first, "n"), place), pa.float64())
+    return records
+
+
+def _floats(values: pa.Array[Any]) -> pa.Array[Any]:
+    numbers: pa.Array[Any] = pc.fill_null(pc.cast(values, pa.float64(), safe=False), 0.0)
+    return numbers
+
+
+def _add_flows(commits: dict[int, Commit], found: Life, files: pa.Table, cutoff: int) -> None:
+    """Add the sums of each commit.
+
+    A file that is removed and added at once got another deletion vector: nothing was written but
+    the vector, and the rows are those by which the vectors differ.
+    """
+    key = pc.binary_join_element_wise(pc.cast(files["version"], pa.string()), files["path"], "/")
+    added = pc.greater(files["sign"], pa.scalar(0))
+    both = pc.if_else(
+        added,
+        pc.is_in(key, value_set=key.filter(pc.invert(added))),
+        pc.is_in(key, value_set=key.filter(added)),
+    )
+    changes = pc.fill_null(files["dataChange"], True)
+    none = pa.scalar(0.0)
+    stay = pc.invert(both)
+    live = pc.subtract(pc.fill_null(files["rows"], 0.0), files["deleted"])
+    marked = pc.multiply(files["deleted"], pc.cast(files["sign"], pa.float64()))
+    columns: dict[str, Any] = {"version": files["version"]}
+    for direction, here in (("in", added), ("out", pc.invert(added))):
+        whole = pc.and_(here, stay)
+        columns[f"files_{direction}"] = pc.if_else(whole, pa.scalar(1.0), none)
+        columns[f"bytes_{direction}"] = pc.if_else(whole, files["size"], none)
+        columns[f"rows_{direction}"] = pc.if_else(pc.and_(whole, changes), live, none)
+    columns["marked"] = pc.if_else(pc.and_(both, changes), marked, none)
+    names = [*FLOWS, "marked"]
+    sums = pa.table(columns).group_by("version").aggregate([(name, "sum") for name in names])
+    for row in sums.to_pylist():
+        flows = {name: int(row[f"{name}_sum"]) for name in FLOWS}
+        rows = int(row["marked_sum"])
+        flows["rows_out" if rows > 0 else "rows_in"] += abs(rows)
+        commits[row["version"]].flows = flows
+    gone = pc.and_(pc.and_(pc.invert(added), stay), changes)
+    found.removed_files += _sum(gone)
+    found.removed_unknown += _sum(pc.and_(gone, pc.is_null(files["rows"])))
+    expired = pc.and_(
+        pc.and_(pc.invert(added), stay),
+        pc.fill_null(pc.less(files["when"], pa.scalar(cutoff)), False),
+    )
+    found.tombstones = (
+        found.tombstones[0] + _sum(expired),
+        found.tombstones[1] + _sum(pc.if_else(expired, files["size"], none)),
+    )
+
+
+def _sum(values: pa.Array[Any]) -> int:
+    return int(pc.sum(values).as_py() or 0)
+
+
+def _changes(definitions: list[tuple[int, str, dict[str, Any]]]) -> Iterator[Change]:
+    """What differs between each definition and the one before it."""
+    before: dict[str, dict[tuple[str, str], str]] = {}
+    for version, kind, body in definitions:
+        after = _metadata(body) if kind == "metaData" else _protocol(body)
+        if kind in before:
+            yield from _differences(version, before[kind], after)
+        elif version > 0:
+            yield Change(version, kind, "", None, "as it is from here on; older is not in the log")
+        before[kind] = after
+
+
+def _differences(
+    version: int, before: dict[tuple[str, str], str], after: dict[tuple[str, str], str]
+) -> Iterator[Change]:
+    for key in [*before, *(key for key in after if key not in before)]:
+        if before.get(key) != after.get(key):
+            yield Change(version, *key, before.get(key), after.get(key))
+
+
+def _metadata(body: dict[str, Any]) -> dict[tuple[str, str], str]:
+    facts: dict[tuple[str, str], str] = {}
+    try:
+        fields = json.loads(body["schemaString"])["fields"]
+        facts |= {("column", name): kind for name, kind in leaves(fields)}
+    except (ValueError, TypeError, KeyError):
+        facts["schema", ""] = "not readable"
+    facts |= {("property", key): str(value) for key, value in body["configuration"] or ()}
+    if body["partitionColumns"]:
+        facts["partition columns", ""] = ", ".join(body["partitionColumns"])
+    return facts | {(what, ""): body[what] for what in ("name", "description") if body[what]}
+
+
+def _protocol(body: dict[str, Any]) -> dict[tuple[str, str], str]:
+    facts = {
+        ("protocol", name): str(body[name]) for name in ("minReaderVersion", "minWriterVersion")
+    }
+    for kind in ("reader", "writer"):
+        facts |= {(f"{kind} feature", name): "on" for name in body[f"{kind}Features"] or ()}
+    return facts

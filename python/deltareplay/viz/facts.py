@@ -1,0 +1,134 @@
+"""Everything that a report shows, measured once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, TypeVar
+
+from deltareplay import _native
+from deltareplay._table_location import _without_secrets
+from deltareplay.exceptions import CorruptTableError, DeltaReplayError, UnsupportedFeatureError
+from deltareplay.viz.commits import Life, life
+from deltareplay.viz.kernels import pc
+from deltareplay.viz.live_files import LiveFiles, live_files
+
+if TYPE_CHECKING:
+    from deltareplay._cleanup_log import LogCleanup
+    from deltareplay._optimize_log import LogAdvice
+    from deltareplay._snapshot import Snapshot
+    from deltareplay._table import Table
+    from deltareplay._vacuum import Vacuumed
+    from deltareplay._verify import Verification
+
+T = TypeVar("T")
+
+#: Of a table with more files, only the latest version is verified: the whole log takes 600 MB for
+#: each million of them.
+MOST_VERIFIED = 300_000
+
+
+@dataclass
+class Facts:
+    """What was measured. Where something cannot be, its error stands in its place.
+
+    Attributes:
+        table: The table.
+        snapshot: The version that is reported.
+        latest: The latest version.
+        now: When it was measured.
+        files: Its live files.
+        life: Its commits.
+        tombstones: Removed files whose retention has not passed, and their bytes.
+        log: What the log costs; of the latest version.
+        cleanup: Files of the log that have expired.
+        verification: What is wrong with the log; with ``orphans``, with the files too. None: the
+            latest version was replayed as a whole and is right; the table is too large for more.
+        orphans: What vacuum would delete; None if that was not asked for.
+        vacuum_cutoff: Vacuum deletes what was removed before, in milliseconds.
+        seconds: How long it took.
+    """
+
+    table: Table
+    snapshot: Snapshot
+    latest: int
+    now: datetime
+    files: LiveFiles
+    life: Life
+    tombstones: tuple[int, int]
+    log: LogAdvice | DeltaReplayError
+    cleanup: LogCleanup | DeltaReplayError
+    verification: Verification | DeltaReplayError | None
+    orphans: Vacuumed | DeltaReplayError | None
+    vacuum_cutoff: int
+    seconds: float
+
+    @property
+    def moment(self) -> datetime | None:
+        """When the version was committed; None if its time is out of range."""
+        try:
+            return self.snapshot.timestamp
+        except CorruptTableError:
+            return None
+
+    @property
+    def shown_uri(self) -> str:
+        """Where the table is, without secrets."""
+        return _without_secrets(self.table.uri)
+
+
+def measure(table: Table, version: int | None, orphans: bool) -> Facts:
+    """Read a table once for its report."""
+    began = time.monotonic()
+    now = datetime.now(timezone.utc)
+    newest = table.snapshot()
+    snapshot = newest if version is None else table.snapshot(version)
+    cutoff = _vacuum_cutoff(table, newest)
+    verification = _or_error(lambda: _verified(table, newest, orphans))
+    files = live_files(snapshot)
+    return Facts(
+        table=table,
+        snapshot=snapshot,
+        latest=newest.version,
+        now=now,
+        files=files,
+        life=life(table, snapshot, newest.version, cutoff),
+        tombstones=_tombstones(snapshot),
+        log=_or_error(table.optimize_log),
+        cleanup=_or_error(table.cleanup_log),
+        verification=verification,
+        orphans=_or_error(table.vacuum) if orphans else None,
+        vacuum_cutoff=cutoff,
+        seconds=time.monotonic() - began,
+    )
+
+
+def _or_error(work: Callable[[], T]) -> T | DeltaReplayError:
+    """What cannot be measured is reported as that: the rest of the report is worth having."""
+    try:
+        return work()
+    except DeltaReplayError as error:
+        return error
+
+
+def _verified(table: Table, newest: Snapshot, orphans: bool) -> Verification | None:
+    if newest.num_files <= MOST_VERIFIED or orphans:
+        return table.verify(data_files=orphans)
+    table.snapshot(newest.version, verify=True)
+    return None
+
+
+def _vacuum_cutoff(table: Table, newest: Snapshot) -> int:
+    """Before this time, removed files are garbage; nothing is if this release may not delete."""
+    try:
+        _, _, cutoff = _native.vacuum_period(table._native, newest._native, None, False, True)
+    except UnsupportedFeatureError:
+        return 0
+    return cutoff
+
+
+def _tombstones(snapshot: Snapshot) -> tuple[int, int]:
+    found = snapshot.tombstones()
+    return found.num_rows, int(pc.sum(found["size"]).as_py() or 0)

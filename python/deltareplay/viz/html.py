@@ -1,0 +1,77 @@
+"""HTML that is escaped by construction: text is text unless it was made by this module."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable
+
+#: Tags without content.
+_VOID = frozenset({"br", "col", "input", "link", "meta"})
+#: Characters that a page must not contain, or that reorder what a reader sees.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
+)
+
+
+class Html(str):
+    """Markup that was escaped already."""
+
+    __slots__ = ()
+
+
+#: What a tag may contain: markup, text that is escaped, or nothing.
+Content = Html | str | int | None
+
+
+def text(value: object) -> Html:
+    r"""Text with everything escaped that means something in HTML, in attributes too.
+
+    Invisible characters, and those that reorder text, are shown by their numbers.
+
+    >>> text('<b title="x">')
+    '&lt;b title=&quot;x&quot;&gt;'
+    >>> text("gpj.exe" + chr(0x202E))
+    'gpj.exe\\u202e'
+    """
+    if isinstance(value, Html):
+        return value
+    shown = _INVISIBLE.sub(lambda found: f"\\u{ord(found.group()):04x}", str(value))
+    return Html(html.escape(shown, quote=True))
+
+
+def join(parts: Iterable[Content], between: str = "") -> Html:
+    """One piece of markup; text among the parts is escaped."""
+    return Html(text(between).join(text(part) for part in parts if part is not None))
+
+
+def tag(kind: str, /, *content: Content, **attributes: str | int | float | bool | None) -> Html:
+    """A tag. ``class_`` is ``class``, ``_`` in other names is ``-``; None and False are left out.
+
+    >>> tag("td", "a < b", class_="number", data_sort=3)
+    '<td class="number" data-sort="3">a &lt; b</td>'
+    """
+    written = "".join(
+        f" {_attribute(key)}" if value is True else f' {_attribute(key)}="{text(value)}"'
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    if kind in _VOID:
+        return Html(f"<{kind}{written}>")
+    return Html(f"<{kind}{written}>{join(content)}</{kind}>")
+
+
+def _attribute(key: str) -> str:
+    # of SVG, whose names are the only ones with capitals
+    if key in ("viewBox", "preserveAspectRatio"):
+        return key
+    return key.rstrip("_").replace("_", "-")
+
+
+def clip(value: str, most: int = 120) -> str:
+    """A text that is not longer than a place for it.
+
+    >>> clip("abcdef", 4)
+    'abc…'
+    """
+    return value if len(value) <= most else value[: most - 1] + "…"

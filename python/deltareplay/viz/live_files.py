@@ -1,0 +1,325 @@
+"""What the live files of a snapshot amount to: sums, never a list of files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltareplay.viz.buckets import Sizes, Times
+from deltareplay.viz.kernels import pc
+
+if TYPE_CHECKING:
+    from deltareplay._snapshot import Snapshot
+
+MIB = 1 << 20
+#: A file below this costs about as much to open as to read.
+SMALL = 32 * MIB
+#: OPTIMIZE rewrites a file of which a vector deletes more.
+PURGED = 0.05
+#: More partitions are told apart by fewer columns.
+MOST_PARTITIONS = 100_000
+#: With more columns, what decodes their statistics takes too much memory.
+MOST_COLUMNS = 200
+#: Rows that are summed at once.
+_AT_ONCE = 100_000
+_SUMMED = ["size", "modificationTime", "partitionValues", "deletionVector", "numRecords"]
+#: How many of the files with the most deleted rows are named.
+WORST = 15
+
+
+@dataclass
+class Column:
+    """How many files have statistics of a column."""
+
+    name: str
+    type: str
+    min_max: int = 0
+    null_count: int = 0
+
+
+@dataclass
+class LiveFiles:
+    """The sums.
+
+    Attributes:
+        num_files: The files.
+        size_in_bytes: Their bytes.
+        without_rows: Files that do not say how many rows they have.
+        num_rows: Rows of the others, without the deleted ones.
+        sizes: By size.
+        ages: By ``modificationTime``.
+        small: Files below ``small_limit``, and their bytes.
+        small_limit: Bytes.
+        target: Bytes of a file after OPTIMIZE.
+        packed: About how many files OPTIMIZE makes of those that it packs, and how many those are.
+        partitions: Sums of each partition, by the first ``levels`` partition columns.
+        levels: How many partition columns tell partitions apart.
+        with_vector: Files with a deletion vector.
+        deleted_rows: Rows that they delete.
+        to_purge: Files of which more than 5 % is deleted; their bytes and deleted rows.
+        shares: Files with a vector by the share that it deletes, in tenths.
+        worst: The files with the most deleted rows: path, deleted rows, rows or None, bytes.
+        columns: Statistics by column; None if the table has too many.
+    """
+
+    num_files: int = 0
+    size_in_bytes: int = 0
+    without_rows: int = 0
+    num_rows: int = 0
+    sizes: Sizes = field(default_factory=Sizes)
+    ages: Times = field(default_factory=lambda: Times(("files", "bytes")))
+    small: tuple[int, int] = (0, 0)
+    small_limit: int = SMALL
+    target: int = 1 << 30
+    packed: tuple[int, int] = (0, 0)
+    partitions: pa.Table | None = None
+    levels: int = 0
+    with_vector: int = 0
+    deleted_rows: int = 0
+    to_purge: tuple[int, int, int] = (0, 0, 0)
+    shares: list[int] = field(default_factory=lambda: [0] * 10)
+    worst: list[tuple[str, int, int | None, int]] = field(default_factory=list)
+    columns: list[Column] | None = None
+
+
+def leaves(fields: list[dict[str, Any]], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Path and type of each column of a Delta schema, those in structs included."""
+    for one in fields:
+        kind = one["type"]
+        path = f"{prefix}{one['name']}"
+        if isinstance(kind, dict) and kind.get("type") == "struct":
+            yield from leaves(kind["fields"], f"{path}.")
+        else:
+            yield path, kind if isinstance(kind, str) else str(kind.get("type"))
+
+
+def live_files(snapshot: Snapshot) -> LiveFiles:
+    """Read the live files once, batch by batch."""
+    found = LiveFiles()
+    fields = json.loads(snapshot.schema_json)["fields"]
+    keys = partition_keys(fields, snapshot.partition_columns)
+    found.target = target_size(snapshot.properties)
+    found.small_limit = min(SMALL, found.target // 4) or 1
+    found.levels = len(keys)
+    partitions = _Partitions(len(keys))
+    asked = ["path", "size", "modificationTime", "partitionValues", "deletionVector", "numRecords"]
+    columns = [
+        Column(name, kind)
+        for name, kind in leaves(fields)
+        if name not in set(snapshot.partition_columns)
+    ]
+    if 0 < len(columns) <= MOST_COLUMNS:
+        found.columns = columns
+        asked.append("stats_parsed")
+    waiting: list[pa.RecordBatch] = []
+    for batch in snapshot.file_batches(columns=asked):
+        if found.columns is not None:
+            _add_statistics(found.columns, batch)
+        _add_deleted(found, batch)
+        waiting.append(batch.select(_SUMMED))
+        if sum(some.num_rows for some in waiting) >= _AT_ONCE:
+            _add_all(found, partitions, keys, waiting)
+            waiting = []
+    _add_all(found, partitions, keys, waiting)
+    partitions.finish(found)
+    return found
+
+
+def _add_all(
+    found: LiveFiles, partitions: _Partitions, keys: list[str], batches: list[pa.RecordBatch]
+) -> None:
+    """Add batches as one: each grouping has a cost of its own."""
+    if batches:
+        for batch in pa.Table.from_batches(batches).combine_chunks().to_batches():
+            _add(found, batch)
+            partitions.add(batch, keys, found.target)
+
+
+def partition_keys(fields: list[dict[str, Any]], names: list[str]) -> list[str]:
+    """The keys of partition values, which have the physical names of the columns."""
+    physical = {
+        one["name"]: one.get("metadata", {}).get("delta.columnMapping.physicalName", one["name"])
+        for one in fields
+    }
+    return [physical.get(name, name) for name in names]
+
+
+def target_size(properties: dict[str, str]) -> int:
+    """``delta.targetFileSize`` in bytes, or what OPTIMIZE takes without it."""
+    wanted = properties.get("delta.targetFileSize", "").strip().lower()
+    digits = wanted.rstrip("bkmgti ")
+    unit = wanted[len(digits) :].strip().removesuffix("b").removesuffix("i")
+    power = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}.get(unit)
+    if not digits.isdecimal() or power is None or len(digits) > 15:
+        return 1 << 30
+    return int(digits) * 1024**power or 1 << 30
+
+
+def _add(found: LiveFiles, batch: pa.RecordBatch) -> None:
+    sizes = _numbers(batch.column("size"))
+    records = batch.column("numRecords")
+    deleted = pc.struct_field(batch.column("deletionVector"), "cardinality")
+    removed = _numbers(deleted)
+    found.num_files += batch.num_rows
+    found.size_in_bytes += _sum(sizes)
+    found.without_rows += records.null_count
+    known = pc.subtract(_numbers(records), removed)
+    found.num_rows += _sum(pc.if_else(pc.is_valid(records), known, pa.scalar(0.0)))
+    found.sizes.add_sizes(sizes)
+    ones = pa.repeat(pa.scalar(1.0), batch.num_rows)
+    times = pc.fill_null(batch.column("modificationTime"), 0)
+    found.ages.add(times, {"files": ones, "bytes": sizes})
+    small = pc.less(sizes, pa.scalar(float(found.small_limit)))
+    found.small = (
+        found.small[0] + _sum(small),
+        found.small[1] + _sum(pc.if_else(small, sizes, pa.scalar(0.0))),
+    )
+
+
+def _add_deleted(found: LiveFiles, batch: pa.RecordBatch) -> None:
+    vectors = batch.column("deletionVector")
+    if vectors.null_count == len(vectors):
+        return
+    batch = batch.filter(pc.is_valid(vectors))
+    deleted = _numbers(pc.struct_field(batch.column("deletionVector"), "cardinality"))
+    records = batch.column("numRecords")
+    sizes = _numbers(batch.column("size"))
+    found.with_vector += batch.num_rows
+    found.deleted_rows += _sum(deleted)
+    share = pc.divide(deleted, pc.max_element_wise(_numbers(records), pa.scalar(1.0)))
+    share = pc.if_else(pc.is_valid(records), share, pa.scalar(0.0))
+    much = pc.greater(share, pa.scalar(PURGED))
+    none = pa.scalar(0.0)
+    found.to_purge = (
+        found.to_purge[0] + _sum(much),
+        found.to_purge[1] + _sum(pc.if_else(much, sizes, none)),
+        found.to_purge[2] + _sum(pc.if_else(much, deleted, none)),
+    )
+    tenths = pc.min_element_wise(pc.floor(pc.multiply(share, pa.scalar(10.0))), pa.scalar(9.0))
+    for one in pc.value_counts(tenths.filter(pc.is_valid(records))).to_pylist():
+        found.shares[int(one["values"])] += one["counts"]
+    order = pc.sort_indices(deleted, sort_keys=[("", "descending")])[:WORST]
+    found.worst += [
+        (row["path"], row["deletionVector"]["cardinality"], row["numRecords"], row["size"])
+        for row in batch.select(["path", "deletionVector", "numRecords", "size"])
+        .take(order)
+        .to_pylist()
+    ]
+    found.worst = sorted(found.worst, key=lambda row: (-row[1], row[0]))[:WORST]
+
+
+def _add_statistics(columns: list[Column], batch: pa.RecordBatch) -> None:
+    statistics = batch.column("stats_parsed")
+    kind = statistics.type
+    records = pc.struct_field(statistics, "numRecords")
+    for column in columns:
+        path = column.name.split(".")
+        lows, highs, nulls = (
+            _leaf(statistics, kind, part, path) for part in ("minValues", "maxValues", "nullCount")
+        )
+        if nulls is not None:
+            column.null_count += len(nulls) - nulls.null_count
+        if lows is not None and highs is not None:
+            both = pc.and_(pc.is_valid(lows), pc.is_valid(highs))
+            if nulls is not None:  # a file that has nothing but nulls has no values to state
+                both = pc.or_(both, pc.fill_null(pc.equal(nulls, records), False))
+            column.min_max += _sum(both)
+
+
+def _leaf(statistics: pa.Array[Any], kind: Any, part: str, path: list[str]) -> pa.Array[Any] | None:
+    """The statistics of a column, whose own name may contain dots."""
+    indices = [kind.get_field_index(part)]
+    if indices[0] < 0:
+        return None
+    kind = kind.field(indices[0]).type
+    rest = path
+    while rest:
+        if not pa.types.is_struct(kind):
+            return None
+        for end in range(len(rest), 0, -1):
+            index = kind.get_field_index(".".join(rest[:end]))
+            if index >= 0:
+                break
+        else:
+            return None
+        indices.append(index)
+        kind, rest = kind.field(index).type, rest[end:]
+    return None if pa.types.is_struct(kind) else pc.struct_field(statistics, indices)
+
+
+class _Partitions:
+    """Sums by partition; fewer columns tell partitions apart if there are too many of them."""
+
+    SUMS = ("files", "bytes", "rows", "packed_files", "packed_bytes")
+
+    def __init__(self, levels: int) -> None:
+        self.levels = levels
+        self._parts: list[pa.Table] = []
+        self._rows = 0
+
+    def add(self, batch: pa.RecordBatch, keys: list[str], target: int) -> None:
+        sizes = _numbers(batch.column("size"))
+        ones = pa.repeat(pa.scalar(1.0), batch.num_rows)
+        packed = pc.less(sizes, pa.scalar(float(target)))
+        none = pa.scalar(0.0)
+        values = batch.column("partitionValues")
+        columns = {
+            f"k{place}": pc.map_lookup(values, pa.scalar(key), "first")
+            for place, key in enumerate(keys[: self.levels])
+        }
+        columns |= {
+            "files": ones,
+            "bytes": sizes,
+            "rows": _numbers(batch.column("numRecords")),
+            "packed_files": pc.if_else(packed, ones, none),
+            "packed_bytes": pc.if_else(packed, sizes, none),
+        }
+        self._parts.append(self._grouped(pa.table(columns)))
+        self._rows += self._parts[-1].num_rows
+        if self._rows > 2 * MOST_PARTITIONS:
+            self._join()
+
+    def _join(self) -> None:
+        joined = self._grouped(pa.concat_tables(self._parts))
+        while joined.num_rows > MOST_PARTITIONS and self.levels:
+            self.levels -= 1
+            joined = self._grouped(joined)
+        self._parts, self._rows = [joined], joined.num_rows
+
+    def _grouped(self, rows: pa.Table) -> pa.Table:
+        keys = [f"k{place}" for place in range(self.levels)]
+        found = rows.group_by(keys, use_threads=False).aggregate(
+            [(name, "sum") for name in self.SUMS]
+        )
+        return found.select([*keys, *(f"{name}_sum" for name in self.SUMS)]).rename_columns(
+            [*keys, *self.SUMS]
+        )
+
+    def finish(self, found: LiveFiles) -> None:
+        if not self._parts:
+            return
+        self._join()
+        found.levels = self.levels
+        found.partitions = self._parts[0]
+        files = found.partitions["packed_files"]
+        made = pc.ceil(pc.divide(found.partitions["packed_bytes"], pa.scalar(float(found.target))))
+        several = pc.greater(files, pa.scalar(1.0))
+        none = pa.scalar(0.0)
+        found.packed = (
+            _sum(pc.if_else(several, pc.max_element_wise(made, pa.scalar(1.0)), none)),
+            _sum(pc.if_else(several, files, none)),
+        )
+
+
+def _numbers(values: pa.Array[Any]) -> pa.Array[Any]:
+    """As float64 without nulls: sums that cannot overflow, exact up to 8 PiB."""
+    numbers: pa.Array[Any] = pc.fill_null(pc.cast(values, pa.float64(), safe=False), 0.0)
+    return numbers
+
+
+def _sum(values: pa.Array[Any]) -> int:
+    return int(pc.sum(values).as_py() or 0)

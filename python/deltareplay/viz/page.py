@@ -1,0 +1,82 @@
+"""The page: sections, style and script in one file that asks nobody for anything."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib.resources import files
+
+from deltareplay import _native
+from deltareplay.viz import sections, storage_sections, units
+from deltareplay.viz.facts import Facts
+from deltareplay.viz.html import Html, clip, tag
+
+#: How a report is known again; ``Table.report`` overwrites nothing else.
+GENERATOR = "deltareplay report"
+
+_SECTIONS = (
+    ("advice", "Advice", sections.to_do),
+    ("findings", "Findings", sections.findings),
+    ("about", "Table", sections.about),
+    ("life", "Life", sections.lived),
+    ("files", "Files", storage_sections.stored),
+    ("deleted", "Deleted rows", storage_sections.deleted),
+    ("statistics", "Statistics", storage_sections.statistics),
+    ("log", "Log", storage_sections.log),
+    ("definition", "Schema", storage_sections.definition),
+)
+
+
+def page(facts: Facts) -> str:
+    """The report as HTML."""
+    style = Html(_resource("report.css"))
+    script = Html(_resource("report.js"))
+    name = facts.snapshot.metadata.name or facts.shown_uri.rstrip("/").rpartition("/")[2]
+    policy = (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=Html(policy)),
+        tag("meta", name="generator", content=f"{GENERATOR} {_native.__version__}"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", f"{clip(name, 100)}, version {facts.snapshot.version}"),
+        Html(f"<style>{style}</style>"),
+    )
+    links = [tag("li", tag("a", title, href=f"#{key}")) for key, title, _ in _SECTIONS]
+    theme = tag("button", "Dark", type="button", id="theme", hidden=True)
+    navigation = tag("nav", tag("div", tag("ul", *links), theme), aria_label="Sections")
+    body = tag(
+        "body",
+        tag("a", "Skip to the report", href="#main", class_="skip"),
+        sections.header(facts),
+        navigation,
+        tag("main", *(made(facts) for _, _, made in _SECTIONS), id="main"),
+        _footer(facts),
+        Html(f"<script>{script}</script>"),
+    )
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _footer(facts: Facts) -> Html:
+    return tag(
+        "footer",
+        tag(
+            "p",
+            f"Measured {units.stamp(facts.now)} in {units.seconds(facts.seconds)} by deltareplay "
+            f"{_native.__version__}. Times are in UTC, sizes in powers of 1024. This page loads "
+            "nothing and sends nothing.",
+        ),
+    )
+
+
+def _resource(name: str) -> str:
+    return files("deltareplay.viz").joinpath(name).read_text(encoding="utf-8").strip()
+
+
+def _hash(content: str) -> str:
+    digest = hashlib.sha256(content.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"

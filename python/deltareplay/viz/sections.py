@@ -1,0 +1,469 @@
+"""What the report says first: what the table is, what to do, and how it has lived."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+from deltareplay.exceptions import DeltaReplayError
+from deltareplay.viz import axes, units
+from deltareplay.viz.advice import advice, command, commit_range
+from deltareplay.viz.buckets import WIDTHS
+from deltareplay.viz.charts import Axes, Bar, columns, legend, sparkline
+from deltareplay.viz.commits import MOST_COMMITS, Commit
+from deltareplay.viz.facts import MOST_VERIFIED, Facts
+from deltareplay.viz.html import Content, Html, clip, join, tag
+from deltareplay.viz.tables import Cell, Row, numbers_of, table
+
+#: Columns of a chart over time.
+MOST_BARS = 60
+#: Series of a chart; the others are one.
+MOST_SERIES = 5
+
+
+def section(name: str, title: str, *content: Content) -> Html:
+    """A section of the page."""
+    head = tag("h2", title, id=f"{name}-title")
+    return tag("section", head, *content, id=name, aria_labelledby=f"{name}-title")
+
+
+def figure(title: str, said: str, chart: Html, *more: Content) -> Html:
+    """A chart with its title and what it says."""
+    caption = tag("figcaption", tag("strong", title), tag("p", said) if said else None)
+    return tag("figure", caption, chart, *more)
+
+
+def source(*places: str) -> Html:
+    """Where the numbers are from."""
+    return tag(
+        "p", "Source: ", join((tag("code", place) for place in places), ", "), class_="source"
+    )
+
+
+def paste(facts: Facts, call: str) -> Html:
+    """A command to paste."""
+    return tag("div", tag("pre", tag("code", command(facts, call))), class_="paste")
+
+
+def failed(what: str, error: DeltaReplayError) -> Html:
+    """What stands in the place of something that cannot be measured."""
+    return tag("p", f"{what}: {clip(str(error), 400)} [{error.code}]", class_="warn")
+
+
+def header(facts: Facts) -> Html:
+    """The name of the table and the figures that a person asks for first."""
+    snapshot, files = facts.snapshot, facts.files
+    where = facts.table.uri.rstrip("/").rpartition("/")[2]
+    rows = units.short(files.num_rows) if not files.without_rows else "unknown"
+    rows_said = (
+        f"{units.count(files.num_rows)} by statistics"
+        if not files.without_rows
+        else f"{units.plural(files.without_rows, 'file')} without a row count"
+    )
+    average = files.size_in_bytes / files.num_files if files.num_files else 0
+    partitions = (
+        units.count(files.partitions.num_rows)
+        if files.levels and files.partitions is not None
+        else "0"
+    )
+    by = ", ".join(snapshot.partition_columns) or "not partitioned"
+    moment = facts.moment
+    age = units.ago(moment, facts.now) if moment else "at an unknown time"
+    figures: list[tuple[str, str, str]] = [
+        ("Version", str(snapshot.version), age),
+        ("Rows", rows, rows_said),
+        ("Files", units.short(files.num_files), f"{units.count(files.num_files)} live files"),
+        ("Size", units.size(files.size_in_bytes), f"{units.size(average)} a file on average"),
+        ("Partitions", partitions, clip(by, 60)),
+        ("Health", *_health(facts)),
+    ]
+    about = snapshot.metadata.description
+    return tag(
+        "header",
+        tag("h1", clip(snapshot.metadata.name or where or "Delta table", 200)),
+        tag("p", clip(facts.shown_uri, 400), class_="uri"),
+        tag("p", clip(about, 400), class_="soft") if about else None,
+        tag(
+            "dl",
+            *(
+                tag("div", tag("dt", name), tag("dd", value), tag("dd", said))
+                for name, value, said in figures
+            ),
+            class_="figures",
+        ),
+    )
+
+
+def _health(facts: Facts) -> tuple[str, str]:
+    found = facts.verification
+    if isinstance(found, DeltaReplayError):
+        return "Broken", clip(found.code or "error", 40)
+    if found is None:
+        return "Sound", "the latest version replays without a finding"
+    kinds = Counter(finding.severity for finding in found.findings)
+    if kinds["error"]:
+        return units.plural(kinds["error"], "error"), "see the findings"
+    if kinds["warning"]:
+        return units.plural(kinds["warning"], "warning"), "see the findings"
+    return "Sound", "the log replays without a finding"
+
+
+def about(facts: Facts) -> Html:
+    """What the table is."""
+    snapshot = facts.snapshot
+    metadata, protocol = snapshot.metadata, snapshot.protocol
+    created = metadata.created_time
+    features = sorted({*(protocol.reader_features or ()), *(protocol.writer_features or ())})
+    pairs: list[tuple[str, Content]] = [
+        (
+            "Version",
+            f"{snapshot.version}, committed {units.stamp(facts.moment) if facts.moment else '?'}"
+            + (f"; the latest is {facts.latest}" if facts.latest != snapshot.version else ""),
+        ),
+        ("Id", tag("code", clip(metadata.id, 80))),
+        ("Created", units.stamp(units.moment(created)) if created is not None else "unknown"),
+        ("Columns", units.count(len(json.loads(snapshot.schema_json)["fields"]))),
+        ("Partitioned by", clip(", ".join(snapshot.partition_columns), 200) or "nothing"),
+        (
+            "Protocol",
+            f"reader {protocol.min_reader_version}, writer {protocol.min_writer_version}",
+        ),
+        ("Features", clip(", ".join(features), 500) or "none listed"),
+    ]
+    transactions = snapshot.transactions
+    rows: list[Row] = [
+        (tag("code", clip(name, 100)), Cell(units.count(version), version))
+        for name, version in sorted(transactions.items())
+    ]
+    return section(
+        "about",
+        "What it is",
+        tag(
+            "dl",
+            *(join([tag("dt", name), tag("dd", value)]) for name, value in pairs),
+            class_="pairs",
+        ),
+        source("metaData", "protocol", "commitInfo"),
+        table(
+            "Applications that commit with a transaction id",
+            ("Application", "Its version"),
+            rows,
+            numbers=(1,),
+            name="transactions",
+            budget=6000,
+        )
+        if rows
+        else None,
+    )
+
+
+def to_do(facts: Facts) -> Html:
+    """Advice, with the command to paste."""
+    items = [
+        tag(
+            "li",
+            tag("h3", clip(one.title, 200)),
+            tag("p", clip(one.reason, 600)),
+            tag("p", clip(one.gain, 600)),
+            paste(facts, one.call) if one.call else None,
+            source(one.source),
+        )
+        for one in advice(facts)
+    ]
+    said = (
+        tag("ol", *items[:20], class_="list")
+        if items
+        else tag("p", "Nothing: files, log and garbage are in good shape.", class_="good")
+    )
+    return section("advice", "What to do", said)
+
+
+def findings(facts: Facts) -> Html:
+    """What ``verify`` found."""
+    found = facts.verification
+    if isinstance(found, DeltaReplayError):
+        return section("findings", "Findings", failed("The log could not be verified", found))
+    if found is None:
+        return section(
+            "findings",
+            "Findings",
+            tag(
+                "p",
+                f"Checked: version {facts.latest} was replayed as a whole and compared with its "
+                f"checksum, if there is one. Of a table with more than "
+                f"{units.count(MOST_VERIFIED)} files, older commits and checkpoints are checked "
+                "only by a call of their own.",
+                class_="soft",
+            ),
+            tag("p", "Nothing is wrong.", class_="good"),
+            paste(facts, "verify(data_files=False)"),
+            source("Table.snapshot(verify=True)"),
+        )
+    looked = (
+        f"{units.plural(found.num_commits, 'commit')}, "
+        f"{units.plural(found.num_checkpoints, 'checkpoint')} and "
+        f"{units.plural(found.num_checksums, 'checksum')} of the log"
+    )
+    files = (
+        " and the existence and size of each data file"
+        if facts.orphans is not None
+        else "; data files were not opened"
+    )
+    colours = {"error": "bad", "warning": "warn", "info": "soft"}
+    rows: list[Row] = [
+        (
+            tag("span", one.severity, class_=f"badge {colours[one.severity]}"),
+            tag("code", one.code),
+            join([clip(one.message, 300), tag("br"), tag("code", clip(one.path or "", 160))]),
+            clip(one.remedy, 240),
+        )
+        for one in found.findings[:200]
+    ]
+    number = len(found.findings) + found.omitted
+    said = (
+        table(
+            f"{units.plural(number, 'finding')}, worst first",
+            ("Severity", "Code", "What", "Remedy"),
+            rows,
+            name="found",
+            total=number,
+        )
+        if rows
+        else tag("p", "Nothing is wrong.", class_="good")
+    )
+    return section(
+        "findings",
+        "Findings",
+        tag("p", f"Checked: {looked}{files}.", class_="soft"),
+        said,
+        source("Table.verify()"),
+    )
+
+
+def lived(facts: Facts) -> Html:
+    """The commits over time."""
+    commits = facts.life.commits
+    if not commits:
+        return section("life", "Its life", tag("p", "The log has no commit any more."))
+    first, last = commits[0], commits[-1]
+    older = f"; older ones are not in the log or not among the last {MOST_COMMITS:,}"
+    said = (
+        f"{units.plural(len(commits), 'commit')}, from version {first.version} of "
+        f"{units.stamp(first.moment)} to version {last.version} of {units.stamp(last.moment)}"
+        f"{older if facts.life.more else ''}."
+    )
+    return section(
+        "life",
+        "Its life",
+        tag("p", said, class_="soft"),
+        _operations(commits),
+        *_flows(facts),
+        _writers(commits),
+    )
+
+
+def shown(begin: datetime, width: int) -> str:
+    """The begin of a bucket of time, as exactly as its width asks for."""
+    if width >= 86_400_000:
+        return f"{begin:%Y-%m-%d}"
+    return f"{begin:%Y-%m-%d %H:%M}" if width >= 60_000 else f"{begin:%Y-%m-%d %H:%M:%S}"
+
+
+class _Timeline:
+    """Commits in buckets of time."""
+
+    def __init__(self, commits: Sequence[Commit]) -> None:
+        times = [units.milliseconds(commit.moment) for commit in commits]
+        times = [min(max(time, units.FIRST_MOMENT), units.LAST_MOMENT) for time in times]
+        self.width = next(
+            (w for w in WIDTHS if max(times) // w - min(times) // w < MOST_BARS), WIDTHS[-1]
+        )
+        self.first = min(times) // self.width
+        self.number = max(times) // self.width - self.first + 1
+        self.groups: list[list[Commit]] = [[] for _ in range(self.number)]
+        for commit, time in zip(commits, times, strict=True):
+            self.groups[time // self.width - self.first].append(commit)
+
+    def place(self, number: int) -> tuple[float, float]:
+        return number / self.number, (number + 1) / self.number
+
+    def label(self, number: int) -> str:
+        begin = units.moment((self.first + number) * self.width)
+        return shown(begin, self.width)
+
+    def marks(self) -> list[tuple[float, str]]:
+        return marks(self.first * self.width, (self.first + self.number) * self.width)
+
+    @property
+    def each(self) -> str:
+        return width_name(self.width)
+
+
+def marks(first: int, end: int) -> list[tuple[float, str]]:
+    """Marks of a time axis, from 0 to 1."""
+    return [((at - first) / (end - first), label) for at, label in axes.of_times(first, end)]
+
+
+def width_name(width: int) -> str:
+    """The width of a bucket of time."""
+    seconds = width // 1000
+    for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
+        if seconds % length == 0:
+            number = seconds // length
+            return f"{number} {unit}{'' if number == 1 else 's'}"
+    return f"{seconds} second{'' if seconds == 1 else 's'}"
+
+
+def _operations(commits: Sequence[Commit]) -> Html:
+    timeline = _Timeline(commits)
+    kinds = Counter(commit.operation for commit in commits)
+    named = [name for name, _ in kinds.most_common(MOST_SERIES)]
+    series = [*named, "others"] if len(kinds) > len(named) else named
+    bars: list[Bar] = []
+    rows: list[Row] = []
+    for number, group in enumerate(timeline.groups):
+        here = Counter(
+            commit.operation if commit.operation in named else "others" for commit in group
+        )
+        values = [here[name] for name in series]
+        told = ", ".join(f"{clip(name, 40)} {here[name]}" for name in series if here[name])
+        begin, end = timeline.place(number)
+        bars.append(Bar(begin, end, values, f"{timeline.label(number)}: {told or 'no commit'}"))
+        if group:
+            rows.append([timeline.label(number), *(Cell(units.count(v), v) for v in values)])
+    chart = columns(
+        bars,
+        Axes(axes.of_numbers, units.short, timeline.marks()),
+        f"Commits by operation over time: {', '.join(f'{n} {kinds[n]}' for n in named)}",
+    )
+    told = ", ".join(f"{units.count(kinds[name])} {clip(name, 40)}" for name in named[:3])
+    heads = ("From", *(clip(name, 40) for name in series))
+    return figure(
+        "Commits by operation",
+        f"A column is {timeline.each}. {told}.",
+        chart,
+        legend([(f"s{place + 1}", name) for place, name in enumerate(series)]),
+        numbers_of(
+            "commits by operation",
+            table(
+                "Commits by operation",
+                heads,
+                rows,
+                numbers=range(1, len(heads)),
+                budget=8000,
+            ),
+        ),
+        source("commitInfo.operation", commit_range_of(commits)),
+    )
+
+
+def commit_range_of(commits: Sequence[Commit]) -> str:
+    """The files of commits."""
+    return f"_delta_log, versions {commits[0].version} to {commits[-1].version}"
+
+
+def _flows(facts: Facts) -> list[Html]:
+    life = facts.life
+    commits = life.commits[len(life.commits) - life.read :]
+    if not any(commit.flows for commit in commits):
+        return []
+    timeline = _Timeline(commits)
+    found = []
+    for what, mark, said_as, kind in (
+        ("Rows", axes.of_numbers, units.short, "rows"),
+        ("Bytes", axes.of_sizes, units.size, "bytes"),
+    ):
+        bars: list[Bar] = []
+        rows: list[Row] = []
+        total_in = total_out = 0
+        for number, group in enumerate(timeline.groups):
+            into = sum(commit.flows[f"{kind}_in"] for commit in group if commit.flows)
+            out = sum(commit.flows[f"{kind}_out"] for commit in group if commit.flows)
+            total_in, total_out = total_in + into, total_out + out
+            begin, end = timeline.place(number)
+            title = f"{timeline.label(number)}: {said_as(into)} in, {said_as(out)} out"
+            bars.append(Bar(begin, end, (max(into, 0),), title, (max(out, 0),)))
+            if group:
+                rows.append(
+                    [timeline.label(number), Cell(said_as(into), into), Cell(said_as(out), out)]
+                )
+        said = f"{said_as(total_in)} in, {said_as(total_out)} out; a column is {timeline.each}."
+        if kind == "rows":
+            said += " Files that were only rewritten (dataChange is false) do not count."
+            if life.removed_unknown:
+                said += (
+                    f" {units.count(life.removed_unknown)} of "
+                    f"{units.plural(life.removed_files, 'removed file')} do not say how many rows "
+                    "they had, and are missing here."
+                )
+        found.append(
+            figure(
+                f"{what} in and out",
+                said,
+                columns(
+                    bars,
+                    Axes(mark, said_as, timeline.marks()),
+                    f"{what} over time: {said_as(total_in)} in, {said_as(total_out)} out",
+                    height=200,
+                ),
+                legend([("s1", "in"), ("d1", "out")]),
+                numbers_of(
+                    f"{what.lower()} in and out",
+                    table(
+                        f"{what} in and out",
+                        ("From", "In", "Out"),
+                        rows,
+                        numbers=(1, 2),
+                        budget=8000,
+                    ),
+                ),
+                source(
+                    "add.stats, remove.stats" if kind == "rows" else "add.size, remove.size",
+                    commit_range(facts),
+                ),
+            )
+        )
+    return found
+
+
+def _writers(commits: Sequence[Commit]) -> Html:
+    timeline = _Timeline(commits)
+    places = {
+        commit.version: number for number, group in enumerate(timeline.groups) for commit in group
+    }
+    groups: dict[tuple[str, str], list[Commit]] = {}
+    for commit in commits:
+        groups.setdefault((commit.engine, commit.writer), []).append(commit)
+    rows: list[Row] = []
+    most = sorted(groups.items(), key=lambda group: -len(group[1]))
+    for (engine, writer), some in most[:30]:
+        counts = [0.0] * timeline.number
+        for commit in some:
+            counts[places[commit.version]] += 1
+        rows.append(
+            (
+                clip(engine, 80),
+                clip(writer, 60) or "not told",
+                Cell(units.count(len(some)), len(some)),
+                sparkline(counts),
+                Cell(f"{some[0].moment:%Y-%m-%d %H:%M}", some[0].version),
+                Cell(f"{some[-1].moment:%Y-%m-%d %H:%M}", some[-1].version),
+            )
+        )
+    return join(
+        [
+            tag("h3", "Writers and engines"),
+            table(
+                "Who committed, and when; the most frequent first",
+                ("Engine", "Writer", "Commits", "Over time", "First", "Last"),
+                rows,
+                numbers=(2,),
+                name="writers",
+                total=len(groups),
+                budget=14_000,
+            ),
+            source("commitInfo.engineInfo, commitInfo.userName", commit_range_of(commits)),
+        ]
+    )

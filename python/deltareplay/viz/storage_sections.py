@@ -1,0 +1,525 @@
+"""What the report says of files, statistics, the log and the definition of the table."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from deltareplay.exceptions import DeltaReplayError
+from deltareplay.viz import axes, units
+from deltareplay.viz.advice import commit_range
+from deltareplay.viz.charts import Axes, Bar, Tile, columns, legend, share, treemap
+from deltareplay.viz.facts import Facts
+from deltareplay.viz.html import Content, Html, clip, join, tag
+from deltareplay.viz.kernels import pc
+from deltareplay.viz.live_files import MOST_COLUMNS, LiveFiles, leaves
+from deltareplay.viz.sections import (
+    MOST_BARS,
+    failed,
+    figure,
+    marks,
+    section,
+    shown,
+    source,
+    width_name,
+)
+from deltareplay.viz.tables import Cell, Row, numbers_of, table
+
+#: Parts of the treemap; the others are one.
+MOST_TILES = 60
+_DAY = re.compile(r"\d{4}-\d\d-\d\d$")
+#: Average sizes of files where the colour of a part of the treemap changes.
+_SHADES = tuple(size << 20 for size in (1, 8, 32, 128, 512))
+
+
+def stored(facts: Facts) -> Html:
+    """The live files."""
+    files = facts.files
+    if not files.num_files:
+        return section("files", "Files", tag("p", "The table has no files."))
+    small, small_bytes = files.small
+    said = (
+        f"{units.plural(files.num_files, 'live file')} of {units.size(files.size_in_bytes)}; half "
+        f"of them are at most {units.size(files.sizes.quantile(0.5))}, nine in ten at most "
+        f"{units.size(files.sizes.quantile(0.9))}. {units.count(small)} "
+        f"({units.percent(small, files.num_files)}) are smaller than "
+        f"{units.size(files.small_limit)} and hold {units.size(small_bytes)} together."
+    )
+    return section(
+        "files",
+        "Files",
+        tag("p", said, class_="soft"),
+        _sizes(files),
+        _ages(files),
+        _partitions(facts),
+    )
+
+
+def _sizes(files: LiveFiles) -> Html:
+    steps, found = files.sizes.bars()
+    bars: list[Bar] = []
+    rows: list[Row] = []
+    places: list[tuple[float, str]] = []
+    for place, (key, number, total) in enumerate(found):
+        low, high = 2 ** (key / steps), 2 ** ((key + 1) / steps)
+        name = f"{units.size(low)} to {units.size(high)}"
+        small = high <= files.small_limit * 1.0001
+        values = (0.0, number) if small else (number, 0.0)
+        bars.append(
+            Bar(
+                place / len(found),
+                (place + 1) / len(found),
+                values,
+                f"{name}: {units.count(number)} files, {units.size(total)}",
+            )
+        )
+        rows.append(
+            (Cell(name, low), Cell(units.count(number), number), Cell(units.size(total), total))
+        )
+        places.append((place / len(found), units.size(low)))
+    round_ones = [mark for mark, (key, *_) in zip(places, found, strict=True) if key % steps == 0]
+    places = round_ones if len(round_ones) > 2 else places
+    every = -(-len(places) // 7)
+    return figure(
+        "Sizes of files",
+        "The number of files by size; sizes grow from left to right.",
+        columns(
+            bars,
+            Axes(axes.of_numbers, units.short, places[::every]),
+            f"Histogram of the sizes of {units.count(files.num_files)} files",
+        ),
+        legend([("s2", f"smaller than {units.size(files.small_limit)}"), ("s1", "larger")]),
+        numbers_of(
+            "sizes of files",
+            table("Files by size", ("Size", "Files", "Bytes"), rows, numbers=(1, 2)),
+        ),
+        source("add.size"),
+    )
+
+
+def _ages(files: LiveFiles) -> Html:
+    found = files.ages.bars(MOST_BARS)
+    width = files.ages.width
+    first, end = found[0][0], found[-1][0] + width
+    bars: list[Bar] = []
+    rows: list[Row] = []
+    for place, (begin, (number, total)) in enumerate(found):
+        name = shown(units.moment(begin), width)
+        title = f"{name}: {units.plural(int(number), 'file')}, {units.size(total)}"
+        bars.append(Bar(place / len(found), (place + 1) / len(found), (total,), title))
+        if number:
+            rows.append((name, Cell(units.count(number), number), Cell(units.size(total), total)))
+    return figure(
+        "Age of the data",
+        f"Bytes of the live files by the time that they were written; a column is "
+        f"{width_name(width)}.",
+        columns(
+            bars,
+            Axes(axes.of_sizes, units.size, marks(first, end)),
+            f"Bytes of live files by age, from {shown(units.moment(first), width)} on",
+            height=150,
+        ),
+        numbers_of(
+            "age of the data",
+            table("Files by age", ("From", "Files", "Bytes"), rows, numbers=(1, 2), budget=8000),
+        ),
+        source("add.modificationTime, add.size"),
+    )
+
+
+def _partitions(facts: Facts) -> Html | None:
+    files = facts.files
+    if not files.levels or files.partitions is None:
+        return None
+    names = facts.snapshot.partition_columns[: files.levels]
+    label, groups = _grouping(files.partitions, names)
+    tiles = [
+        Tile(
+            name,
+            total,
+            _shade(total / number if number else 0),
+            f"{units.size(total)}, {units.plural(int(number), 'file')}",
+        )
+        for name, number, total in groups[: MOST_TILES - 1]
+    ]
+    rest = groups[MOST_TILES - 1 :]
+    if rest:
+        number, total = sum(row[1] for row in rest), sum(row[2] for row in rest)
+        detail = f"{units.size(total)}, {units.plural(int(number), 'file')}"
+        tiles.append(
+            Tile(f"{len(rest):,} others", total, _shade(total / number if number else 0), detail)
+        )
+    bounds = ["below 1 MiB", *(f"from {units.size(size)}" for size in _SHADES)]
+    order = pc.sort_indices(files.partitions, sort_keys=[("bytes", "descending")])
+    largest = files.partitions.take(order[:150]).to_pylist()
+    rows: list[Row] = [
+        (
+            *(_value(row[f"k{place}"]) for place in range(files.levels)),
+            Cell(units.count(row["files"]), row["files"]),
+            Cell(units.size(row["bytes"]), row["bytes"]),
+            Cell(units.count(row["rows"]), row["rows"]),
+            Cell(units.size(row["bytes"] / row["files"]), row["bytes"] / row["files"]),
+        )
+        for row in largest
+    ]
+    numbers = range(files.levels, files.levels + 4)
+    dropped = len(facts.snapshot.partition_columns) - files.levels
+    said = f"The area is the bytes of a part, the colour the average size of its files; by {label}."
+    if dropped:
+        said += " There are too many partitions to tell them apart by the other columns."
+    return figure(
+        "Bytes by partition",
+        said,
+        treemap(tiles, f"Treemap of bytes by {label}: {len(groups)} parts"),
+        legend([(f"h{place + 1}", name) for place, name in enumerate(bounds)]),
+        table(
+            "Partitions, the largest first",
+            (*(clip(name, 60) for name in names), "Files", "Bytes", "Rows", "Bytes a file"),
+            rows,
+            numbers=numbers,
+            name="partitions",
+            total=files.partitions.num_rows,
+        ),
+        source("add.partitionValues, add.size"),
+    )
+
+
+def _value(value: str | None) -> Content:
+    return tag("span", "null", class_="soft") if value is None else clip(value, 80)
+
+
+def _shade(average: float) -> int:
+    return 1 + sum(average >= bound for bound in _SHADES)
+
+
+def _grouping(
+    partitions: pa.Table, names: Sequence[str]
+) -> tuple[str, list[tuple[str, float, float]]]:
+    """The grouping of partitions with the most parts that a picture can show.
+
+    Candidates are all partition columns, the first ones, single ones, and single ones by month if
+    they are days.
+    """
+    columns = {f"k{place}": partitions[f"k{place}"] for place in range(len(names))}
+    shown = {f"k{place}": name for place, name in enumerate(names)}
+    for place, name in enumerate(names):
+        values = partitions[f"k{place}"]
+        first = values[0].as_py()
+        if first is not None and _DAY.match(first):
+            columns[f"m{place}"] = pc.utf8_slice_codeunits(values, 0, 7)
+            shown[f"m{place}"] = f"month of {name}"
+    keys = [f"k{place}" for place in range(len(names))]
+    months = [key for key in columns if key.startswith("m")]
+    candidates = [keys[:end] for end in range(len(keys), 0, -1)]
+    candidates += [[key] for key in (*keys[1:], *months)]
+    rows = pa.table({**columns, "files": partitions["files"], "bytes": partitions["bytes"]})
+    best: tuple[tuple[bool, int], list[str], pa.Table] | None = None
+    for some in candidates:
+        grouped = rows.group_by(some, use_threads=False).aggregate(
+            [("files", "sum"), ("bytes", "sum")]
+        )
+        number = grouped.num_rows
+        rank = (number <= MOST_TILES, number if number <= MOST_TILES else -number)
+        if best is None or rank > best[0]:
+            best = (rank, some, grouped)
+    assert best is not None
+    _, some, grouped = best
+    order = pc.sort_indices(grouped, sort_keys=[("bytes_sum", "descending")])
+    parts = len(order)
+    listed = grouped.take(order[: MOST_TILES - 1])
+    found = [
+        (
+            " / ".join("null" if row[key] is None else row[key] for key in some),
+            row["files_sum"],
+            row["bytes_sum"],
+        )
+        for row in listed.to_pylist()
+    ]
+    if parts > len(found):
+        rest = grouped.take(order[MOST_TILES - 1 :])
+        numbers = zip(rest["files_sum"].to_pylist(), rest["bytes_sum"].to_pylist(), strict=True)
+        found += [("", files, total) for files, total in numbers]
+    return clip(" and ".join(shown[key] for key in some), 200), found
+
+
+def deleted(facts: Facts) -> Html:
+    """Rows that deletion vectors delete."""
+    files = facts.files
+    if not files.with_vector:
+        return section(
+            "deleted",
+            "Deleted rows",
+            tag("p", "No file has a deletion vector.", class_="soft"),
+            source("add.deletionVector"),
+        )
+    total = files.num_rows + files.deleted_rows
+    said = (
+        f"{units.plural(files.with_vector, 'file')} "
+        f"({units.percent(files.with_vector, files.num_files)}) have a deletion vector; they "
+        f"delete {units.count(files.deleted_rows)} rows"
+    ) + (f", {units.percent(files.deleted_rows, total)} of all." if total else ".")
+    bars = [
+        Bar(
+            place / 10,
+            (place + 1) / 10,
+            (number,),
+            f"{10 * place} to {10 * place + 10} % deleted: {units.plural(number, 'file')}",
+        )
+        for place, number in enumerate(files.shares)
+    ]
+    rows: list[Row] = [
+        (
+            tag("code", clip(path, 160)),
+            Cell(units.count(number), number),
+            Cell("unknown" if records is None else units.count(records), records),
+            Cell(units.percent(number, records or 0), number / records if records else None),
+            Cell(units.size(size), size),
+        )
+        for path, number, records, size in files.worst
+    ]
+    return section(
+        "deleted",
+        "Deleted rows",
+        tag("p", said, class_="soft"),
+        figure(
+            "Files by the share of their rows that is deleted",
+            "",
+            columns(
+                bars,
+                Axes(
+                    axes.of_numbers,
+                    units.short,
+                    [(place / 10, f"{10 * place} %") for place in range(0, 10, 2)],
+                ),
+                "Histogram of files with a deletion vector by the share of deleted rows",
+                height=140,
+            ),
+            numbers_of(
+                "deleted rows",
+                table(
+                    "Files with a deletion vector",
+                    ("Deleted", "Files"),
+                    [
+                        (f"{10 * place} to {10 * place + 10} %", Cell(units.count(number), number))
+                        for place, number in enumerate(files.shares)
+                    ],
+                    numbers=(1,),
+                ),
+            ),
+        ),
+        table(
+            "The files with the most deleted rows",
+            ("File", "Deleted", "Rows", "Share", "Size"),
+            rows,
+            numbers=(1, 2, 3, 4),
+            name="vectors",
+            total=None,
+        ),
+        source("add.deletionVector.cardinality, add.stats"),
+    )
+
+
+def statistics(facts: Facts) -> Html:
+    """Which columns have statistics, on which data skipping depends."""
+    files = facts.files
+    known = files.num_files - files.without_rows
+    said = (
+        f"{units.count(known)} of {units.plural(files.num_files, 'file')} "
+        f"({units.percent(known, files.num_files)}) say how many rows they have. Filters on a "
+        "column skip only files that have its smallest and largest value."
+    )
+    if files.columns is None:
+        return section(
+            "statistics",
+            "Statistics",
+            tag("p", said, class_="soft"),
+            tag("p", f"With more than {MOST_COLUMNS} columns, they are not looked at one by one."),
+            source("add.stats"),
+        )
+    rows: list[Row] = [
+        (
+            clip(column.name, 100),
+            tag("code", clip(column.type, 60)),
+            Cell(share(column.min_max, files.num_files), column.min_max),
+            Cell(units.percent(column.min_max, files.num_files), column.min_max),
+            Cell(units.percent(column.null_count, files.num_files), column.null_count),
+        )
+        for column in files.columns
+    ]
+    return section(
+        "statistics",
+        "Statistics",
+        tag("p", said, class_="soft"),
+        table(
+            "Files that have statistics of a column",
+            ("Column", "Type", "Minimum and maximum", "Of files", "Null count"),
+            rows,
+            numbers=(3, 4),
+            name="coverage",
+            budget=24_000,
+        ),
+        source("add.stats"),
+    )
+
+
+def log(facts: Facts) -> Html:
+    """What the log costs, and what in it has expired."""
+    found: list[Content] = []
+    pairs: list[tuple[str, str]] = []
+    rows: list[Row] = []
+    orphaned = 0
+    if isinstance(facts.log, DeltaReplayError):
+        found.append(failed("The cost of the log could not be measured", facts.log))
+    else:
+        cost = facts.log
+        at = cost.checkpoint_version
+        pairs += [
+            (
+                "Newest checkpoint",
+                "none" if at is None else f"version {at}, {cost.version - at} behind the latest",
+            ),
+            (
+                "Read after it",
+                f"{units.plural(cost.num_commits, 'commit')} in "
+                f"{units.plural(cost.num_tail_files, 'file')}, {units.size(cost.tail_bytes)}",
+            ),
+            (
+                "Opening",
+                f"{units.seconds(cost.seconds)} to open the latest version and list "
+                f"{units.plural(cost.num_files, 'file')}, measured on this machine",
+            ),
+        ]
+        for what, gain in (
+            ("With a checkpoint", cost.with_checkpoint),
+            ("With compacted commits", cost.with_compaction),
+        ):
+            if gain is not None:
+                pairs.append(
+                    (
+                        what,
+                        f"{units.seconds(gain['seconds'])}; it takes "
+                        f"{units.seconds(gain['seconds_to_make'])} and "
+                        f"{units.size(gain['size_in_bytes'])} to make",
+                    )
+                )
+    number, size = facts.tombstones
+    expired, expired_size = facts.life.tombstones
+    pairs += [
+        (
+            "Removed files, kept",
+            f"{units.plural(number, 'file')} of {units.size(size)} whose retention has not passed",
+        ),
+        (
+            "Removed files, expired",
+            f"{units.plural(expired, 'file')} of {units.size(expired_size)} in the commits of the "
+            "log; vacuum deletes them if it has not yet",
+        ),
+    ]
+    if not isinstance(facts.cleanup, DeltaReplayError):
+        notes = f" ({'; '.join(facts.cleanup.notes)})" if facts.cleanup.notes else ""
+        pairs.append(
+            (
+                "Expired files of the log",
+                f"{units.plural(len(facts.cleanup.files), 'file')} of "
+                f"{units.size(facts.cleanup.size_in_bytes)}{notes}",
+            )
+        )
+    else:
+        found.append(failed("Log cleanup", facts.cleanup))
+    if facts.orphans is None:
+        pairs.append(
+            ("Orphans", "not looked for: report(orphans=True) lists the table's directory")
+        )
+    elif isinstance(facts.orphans, DeltaReplayError):
+        found.append(failed("Orphans could not be looked for", facts.orphans))
+    else:
+        pairs.append(
+            (
+                "Orphans and expired files",
+                f"{units.plural(len(facts.orphans.files), 'file')} of "
+                f"{units.size(facts.orphans.size_in_bytes)} in the directory that no version "
+                "inside the retention period names",
+            )
+        )
+        orphaned = len(facts.orphans.files)
+        rows = [(tag("code", clip(path, 200)),) for path in facts.orphans.files[:100]]
+    return section(
+        "log",
+        "The log",
+        tag(
+            "dl",
+            *(join([tag("dt", name), tag("dd", clip(value, 500))]) for name, value in pairs),
+            class_="pairs",
+        ),
+        *found,
+        table("Files that vacuum would delete", ("File",), rows, name="orphans", total=orphaned)
+        if rows
+        else None,
+        source(
+            "optimize_log()", "tombstones()", f"remove in {commit_range(facts)}", "cleanup_log()"
+        ),
+    )
+
+
+def definition(facts: Facts) -> Html:
+    """Schema, properties, and how they changed."""
+    snapshot, life = facts.snapshot, facts.life
+    fields = json.loads(snapshot.schema_json)["fields"]
+    comments = {one["name"]: one.get("metadata", {}).get("comment") or "" for one in fields}
+    partitioned = set(snapshot.partition_columns)
+    required = {one["name"] for one in fields if not one.get("nullable", True)}
+    schema: list[Row] = [
+        (
+            clip(name, 120),
+            tag("code", clip(kind, 80)),
+            "partition" if name in partitioned else "not null" if name in required else "",
+            clip(str(comments.get(name, "")), 160),
+        )
+        for name, kind in leaves(fields)
+    ]
+    properties: list[Row] = [
+        (tag("code", clip(key, 100)), clip(value, 200))
+        for key, value in sorted(snapshot.properties.items())
+    ]
+    moments = {commit.version: commit.moment for commit in life.commits}
+    changes: list[Row] = [
+        (
+            Cell(change.version, change.version),
+            f"{moments[change.version]:%Y-%m-%d %H:%M}" if change.version in moments else "",
+            clip(f"{change.what} {change.name}".strip(), 120),
+            clip(change.before or "", 120) or tag("span", "none", class_="soft"),
+            clip(change.after or "", 120) or tag("span", "none", class_="soft"),
+        )
+        for change in reversed(life.changes)
+    ]
+    return section(
+        "definition",
+        "Schema and properties",
+        table(
+            f"{units.plural(len(schema), 'column')}",
+            ("Column", "Type", "", "Comment"),
+            schema,
+            name="schema",
+            budget=24_000,
+        ),
+        source("metaData.schemaString"),
+        table("Properties", ("Property", "Value"), properties, name="properties")
+        if properties
+        else tag("p", "No table properties are set.", class_="soft"),
+        source("metaData.configuration"),
+        tag("h3", "Changes over time"),
+        table(
+            "Changes of schema, properties and protocol, the newest first",
+            ("Version", "When", "What", "Before", "After"),
+            changes,
+            numbers=(0,),
+            name="changes",
+            total=len(changes) + life.more_changes,
+        )
+        if changes
+        else tag("p", "None in the commits that were read.", class_="soft"),
+        source("metaData", "protocol", commit_range(facts)),
+    )

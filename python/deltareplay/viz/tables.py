@@ -1,0 +1,106 @@
+"""Tables that can be sorted and searched, and that stay small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from deltareplay.viz.html import Content, Html, join, tag
+
+#: Characters of a table: rows that do not fit are counted, so that no table makes a page large.
+BUDGET = 12_000
+#: Fewer rows need no search.
+SEARCHED = 9
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell with a value to sort by.
+
+    Attributes:
+        shown: What it says.
+        value: What it is sorted by; None sorts by the text.
+    """
+
+    shown: Content
+    value: float | None = None
+
+
+Row = Sequence[Content | Cell]
+
+
+def table(
+    caption: str,
+    heads: Sequence[str],
+    rows: Iterable[Row],
+    *,
+    numbers: Sequence[int] = (),
+    name: str | None = None,
+    budget: int = BUDGET,
+    total: int | None = None,
+) -> Html:
+    """A table.
+
+    Args:
+        caption: What it has.
+        heads: The heads of its columns.
+        rows: Its rows; those that do not fit into the budget are left out and counted.
+        numbers: Columns that are aligned at the right.
+        name: Its id; with one, it can be searched once it has several rows.
+        budget: Characters of its rows.
+        total: How many rows there are, if ``rows`` are not all of them.
+    """
+    drawn: list[Html] = []
+    used = left_out = 0
+    for row in rows:
+        made = _row(row, numbers)
+        used += len(made)
+        if used > budget:
+            left_out += 1
+        else:
+            drawn.append(made)
+    left_out = max(left_out, (total or 0) - len(drawn))
+    head = tag(
+        "tr",
+        *(
+            tag("th", title, scope="col", class_="n" if place in numbers else None)
+            for place, title in enumerate(heads)
+        ),
+    )
+    more = tag("p", f"{left_out:,} more rows are not shown.", class_="more") if left_out else None
+    search = (
+        tag(
+            "input",
+            type="search",
+            placeholder="Search",
+            aria_label=f"Search: {caption}",
+            data_for=name,
+            class_="search",
+        )
+        if name and len(drawn) >= SEARCHED
+        else None
+    )
+    body = tag(
+        "table",
+        tag("caption", caption),
+        tag("thead", head),
+        tag("tbody", join(drawn)),
+        id=name,
+        class_="sortable" if len(drawn) > 2 else None,
+    )
+    frame = tag("div", body, class_="scroll", tabindex=0, role="region", aria_label=caption)
+    return join([search, frame, more])
+
+
+def _row(row: Row, numbers: Sequence[int]) -> Html:
+    cells = []
+    for place, cell in enumerate(row):
+        shown, value = (cell.shown, cell.value) if isinstance(cell, Cell) else (cell, None)
+        sort = None if value is None else f"{value:.12g}"
+        cells.append(tag("td", shown, class_="n" if place in numbers else None, data_v=sort))
+    return tag("tr", *cells)
+
+
+def numbers_of(chart: str, content: Html) -> Html:
+    """The numbers behind a chart, for those who cannot see it or want them exactly."""
+    return tag("details", tag("summary", f"Numbers of this chart: {chart}"), content)

@@ -1,0 +1,135 @@
+"""Numbers, sizes and times as a person reads them."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta, timezone
+
+#: Keeps a number and its unit on one line.
+SPACE = "\u00a0"
+_SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+#: Times outside of these years are moved to the nearer end: axes need a calendar.
+FIRST_MOMENT = 0
+LAST_MOMENT = 4_102_444_800_000  # 2100-01-01
+
+
+def count(number: float) -> str:
+    """A whole number with separators.
+
+    >>> count(1234567)
+    '1,234,567'
+    """
+    return f"{number:,.0f}"
+
+
+def short(number: float) -> str:
+    r"""A number in at most six characters.
+
+    >>> short(950), short(1_234_567), short(20_000)
+    ('950', '1.23\xa0M', '20\xa0k')
+    """
+    size = abs(number)
+    for unit, factor in (("tn", 1e12), ("bn", 1e9), ("M", 1e6), ("k", 1e3)):
+        if size >= factor * 0.9995:
+            return f"{_three_digits(number / factor)}{SPACE}{unit}"
+    return _three_digits(number)
+
+
+def size(number: float) -> str:
+    r"""Bytes, with three digits.
+
+    >>> size(0), size(1536), size(1 << 30)
+    ('0\xa0B', '1.5\xa0KiB', '1\xa0GiB')
+    """
+    power = min(int(math.log2(abs(number)) // 10), len(_SIZES) - 1) if abs(number) >= 1 else 0
+    value = number / 1024**power
+    if abs(value) >= 1023.5 and power + 1 < len(_SIZES):
+        value, power = value / 1024, power + 1
+    return f"{_three_digits(value)}{SPACE}{_SIZES[power]}"
+
+
+def _three_digits(value: float) -> str:
+    digits = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
+    found = f"{value:,.{digits}f}"
+    return found.rstrip("0").rstrip(".") if "." in found else found
+
+
+def percent(part: float, whole: float) -> str:
+    r"""A share.
+
+    >>> percent(1, 3), percent(0, 0), percent(999_999, 1_000_000), percent(1, 100_000)
+    ('33\xa0%', '-', '>\xa099\xa0%', '<\xa01\xa0%')
+    """
+    if not whole:
+        return "-"
+    share = 100 * part / whole
+    if 0 < share < 1:
+        return f"<{SPACE}1{SPACE}%"
+    if 99 < share < 100:
+        return f">{SPACE}99{SPACE}%"
+    return f"{share:.0f}{SPACE}%"
+
+
+def seconds(value: float) -> str:
+    r"""A duration.
+
+    >>> seconds(0.0123), seconds(1.234), seconds(90)
+    ('12\xa0ms', '1.2\xa0s', '90\xa0s')
+    """
+    if value < 0.001:
+        return f"{value * 1000:.1f}{SPACE}ms"
+    if value < 0.9995:
+        return f"{value * 1000:.0f}{SPACE}ms"
+    return f"{value:.1f}{SPACE}s" if value < 9.95 else f"{value:.0f}{SPACE}s"
+
+
+def ago(then: datetime, now: datetime) -> str:
+    """How long ago something was.
+
+    >>> now = datetime(2026, 1, 3, tzinfo=timezone.utc)
+    >>> ago(datetime(2026, 1, 1, tzinfo=timezone.utc), now), ago(now, now)
+    ('2 days ago', 'just now')
+    """
+    passed = (now - then) / timedelta(seconds=1)
+    if passed < 0:
+        return "in the future"
+    for unit, length in (
+        ("year", 365.25 * 86400),
+        ("month", 30.44 * 86400),
+        ("day", 86400),
+        ("hour", 3600),
+        ("minute", 60),
+    ):
+        number = int(passed // length)
+        if number:
+            return f"{number} {unit}{'s' if number > 1 else ''} ago"
+    return "just now"
+
+
+def plural(number: int, noun: str, plural_noun: str | None = None) -> str:
+    """A number with its noun.
+
+    >>> plural(1, "file"), plural(2000, "file"), plural(0, "entry", "entries")
+    ('1 file', '2,000 files', '0 entries')
+    """
+    return f"{count(number)} {noun if number == 1 else plural_noun or noun + 's'}"
+
+
+def moment(milliseconds: float) -> datetime:
+    """A time in UTC, moved into the years that an axis can show."""
+    return _EPOCH + timedelta(milliseconds=min(max(milliseconds, FIRST_MOMENT), LAST_MOMENT))
+
+
+def milliseconds(then: datetime) -> int:
+    """Milliseconds since the epoch."""
+    return (then - _EPOCH) // timedelta(milliseconds=1)
+
+
+def stamp(then: datetime) -> str:
+    """A time in UTC to the second.
+
+    >>> stamp(datetime(2026, 1, 3, 4, 5, 6, tzinfo=timezone.utc))
+    '2026-01-03 04:05:06 UTC'
+    """
+    return then.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")

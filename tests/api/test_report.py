@@ -1,0 +1,302 @@
+"""``Table.report``: one file, complete, escaped, with the numbers of the log."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from support import logs, vectors
+from support.html import Page
+
+import deltareplay as dr
+
+DAY = 86_400_000
+JANUARY = 1_767_225_600_000  # 2026-01-01
+MIB = 1 << 20
+HOSTILE = "</script><script>alert(1)</script><img src=http://evil.example/x onerror=alert(2)>'\"&"
+
+
+def written(table: dr.Table, place: Path, **options: object) -> tuple[str, Page]:
+    path = table.report(place / "report.html", **options)  # type: ignore[arg-type]
+    text = path.read_text(encoding="utf-8")
+    return text, Page(text)
+
+
+def plain(text: str) -> str:
+    return text.replace("\u00a0", " ")
+
+
+@pytest.fixture
+def shop(log: logs.LogBuilder) -> logs.LogBuilder:
+    """Ten files a country in two countries, one overwritten, one with half of its rows deleted."""
+    log.create(
+        logs.schema(
+            id="long", name="string", country="string", **{f"c{n}": "long" for n in range(8)}
+        ),
+        partition_columns=["country"],
+        configuration={"delta.targetFileSize": "256mb"},
+        modified=JANUARY,
+    )
+    log.commit(
+        logs.commit_info("WRITE", timestamp=JANUARY + DAY, engineInfo="Engine/1"),
+        *(
+            logs.add(
+                f"country={country}/{number}.parquet",
+                partition_values={"country": country},
+                size=(number + 1) * MIB,
+                stats=logs.stats(100, id=(0, 9, 0)) if number else None,
+                modificationTime=JANUARY + number * DAY,
+            )
+            for country in ("DE", "FR")
+            for number in range(10)
+        ),
+        modified=JANUARY + DAY,
+    )
+    half = logs.stats(20, id=(0, 19, 0))
+    log.commit(
+        logs.commit_info("DELETE", timestamp=JANUARY + 2 * DAY, engineInfo="Engine/2"),
+        logs.remove(
+            "country=DE/9.parquet",
+            partition_values={"country": "DE"},
+            size=10 * MIB,
+            stats=logs.stats(100),
+            deletion_timestamp=JANUARY + 2 * DAY,
+        ),
+        logs.add(
+            "country=DE/10.parquet",
+            partition_values={"country": "DE"},
+            size=1000,
+            stats=half,
+            deletion_vector=vectors.inline(list(range(10))),
+        ),
+        modified=JANUARY + 2 * DAY,
+    )
+    return log
+
+
+def test_is_one_complete_page_that_asks_nobody(shop: logs.LogBuilder, tmp_path: Path) -> None:
+    text, page = written(dr.Table(shop.uri), tmp_path)
+
+    assert text.startswith("<!DOCTYPE html>")
+    assert len(text) < 300_000
+    assert len(page.ids) == len(set(page.ids))
+    links = page.values("href")
+    assert len(links) >= 9
+    assert all(link[0] == "#" and link[1:] in page.ids for link in links)
+    for name in ("aria-labelledby", "data-for"):
+        found = page.values(name)
+        assert found
+        assert set(found) <= set(page.ids)
+    assert not page.names & {"img", "iframe", "link", "base", "object", "embed", "form"}
+    assert not [name for _, name, _ in page.attributes if name in ("src", "style", "srcset")]
+    assert not [name for _, name, _ in page.attributes if name.startswith("on")]
+    assert "url(" not in text
+    assert "//" not in re.sub(r"file:///[^<'&]+", "", text)
+
+
+def test_the_policy_allows_its_own_style_and_script_alone(
+    shop: logs.LogBuilder, tmp_path: Path
+) -> None:
+    text, page = written(dr.Table(shop.uri), tmp_path)
+
+    policy = next(value for value in page.values("content") if "default-src" in value)
+    assert policy.startswith("default-src 'none'; ")
+    for tag in ("style", "script"):
+        (inside,) = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert "unsafe" not in policy
+
+
+def test_can_be_read_without_seeing_it(shop: logs.LogBuilder, tmp_path: Path) -> None:
+    text, page = written(dr.Table(shop.uri), tmp_path)
+
+    assert '<html lang="en">' in text
+    assert {"header", "nav", "main", "footer", "section", "figure", "caption"} <= page.names
+    charts = re.findall(r'<svg [^>]*class="(?:chart|treemap)"[^>]*>', text)
+    assert len(charts) >= 6
+    assert all('role="img" aria-label="' in chart for chart in charts)
+    assert text.count('class="chart"') == text.count("Numbers of this chart")
+    heads = re.findall(r"<th\b[^>]*>", text)
+    assert heads
+    assert all('scope="col"' in head for head in heads)
+
+
+def test_the_numbers_are_those_of_the_log(shop: logs.LogBuilder, tmp_path: Path) -> None:
+    _, page = written(dr.Table(shop.uri), tmp_path)
+
+    live = [body for key, body in shop.state().adds.items() if key[0] in shop.state().live_paths()]
+    assert len(live) == 20
+    parts = page.tables["Partitions, the largest first"].rows
+    assert [plain(cell) for cell in parts[1]] == ["FR", "10", "55 MiB", "900", "5.5 MiB"]
+    assert [plain(cell) for cell in parts[2]] == ["DE", "10", "45 MiB", "820", "4.5 MiB"]
+    assert sum(body["size"] for body in live) == 100 * MIB + 1000
+    sizes = page.tables["Files by size"].rows[1:]
+    assert sum(int(row[1]) for row in sizes) == 20
+    ages = page.tables["Files by age"].rows[1:]
+    assert sum(int(row[1]) for row in ages) == 20
+    worst = page.tables["The files with the most deleted rows"].rows
+    assert [plain(cell) for cell in worst[1]] == [
+        "country=DE/10.parquet",
+        "10",
+        "20",
+        "50 %",
+        "1,000 B",
+    ]
+    coverage = page.tables["Files that have statistics of a column"].rows
+    assert [plain(cell) for cell in coverage[1]] == ["id", "long", "", "90 %", "90 %"]
+    assert [plain(cell) for cell in coverage[2]] == ["name", "string", "", "0 %", "0 %"]
+    flows = page.tables["Rows in and out"].rows[1:]
+    assert [row[1:] for row in flows if row[1:] != ["0", "0"]] == [
+        ["1.8\u00a0k", "0"],
+        ["10", "100"],
+    ]
+    operations = page.tables["Commits by operation"].rows
+    assert sorted(operations[0][1:]) == ["CREATE TABLE", "DELETE", "WRITE"]
+    assert sum(int(cell) for row in operations[1:] for cell in row[1:]) == 3
+    writers = page.tables["Who committed, and when; the most frequent first"].rows[1:]
+    assert {row[0]: row[2] for row in writers if row[0] != "unknown"} == {
+        "Engine/1": "1",
+        "Engine/2": "1",
+    }
+    said = plain(" ".join(page.text))
+    assert "20 live files of 100 MiB" in said
+    assert "18 of 20 files (90 %) say how many rows they have" in said
+    assert "1 file (5 %) have a deletion vector; they delete 10 rows" in said
+
+
+def test_advice_has_a_command_that_runs(shop: logs.LogBuilder, tmp_path: Path) -> None:
+    _, page = written(dr.Table(shop.uri), tmp_path)
+
+    said = plain(" ".join(page.text))
+    # 55 and 45 MiB fit into a file of 256 MiB each
+    assert "20 of 20 files are smaller than 32 MiB" in said
+    assert "About 2 files remain, of up to 256 MiB" in said
+    assert "10 rows that every scan decodes and drops" in said
+    assert "removed 1 file longer ago than the retention period" in said
+    commands = [one for one in page.text if one.startswith("import deltareplay as dr")]
+    assert len(commands) >= 3
+    (vacuum,) = (one for one in commands if "vacuum()" in one)
+    exec(vacuum, {})
+
+
+def test_the_timeline_has_changes_of_the_definition(log: logs.LogBuilder, tmp_path: Path) -> None:
+    log.create(logs.schema(id="long"), configuration={"delta.appendOnly": "true"})
+    log.commit(logs.metadata(logs.schema(id="long", late="string")))
+    log.commit(logs.protocol(1, 4))
+    _, page = written(dr.Table(log.uri), tmp_path)
+
+    rows = page.tables["Changes of schema, properties and protocol, the newest first"].rows[1:]
+    assert [[row[0], *row[2:]] for row in rows] == [
+        ["2", "protocol minWriterVersion", "2", "4"],
+        ["1", "column late", "none", "string"],
+        ["1", "property delta.appendOnly", "true", "none"],
+    ]
+
+
+def test_everything_of_the_table_is_escaped(log: logs.LogBuilder, tmp_path: Path) -> None:
+    spoof = "invoice" + chr(0x202E) + "gpj.exe"
+    log.create(
+        logs.schema(**{"id": "long", HOSTILE: "string", "part": "string"}),
+        partition_columns=["part"],
+        name=HOSTILE,
+        description=HOSTILE,
+        configuration={HOSTILE: HOSTILE, "spoof": spoof},
+    )
+    log.commit(
+        logs.commit_info(HOSTILE, engineInfo=HOSTILE, userName=HOSTILE),
+        logs.txn(HOSTILE, 1),
+        logs.add(
+            HOSTILE,
+            partition_values={"part": HOSTILE},
+            stats=logs.stats(3),
+            deletion_vector=vectors.inline([1]),
+        ),
+    )
+    text, page = written(dr.Table(log.uri), tmp_path)
+
+    assert page.names.isdisjoint({"img", "iframe"})
+    assert len(page.scripts) == 1
+    assert "alert" not in page.scripts[0]
+    assert text.count("<script") == 1
+    assert HOSTILE in "".join(page.text)  # it is shown, as what it is
+    assert spoof not in text
+    assert "invoice\\u202egpj.exe" in text
+
+
+def test_a_broken_table_is_reported_as_far_as_it_goes(
+    shop: logs.LogBuilder, tmp_path: Path
+) -> None:
+    (Path(shop.uri) / "_delta_log" / f"{1:020}.crc").write_text(
+        json.dumps(
+            {
+                "tableSizeBytes": 1,
+                "numFiles": 1,
+                "numMetadata": 1,
+                "numProtocol": 1,
+                "metadata": shop.state().metadata,
+                "protocol": shop.state().protocol,
+            }
+        )
+    )
+    table = dr.Table(shop.uri)
+    _, page = written(table, tmp_path)
+
+    (caption,) = (caption for caption in page.tables if caption.endswith("worst first"))
+    codes = [row[1] for row in page.tables[caption].rows[1:]]
+    assert "checksum.mismatch" in codes
+    assert codes == [finding.code for finding in table.verify(data_files=False).findings]
+
+
+def test_orphans_are_listed_if_asked_for(shop: logs.LogBuilder, tmp_path: Path) -> None:
+    orphan = Path(shop.uri) / "country=DE" / "orphan.parquet"
+    orphan.parent.mkdir()
+    orphan.write_bytes(b"x" * 4096)
+    os.utime(orphan, (JANUARY / 1000, JANUARY / 1000))
+    _, without = written(dr.Table(shop.uri), tmp_path)
+    assert "Files that vacuum would delete" not in without.tables
+    assert "not looked for" in " ".join(without.text)
+
+    _, page = written(dr.Table(shop.uri), tmp_path, orphans=True)
+    assert page.tables["Files that vacuum would delete"].rows[1:] == [["country=DE/orphan.parquet"]]
+    assert "1 file of 4 KiB" in plain(" ".join(page.text))
+
+
+def test_an_older_version_can_be_shown(shop: logs.LogBuilder, tmp_path: Path) -> None:
+    _, page = written(dr.Table(shop.uri), tmp_path, version=1)
+
+    said = plain(" ".join(page.text))
+    assert "20 live files of 110 MiB" in said
+    assert "the latest is 2" in said
+    operations = page.tables["Commits by operation"].rows
+    assert "DELETE" not in operations[0]
+
+
+def test_a_table_without_files_has_a_report(log: logs.LogBuilder, tmp_path: Path) -> None:
+    log.create(logs.schema(id="long"))
+    _, page = written(dr.Table(log.uri), tmp_path)
+    assert "The table has no files." in page.text
+
+
+def test_overwrites_a_report_and_nothing_else(shop: logs.LogBuilder, tmp_path: Path) -> None:
+    table = dr.Table(shop.uri)
+    place = tmp_path / "report.html"
+    assert table.report(str(place)) == place
+    before = place.read_bytes()
+    os.utime(place, (0, 0))
+    table.report(place)
+    assert place.stat().st_mtime > 0
+    assert before[:100] == place.read_bytes()[:100]
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["report.html"]
+
+    place.write_text("my notes")
+    for wrong in (place, tmp_path, tmp_path / "nowhere" / "report.html"):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            table.report(wrong)
+        assert caught.value.code == "report.output"
+    assert place.read_text() == "my notes"
