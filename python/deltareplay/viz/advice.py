@@ -39,7 +39,7 @@ class Advice:
 def command(facts: Facts, call: str) -> str:
     """Python that can be pasted."""
     uri = _without_secrets(facts.table.uri)
-    return f"import deltareplay as dr\n\ntable = dr.Table({uri!r})\nprint(table.{call})"
+    return f"import deltareplay as dr; print(dr.Table({uri!r}).{call})"
 
 
 def advice(facts: Facts) -> list[Advice]:

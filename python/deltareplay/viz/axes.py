@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from deltareplay.viz import units
 
 #: Steps of a time axis: months, or milliseconds.
-_MONTHS = (1, 3, 6, 12, 24, 60, 120, 240)
+_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240)
 _HOUR = 3_600_000
 _STEPS = (
     *(1000 * seconds for seconds in (1, 5, 15, 30)),
@@ -47,7 +47,7 @@ def _steps(most: float, wanted: int, base: float) -> list[float]:
     return [step * place for place in range(1, int(most / step * 1.0001) + 1)]
 
 
-def of_times(first: int, last: int, wanted: int = 5) -> list[tuple[int, str]]:
+def of_times(first: int, last: int, wanted: int = 7) -> list[tuple[int, str]]:
     """Moments and their labels, at most ``wanted``.
 
     >>> day = 86_400_000

@@ -66,11 +66,14 @@ def columns(bars: Sequence[Bar], axes: Axes, label: str, height: int = 180) -> H
                     shapes.setdefault(f"{series}{place + 1}", []).append(shape)
                     here += sign * value * scale
     lines, levels = [_rule(zero, "base")], []
+    marks = axes.numbers(max(up, down))
     for sign, extent in ((-1.0, up), (1.0, down)):
-        for mark in axes.numbers(extent):
-            y = zero + sign * mark * scale
-            lines.append(_rule(y, "grid"))
-            levels.append(tag("text", axes.shown(mark), x=0, y=_short(y - 4)))
+        for mark in marks:
+            if mark <= extent:
+                y = zero + sign * mark * scale
+                lines.append(_rule(y, "grid"))
+                named = axes.shown(mark)
+                levels.append(tag("text", named, x=-8, y=_short(y + 4), text_anchor="end"))
     # a label at the right end would leave the picture: it ends where the others begin
     labels = [
         tag(
@@ -107,7 +110,7 @@ def columns(bars: Sequence[Bar], axes: Axes, label: str, height: int = 180) -> H
         "svg",
         *lines,
         inner,
-        tag("g", *levels, class_="levels"),
+        *levels,
         *labels,
         class_="chart",
         width="100%",
@@ -121,7 +124,7 @@ def _column(bar: Bar, y: float, length: float) -> str:
     gap = min(1.5, (bar.end - bar.begin) * WIDTH * 0.12)
     left = bar.begin * WIDTH + gap / 2
     # a single column as wide as the page looks like a mistake
-    width = min(max((bar.end - bar.begin) * WIDTH - gap, 0.8), 80.0)
+    width = min(max((bar.end - bar.begin) * WIDTH - gap, 0.8), 96.0)
     # what is there must be seen, however small
     tall = length if abs(length) >= 0.7 else (0.7 if length > 0 else -0.7)
     return f"M{_short(left)} {_short(y)}h{_short(width)}v{_short(tall)}h{_short(-width)}z"
@@ -193,9 +196,10 @@ def treemap(tiles: Sequence[Tile], label: str, height: int = 300, aspect: float 
         order, squarified([tile.weight for tile in order], aspect), strict=True
     ):
         roomy = width > 0.05 and tall > 0.09
+        detail = tile.detail if width > 0.15 else tile.detail.partition(",")[0]
         names = [
             tag("text", clip(tile.name, 40), x=6, y=16, class_="name"),
-            tag("text", tile.detail, x=6, y=31) if tall > 0.16 else None,
+            tag("text", detail, x=6, y=31) if tall > 0.16 and width > 0.07 else None,
         ]
         drawn.append(
             tag(

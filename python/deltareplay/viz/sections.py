@@ -56,7 +56,8 @@ def header(facts: Facts) -> Html:
     """The name of the table and the figures that a person asks for first."""
     snapshot, files = facts.snapshot, facts.files
     where = facts.table.uri.rstrip("/").rpartition("/")[2]
-    rows = units.short(files.num_rows) if not files.without_rows else "unknown"
+    known = units.short(files.num_rows)
+    rows = f"≥{units.SPACE}{known}" if files.without_rows else known
     rows_said = (
         f"{units.count(files.num_rows)} by statistics"
         if not files.without_rows
@@ -71,12 +72,12 @@ def header(facts: Facts) -> Html:
     by = ", ".join(snapshot.partition_columns) or "not partitioned"
     moment = facts.moment
     age = units.ago(moment, facts.now) if moment else "at an unknown time"
-    figures: list[tuple[str, str, str]] = [
-        ("Version", str(snapshot.version), age),
-        ("Rows", rows, rows_said),
-        ("Files", units.short(files.num_files), f"{units.count(files.num_files)} live files"),
-        ("Size", units.size(files.size_in_bytes), f"{units.size(average)} a file on average"),
-        ("Partitions", partitions, clip(by, 60)),
+    figures: list[tuple[str, str, str, str | None]] = [
+        ("Version", str(snapshot.version), age, None),
+        ("Rows", rows, rows_said, None),
+        ("Files", units.short(files.num_files), f"{units.count(files.num_files)} live files", None),
+        ("Size", units.size(files.size_in_bytes), f"{units.size(average)} a file on average", None),
+        ("Partitions", partitions, clip(by, 60), None),
         ("Health", *_health(facts)),
     ]
     about = snapshot.metadata.description
@@ -88,26 +89,26 @@ def header(facts: Facts) -> Html:
         tag(
             "dl",
             *(
-                tag("div", tag("dt", name), tag("dd", value), tag("dd", said))
-                for name, value, said in figures
+                tag("div", tag("dt", name), tag("dd", value, class_=kind), tag("dd", said))
+                for name, value, said, kind in figures
             ),
             class_="figures",
         ),
     )
 
 
-def _health(facts: Facts) -> tuple[str, str]:
+def _health(facts: Facts) -> tuple[str, str, str]:
     found = facts.verification
     if isinstance(found, DeltaReplayError):
-        return "Broken", clip(found.code or "error", 40)
+        return "Broken", clip(found.code or "error", 40), "bad"
     if found is None:
-        return "Sound", "the latest version replays without a finding"
+        return "Sound", "the latest version replays without a finding", "good"
     kinds = Counter(finding.severity for finding in found.findings)
     if kinds["error"]:
-        return units.plural(kinds["error"], "error"), "see the findings"
+        return units.plural(kinds["error"], "error"), "see the findings", "bad"
     if kinds["warning"]:
-        return units.plural(kinds["warning"], "warning"), "see the findings"
-    return "Sound", "the log replays without a finding"
+        return units.plural(kinds["warning"], "warning"), "see the findings", "warn"
+    return "Sound", "the log replays without a finding", "good"
 
 
 def about(facts: Facts) -> Html:
@@ -215,7 +216,7 @@ def findings(facts: Facts) -> Html:
     rows: list[Row] = [
         (
             tag("span", one.severity, class_=f"badge {colours[one.severity]}"),
-            tag("code", one.code),
+            tag("code", one.code, class_="whole"),
             join([clip(one.message, 300), tag("br"), tag("code", clip(one.path or "", 160))]),
             clip(one.remedy, 240),
         )
@@ -448,8 +449,10 @@ def _writers(commits: Sequence[Commit]) -> Html:
                 clip(writer, 60) or "not told",
                 Cell(units.count(len(some)), len(some)),
                 sparkline(counts),
-                Cell(f"{some[0].moment:%Y-%m-%d %H:%M}", some[0].version),
-                Cell(f"{some[-1].moment:%Y-%m-%d %H:%M}", some[-1].version),
+                *(
+                    Cell(tag("span", f"{one.moment:%Y-%m-%d %H:%M}", class_="whole"), one.version)
+                    for one in (some[0], some[-1])
+                ),
             )
         )
     return join(
