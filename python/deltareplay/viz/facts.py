@@ -86,6 +86,8 @@ def measure(table: Table, version: int | None, orphans: bool) -> Facts:
     newest = table.snapshot()
     snapshot = newest if version is None else table.snapshot(version)
     cutoff = _vacuum_cutoff(table, newest)
+    # first what takes most memory: what it gives back, the rest takes again
+    log = _or_error(table.optimize_log)
     verification = _or_error(lambda: _verified(table, newest, orphans))
     files = live_files(snapshot)
     return Facts(
@@ -96,7 +98,7 @@ def measure(table: Table, version: int | None, orphans: bool) -> Facts:
         files=files,
         life=life(table, snapshot, newest.version, cutoff),
         tombstones=_tombstones(snapshot),
-        log=_or_error(table.optimize_log),
+        log=log,
         cleanup=_or_error(table.cleanup_log),
         verification=verification,
         orphans=_or_error(table.vacuum) if orphans else None,
