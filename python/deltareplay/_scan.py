@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from deltareplay._arguments import checked_methods
+from deltareplay._polars import LazyFrames
 from deltareplay._readers import reader, to_schema, to_table
 from deltareplay._skipped_file import SkippedFile
 from deltareplay._split import Split
@@ -30,7 +31,7 @@ class Scanned(Protocol):
 
 
 @checked_methods
-class Scan:
+class Scan(LazyFrames):
     """Rows of a snapshot, from ``Snapshot.scan``; nothing is read before you ask for it.
 
     Deleted rows are left out, columns have their logical names and types, partition values are

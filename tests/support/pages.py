@@ -18,6 +18,10 @@ PAGES = {
 FENCE = re.compile(r"^```(.*?)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 #: Blocks that are not pasted into Python, by page: commands and drawings.
 OTHERS = {"README.md": 2, "docs/design.md": 1, "docs/guide/cli.md": 1, "docs/guide/errors.md": 1}
+#: Packages that `make demo` does not install: blocks that import one stand on the first block of
+#: their page alone, and tests/peers/test_engines.py runs them where the package is.
+OPTIONAL = {"dask", "datafusion", "ray"}
+IMPORT = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
 #: What holds once a page was pasted from top to bottom.
 HOLDS = {
     "README.md": "snapshot.version == 7 and orders.count() > 0 and events.snapshot().num_rows == 1",
@@ -25,6 +29,7 @@ HOLDS = {
     "docs/guide/report.md": "path.stat().st_size < 300_000",
     "docs/guide/rows.md": "orders.num_rows == snapshot.scan().count() == frame.count() > 0",
     "docs/guide/changes.md": "happened.num_rows and net.num_rows and batch.data.num_rows",
+    "docs/guide/engines.md": "spent.height > 0 and len(by_country) == 3",
     "docs/guide/errors.md": "True",
     "docs/guide/making-tables.md": (
         "dr.Table('memory://sales').snapshot().version == 1"
@@ -37,6 +42,7 @@ HOLDS = {
     "docs/guide/writing.md": (
         "{*table.snapshot().scan().to_arrow()['id'].to_pylist()} == {1, 2, 102}"
     ),
+    "docs/migration/deltalake.md": "snapshot.version == 7",
     "docs/spark.md": (
         "spark.read.parquet('/tmp/rows').count() == 260"
         " and dr_spark.count(spark, '/tmp/more_orders') == 2 * orders.count()"
@@ -46,8 +52,13 @@ HOLDS = {
 
 
 def script(page: str) -> str:
-    """All Python of a page, as if it was pasted from top to bottom."""
-    return "\n".join(code for kind, code in FENCE.findall(PAGES[page]) if kind == "python")
+    """All Python of a page, as if it was pasted from top to bottom, without optional blocks."""
+    return "\n".join(code for code in blocks(page) if not OPTIONAL & {*IMPORT.findall(code)})
+
+
+def blocks(page: str) -> list[str]:
+    """The blocks of Python of a page."""
+    return [code for kind, code in FENCE.findall(PAGES[page]) if kind == "python"]
 
 
 def needs_spark(page: str) -> bool:

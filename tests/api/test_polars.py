@@ -1,0 +1,138 @@
+"""``Scan.to_polars_lazy`` returns the rows that Polars itself keeps, and reads few others."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+from deltareplay._polars import comparisons
+
+pl = pytest.importorskip("polars")
+UTC = datetime.timezone.utc
+DAY = datetime.date(2026, 1, 1)
+NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=UTC)
+SCHEMA = pa.schema(
+    [
+        ("n", pa.int64()),
+        ("small", pa.int32()),
+        ("f", pa.float64()),
+        ("g", pa.float32()),
+        ("s", pa.string()),
+        ("b", pa.bool_()),
+        ("d", pa.date32()),
+        ("t", pa.timestamp("us", "UTC")),
+    ]
+)
+
+
+def row(number: int) -> dict[str, Any]:
+    return {
+        "n": number,
+        "small": number,
+        "f": float("nan") if number == 7 else number + 0.5,
+        "g": 0.1 * number,
+        "s": None if number == 3 else f"it's {number}\\",
+        "b": number % 2 == 0,
+        "d": DAY + datetime.timedelta(days=number),
+        "t": NOON + datetime.timedelta(hours=number),
+    }
+
+
+@pytest.fixture(scope="module")
+def ten(tmp_path_factory: pytest.TempPathFactory) -> dr.Table:
+    """Ten rows, two in each file."""
+    table = dr.create_table(tmp_path_factory.mktemp("polars") / "t", SCHEMA)
+    for number in range(0, 10, 2):
+        table.append(pa.Table.from_pylist([row(number), row(number + 1)], SCHEMA))
+    return table
+
+
+#: Conditions, and how many of their comparisons the scan takes.
+CONDITIONS: dict[str, tuple[Callable[[], Any], int]] = {
+    "whole number": (lambda: pl.col("n") > 5, 1),
+    "mirrored": (lambda: pl.lit(5) >= pl.col("n"), 1),
+    "narrow": (lambda: pl.col("small") == 4, 1),
+    "float": (lambda: pl.col("f") >= 2.5, 1),  # NaN is larger than every number
+    "less than a float": (lambda: pl.col("f") < 8.0, 1),
+    "narrow float": (lambda: pl.col("g") == 0.1, 0),
+    "string": (lambda: pl.col("s") == "it's 4\\", 1),
+    "not equal": (lambda: pl.col("s") != "it's 4\\", 1),
+    "boolean": (lambda: pl.col("b"), 0),
+    "date": (lambda: pl.col("d") < datetime.date(2026, 1, 5), 1),
+    "timestamp": (lambda: pl.col("t") > datetime.datetime(2026, 1, 1, 20, 30, tzinfo=UTC), 1),
+    "null": (lambda: pl.col("s").is_null(), 1),
+    "not null": (lambda: pl.col("s").is_not_null(), 1),
+    "between": (lambda: pl.col("n").is_between(2, 5, closed="left"), 2),
+    "in": (lambda: pl.col("n").is_in([1, 8]), 1),
+    "and": (lambda: (pl.col("n") > 1) & (pl.col("d") < DAY) & (pl.col("n") % 2 == 0), 2),
+    "or": (lambda: (pl.col("n") > 7) | (pl.col("s") == "it's 1\\"), 0),
+    "not": (lambda: ~(pl.col("n") > 7), 1),
+    "computed": (lambda: pl.col("n") * 2 > 10, 0),
+    "two columns": (lambda: pl.col("n") > pl.col("small"), 0),
+    "in Python": (lambda: pl.col("n").map_elements(lambda n: n > 5, return_dtype=pl.Boolean), 0),
+}
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+@pytest.mark.filterwarnings("ignore::polars.exceptions.PolarsInefficientMapWarning")
+def test_keeps_the_rows_that_polars_keeps(
+    ten: dr.Table, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    condition, expected = CONDITIONS[name]
+    scan = ten.snapshot().scan()
+    taken: list[Any] = []
+
+    def spied(predicate: Any, schema: pa.Schema) -> Any:
+        taken.extend(comparisons(predicate, schema))
+        return taken
+
+    monkeypatch.setattr("deltareplay._polars.comparisons", spied)
+    eager = pl.DataFrame(scan).filter(condition()).sort("n")
+    lazy = scan.to_polars_lazy().filter(condition()).collect().sort("n")
+    assert lazy.equals(eager)
+    assert len(taken) == expected
+
+
+def test_reads_only_the_files_and_columns_of_a_query(ten: dr.Table) -> None:
+    narrowed = ten.snapshot().scan()._narrowed(["n", "s"], [("n", ">", 7)])
+    assert narrowed.schema.names == ["n", "s"]
+    assert narrowed.explain()["files"].to_pylist() == [5, 5, 1]
+
+
+def test_limits_and_selects(ten: dr.Table) -> None:
+    lazy = ten.snapshot().scan().to_polars_lazy()
+    assert lazy.limit(3).collect().height == 3
+    assert lazy.limit(3).filter(pl.col("n") > 1).collect()["n"].to_list() == [
+        n for n in lazy.limit(3).collect()["n"].to_list() if n > 1
+    ]
+    assert lazy.select(pl.len()).collect().item() == 10
+    assert lazy.select(pl.col("n").sum()).collect().item() == 45
+    assert lazy.collect_schema().names() == SCHEMA.names
+
+
+def test_a_scan_with_a_filter_stays_filtered(ten: dr.Table) -> None:
+    snapshot = ten.snapshot()
+    for filter in ("n < 6", [("n", "<", 6)], [[("n", "<", 3)], [("n", "=", 5), ("b", "=", False)]]):
+        lazy = snapshot.scan(["n", "s"], filter, with_file_path=True).to_polars_lazy()
+        assert lazy.collect_schema().names() == ["n", "s", "_file_path"]
+        expected = [n for n in snapshot.scan(["n"], filter).to_arrow()["n"].to_pylist() if n > 2]
+        found = lazy.filter(pl.col("n") > 2, pl.col("_file_path").is_not_null()).collect()
+        assert sorted(found["n"].to_list()) == sorted(expected)
+        assert expected
+
+
+def test_padded_strings_are_left_to_polars(tmp_path: Path) -> None:
+    field = pa.field("c", pa.string(), metadata={"__CHAR_VARCHAR_TYPE_STRING": "char(4)"})
+    table = dr.create_table(tmp_path / "t", pa.schema([field]))
+    table.append({"c": ["ab", "cd"]})
+    scan = table.snapshot().scan()
+    condition = pl.col("c") != "ab"
+    assert comparisons(condition, scan.schema) == []
+    lazy = scan.to_polars_lazy().filter(condition).collect()
+    assert sorted(lazy["c"]) == sorted(pl.DataFrame(scan).filter(condition)["c"])

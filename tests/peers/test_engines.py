@@ -1,0 +1,42 @@
+"""The blocks of the page about other engines, for engines that `make demo` does not install."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.pages import IMPORT, OPTIONAL, ROOT, blocks
+
+import deltareplay as dr
+
+PAGE = "docs/guide/engines.md"
+#: The block of each engine, by its package.
+BLOCKS = {
+    package: code for code in blocks(PAGE) for package in sorted(OPTIONAL & {*IMPORT.findall(code)})
+}
+
+
+@pytest.mark.parametrize("package", sorted(OPTIONAL))
+@pytest.mark.filterwarnings("ignore")
+def test_another_engine_reads_the_rows(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(package, reason=f"pip install {package}")
+    monkeypatch.chdir(Path(ROOT))
+    names: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(f"{blocks(PAGE)[0]}\n{BLOCKS[package]}", names)
+    rows = dr.Table("demo/orders").snapshot().scan().to_arrow()
+    match package:
+        case "dask":
+            by_country = names["frame"].groupby("country")["id"].count().compute().to_dict()
+            counts = rows.group_by("country").aggregate([("id", "count")]).to_pylist()
+            assert by_country == {one["country"]: one["id_count"] for one in counts}
+        case "datafusion":
+            sums = rows.group_by("country").aggregate([("amount", "sum")]).to_pylist()
+            expected = {one["country"]: one["amount_sum"] for one in sums}
+            found = {one["country"]: one["amount"] for one in names["totals"].to_pylist()}
+            assert found == expected
+        case "ray":
+            assert names["count"] == rows.num_rows
