@@ -8,6 +8,27 @@ from __future__ import annotations
 
 from typing import Any
 
+#: The pages of the documentation about codes, and the first words of the codes on each.
+_PAGES = {
+    "log": "cdc checkpoint checksum commit compacted compaction hint last_checkpoint log replay sidecar",
+    "data": "columns data dv file partition_value split stats variant",
+    "tables": "argument diff internal table timestamp version",
+    "storage": "options path storage uri",
+    "definition": "alter properties protocol schema",
+    "expressions": "filter formula",
+    "changes": "changes follow",
+    "writing": "clone conflict convert create rows transaction",
+    "maintenance": "generate optimize restore vacuum",
+    "spark": "column definition merge name option sink spark sql statement write",
+}
+_PAGE_OF = {word: page for page, words in _PAGES.items() for word in words.split()}
+
+
+def _docs_of(code: str) -> str | None:
+    """The section of the documentation about a code, in the repository."""
+    page = _PAGE_OF.get(code.partition(".")[0])
+    return page and f"docs/troubleshooting/{page}.md#{code.replace('.', '')}"
+
 
 class DeltaReplayError(Exception):
     """Anything that deltareplay raises on purpose.
@@ -18,6 +39,8 @@ class DeltaReplayError(Exception):
         version: The table version at fault, or None.
         line: The line at fault, counted from 1, or None.
         offset: The byte at fault, counted from 0 in the file, or None.
+
+    A traceback ends with the code and the section of the documentation about it, ``docs``.
 
     >>> try:
     ...     table.snapshot(version=99)
@@ -42,6 +65,17 @@ class DeltaReplayError(Exception):
         self.version = version
         self.line = line
         self.offset = offset
+        if self.docs is not None:
+            self.__notes__ = [f"[{code}] cause and remedy: {self.docs}"]
+
+    @property
+    def docs(self) -> str | None:
+        """The section of the documentation that has cause and remedy, in the repository; or None.
+
+        >>> CorruptTableError("it ends early", code="commit.torn").docs
+        'docs/troubleshooting/log.md#committorn'
+        """
+        return _docs_of(self.code)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The state has the attributes, including notes.
