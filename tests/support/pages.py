@@ -43,6 +43,26 @@ HOLDS = {
         "{*table.snapshot().scan().to_arrow()['id'].to_pylist()} == {1, 2, 102}"
     ),
     "docs/migration/deltalake.md": "snapshot.version == 7",
+    "docs/recipes/after-a-bad-write.md": (
+        "same and repaired.num_rows == 80"
+        " and repaired.sort_by('id') == good.scan(filter=\"country = 'DE'\").to_arrow().sort_by('id')"
+    ),
+    "docs/recipes/backfill.md": (
+        "[*totals.values()].count(24) == 2 and totals[days[2]] == 20"
+        " and sales.snapshot().version == written.version"
+    ),
+    "docs/recipes/change-data-out.md": (
+        "first == second == 3 and sorted((m['op'], m['id'], m.get('name')) for m in messages[3:])"
+        " == [('delete', 2, None), ('upsert', 1, 'Ada Lovelace'), ('upsert', 4, 'Di')]"
+    ),
+    "docs/recipes/delete-for-privacy.md": "existed > 0 and len(plan.files) > 0",
+    "docs/recipes/incremental-pipeline.md": (
+        "(first, second, third) == (3, 1, 0) and states == {1: 'paid', 2: 'cancelled'}"
+    ),
+    "docs/recipes/table-that-will-not-open.md": (
+        "found.code == 'commit.torn' and codes == {'commit.torn'} and missing == [lost]"
+        " and 0 < rows.num_rows < 260 and orders.snapshot().num_files == 15"
+    ),
     "docs/spark.md": (
         "spark.read.parquet('/tmp/rows').count() == 260"
         " and dr_spark.count(spark, '/tmp/more_orders') == 2 * orders.count()"
