@@ -10,7 +10,10 @@ from typing import Any
 
 #: The pages of the documentation about codes, and the first words of the codes on each.
 _PAGES = {
-    "log": "cdc checkpoint checksum commit compacted compaction hint last_checkpoint log replay sidecar",
+    "log": (
+        "cdc checkpoint checksum commit compacted compaction hint last_checkpoint log replay"
+        " sidecar"
+    ),
     "data": "columns data dv file partition_value split stats variant",
     "tables": "argument diff internal table timestamp version",
     "storage": "options path storage uri",

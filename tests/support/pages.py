@@ -45,7 +45,8 @@ HOLDS = {
     "docs/migration/deltalake.md": "snapshot.version == 7",
     "docs/recipes/after-a-bad-write.md": (
         "same and repaired.num_rows == 80"
-        " and repaired.sort_by('id') == good.scan(filter=\"country = 'DE'\").to_arrow().sort_by('id')"
+        " and repaired.sort_by('id')"
+        " == good.scan(filter=\"country = 'DE'\").to_arrow().sort_by('id')"
     ),
     "docs/recipes/backfill.md": (
         "[*totals.values()].count(24) == 2 and totals[days[2]] == 20"
