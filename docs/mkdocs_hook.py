@@ -6,6 +6,7 @@ The site has some of those files under other names; a link to a file that it lac
 
 from __future__ import annotations
 
+import ast
 import posixpath
 import re
 from pathlib import Path
@@ -71,7 +72,25 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
             return text.lstrip("!")[1:-1]
         return f"{text}({posixpath.relpath(source, posixpath.dirname(here) or '.')}{anchor})"
 
+    if here == "reference/python/table.md":
+        markdown += "".join(f"\n::: deltareplay.{name}\n" for name in undocumented())
     outside = FENCE.split(markdown)
     fences = FENCE.findall(markdown)
     parts = [LINK.sub(turned, part) for part in outside]
     return "".join(part for pair in zip(parts, [*fences, ""], strict=True) for part in pair)
+
+
+def undocumented() -> list[str]:
+    """Public names that no page of the reference has by itself."""
+    exported = ast.parse((ROOT / "python/deltareplay/__init__.py").read_text(encoding="utf-8"))
+    names = {
+        element.value
+        for statement in exported.body
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.List)
+        for element in statement.value.elts
+        if isinstance(element, ast.Constant)
+    }
+    pages = "".join(page.read_text("utf-8") for page in (ROOT / "docs/reference/python").glob("*"))
+    shown = {*re.findall(r"^::: deltareplay\.(\w+)$", pages, re.MULTILINE)}
+    exceptions = {name for name in names if name.endswith(("Error", "Warning"))} - {"LogWarning"}
+    return sorted(names - shown - exceptions - {"__version__"})
