@@ -74,6 +74,8 @@ lint-python: $(VENV)/.dev build
 	$(ACTIVE) mypy
 	$(ACTIVE) python -m mypy.stubtest deltareplay._native
 	$(ACTIVE) typos
+	$(ACTIVE) check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(ACTIVE) check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 docs: $(VENV)/.docs ## build the site into site/, strictly: no broken link, no page that is not there
 	$(ACTIVE) NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet
