@@ -21,7 +21,7 @@ _PAGES = {
     "expressions": "filter formula",
     "changes": "changes follow",
     "writing": "clone conflict convert create rows transaction",
-    "maintenance": "generate optimize restore vacuum",
+    "maintenance": "generate optimize report restore vacuum",
     "spark": "column definition merge name option sink spark sql statement write",
 }
 _PAGE_OF = {word: page for page, words in _PAGES.items() for word in words.split()}

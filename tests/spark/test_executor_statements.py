@@ -341,9 +341,25 @@ def test_char_and_identity_columns(spark: Any, tmp_path: Path) -> None:
     raises("write.constraint", lambda: dr_spark.update(spark, path, None, {"c": "'longer'"}))
     raises("write.constraint", lambda: dr_spark.update(spark, path, None, {"v": "'long'"}))
     raises("write.identity", lambda: dr_spark.update(spark, path, None, {"id": "1"}))
-    other = spark.sql("SELECT 9 AS n, 'new' AS c").alias("s")
+    other = spark.sql("SELECT id + 2 AS n, 'new' AS c FROM range(0, 40, 1, 4)").alias("s")
     merge = dr_spark.merge(spark, path, other, "target.n = s.n")
-    raises("write.feature", merge.when_not_matched_insert({"n": "s.n"}).execute)
+    merge = merge.when_matched_update({"v": "'up'"})
+    assert merge.when_not_matched_insert({"n": "s.n"}).execute().version == 3
+    dr_spark.write(spark.range(100, 130, 1, 3).selectExpr("CAST(id AS INT) AS n", "'w' AS c"), path)
+    # delta-spark counts on from there
+    spark.sql(f"INSERT INTO delta.`{path}` (c, v, n) VALUES ('z', 'z', 1000)")
+    rows = spark.read.format("delta").load(str(path)).collect()
+    ids = {row.n: row.id for row in rows}
+    assert {ids[2], ids[3]} == {*before.values()}  # rows that were there keep theirs
+    assert len(ids) == len(rows) == len({*ids.values()}) == 2 + 38 + 30 + 1
+    groups = [[ids[2], ids[3]], [ids[n] for n in range(4, 42)]]
+    groups += [[ids[n] for n in range(100, 130)], [ids[1000]]]
+    for lower, upper in zip(groups, groups[1:], strict=False):
+        assert max(lower) < min(upper)
+    # a write that gives none leaves the mark alone
+    schema = dr.Table(path).snapshot().metadata.schema_string
+    dr_spark.delete(spark, path, "n = 1000")
+    assert dr.Table(path).snapshot().metadata.schema_string == schema
 
 
 def test_small_files_are_packed_after_a_statement(spark: Any, tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ SOMETHING_ELSE = {
     "add.size": "a field of the log: where a number of the report is from",
     "add.stats": "a field of the log: where a number of the report is from",
     "report.css": "a file of the package",
+    "gpj.exe": "the name of a file in an example",
+    "report.html": "the name of a file",
     "report.js": "a file of the package",
     "txn.version": "the name of a field",
     "org.apache.spark.sql.parquet.row.metadata": "where Spark keeps its schema in a footer",

@@ -14,7 +14,7 @@ from deltareplay.exceptions import (
     DeltaReplayError,
     InvalidArgumentError,
 )
-from deltareplay.spark import delta_settings, replaced, replaced_rows, session
+from deltareplay.spark import delta_settings, identities, replaced, replaced_rows, session
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.rewritten import after_write
 from deltareplay.spark.source import TableLike, table_of
@@ -152,7 +152,9 @@ def write(
     outgoing = Outgoing.of(df, target, where)
     staged = Staged(spark, target, uuid.uuid4().hex, root)
     try:
-        written = staged.write(outgoing).adds
+        files = staged.write(outgoing)
+        written = files.adds
+        identities.set_marks(transaction, target, files.marks)
         transaction.add_files(written)
         if gone is not None:
             if partition_overwrite == "dynamic":

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import names
-from deltareplay.spark.outgoing import assigned, refuse_identity
+from deltareplay.spark import identities, names
+from deltareplay.spark.outgoing import assigned
 from deltareplay.spark.schema import Json, field, fields_of
 from deltareplay.spark.statement import as_column
 
@@ -43,7 +43,7 @@ class Assignments:
                         f"{name} is set twice: leave one of the values out",
                         code="statement.column",
                     )
-            refuse_identity(next(one for one in fields if one["name"] == path[0]))
+            identities.refuse(next(one for one in fields if one["name"] == path[0]))
             values[path] = as_column(value)
         return cls(values)
 

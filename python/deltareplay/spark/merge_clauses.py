@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import feed, names
+from deltareplay.spark import feed, identities, names
 from deltareplay.spark.assignments import Assignments
-from deltareplay.spark.outgoing import default, is_identity, refuse_identity
+from deltareplay.spark.outgoing import default
 from deltareplay.spark.schema import Json, spark_type
 from deltareplay.spark.statement import as_column, shown
 
@@ -107,7 +107,7 @@ class Sides:
         for one in self.fields:
             name = self.source.get(one["name"].lower())
             if name is not None:
-                refuse_identity(one)
+                identities.refuse(one)
                 values[(one["name"],)] = sf.col(name)
             elif not evolves and not _computed(one):
                 raise InvalidArgumentError(
@@ -196,4 +196,4 @@ def _is_generated(one: Json) -> bool:
 
 def _computed(one: Json) -> bool:
     metadata = one.get("metadata") or {}
-    return _is_generated(one) or is_identity(one) or "CURRENT_DEFAULT" in metadata
+    return _is_generated(one) or identities.is_identity(one) or "CURRENT_DEFAULT" in metadata

@@ -123,7 +123,8 @@ class _Run:
 
     def merge(self, source: DataFrame, candidates: Candidates) -> Written:
         """Finds the rows, writes what becomes of them, and commits."""
-        rewrite = Rewrite(candidates, self.statement.target, self.transaction)
+        given = () if self._has(_INSERTED, feed.INSERT) else None
+        rewrite = Rewrite(candidates, self.statement.target, self.transaction, given)
         try:
             found = self._found(source, candidates)
             rows = self._rows(source, candidates, found)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark import constraints, names
+from deltareplay.spark import constraints, identities, names
 from deltareplay.spark.schema import Json, fields_of, spark_type
 from deltareplay.spark.target_table import nullable
 
@@ -32,10 +32,12 @@ class Outgoing:
     Attributes:
         rows: The columns of the files, and the partition columns as strings of the log.
         partitions: The partition columns, by their names in the log.
+        counted: Identity columns whose values the table gives, by their names in the files.
     """
 
     rows: DataFrame
     partitions: tuple[str, ...]
+    counted: Mapping[str, Json]
 
     @classmethod
     def of(cls, df: DataFrame, target: TargetTable, replace_where: str | None) -> Outgoing:
@@ -50,12 +52,17 @@ class Outgoing:
             InvalidArgumentError: The table has no such column, or it has another type; or a column
                 that must not be null is missing.
         """
-        refuse_given_identities(df, target)
-        return cls.as_stored(table_rows(df, target, replace_where=replace_where), target)
+        identities.refuse_given(df, target)
+        rows = table_rows(df, target, replace_where=replace_where)
+        return cls.as_stored(rows, target, given=df.columns)
 
     @classmethod
     def as_stored(
-        cls, rows: DataFrame, target: TargetTable, beside: Mapping[str, str] | None = None
+        cls,
+        rows: DataFrame,
+        target: TargetTable,
+        beside: Mapping[str, str] | None = None,
+        given: Collection[str] = (),
     ) -> Outgoing:
         """Rows with the table's columns and types, checked, under the names of the data files.
 
@@ -63,15 +70,19 @@ class Outgoing:
             rows: The rows; with ``names.CHANGE`` if some belong to the change data feed.
             target: The table.
             beside: More columns of the files, and their names in the rows.
+            given: The columns whose values do not come from the table.
         """
         from pyspark.sql import functions as sf
 
         mode = target.properties.get("delta.columnMapping.mode", "none").lower()
         partitions = {one.lower() for one in target.partition_columns}
-        columns, texts = [], {}
+        columns, texts, counted = [], {}, {}
+        known = {name.lower() for name in given}
         for one in target.written_fields:
             name = _physical(one, mode)
             column = sf.col(names.quoted(one["name"]))
+            if identities.is_identity(one) and one["name"].lower() not in known:
+                counted[name] = one
             if one["name"].lower() in partitions:
                 texts[one["name"].lower()] = name
                 columns.append(_text(column, one).alias(name))
@@ -90,7 +101,7 @@ class Outgoing:
             columns.append(sf.col(names.CHANGE).alias("_change_type"))
             columns.append(sf.col(names.CHANGE).isNotNull().alias(names.IS_CHANGE))
             ordered = (names.IS_CHANGE, *ordered)
-        return cls(rows.select(*columns), ordered)
+        return cls(rows.select(*columns), ordered, counted)
 
 
 def table_rows(
@@ -140,53 +151,14 @@ def _logical(
 
 
 def default(one: Json) -> Column:
-    """The value of a column that rows lack.
-
-    Raises:
-        UnsupportedFeatureError: The table counts its values.
-    """
+    """The value of a column that rows lack."""
     from pyspark.sql import functions as sf
 
-    if is_identity(one):
-        raise UnsupportedFeatureError(
-            f"the column {one['name']} is an identity column, and executors cannot count together: "
-            "write these rows by Table.append or Table.merge, or bring the values along",
-            code="write.feature",
-        )
+    if identities.is_identity(one):
+        return identities.value(one)
     text = (one.get("metadata") or {}).get("CURRENT_DEFAULT")
     value = sf.lit(None) if text is None else sf.expr(text)
     return value.cast(spark_type(one["type"]))
-
-
-def is_identity(one: Json) -> bool:
-    """Whether the table itself gives the values of a column."""
-    return any(key.startswith("delta.identity.") for key in one.get("metadata") or {})
-
-
-def refuse_given_identities(df: DataFrame, target: TargetTable) -> None:
-    """Refuses rows that have values for a column that only the table counts.
-
-    Raises:
-        InvalidArgumentError: ``write.identity``.
-    """
-    given = {name.lower() for name in df.columns}
-    for one in target.written_fields:
-        if one["name"].lower() in given:
-            refuse_identity(one)
-
-
-def refuse_identity(one: Json) -> None:
-    """Refuses values for a column that only the table itself counts.
-
-    Raises:
-        InvalidArgumentError: ``write.identity``.
-    """
-    explicit = (one.get("metadata") or {}).get("delta.identity.allowExplicitInsert")
-    if is_identity(one) and not explicit:
-        raise InvalidArgumentError(
-            f"{one['name']} is GENERATED ALWAYS AS IDENTITY: its values cannot be set",
-            code="write.identity",
-        )
 
 
 def _padded(value: Column, metadata: Json) -> Column:

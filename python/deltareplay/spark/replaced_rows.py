@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deltareplay.spark import feed, names
+from deltareplay.spark import feed, identities, names
 from deltareplay.spark.marked import Marked
-from deltareplay.spark.outgoing import refuse_given_identities, table_rows
+from deltareplay.spark.outgoing import table_rows
 from deltareplay.spark.pruning import target_filter
 from deltareplay.spark.rewrite import Rewrite, with_change
 from deltareplay.spark.statement import Statement, analyzed, as_column, note_read
@@ -38,7 +38,7 @@ def replace(
     frame = analyzed(lambda: statement.empty(_ALIAS).where(where))
     filter = target_filter(condition, statement.snapshot, _ALIAS, lambda: frame)
     target = statement.target
-    refuse_given_identities(df, target)
+    identities.refuse_given(df, target)
     rows = table_rows(df, target, replace_where=condition)
     note_read(transaction, filter)
     candidates = statement.candidates(filter)
@@ -50,7 +50,7 @@ def replace(
         rows = rows.unionByName(with_change(gone, feed.DELETE), allowMissingColumns=True)
     else:
         rows = rows.drop(names.KIND, names.BEFORE)
-    rewrite = Rewrite(candidates, target, transaction)
+    rewrite = Rewrite(candidates, target, transaction, given=df.columns)
     try:
         rewrite.stage(marked, rows)
         counted = rewrite.shown(numDeletedRows=len(marked))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError
-from deltareplay.spark import names
+from deltareplay.spark import identities, names
 from deltareplay.spark.candidates import facts, live_rows
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.rewritten import after_write
@@ -37,9 +37,21 @@ class Rewrite:
     """
 
     def __init__(
-        self, candidates: Candidates, target: TargetTable, transaction: Transaction
+        self,
+        candidates: Candidates,
+        target: TargetTable,
+        transaction: Transaction,
+        given: Collection[str] | None = None,
     ) -> None:
-        """Nothing is done yet."""
+        """Nothing is done yet.
+
+        Args:
+            candidates: The files.
+            target: The table.
+            transaction: The transaction.
+            given: Columns of new rows whose values do not come from the table; None for all.
+        """
+        self._given = target.written_names if given is None else given
         self._candidates = candidates
         self._target = target
         self._transaction = transaction
@@ -124,7 +136,8 @@ class Rewrite:
             row_id, version = materialized_columns(self._candidates.snapshot)
             ids = {row_id: names.OLD_ROW_ID, version: names.OLD_VERSION}
         self._staged = Staged(spark, self._target, uuid.uuid4().hex, self._candidates.root)
-        written = self._staged.write(Outgoing.as_stored(rows, self._target, ids))
+        written = self._staged.write(Outgoing.as_stored(rows, self._target, ids, self._given))
+        identities.set_marks(self._transaction, self._target, written.marks)
         self._added = written.adds
         self._transaction.add_files(written.adds)
         for one in written.changes:

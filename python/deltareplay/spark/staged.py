@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay.exceptions import StorageError
-from deltareplay.spark import constraints, names, session
+from deltareplay.spark import constraints, identities, names, session
 from deltareplay.spark.directory import Directory
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.task import SAFE
@@ -51,11 +51,13 @@ class StagedFiles:
         adds: The columns of ``add`` for each data file.
         changes: The arguments of ``Transaction.add_change_data`` for each change data file.
         changed_rows: The rows of the latter.
+        marks: How far identity columns have got, by their names.
     """
 
     adds: pa.Table
     changes: list[dict[str, Any]]
     changed_rows: int
+    marks: Mapping[str, int]
 
 
 class Staged:
@@ -95,7 +97,9 @@ class Staged:
             rows = rows.hint("rebalance", *map(sf.col, map(names.quoted, outgoing.partitions)))
             settings |= _OPTIMIZED
         rows = session.in_own_session(rows, settings)
-        rows = rows.observe(written, sf.count(sf.lit(1)).alias("rows"))
+        counted = outgoing.counted
+        farthest = [identities.farthest(one, name).alias(name) for name, one in counted.items()]
+        rows = rows.observe(written, sf.count(sf.lit(1)).alias("rows"), *farthest)
         writer = rows.write.format("parquet").mode("append").option("compression", codec.lower())
         writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
         try:
@@ -105,8 +109,11 @@ class Staged:
             if broken is None:
                 raise
             raise broken from error
-        files = self._files(outgoing.partitions)
-        self._check_rows(files, written.get["rows"])
+        observed = written.get
+        marks = {one["name"]: observed[name] for name, one in counted.items()}
+        marks = {name: mark for name, mark in marks.items() if mark is not None}
+        files = self._files(outgoing.partitions, marks)
+        self._check_rows(files, observed["rows"])
         return files
 
     def _is_optimized(self) -> bool:
@@ -132,7 +139,7 @@ class Staged:
                 code="write.uncommitted_files",
             )
 
-    def _files(self, partitions: Sequence[str]) -> StagedFiles:
+    def _files(self, partitions: Sequence[str], marks: Mapping[str, int]) -> StagedFiles:
         found = _native.staged_statistics(
             self._target.table._native, self._directory.name, self._target.facts
         )
@@ -153,7 +160,7 @@ class Staged:
             else:
                 path = quote(row["path"], safe=SAFE)
                 adds.append({**row, "path": path, "partitionValues": known, "dataChange": True})
-        return StagedFiles(pa.Table.from_pylist(adds, _ADD), self._moved(changes), changed)
+        return StagedFiles(pa.Table.from_pylist(adds, _ADD), self._moved(changes), changed, marks)
 
     def _moved(self, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Change data files at the place that the protocol has for them."""

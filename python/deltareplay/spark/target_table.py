@@ -122,6 +122,11 @@ class TargetTable:
         return [one for one in self.fields if one["type"] != "void"]
 
     @property
+    def written_names(self) -> list[str]:
+        """Their names."""
+        return [one["name"] for one in self.written_fields]
+
+    @property
     def partition_columns(self) -> list[str]:
         """Logical names of the partition columns."""
         return self.metadata.partition_columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from deltareplay._table_location import _without_secrets
+from deltareplay._table_location import without_secrets
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz import units
 from deltareplay.viz.facts import Facts
@@ -38,7 +38,7 @@ class Advice:
 
 def command(facts: Facts, call: str) -> str:
     """Python that can be pasted."""
-    uri = _without_secrets(facts.table.uri)
+    uri = without_secrets(facts.table.uri)
     return f"import deltareplay as dr; print(dr.Table({uri!r}).{call})"
 
 

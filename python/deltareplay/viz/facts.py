@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, TypeVar
 
 from deltareplay import _native
-from deltareplay._table_location import _without_secrets
+from deltareplay._table_location import without_secrets
 from deltareplay.exceptions import CorruptTableError, DeltaReplayError, UnsupportedFeatureError
 from deltareplay.viz.commits import Life, life
 from deltareplay.viz.kernels import pc
@@ -76,7 +76,7 @@ class Facts:
     @property
     def shown_uri(self) -> str:
         """Where the table is, without secrets."""
-        return _without_secrets(self.table.uri)
+        return without_secrets(self.table.uri)
 
 
 def measure(table: Table, version: int | None, orphans: bool) -> Facts:
