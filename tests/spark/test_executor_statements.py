@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -354,7 +355,7 @@ def test_char_and_identity_columns(spark: Any, tmp_path: Path) -> None:
     assert len(ids) == len(rows) == len({*ids.values()}) == 2 + 38 + 30 + 1
     groups = [[ids[2], ids[3]], [ids[n] for n in range(4, 42)]]
     groups += [[ids[n] for n in range(100, 130)], [ids[1000]]]
-    for lower, upper in zip(groups, groups[1:], strict=False):
+    for lower, upper in itertools.pairwise(groups):
         assert max(lower) < min(upper)
     # a write that gives none leaves the mark alone
     schema = dr.Table(path).snapshot().metadata.schema_string
