@@ -10,9 +10,11 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import pyarrow as pa
 import pytest
 from support import logs, samples
 
+import deltareplay as dr
 from deltareplay import cli
 
 COMMAND = [sys.executable, "-m", "deltareplay"]
@@ -94,6 +96,21 @@ def test_as_a_process(tmp_path) -> None:
     done = subprocess.run([*COMMAND, "show", tmp_path], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("form", "said"), [("--json", r'{"s": "\u00e4"}'), ("--csv", "s\n\\xe4"), ("--utc", r"\xe4")]
+)
+def test_a_terminal_without_the_characters(tmp_path, form, said) -> None:
+    dr.create_table(tmp_path, pa.schema([("s", pa.string())])).append([{"s": "ä"}])
+    done = subprocess.run(
+        [*COMMAND, "head", tmp_path, form],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert said in done.stdout
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated
@@ -101,6 +102,9 @@ for panel, verbs in {
 
 def run(arguments: list[str]) -> int:
     """The command with these arguments; returns its exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # characters that the terminal's encoding lacks must not end the command
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app(arguments or ["--help"], prog_name="deltareplay")
     except SystemExit as ended:

@@ -54,9 +54,9 @@ def changes(
         bool, typer.Option("--explain", help="Only say how each commit is read, and why.")
     ] = False,
 ) -> None:
-    """Show what happened to rows from one version to another, both included.
+    """Show which rows changed from one version to another.
 
-    Needs no change data feed.
+    Both are included. Needs no change data feed.
     """
     output = request.output
     found = request.table.changes(

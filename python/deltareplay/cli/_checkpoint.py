@@ -28,7 +28,7 @@ def checkpoint(
         Layout | None, typer.Option("--layout", help="By default as the table's policy says.")
     ] = None,
 ) -> None:
-    """Write a checkpoint of the latest version, so that the table opens faster.
+    """Write a checkpoint, so that the table opens faster.
 
     Deletes nothing: cleanup-log does.
     """

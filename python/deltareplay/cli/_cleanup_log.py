@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @verb
 def cleanup_log(request: Request, *, yes: Yes = False) -> None:
-    """Delete files of the log that no version inside the retention period needs.
+    """Delete files of the log that have expired.
 
-    Without --yes it only tells which.
+    No version inside the retention period needs them. Without --yes it only tells which.
     """
     done = request.table.cleanup_log(dry_run=not yes)
 

@@ -23,7 +23,7 @@ def compact_log(
         int | None, typer.Argument(metavar="[END]", help="By default the latest version.")
     ] = None,
 ) -> None:
-    """Write a range of commits as one file, which readers use instead.
+    """Write several commits as one file, which is faster to read.
 
     Deletes nothing.
     """

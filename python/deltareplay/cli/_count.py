@@ -14,7 +14,7 @@ def count(
     version: Version = None,
     timestamp: Timestamp = None,
 ) -> None:
-    """Count the rows, from the log alone if it has the number."""
+    """Count the rows, from the log alone if possible."""
     snapshot = request.table.snapshot(version, timestamp)
     rows = snapshot.scan(filter=filter).count()
     facts = {"version": snapshot.version, "rows": rows}

@@ -25,7 +25,11 @@ def diff(
     before: Annotated[int, typer.Argument(metavar="A", help="A version.")],
     after: Annotated[int, typer.Argument(metavar="B", help="Usually a later version.")],
 ) -> None:
-    """Show what differs between two versions: columns, properties, protocol, files, rows."""
+    """Show what differs between two versions.
+
+    Columns, properties, protocol, files and rows of the two states are compared, not the commits
+    between them.
+    """
     table = request.table
     found = table.snapshot(before).diff(table.snapshot(after))
     output = request.output

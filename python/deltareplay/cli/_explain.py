@@ -33,7 +33,7 @@ def explain(
         ),
     ] = None,
 ) -> int:
-    """Show how many files and bytes a filter skips, without reading data files."""
+    """Show how many files and bytes a filter skips."""
     scan = request.table.snapshot(version, timestamp).scan(filter=filter)
     steps = list(records(scan.explain().to_batches()))
     everything = steps[0]

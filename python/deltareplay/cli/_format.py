@@ -131,13 +131,13 @@ def age(value: datetime.datetime, now: datetime.datetime | None = None) -> str:
     return "in the future" if seconds < -60 else "now"
 
 
-def to_json(value: Any, *, utc: bool) -> str:
+def to_json(value: Any, *, utc: bool, ascii_only: bool = False) -> str:
     """A value as JSON: times in ISO 8601, bytes in base64, exact decimals and NaN as text.
 
     >>> to_json({"at": _EPOCH, "b": b"a", "n": math.nan}, utc=True)
     '{"at": "1970-01-01T00:00:00+00:00", "b": "YQ==", "n": "nan"}'
     """
-    return json.dumps(_portable(value, utc), ensure_ascii=False)
+    return json.dumps(_portable(value, utc), ensure_ascii=ascii_only)
 
 
 def _portable(value: Any, utc: bool) -> Any:

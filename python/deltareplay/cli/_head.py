@@ -25,7 +25,7 @@ def head(
     version: Version = None,
     timestamp: Timestamp = None,
 ) -> None:
-    """Show some rows, as Arrow reads them: without deleted rows, with logical names."""
+    """Show some rows, without the deleted ones."""
     snapshot = request.table.snapshot(version, timestamp)
     scan = snapshot.scan(names(columns), filter, look_ahead=_LOOK_AHEAD if limit else None)
     found = islice(records(scan.to_batches()), limit or None)

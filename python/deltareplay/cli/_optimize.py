@@ -40,9 +40,9 @@ def optimize(
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """Rewrite data files: pack small ones, or put rows in order. Rows do not change.
+    """Pack small data files, or put rows in order.
 
-    Without --yes it only tells which files it would look at.
+    The rows stay the same. Without --yes it only tells which files it would look at.
     """
     table = request.table
     if not yes:

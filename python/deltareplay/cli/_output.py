@@ -142,7 +142,8 @@ class Output:
             console(sys.stdout).print(text, style="dim", soft_wrap=True)
 
     def _line(self, row: Mapping[str, Any]) -> None:
-        sys.stdout.write(to_json(row, utc=self.utc) + "\n")
+        utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+        sys.stdout.write(to_json(row, utc=self.utc, ascii_only=not utf8) + "\n")
 
     def _cell(self, value: Any) -> Any:
         found = json.loads(to_json(value, utc=self.utc))

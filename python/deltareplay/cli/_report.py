@@ -23,7 +23,7 @@ def report(
         bool, typer.Option("--orphans", help="Also list the table, for files that nobody needs.")
     ] = False,
 ) -> None:
-    """Write one HTML file that shows the table, its life and its files, with advice."""
+    """Write one HTML file that shows the table, with advice."""
     table: Any = request.table
     written = Path(table.report(output, version=version, orphans=orphans))
     facts = {"output": str(written), "size_in_bytes": written.stat().st_size}

@@ -30,7 +30,7 @@ def restore(
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """Commit a new version with the content of an older one.
+    """Commit a version with the content of an older one.
 
     Without --yes it only tells what that would change.
     """

@@ -28,7 +28,7 @@ def schema(
         bool, typer.Option("--history", help="How the columns changed from commit to commit.")
     ] = False,
 ) -> None:
-    """List the columns: names, types, comments; with --history, their changes over time."""
+    """List the columns; with --history, their changes over time."""
     output, table = request.output, request.table
     if history:
         found = _changes(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.cli import _commits, _findings
@@ -11,6 +12,7 @@ from deltareplay.cli._format import age, count, counted, plain, size
 from deltareplay.cli._options import Timestamp, Version
 from deltareplay.cli._schema_text import leaves
 from deltareplay.cli._verb import Request, verb
+from deltareplay.exceptions import DeltaReplayWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,10 +28,12 @@ _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.")
 
 @verb
 def show(request: Request, *, version: Version = None, timestamp: Timestamp = None) -> None:
-    """Show a table on one screen: what it is, how large, who wrote last, and its health."""
+    """Show a table on one screen, with its health."""
     table = request.table
-    snapshot = table.snapshot(version, timestamp)
-    facts = {"uri": request.place, **_facts(table, snapshot)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeltaReplayWarning)  # they are findings of its health
+        snapshot = table.snapshot(version, timestamp)
+        facts = {"uri": request.place, **_facts(table, snapshot)}
     request.output.document(facts, lambda console: _screen(console, request, facts))
 
 

@@ -37,9 +37,9 @@ def vacuum(
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """Delete data files that no version inside the retention period needs.
+    """Delete data files that no version needs any more.
 
-    Without --yes it only tells which.
+    No version inside the retention period, that is. Without --yes it only tells which.
     """
     retention = None if retain_hours is None else datetime.timedelta(hours=retain_hours)
     done = request.table.vacuum(retention, lite=lite, force=force, dry_run=not yes)

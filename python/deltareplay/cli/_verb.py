@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
+from deltareplay.cli._format import plain
 from deltareplay.cli._output import Output
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def say(kind: str, message: str, remedy: str | None = None) -> None:
     colour = {"error": "bold red", "warning": "bold yellow"}.get(kind, "bold")
     out = console(sys.stderr)
     out.print(f"{kind}:", style=colour, end=" ")
-    out.print(message, soft_wrap=True)
+    out.print(plain(message), soft_wrap=True)
     if remedy is not None:
         out.print("  try:", style="bold", end=" ")
         out.print(remedy, soft_wrap=True)

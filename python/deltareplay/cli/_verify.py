@@ -27,7 +27,7 @@ def verify(
         bool, typer.Option("--rows", help="Read every row, too: takes as long as a scan.")
     ] = False,
 ) -> int:
-    """Check the log and the data files against the protocol, and against each other.
+    """Check the log and the data files against the protocol.
 
     Changes nothing. Ends with 1 if something is wrong; each finding says what to do.
     """

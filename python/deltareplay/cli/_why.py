@@ -21,7 +21,7 @@ _MOST = 1000
 
 @verb
 def why(request: Request, *, version: Version = None) -> int:
-    """Say what prevents reading or writing the table, and what to do about each obstacle.
+    """Say what prevents reading or writing, and the remedies.
 
     Works on tables that cannot be opened, too. Ends with 1 if there is an obstacle.
     """
