@@ -15,6 +15,7 @@ struct Cached {
     warnings: Vec<LogWarning>,
     files: Option<Arc<ActiveFiles>>,
     state: Option<Arc<LogState>>,
+    totals: Option<(u64, u64)>,
     contradicted: bool,
     verified: bool,
 }
@@ -31,6 +32,7 @@ impl ReplayCache {
             warnings,
             files,
             state,
+            totals: None,
             contradicted: false,
             verified: false,
         }))
@@ -74,6 +76,15 @@ impl ReplayCache {
 
     pub(super) fn keep_files(&self, files: ActiveFiles) -> Arc<ActiveFiles> {
         Arc::clone(self.lock().files.insert(Arc::new(files)))
+    }
+
+    /// The number and the total size of the live files, where they were counted.
+    pub(super) fn totals(&self) -> Option<(u64, u64)> {
+        self.lock().totals
+    }
+
+    pub(super) fn keep_totals(&self, totals: (u64, u64)) {
+        self.lock().totals = Some(totals);
     }
 
     /// Protocol, metadata, transactions and domains.

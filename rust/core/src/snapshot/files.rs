@@ -193,6 +193,9 @@ impl Snapshot {
     }
 
     fn totals(&self, source: &Source) -> Result<(u64, u64)> {
+        if let Some(counted) = self.0.cache.totals() {
+            return Ok(counted);
+        }
         let columns = FileColumns::fields_only(&[FileField::Size]);
         let mut totals = (0, 0);
         for batch in self.file_batches(source, columns, None)? {
@@ -200,6 +203,7 @@ impl Snapshot {
             totals.0 += batch.num_rows() as u64;
             totals.1 += total_size(&batch).unwrap_or_default();
         }
+        self.0.cache.keep_totals(totals);
         Ok(totals)
     }
 

@@ -7,6 +7,7 @@ use arrow_array::{Array, Int64Array, RecordBatch, StructArray};
 
 use super::Snapshot;
 use super::columns::FileColumns;
+use super::replayed::total_size;
 use crate::codec::columns::TypedColumns;
 use crate::error::Result;
 use crate::log::LogWarning;
@@ -16,11 +17,14 @@ impl Snapshot {
     /// The number of rows: those that each file has by its statistics, without those that its vector
     /// deletes. `None` when a file does not tell: a warning then names the first one.
     pub fn num_rows(&self, source: &Source) -> Result<Option<u64>> {
-        let names = ["path", "numRecords", "deletionVector"].map(str::to_owned);
+        let names = ["path", "size", "numRecords", "deletionVector"].map(str::to_owned);
         let columns = FileColumns::new(Some(&names), self)?;
         let mut total = 0_u64;
+        let mut totals = (0_u64, 0_u64); // of files, which cost nothing more here
         for rows in self.file_batches(source, columns, None)? {
             let rows = rows?;
+            totals.0 += rows.num_rows() as u64;
+            totals.1 += total_size(&rows).unwrap_or_default();
             for (row, known) in live_rows(&rows)?.into_iter().enumerate() {
                 let Some(known) = known else {
                     self.lacks_rows(&rows, row);
@@ -29,6 +33,7 @@ impl Snapshot {
                 total = total.saturating_add(known);
             }
         }
+        self.0.cache.keep_totals(totals);
         Ok(Some(total))
     }
 
