@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from deltareplay._micro_batch import MicroBatch
     from deltareplay._native import __version__
     from deltareplay._optimize_log import LogAdvice
+    from deltareplay._progress import Progress, progress
     from deltareplay._protocol import Obstacle, Protocol
     from deltareplay._replay_piece import ReplayPiece
     from deltareplay._replay_plan import ReplayPlan
@@ -75,6 +76,7 @@ __all__ = [
     "Metadata",
     "MicroBatch",
     "Obstacle",
+    "Progress",
     "Protocol",
     "ReplayPiece",
     "ReplayPlan",
@@ -98,6 +100,7 @@ __all__ = [
     "convert",
     "create_table",
     "is_table",
+    "progress",
 ]
 
 if not TYPE_CHECKING:
@@ -124,6 +127,7 @@ if not TYPE_CHECKING:
         "Metadata": "_metadata",
         "MicroBatch": "_micro_batch",
         "Obstacle": "_protocol",
+        "Progress": "_progress",
         "Protocol": "_protocol",
         "ReplayPiece": "_replay_piece",
         "ReplayPlan": "_replay_plan",
@@ -147,6 +151,7 @@ if not TYPE_CHECKING:
         "convert": "_convert",
         "create_table": "_table",
         "is_table": "_table",
+        "progress": "_progress",
     }
 
     def __getattr__(name):

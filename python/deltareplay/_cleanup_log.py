@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from deltareplay import _native
+from deltareplay import _log, _native
 from deltareplay._arguments import checked_methods
 from deltareplay._moments import instant
 from deltareplay._table_location import TableLocation
@@ -70,6 +70,8 @@ class CleaningLog(TableLocation):
         ()
         """
         report = json.loads(_native.cleanup_log(self._native, dry_run))
+        if not report["dry_run"]:
+            _log.info("deleted %d files of the log of %r", len(report["files"]), self)
         return LogCleanup(
             dry_run=report["dry_run"],
             cutoff=instant(report["cutoff"]),

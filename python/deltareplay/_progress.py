@@ -1,17 +1,89 @@
-"""A progress line on the terminal or in the notebook during long calls."""
+"""The progress of long calls: a line on a terminal or in a notebook, or a callback."""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
 import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TextIO
+
+from deltareplay import _log
 
 _WIDTH = 30
 _CLEAR = "\r\x1b[K"
+_DONE, _LEFT, _PLAIN = "\x1b[35m", "\x1b[2m", "\x1b[0m"
+#: Seconds between two lines in the log.
+_LOGGED_EVERY = 10.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a call is that takes longer than a second.
+
+    Attributes:
+        seconds: Since the call began.
+        files_listed: Files that listings have shown in that time.
+        bytes_read: Bytes read in that time.
+        fraction: The part that is done, from 0 to 1; None if it is not known.
+        finished: Whether the call is over.
+
+    >>> Progress(2.5, 1203, 0, None)
+    Progress(seconds=2.5, files_listed=1203, bytes_read=0, fraction=None, finished=False)
+    """
+
+    seconds: float
+    files_listed: int
+    bytes_read: int
+    fraction: float | None
+    finished: bool = False
+
+
+Callback = Callable[[Progress], object]
+
+#: None: the line.
+_CALLBACK: ContextVar[Callback | None] = ContextVar("deltareplay_progress", default=None)
+
+
+class _Told(threading.local):
+    """What this thread has been told of its call."""
+
+    last: Progress | None = None
+    logged: float = 0.0
+
+
+_told = _Told()
+
+
+@contextlib.contextmanager
+def progress(callback: Callback) -> Iterator[None]:
+    """Tell a callback how far calls are, instead of showing a line.
+
+    For those who have a progress bar of their own, or want none. It is called after a second, then
+    four times a second, and once more when the call is over, in the thread of the call.
+
+    Args:
+        callback: Takes a ``Progress``. If it raises an exception, that is logged and not raised.
+
+    >>> told = []
+    >>> with progress(told.append):
+    ...     files = table.snapshot().files()
+    >>> told  # that took less than a second
+    []
+    """
+    token = _CALLBACK.set(callback)
+    try:
+        yield
+    finally:
+        _CALLBACK.reset(token)
 
 
 def show(seconds: float, listed: int, read: int, units: tuple[int, int] | None) -> None:
-    """Show the progress of a call on a terminal or in a notebook.
+    """Tell how far a call is; the gate of the native module calls this.
 
     Args:
         seconds: Since the call began.
@@ -19,18 +91,37 @@ def show(seconds: float, listed: int, read: int, units: tuple[int, int] | None) 
         read: Bytes read in that time.
         units: How many of how many equal parts are done, if that is known.
     """
-    stream = attached()
-    if stream is not None:
-        stream.write(_CLEAR + line(seconds, listed, read, units))
+    fraction = None if units is None or units[1] == 0 else units[0] / units[1]
+    now = Progress(seconds, listed, read, fraction)
+    if _told.last is None or seconds - _told.logged >= _LOGGED_EVERY:
+        _told.logged = seconds
+        _log.info("still at work: %s", line(now))
+    _told.last = now
+    callback = _CALLBACK.get()
+    if callback is not None:
+        _call(callback, now)
+    elif (stream := attached()) is not None:
+        stream.write(_CLEAR + line(now, **_abilities(stream)))
         stream.flush()
 
 
 def clear() -> None:
-    """Remove the line."""
-    stream = attached()
-    if stream is not None:
+    """The call is over: remove the line."""
+    last, _told.last = _told.last, None
+    callback = _CALLBACK.get()
+    if callback is not None:
+        if last is not None:
+            _call(callback, dataclasses.replace(last, finished=True))
+    elif (stream := attached()) is not None:
         stream.write(_CLEAR)
         stream.flush()
+
+
+def _call(callback: Callback, now: Progress) -> None:
+    try:
+        callback(now)
+    except Exception as error:
+        _log.warning("the callback of the progress failed: %r", error)
 
 
 def attached() -> TextIO | None:
@@ -50,25 +141,47 @@ def _is_notebook() -> bool:
     return kernel is not None and shell is not None and shell.get_ipython() is not None
 
 
-def line(seconds: float, listed: int, read: int, units: tuple[int, int] | None) -> str:
-    """The line.
+def _abilities(stream: TextIO) -> dict[str, bool]:
+    """Whether a stream takes the characters and the colours of a bar."""
+    encoding = (getattr(stream, "encoding", None) or "").lower().replace("-", "")
+    colours = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return {"bars": encoding == "utf8", "colours": colours}
 
-    >>> line(2.4, 1203, 0, None)
-    'deltareplay: 2 s, 1,203 files listed'
-    >>> line(75.0, 3, 1_520_000_000, (40, 160))
-    'deltareplay: [#######.......................] 25 %, 75 s, 1.52 GB read'
+
+def line(now: Progress, *, bars: bool = False, colours: bool = False) -> str:
+    """The line, in the order that rich's progress bars have.
+
+    >>> line(Progress(2.4, 1203, 0, None))
+    'deltareplay 1,203 files listed 0:00:02'
+    >>> line(Progress(75.0, 3, 1_520_000_000, 0.25))
+    'deltareplay [#######.......................]  25% 1.52 GB 20.3 MB/s 0:01:15'
+    >>> line(Progress(75.0, 3, 1_520_000_000, 0.25), bars=True)
+    'deltareplay ━━━━━━━╸──────────────────────  25% 1.52 GB 20.3 MB/s 0:01:15'
     """
-    parts = []
-    if units is not None:
-        done, of = units
-        marks = _WIDTH * done // of
-        parts.append(f"[{'#' * marks}{'.' * (_WIDTH - marks)}] {100 * done // of} %")
-    parts.append(f"{seconds:.0f} s")
-    if read:
-        parts.append(f"{_size(read)} read")
-    elif listed:
-        parts.append(f"{listed:,} files listed")
-    return f"deltareplay: {', '.join(parts)}"
+    parts = ["deltareplay"]
+    if now.fraction is not None:
+        parts += [_bar(now.fraction, bars, colours), f"{100 * now.fraction:3.0f}%"]
+    if now.bytes_read:
+        parts.append(_size(now.bytes_read))
+        if now.seconds > 0:
+            parts.append(f"{_size(int(now.bytes_read / now.seconds))}/s")
+    elif now.files_listed:
+        parts.append(f"{now.files_listed:,} files listed")
+    minutes, seconds = divmod(int(now.seconds), 60)
+    parts.append(f"{minutes // 60}:{minutes % 60:02}:{seconds:02}")
+    return " ".join(parts)
+
+
+def _bar(fraction: float, bars: bool, colours: bool) -> str:
+    halves = min(int(2 * _WIDTH * fraction), 2 * _WIDTH)
+    whole = halves // 2
+    if not bars:
+        return f"[{'#' * whole}{'.' * (_WIDTH - whole)}]"
+    done = "━" * whole + "╸" * (halves % 2)
+    left = _WIDTH - len(done)
+    if not colours:
+        return done + "─" * left
+    return f"{_DONE}{done}{_PLAIN}{_LEFT}{'━' * left}{_PLAIN}"
 
 
 def _size(read: int) -> str:

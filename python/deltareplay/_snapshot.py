@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from deltareplay import _log
 from deltareplay._arguments import checked_methods
 from deltareplay._log_warning import LogWarning
 from deltareplay._metadata import Metadata
@@ -60,6 +61,7 @@ class Snapshot(SnapshotFiles):
         self._native = native
         self._strict = strict
         self._told = told
+        _log.info("opened version %d of %r", native.version, table)
         self._tell()
         return self
 

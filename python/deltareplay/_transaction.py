@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from deltareplay import _log
 from deltareplay._arguments import checked_methods, names
 from deltareplay._metadata import Metadata
 from deltareplay._protocol import Protocol
@@ -345,6 +346,10 @@ class Transaction:
             self._description["engine_info"],
         )
         self.version, self.attempts, afterwards = self._native.commit()
+        if self.attempts > 1:
+            _log.warning("retried: other writers were first %d times", self.attempts - 1)
+        if self.version is not None:
+            _log.info("committed version %d of %r", self.version, self.snapshot._table)
         if afterwards is not None:
             warn(
                 f"version {self.version} is committed, but its checkpoint or checksum is not "

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from deltareplay import _native
+from deltareplay import _log, _native
 from deltareplay._arguments import checked_methods
 from deltareplay._moments import instant
 from deltareplay._table_location import TableLocation
@@ -83,6 +83,8 @@ class Vacuuming(TableLocation):
         """
         milliseconds = None if retention is None else retention // _MILLISECOND
         report = json.loads(_native.vacuum(self._native, milliseconds, lite, dry_run, force, log))
+        if not report["dry_run"]:
+            _log.info("deleted %d data files of %r", len(report["files"]), self)
         return Vacuumed(
             dry_run=report["dry_run"],
             lite=report["lite"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 
+from deltareplay import _log
 from deltareplay.exceptions import DeltaReplayWarning
 
 
@@ -13,6 +14,8 @@ def warn(message: str, category: type[Warning] = DeltaReplayWarning) -> None:
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
+    if category is DeltaReplayWarning:
+        _log.warning("%s", message)
     warnings.warn(message, category, stacklevel=level)
 
 

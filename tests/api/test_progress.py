@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+import deltareplay as dr
 from deltareplay import _progress
 
 pty = pytest.importorskip("pty", reason="terminals of this kind are not on this system")
@@ -49,7 +51,7 @@ def endpoint() -> Iterator[str]:
 
 def test_a_terminal_shows_progress_and_is_left_clean(endpoint: str) -> None:
     shown = on_a_terminal(endpoint)
-    assert "deltareplay: 1 s" in shown
+    assert "deltareplay 0:00:01" in shown
     assert shown.rstrip().endswith("\r\x1b[K")
 
 
@@ -63,6 +65,47 @@ def test_a_pipe_stays_silent(endpoint: str) -> None:
     )
     assert done.stdout.strip().endswith("Error")
     assert done.stderr == ""
+
+
+def open_slowly(endpoint: str) -> None:
+    options = {
+        "aws_endpoint": endpoint,
+        "aws_region": "here",
+        "allow_http": "true",
+        "aws_skip_signature": "true",
+    }
+    with pytest.raises(dr.DeltaReplayError):
+        dr.Table("s3://bucket/table", options).snapshot()
+
+
+def test_a_callback_is_told_instead(endpoint: str) -> None:
+    told: list[dr.Progress] = []
+    with dr.progress(told.append):
+        open_slowly(endpoint)
+    assert [one.finished for one in told] == [False] * (len(told) - 1) + [True]
+    seconds = [one.seconds for one in told]
+    assert len(told) >= 2
+    assert seconds[0] >= 1
+    assert seconds == sorted(seconds)
+    assert {one.fraction for one in told} == {None}
+
+
+def test_a_callback_that_fails_does_not_fail_the_call(endpoint: str, caplog) -> None:
+    def fails(_: dr.Progress) -> None:
+        raise OSError("the bar is gone")
+
+    with dr.progress(fails):
+        open_slowly(endpoint)
+    assert "the bar is gone" in caplog.text
+
+
+def test_a_bar_in_colour_is_as_wide_as_one_without() -> None:
+    now = _progress.Progress(1.0, 0, 10, 0.5)
+    coloured = _progress.line(now, bars=True, colours=True)
+    assert re.sub(r"\x1b\[[0-9]*m", "", coloured).replace("─", "━") == _progress.line(
+        now, bars=True
+    ).replace("─", "━")
+    assert coloured.count("\x1b[0m") == 2
 
 
 def on_a_terminal(endpoint: str, **environment: str) -> str:

@@ -37,10 +37,11 @@ pub(crate) fn detached<T: Send>(
         let _inside = Inside::enter();
         catch_unwind(AssertUnwindSafe(work))
     });
-    progress::end(py);
+    let ended = progress::end(py);
     if let Some(raised) = RAISED.with(RefCell::take) {
         return Err(raised);
     }
+    ended?;
     match outcome {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) if error.kind() == ErrorKind::Interrupted => {

@@ -1,6 +1,7 @@
 //! Shows the progress of a long call: after a second, and a few times a second from then on.
 //!
-//! `deltareplay._progress` decides whether and how a line is shown.
+//! `deltareplay._progress` decides whether and how a line is shown. What a call has listed and read
+//! goes to `deltareplay._log`, too, when it is over.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -59,17 +60,38 @@ pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
     let shown = py
         .import("deltareplay._progress")
         .and_then(|module| module.call_method1("show", arguments));
-    match shown {
-        Err(raised) if raised.is_instance_of::<PyKeyboardInterrupt>(py) => Err(raised),
-        _ => Ok(()),
-    }
+    interrupted(py, shown)
 }
 
-/// The call is over; its line is removed.
-pub(crate) fn end(py: Python<'_>) {
-    if CALL.take().is_some_and(|call| call.shown.is_some()) {
-        let _a_terminal_that_is_gone = py
+/// The call is over: its line is removed, and the log is told what it listed and read. Only Ctrl-C
+/// is an error.
+pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
+    let Some(call) = CALL.take() else {
+        return Ok(());
+    };
+    let totals = progress::totals();
+    let listed = totals.listed.saturating_sub(call.before.listed);
+    let read = totals.read.saturating_sub(call.before.read);
+    if call.shown.is_some() {
+        let cleared = py
             .import("deltareplay._progress")
             .and_then(|module| module.call_method0("clear"));
+        interrupted(py, cleared)?;
+    }
+    if listed == 0 && read == 0 {
+        return Ok(());
+    }
+    let arguments = (call.began.elapsed().as_secs_f64(), listed, read);
+    let told = py
+        .import("deltareplay._log")
+        .and_then(|module| module.call_method1("transferred", arguments));
+    interrupted(py, told)
+}
+
+/// Of what goes wrong while a person is told something, only Ctrl-C ends the work.
+fn interrupted<T>(py: Python<'_>, told: PyResult<T>) -> PyResult<()> {
+    match told {
+        Err(raised) if raised.is_instance_of::<PyKeyboardInterrupt>(py) => Err(raised),
+        _ => Ok(()),
     }
 }

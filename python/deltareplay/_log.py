@@ -1,0 +1,48 @@
+"""The logger ``deltareplay`` of the standard library: what was listed, read, repaired and retried.
+
+Nothing is written unless the program configures ``logging``. Places are logged without users,
+passwords and signatures, storage options by their names only.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import logging
+
+
+def logger() -> logging.Logger | None:
+    """The logger; None where nobody can listen, because nobody has imported ``logging``."""
+    module = sys.modules.get("logging")
+    if module is None:
+        return None
+    found: logging.Logger = module.getLogger("deltareplay")
+    if not found.handlers:
+        # else a program that configures nothing sees warnings on standard error
+        found.addHandler(module.NullHandler())
+    return found
+
+
+def debug(message: str, *facts: object) -> None:
+    """Logs what was read, or how."""
+    if (log := logger()) is not None:
+        log.debug(message, *facts, stacklevel=2)
+
+
+def info(message: str, *facts: object) -> None:
+    """Logs what was done to a table."""
+    if (log := logger()) is not None:
+        log.info(message, *facts, stacklevel=2)
+
+
+def warning(message: str, *facts: object) -> None:
+    """Logs what was repaired or retried."""
+    if (log := logger()) is not None:
+        log.warning(message, *facts, stacklevel=2)
+
+
+def transferred(seconds: float, listed: int, read: int) -> None:
+    """Logs what a call listed and read; the gate of the native module calls it."""
+    debug("%d files listed, %d bytes read in %.3f s", listed, read, seconds)
