@@ -71,6 +71,13 @@ def test_damage_that_was_worked_around_is_a_warning(run, events: logs.LogBuilder
     assert done.err.startswith("warning: ")
 
 
+def test_an_error_says_what_to_try_and_where_to_read_on(run, orders) -> None:
+    first, second, third = run("show", orders, "--version", 99).err.splitlines()
+    assert first.startswith("error: version 99 is not in the log")
+    assert "deltareplay history" in second
+    assert third.endswith("docs/troubleshooting/tables.md#versionnot_found")
+
+
 def test_storage_options_are_never_printed(run, orders) -> None:
     option = ("--storage-option", "aws_secret_access_key=s3cret")
     for arguments in (("show", orders), ("show", orders, "-v"), ("show", f"{orders}/nothing")):

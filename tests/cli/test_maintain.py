@@ -109,21 +109,15 @@ def test_restore_needs_a_yes(run, written) -> None:
     assert run("restore", written.uri, 99, "--yes").code == 2
 
 
-def test_report_goes_where_it_should(run, written, tmp_path, monkeypatch) -> None:
-    asked = {}
-
-    def report(self: dr.Table, output: Path, **options: object) -> Path:
-        asked.update(options)
-        Path(output).write_text("<html>")
-        return Path(output)
-
-    monkeypatch.setattr(dr.Table, "report", report, raising=False)
-    (facts,) = run("report", written.uri, "-o", tmp_path / "r.html", "--orphans", "--json").lines
-    assert facts == {"output": str(tmp_path / "r.html"), "size_in_bytes": 6}
-    assert asked == {"version": None, "orphans": True}
+def test_report(run, written, tmp_path) -> None:
+    path = tmp_path / "r.html"
+    (facts,) = run("report", written.uri, "-o", path, "--json").lines
+    assert facts == {"output": str(path), "size_in_bytes": path.stat().st_size}
+    assert path.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
+    assert run("report", written.uri, "--version", 1, "-o", path).out == f"{path}\n"
     done = run("report", written.uri, "-o", tmp_path / "nowhere" / "r.html")
     assert done.code == 2
-    assert "nowhere" in done.err
+    assert "[report.output]" in done.err
 
 
 def test_watch_begins_where_it_is_told(run, written) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -24,7 +24,6 @@ def report(
     ] = False,
 ) -> None:
     """Write one HTML file that shows the table, with advice."""
-    table: Any = request.table
-    written = Path(table.report(output, version=version, orphans=orphans))
+    written = request.table.report(output, version=version, orphans=orphans)
     facts = {"output": str(written), "size_in_bytes": written.stat().st_size}
     request.output.document(facts, lambda console: console.print(str(written), soft_wrap=True))

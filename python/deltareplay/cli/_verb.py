@@ -18,6 +18,7 @@ from deltareplay.cli._output import Output
 
 if TYPE_CHECKING:
     from deltareplay import Table
+    from deltareplay.exceptions import DeltaReplayError
 
 P = ParamSpec("P")
 
@@ -157,7 +158,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _failed(error: Exception) -> int:
+def _failed(error: DeltaReplayError) -> int:
     """Tells what went wrong, and what to do; returns the exit code."""
     from deltareplay import exceptions
 
@@ -183,7 +184,7 @@ def _failed(error: Exception) -> int:
         code, remedy = UNREADABLE, "look in `deltareplay history TABLE` before you try again"
     else:
         code, remedy = UNREADABLE, "try again; check the address, the network and the credentials"
-    say("error", f"{error} [{getattr(error, 'code', 'unknown')}]", remedy)
+    say("error", f"{error} [{error.code}]", remedy, error.docs)
     return code
 
 
@@ -191,7 +192,7 @@ def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
     say("warning", str(message))
 
 
-def say(kind: str, message: str, remedy: str | None = None) -> None:
+def say(kind: str, message: str, remedy: str | None = None, more: str | None = None) -> None:
     """Writes a message to standard error, in colour on a terminal."""
     from deltareplay.cli._output import console
 
@@ -202,6 +203,9 @@ def say(kind: str, message: str, remedy: str | None = None) -> None:
     if remedy is not None:
         out.print("  try:", style="bold", end=" ")
         out.print(remedy, soft_wrap=True)
+    if more is not None:
+        out.print("  see:", style="bold", end=" ")
+        out.print(more, soft_wrap=True)
 
 
 def _log_to_standard_error() -> None:
