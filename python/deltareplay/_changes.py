@@ -178,4 +178,11 @@ class Changes:
         if self.versions is None:
             return f"<Changes of {self._table!r}: no version>"
         first, last = self.versions
-        return f"<Changes of {self._table!r}: versions {first} to {last}>"
+        kind = self._arguments["kind"]
+        return f"<Changes of {self._table!r}: versions {first} to {last}, {kind}>"
+
+    def _repr_html_(self) -> str:
+        """The card of a notebook."""
+        from deltareplay.viz import cards
+
+        return cards.changes(self)

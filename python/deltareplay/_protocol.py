@@ -252,6 +252,12 @@ class Protocol:
         """  # noqa: E501
         return _native.protocol_can_upgrade_to(self._facts(), new._facts())
 
+    def _repr_html_(self) -> str:
+        """The card of a notebook."""
+        from deltareplay.viz import cards
+
+        return cards.protocol(self)
+
     def _facts(self) -> tuple[int, int, list[str] | None, list[str] | None]:
         return (
             self.min_reader_version,

@@ -40,6 +40,12 @@ class ReplayPlan:
             f"<ReplayPlan of {len(self.pieces)} pieces, {self.files.num_rows} files, {self.tail!r}>"
         )
 
+    def _repr_html_(self) -> str:
+        """The card of a notebook."""
+        from deltareplay.viz import cards
+
+        return cards.replay_plan(self)
+
     @classmethod
     def _made(
         cls,

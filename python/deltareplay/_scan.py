@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from deltareplay._arguments import checked_methods
+from deltareplay._names import some_names
 from deltareplay._polars import LazyFrames
 from deltareplay._readers import reader, to_schema, to_table
 from deltareplay._skipped_file import SkippedFile
@@ -190,4 +191,12 @@ class Scan(LazyFrames):
         return methodcaller("scan", **self._keywords), (self._snapshot,)
 
     def __repr__(self) -> str:
-        return f"<Scan of {self._snapshot!r}: {', '.join(self.schema.names) or 'no columns'}>"
+        condition = self._keywords["filter"]
+        where = "" if condition is None else f", where {condition}"
+        return f"<Scan of {self._snapshot!r}: reads {some_names(self.schema.names)}{where}>"
+
+    def _repr_html_(self) -> str:
+        """The card of a notebook."""
+        from deltareplay.viz import cards
+
+        return cards.scan(self)

@@ -13,6 +13,7 @@ from deltareplay import _log
 from deltareplay._arguments import checked_methods
 from deltareplay._log_warning import LogWarning
 from deltareplay._metadata import Metadata
+from deltareplay._names import some_names
 from deltareplay._protocol import Protocol
 from deltareplay._readers import to_schema
 from deltareplay._replay_plan import ReplayPlan
@@ -423,8 +424,14 @@ class Snapshot(SnapshotFiles):
             moment = f"{self._native.timestamp} ms"
         return (
             f"<Snapshot of {self._table!r}: version {self.version} of {moment}, "
-            f"columns {', '.join(self.schema.names) or 'none'}>"
+            f"columns {some_names(self.schema.names)}>"
         )
+
+    def _repr_html_(self) -> str:
+        """The card of a notebook."""
+        from deltareplay.viz import cards
+
+        return cards.snapshot(self)
 
     def _tell(self) -> None:
         """Passes new warnings on to Python's ``warnings``, once each."""

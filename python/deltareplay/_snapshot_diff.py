@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
@@ -147,7 +148,20 @@ class SnapshotDiff:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<SnapshotDiff of versions {self._versions[0]} and {self._versions[1]}>"
+        kinds = Counter(self._files["change"].to_pylist())
+        changed = (
+            f"{kinds['added']} files added, {kinds['removed']} removed, {kinds['vector']} with "
+            "another deletion vector"
+        )
+        defined = f", {len(self._definition)} changes of the definition" if self._definition else ""
+        first, last = self._versions
+        return f"<SnapshotDiff of versions {first} and {last}: {changed}{defined}>"
+
+    def _repr_html_(self) -> str:
+        """The card of a notebook."""
+        from deltareplay.viz import cards
+
+        return cards.snapshot_diff(self)
 
 
 def _count(rows: int | None) -> str:

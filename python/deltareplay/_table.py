@@ -381,6 +381,12 @@ class Table(
         native = _native.Follow(self._native, arguments)
         return Follow._made(self, native, poll_interval)
 
+    def _repr_html_(self) -> str:
+        """The card of a notebook."""
+        from deltareplay.viz import cards
+
+        return cards.table(self)
+
 
 @checked
 def is_table(uri: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from dataclasses import dataclass
 
 from deltareplay import _native
@@ -12,7 +13,7 @@ from deltareplay._finding import Finding
 from deltareplay._table_location import TableLocation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verification:
     """What was checked, and what is wrong.
 
@@ -53,6 +54,18 @@ class Verification:
         '{"version": 2, "num_commits"'
         """
         return json.dumps(dataclasses.asdict(self))
+
+    def __repr__(self) -> str:
+        kinds = Counter(finding.severity for finding in self.findings)
+        found = ", ".join(f"{number} of severity {kind}" for kind, number in kinds.items())
+        more = f", {self.omitted} more" if self.omitted else ""
+        return f"<Verification of version {self.version}: {found or 'nothing is wrong'}{more}>"
+
+    def _repr_html_(self) -> str:
+        """The card of a notebook."""
+        from deltareplay.viz import cards
+
+        return cards.verification(self)
 
     def __str__(self) -> str:
         files = "unknown" if self.num_files is None else self.num_files

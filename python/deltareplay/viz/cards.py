@@ -1,0 +1,338 @@
+"""Cards of notebooks: what a person asks first, on one small piece of HTML.
+
+Colours are those of the notebook, so that a card is right on a light and on a dark page; nothing
+has an id or a script. A card never raises: where something cannot be read, it says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from deltareplay._table_location import _without_secrets
+from deltareplay.exceptions import DeltaReplayError
+from deltareplay.viz import units
+from deltareplay.viz.html import Content, Html, clip, join, tag
+from deltareplay.viz.live_files import leaves
+
+if TYPE_CHECKING:
+    from deltareplay._changes import Changes
+    from deltareplay._protocol import Obstacle, Protocol
+    from deltareplay._replay_plan import ReplayPlan
+    from deltareplay._scan import Scan
+    from deltareplay._snapshot import Snapshot
+    from deltareplay._snapshot_diff import SnapshotDiff
+    from deltareplay._table import Table
+    from deltareplay._verify import Verification
+
+T = TypeVar("T")
+
+#: Rows of a list on a card; the others are counted.
+MOST_ROWS = 12
+#: Counting the rows of more files takes longer than anybody waits for a card.
+MOST_COUNTED = 1_000_000
+
+_LINE = "rgba(128,128,128,.35)"
+_CARD = (
+    f"display:inline-block;max-width:60em;border:1px solid {_LINE};border-radius:8px;"
+    "padding:.7em 1em;margin:.2em 0;font-family:system-ui,sans-serif;font-size:13px;"
+    "line-height:1.5;font-variant-numeric:tabular-nums;text-align:left"
+)
+_SOFT = "opacity:.65"
+_TABLE = "border-collapse:collapse;border:0;color:inherit;font-size:inherit"
+_CELL = "text-align:left;padding:.1em 1.2em .1em 0;border:0;vertical-align:top"
+_MARK = {"bad": "#c8475a", "warn": "#b97a1a", "good": "#2b8a66"}
+
+
+def card(kind: str, title: str, *content: Content) -> str:
+    """A card: what it is of, its title, and the rest."""
+    head = tag(
+        "div",
+        tag("span", f"{kind} ", style=_SOFT),
+        tag("b", clip(title, 160)),
+        style="margin-bottom:.35em;overflow-wrap:anywhere",
+    )
+    return str(tag("div", head, *content, style=_CARD))
+
+
+def pairs(facts: Sequence[tuple[str, Content]]) -> Html:
+    """Names with their values."""
+    return tag(
+        "table",
+        *(
+            tag(
+                "tr",
+                tag("td", name, style=f"{_CELL};{_SOFT};white-space:nowrap"),
+                tag("td", value, style=f"{_CELL};overflow-wrap:anywhere"),
+                style="background:none",
+            )
+            for name, value in facts
+        ),
+        style=f"{_TABLE};margin:0",
+    )
+
+
+def rows(
+    heads: Sequence[str], found: Sequence[Sequence[Content]], total: int | None = None
+) -> Html:
+    """A list with heads; of many rows, the first ones."""
+    shown = found[:MOST_ROWS]
+    more = (len(found) if total is None else total) - len(shown)
+    body = [
+        tag("tr", *(tag("td", cell, style=_CELL) for cell in row), style="background:none")
+        for row in shown
+    ]
+    head = tag("tr", *(tag("th", name, scope="col", style=f"{_CELL};{_SOFT}") for name in heads))
+    listed = tag(
+        "table",
+        tag("thead", head),
+        tag("tbody", *body),
+        style=f"{_TABLE};border-top:1px solid {_LINE};margin:.5em 0 0",
+    )
+    return join([listed, tag("div", f"and {more:,} more", style=_SOFT) if more > 0 else None])
+
+
+def marked(kind: str, said: str) -> Html:
+    """A verdict in its colour."""
+    return tag("b", said, style=f"color:{_MARK[kind]}")
+
+
+def careful(kind: str) -> Callable[[Callable[[T], str]], Callable[[T], str]]:
+    """A card that shows an error instead of raising it."""
+
+    def decorate(make: Callable[[T], str]) -> Callable[[T], str]:
+        @functools.wraps(make)
+        def made(of: T) -> str:
+            try:
+                return make(of)
+            except DeltaReplayError as error:
+                said = marked("bad", clip(f"{error} [{error.code}]", 600))
+                return card(kind, "", tag("div", said))
+
+        return made
+
+    return decorate
+
+
+def table(of: Table) -> str:
+    """Where the table is, and its latest version."""
+    where = _without_secrets(of.uri)
+    try:
+        snapshot = of.snapshot()
+    except DeltaReplayError as error:
+        return card("Table", where, marked("bad", clip(f"{error} [{error.code}]", 600)))
+    name = snapshot.metadata.name
+    facts: list[tuple[str, Content]] = [("place", where)] if name else []
+    return card("Table", name or where, pairs([*facts, *_state(snapshot)]), _schema(snapshot))
+
+
+@careful("Snapshot")
+def snapshot(of: Snapshot) -> str:
+    """The version, its size, and its columns."""
+    where = _without_secrets(of._table.uri)
+    name = of.metadata.name or where
+    facts: list[tuple[str, Content]] = [("place", where)] if of.metadata.name else []
+    return card("Snapshot", name, pairs([*facts, *_state(of)]), _schema(of))
+
+
+def _state(of: Snapshot) -> list[tuple[str, Content]]:
+    # not by the properties, which would warn at somebody's line: nobody has called anything
+    native = of._native
+    number = native.num_files()
+    damage = len(native.warnings(0))
+    known = native.num_rows() if number <= MOST_COUNTED else None
+    how_many = units.count(known) if known is not None else "unknown by statistics alone"
+    protocol = of.protocol
+    moment = units.stamp(units.moment(native.timestamp))
+    obstacles: list[Content] = [_obstacle(one) for one in protocol.why_not_readable()]
+    facts: list[tuple[str, Content]] = [
+        ("version", f"{of.version}, committed {moment}"),
+        ("rows", how_many),
+        ("files", f"{units.count(number)}, {units.size(native.size_in_bytes())}"),
+        ("partitioned by", clip(", ".join(of.partition_columns), 200) or "nothing"),
+        (
+            "protocol",
+            f"reader {protocol.min_reader_version}, writer {protocol.min_writer_version}",
+        ),
+    ]
+    if of.properties:
+        facts.append(("properties", clip(", ".join(sorted(of.properties)), 300)))
+    if damage:
+        said = f"{units.plural(damage, 'warning')}: see snapshot.warnings"
+        facts.append(("warnings", marked("warn", said)))
+    if obstacles:
+        facts.append(("readable", join(obstacles)))
+    return facts
+
+
+def _schema(of: Snapshot) -> Html:
+    fields = list(leaves(json.loads(of.schema_json)["fields"]))
+    return _columns(fields)
+
+
+def _columns(fields: Sequence[tuple[str, str]]) -> Html:
+    listed = [(clip(name, 80), tag("code", clip(kind, 60))) for name, kind in fields[:MOST_ROWS]]
+    return rows(("column", "type"), listed, total=len(fields))
+
+
+@careful("Scan")
+def scan(of: Scan) -> str:
+    """What is read, and what is skipped."""
+    (all_files, all_bytes), _, (some_files, some_bytes) = of._native.explain()
+    keywords = of._keywords
+    facts: list[tuple[str, Content]] = [
+        (
+            "reads",
+            f"{units.count(some_files)} of {units.plural(all_files, 'file')}, "
+            f"{units.size(some_bytes)} of {units.size(all_bytes)}",
+        ),
+        ("filter", "none" if keywords["filter"] is None else clip(str(keywords["filter"]), 300)),
+        ("on an error", "skips the file" if keywords["on_error"] == "skip" else "raises it"),
+    ]
+    if all_files:
+        facts.insert(
+            1, ("skips", units.percent(all_files - some_files, all_files) + " of the files")
+        )
+    fields = [(field.name, str(field.type)) for field in of.schema]
+    return card("Scan", repr(of._snapshot._table), pairs(facts), _columns(fields))
+
+
+@careful("SnapshotDiff")
+def snapshot_diff(of: SnapshotDiff) -> str:
+    """What became of files, rows, bytes and the definition."""
+    kinds = Counter(of.files["change"].to_pylist())
+    before, after = of.num_rows
+    facts: list[tuple[str, Content]] = [
+        ("files", _from_to(*of.num_files, units.count)),
+        (
+            "changed files",
+            f"{units.count(kinds['added'])} added, {units.count(kinds['removed'])} removed, "
+            f"{units.count(kinds['vector'])} with another deletion vector",
+        ),
+        ("bytes", _from_to(*of.size_in_bytes, units.size)),
+    ]
+    if before is not None and after is not None:
+        facts.insert(0, ("rows", _from_to(before, after, units.count)))
+    changed = [
+        (clip(f"{what} {name}".strip(), 80), clip(old or "none", 80), clip(new or "none", 80))
+        for what, name, old, new in of._definition
+    ]
+    first, last = of.versions
+    return card(
+        "SnapshotDiff",
+        f"versions {first} and {last}",
+        pairs(facts),
+        rows(("definition", "before", "after"), changed) if changed else None,
+    )
+
+
+def _from_to(before: int, after: int, shown: Callable[[float], str]) -> str:
+    if before == after:
+        return f"{shown(after)}, as before"
+    sign = "+" if after > before else "\u2212"
+    return f"{shown(before)} \u2192 {shown(after)} ({sign}{shown(abs(after - before))})"
+
+
+@careful("Changes")
+def changes(of: Changes) -> str:
+    """The range, and how the changes of its commits are found."""
+    if of.versions is None:
+        return card("Changes", repr(of._table), "no commit in the range")
+    found = of._native.explain()
+    ways: dict[str, list[int]] = {}
+    for _, way, _, files, size in found:
+        sums = ways.setdefault(way, [0, 0, 0])
+        for place, value in enumerate((1, files, size)):
+            sums[place] += value
+    first, last = of.versions
+    facts: list[tuple[str, Content]] = [
+        ("versions", f"{first} to {last}"),
+        ("kind", str(of._arguments["kind"])),
+        ("columns", clip(", ".join(of.schema.names), 300)),
+    ]
+    listed = [
+        (way, units.count(number), units.count(files), units.size(size))
+        for way, (number, files, size) in ways.items()
+    ]
+    return card(
+        "Changes",
+        repr(of._table),
+        pairs(facts),
+        rows(("found by", "commits", "files", "bytes at most"), listed),
+    )
+
+
+def verification(of: Verification) -> str:
+    """The verdict, then the findings."""
+    kinds = Counter(finding.severity for finding in of.findings)
+    said = (
+        marked("bad", f"{units.plural(kinds['error'], 'error')}")
+        if kinds["error"]
+        else marked("warn", f"{units.plural(kinds['warning'], 'warning')}")
+        if kinds["warning"]
+        else marked("good", "nothing is wrong")
+    )
+    files = "unknown" if of.num_files is None else units.count(of.num_files)
+    facts: list[tuple[str, Content]] = [
+        ("verdict", said),
+        ("commits", units.count(of.num_commits)),
+        ("checkpoints", units.count(of.num_checkpoints)),
+        ("checksums", units.count(of.num_checksums)),
+        ("files", files),
+    ]
+    colours = {"error": "bad", "warning": "warn", "info": "good"}
+    listed = [
+        (
+            marked(colours[one.severity], one.severity),
+            tag("code", one.code),
+            clip(f"{one.message} ({one.path})" if one.path else one.message, 240),
+            clip(one.remedy, 160),
+        )
+        for one in of.findings[:MOST_ROWS]
+    ]
+    number = len(of.findings) + of.omitted
+    return card(
+        "Verification",
+        f"version {of.version}",
+        pairs(facts),
+        rows(("severity", "code", "what", "remedy"), listed, total=number) if listed else None,
+    )
+
+
+def replay_plan(of: ReplayPlan) -> str:
+    """What other processes read, and what is there already."""
+    size = sum(piece.size_in_bytes for piece in of.pieces)
+    facts: list[tuple[str, Content]] = [
+        ("pieces", f"{units.count(len(of.pieces))}, {units.size(size)} of the log"),
+        ("files of the tail", units.count(of.files.num_rows)),
+    ]
+    return card("ReplayPlan", f"version {of.tail.version}", pairs(facts))
+
+
+def protocol(of: Protocol) -> str:
+    """The versions, what this release can do, and the features."""
+    reader = set(of.reader_features or ())
+    listed: list[tuple[Content, ...]] = [
+        (tag("code", clip(name, 80)), "readers and writers" if name in reader else "writers")
+        for name in of.features
+    ]
+    facts: list[tuple[str, Content]] = [
+        (what, join([_obstacle(one) for one in found]) if found else marked("good", "yes"))
+        for what, found in (
+            ("readable", of.why_not_readable()),
+            ("writable", of.why_not_writable()),
+        )
+    ]
+    return card(
+        "Protocol",
+        f"reader {of.min_reader_version}, writer {of.min_writer_version}",
+        pairs(facts),
+        rows(("feature", "concerns"), listed) if listed else None,
+    )
+
+
+def _obstacle(one: Obstacle) -> Html:
+    return tag("div", marked("bad", "no: "), clip(str(one), 400))
