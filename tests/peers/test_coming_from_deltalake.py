@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 import warnings
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.calls import Row, rows, run
+from support.pages import ROOT
 
 import deltareplay as dr
 
@@ -153,6 +155,7 @@ VALUE: dict[str, Callable[[Any], Any]] = {
     "open an older version": version_of,
     "open by time": version_of,
     "catch up with new commits": version_of,
+    "the place": lambda uri: Path(uri.removeprefix("file://")).name,
     "the schema as Arrow": fields,
     "the history": commits,
     "the newest commit": commits,
@@ -232,3 +235,13 @@ def test_what_is_compared_is_on_the_page() -> None:
     titles = {row.title for row in ROWS}
     assert len(titles) > 50
     assert {*VALUE, *TRACE, *NOTHING_TO_DO} <= titles
+
+
+def test_every_call_of_deltalake_is_on_the_page() -> None:
+    from deltalake.table import TableAlterer, TableMerger, TableOptimizer
+
+    page = (ROOT / "docs" / "migration" / "deltalake.md").read_text(encoding="utf-8")
+    for owner in (deltalake.DeltaTable, TableAlterer, TableMerger, TableOptimizer):
+        names = {name for name in vars(owner) if not name.startswith("_")}
+        assert names
+        assert {name for name in names if not re.search(rf"\b{name}\b", page)} == set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,18 @@ TRACE: dict[str, Callable[[Path], Any]] = {
     "manifests": lambda path: sorted(
         str(one.relative_to(path)) for one in path.glob("_symlink_format_manifest/**/manifest")
     ),
+}
+
+#: Rows that take delta-spark seconds each, and whose calls other tests compare with it: they run
+#: with DELTAREPLAY_SLOW=1.
+HEAVY = {
+    "upsert with the old names",
+    "a statement in SQL",
+    "convert Parquet files",
+    "pack small files",
+    "order rows",
+    "restore",
+    "vacuum",
 }
 
 
@@ -96,6 +109,8 @@ def value(found: Any) -> Any:
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_both_calls_do_the_same(spark: Any, row: Row, written: Path, tmp_path: Path) -> None:
+    if row.title in HEAVY and not os.environ.get("DELTAREPLAY_SLOW"):
+        pytest.skip("takes seconds in delta-spark: set DELTAREPLAY_SLOW=1")
     import delta.tables
 
     import deltareplay.spark
@@ -119,5 +134,5 @@ def test_both_calls_do_the_same(spark: Any, row: Row, written: Path, tmp_path: P
 
 
 def test_what_is_compared_is_on_the_page() -> None:
-    assert {*STATEMENTS, *TRACE} <= {row.title for row in ROWS}
+    assert {*STATEMENTS, *TRACE, *HEAVY} <= {row.title for row in ROWS}
     assert len(ROWS) > 25
