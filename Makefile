@@ -77,7 +77,7 @@ lint-python: $(VENV)/.dev build
 	$(ACTIVE) check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(ACTIVE) check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
-docs: $(VENV)/.docs ## build the site into site/, strictly: no broken link, no page that is not there
+docs: $(VENV)/.dev ## build the site into site/, strictly: no broken link, no page that is not there
 	$(ACTIVE) NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet
 
 format: $(VENV)/.dev ## write the formatting that `make lint` asks for
@@ -128,11 +128,10 @@ $(VENV)/.zig: $(VENV)/.maturin
 	$(BIN)/pip install --quiet ziglang
 	touch $@
 
-$(VENV)/.dev: EXTRAS := dev
-$(VENV)/.docs: EXTRAS := docs
+$(VENV)/.dev: EXTRAS := dev,docs
 $(VENV)/.bench: EXTRAS := bench
 $(VENV)/.spark: EXTRAS := spark-tests,demo # the demo takes the tests' PySpark, so that one is enough
-$(VENV)/.dev $(VENV)/.docs $(VENV)/.bench $(VENV)/.spark: $(VENV)/.maturin pyproject.toml
+$(VENV)/.dev $(VENV)/.bench $(VENV)/.spark: $(VENV)/.maturin pyproject.toml
 	$(ACTIVE) maturin develop --release --extras $(EXTRAS)
 	touch $@
 
