@@ -198,6 +198,48 @@ def test_what_is_read_twice_gives_the_same_rows(spark: Any, table: Path) -> None
     assert [_is_stable(one) for one in others] == [False] * len(others)
 
 
+def test_clauses_see_what_those_of_delta_spark_see(spark: Any, tmp_path: Path) -> None:
+    from delta.tables import DeltaTable
+
+    found = []
+    for which, of in (("ours", dr_spark.DeltaTable), ("theirs", DeltaTable)):
+        path = tmp_path / which
+        made(spark, path, {})
+        merge = of.forPath(spark, str(path)).alias("t").merge(source(spark), "t.id = s.id")
+        # names that both sides have
+        merge = merge.whenNotMatchedInsert("id < 430", {"id": "id", "v": "v", "s": "s", "p": "p"})
+        merge = merge.whenNotMatchedBySourceUpdate("k = 3", {"v": "concat(v, k)", "s.b": "s.b + 1"})
+        merge.whenMatchedUpdate("t.k = 4", {"v": "s.v"}).execute()
+        found.append(state(spark, path, {}))
+        merge = of.forPath(spark, str(path)).alias("t").merge(source(spark), "t.id = s.id")
+        for clauses in (
+            merge.whenNotMatchedInsert("t.k = 1", {"id": "s.id"}),
+            merge.whenNotMatchedInsert(values={"id": "t.id"}),
+            merge.whenNotMatchedBySourceDelete("s.id = 1"),
+            merge.whenMatchedUpdate(set={"v": "v"}),
+        ):
+            with pytest.raises(Exception, match="UNRESOLVED|AMBIGUOUS|FIELD_NOT_FOUND"):
+                clauses.execute()
+    assert found[0] == found[1]
+
+
+def test_a_source_keeps_its_alias_when_it_is_kept(spark: Any, table: Path) -> None:
+    from pyspark.sql import functions as sf
+
+    files = str(table.parent / "files")
+    source(spark).write.parquet(files)
+    named = spark.read.parquet(files).alias("n").where("n.id < 380")
+    merge = dr_spark.merge(spark, table, named, "t.id = n.id", target_alias="t")
+    done = merge.when_matched_update({"v": "n.v"}, "n.id > 365").execute()
+    assert done.metrics["numTargetRowsUpdated"] == 14
+    others = source(spark).selectExpr("id AS other").alias("b")
+    both = spark.read.parquet(files).alias("a").join(others, sf.expr("a.id = b.other"))
+    merge = dr_spark.merge(spark, table, both, "t.id = a.id", target_alias="t")
+    raises("statement.expression", merge.when_matched_delete().execute)
+    merge = dr_spark.merge(spark, table, both, "t.id = x.id", target_alias="t", source_alias="x")
+    assert merge.when_matched_delete().execute().metrics["numTargetRowsDeleted"] == 40
+
+
 def test_the_race_that_is_lost(spark: Any, table: Path) -> None:
     read = dr.Table(table).snapshot()
     dr.Table(table).append([{"id": 1000, "p": 9}])

@@ -1,4 +1,4 @@
-"""``Clauses``: what a merge does with each row, as Spark expressions."""
+"""``Clause``: what a merge does with each row, as Spark expressions."""
 
 from __future__ import annotations
 
@@ -72,25 +72,50 @@ def takes_several(clauses: Sequence[Clause]) -> bool:
 class Sides:
     """The names of a merge's rows: the table's, and those of the source.
 
+    Clauses for rows that match nothing see one side only, as the other has no values there.
+
     Attributes:
         target: The alias of the table.
         fields: The columns of the table after the merge.
-        known: The names of those that its files have.
-        source: For each column of the source in small letters its name in the joined rows.
+        known: For each column that its files have the name of its copy in the joined rows.
+        origin: The alias of the source; None if its columns have several.
+        source: For each column of the source its name, and the name of its copy.
     """
 
     target: str
     fields: list[Json]
-    known: set[str]
-    source: dict[str, str]
+    known: dict[str, str]
+    origin: str | None
+    source: list[tuple[str, str]]
+
+    def with_copies(self, joined: DataFrame) -> DataFrame:
+        """Joined rows with copies of the table's columns; the source brings its own."""
+        from pyspark.sql import functions as sf
+
+        columns = {copy: sf.col(feed.of(self.target, name)) for name, copy in self.known.items()}
+        return joined.withColumns(columns)
 
     def old(self, one: Json) -> Column:
         """A column before the merge."""
         from pyspark.sql import functions as sf
 
-        if one["name"] not in self.known:
-            return sf.lit(None).cast(spark_type(one["type"]))
-        return sf.col(feed.of(self.target, one["name"]))
+        copy = self.known.get(one["name"])
+        return sf.lit(None).cast(spark_type(one["type"])) if copy is None else sf.col(copy)
+
+    def seen(self, rows: DataFrame, when: When) -> DataFrame:
+        """Joined rows with the columns that clauses of a kind see, and those of this package.
+
+        What the kind does not see is gone, so kinds come in the order of ``KINDS``.
+        """
+        from pyspark.sql import functions as sf
+
+        alias = self.origin if when == "not_matched" else self.target
+        if when == "matched" or alias is None:
+            return rows
+        pairs = self.source if when == "not_matched" else list(self.known.items())
+        shown = [sf.col(copy).alias(name) for name, copy in pairs]
+        kept = [sf.col(name) for name in rows.columns if name.startswith(names.OWN)]
+        return rows.select(*shown, *kept).alias(alias)
 
     def assignments(self, clause: Clause, *, evolves: bool) -> Assignments:
         """What a clause sets.
@@ -103,9 +128,10 @@ class Sides:
 
         if clause.values is not None:
             return Assignments.of(clause.values, self.fields)
+        copies = {name.lower(): copy for name, copy in self.source}
         values: dict[tuple[str, ...], Column] = {}
         for one in self.fields:
-            name = self.source.get(one["name"].lower())
+            name = copies.get(one["name"].lower())
             if name is not None:
                 identities.refuse(one)
                 values[(one["name"],)] = sf.col(name)
@@ -118,75 +144,134 @@ class Sides:
         return Assignments(values)
 
 
-def number(clauses: Sequence[Clause], whens: Mapping[str, Column]) -> Column:
-    """The number of the clause that applies to a row, -1 if none does.
+#: The kinds of clauses; the first sees most.
+KINDS: tuple[When, ...] = ("matched", "not_matched", "not_matched_by_source")
 
-    Args:
-        clauses: The clauses, in their order.
-        whens: For each kind of clause that is asked for the condition that rows are of this kind.
-    """
+
+def _number(clauses: Sequence[Clause], when: When, is_kind: Column) -> Column:
+    """The number of the clause of a kind that applies to a row, -1 if none does."""
     from pyspark.sql import functions as sf
 
-    found = None
+    found: Any = None
     for at, clause in enumerate(clauses):
-        if clause.when not in whens:
+        if clause.when != when:
             continue
-        applies = whens[clause.when]
+        applies = is_kind
         if clause.condition is not None:
             applies = applies & sf.coalesce(as_column(clause.condition), sf.lit(False))
         found = sf.when(applies, at) if found is None else found.when(applies, at)
     return sf.lit(-1) if found is None else found.otherwise(-1)
 
 
+def numbered(
+    joined: DataFrame, clauses: Sequence[Clause], whens: Mapping[When, Column], sides: Sides
+) -> DataFrame:
+    """Joined rows with the number of the clause that applies as ``names.CLAUSE``, -1 if none does.
+
+    Args:
+        joined: The rows.
+        clauses: The clauses, in their order.
+        whens: For each kind of clause that is asked for the condition that rows are of this kind.
+        sides: The names.
+    """
+    rows = joined
+    for when in (one for one in KINDS if one in whens):
+        rows = sides.seen(rows, when)
+        rows = rows.withColumn(_own_number(when), _number(clauses, when, whens[when]))
+    return rows.withColumn(names.CLAUSE, _united(whens))
+
+
+def _own_number(when: When) -> str:
+    return f"{names.CLAUSE}_{when}"
+
+
+def _united(whens: Mapping[When, Column]) -> Column:
+    from pyspark.sql import functions as sf
+
+    return sf.greatest(sf.lit(-1), *[sf.col(_own_number(when)) for when in whens], sf.lit(-1))
+
+
 def changed(
-    rows: DataFrame,
+    joined: DataFrame,
     clauses: Sequence[Clause],
+    whens: Mapping[When, Column],
     sides: Sides,
-    which: Collection[str],
+    wanted: Collection[int],
     *,
     evolves: bool,
-    beside: Sequence[Column],
 ) -> DataFrame:
-    """The columns of the table after the merge, of rows to which a clause applies.
+    """The columns of the table after the merge, and those of this package, of rows that change.
 
     Generated columns that no clause sets are left out: they are computed of the others.
 
     Args:
-        rows: The joined rows, with ``names.CLAUSE``.
+        joined: The joined rows.
         clauses: The clauses.
+        whens: For each kind of clause that is asked for the condition that rows are of this kind.
         sides: The names.
-        which: The kinds of clauses whose rows these are.
+        wanted: The clauses whose rows these are.
         evolves: Whether the schema evolves.
-        beside: More columns that the result has.
     """
     from pyspark.sql import functions as sf
 
+    rows = joined
     set_by: dict[int, Assignments] = {}
-    for at, clause in enumerate(clauses):
-        if clause.when in which and clause.then != feed.DELETE:
-            given = sides.assignments(clause, evolves=evolves)
-            set_by[at] = given.typed(rows, sides.fields)
+    for when in (one for one in KINDS if one in whens):
+        rows = sides.seen(rows, when)
+        number = sf.col(_own_number(when))
+        rows = rows.withColumn(_own_number(when), _number(clauses, when, whens[when]))
+        rows = rows.where(~whens[when] | number.isin(list(wanted)))
+        values = {}
+        for at, clause in enumerate(clauses):
+            if clause.when != when or clause.then == feed.DELETE:
+                continue
+            given = sides.assignments(clause, evolves=evolves).typed(rows, sides.fields)
+            set_by[at] = given
+            for which, one in enumerate(sides.fields):
+                if given.sets(one["name"]):
+                    new_part = clause.then == feed.INSERT and (one["name"],) not in given.values
+                    value = given.value(one, default(one) if new_part else sides.old(one))
+                    values[_value(at, which)] = sf.when(number == at, value)
+        rows = rows.withColumns(values) if values else rows
+    rows = rows.withColumn(names.CLAUSE, _united(whens))
+    rows = rows.where(sf.col(names.CLAUSE) >= 0)
+    return _set(rows, clauses, sides, set_by)
+
+
+def _value(clause: int, which: int) -> str:
+    return f"{names.OWN}value_{clause}_{which}"
+
+
+def _set(
+    rows: DataFrame, clauses: Sequence[Clause], sides: Sides, set_by: Mapping[int, Assignments]
+) -> DataFrame:
+    """The columns of the table, of what clauses have computed."""
+    from pyspark.sql import functions as sf
+
     number = sf.col(names.CLAUSE)
     columns, partly = [], []
-    for one in sides.fields:
-        name, old = one["name"], sides.old(one)
-        setting = [at for at, each in set_by.items() if each.sets(name)]
+    for which, one in enumerate(sides.fields):
+        setting = [at for at, each in set_by.items() if each.sets(one["name"])]
         if _is_generated(one):
             if not setting:
                 continue
             partly.append((one, setting))
-        value = old
-        for at, each in set_by.items():
-            base = default(one) if clauses[at].then == feed.INSERT else old
-            value = sf.when(number == at, each.value(one, base)).otherwise(value)
-        columns.append(value.alias(name))
-    found = rows.select(*columns, *beside)
+        value = sides.old(one)
+        for at in set_by:
+            if at in setting:
+                value = sf.when(number == at, sf.col(_value(at, which))).otherwise(value)
+            elif clauses[at].then == feed.INSERT:
+                value = sf.when(number == at, default(one)).otherwise(value)
+        columns.append(value.alias(one["name"]))
+    own = [sf.col(name) for name in rows.columns if name.startswith(names.OWN)]
+    found = rows.select(*columns, *own)
     for one, setting in partly:
         computed = sf.expr(one["metadata"]["delta.generationExpression"])
         computed = computed.cast(spark_type(one["type"]))
-        own = sf.col(names.quoted(one["name"]))
-        keeps = number.isin(setting) | (sf.col(names.KIND) == feed.DELETE)
-        found = found.withColumn(one["name"], sf.when(keeps, own).otherwise(computed))
+        own_value = sf.col(names.quoted(one["name"]))
+        is_deleted = [at for at, clause in enumerate(clauses) if clause.then == feed.DELETE]
+        keeps = number.isin([*setting, *is_deleted])
+        found = found.withColumn(one["name"], sf.when(keeps, own_value).otherwise(computed))
     return found
 
 

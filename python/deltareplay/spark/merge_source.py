@@ -39,7 +39,7 @@ class MergeSource:
 
     Attributes:
         frame: The rows, under the alias.
-        alias: The alias; None if the rows have their own names.
+        alias: The alias; None if the columns have several.
         fields: Their columns.
     """
 
@@ -63,14 +63,18 @@ class MergeSource:
                     code="write.columns",
                 )
             seen.add(one["name"].lower())
-        if alias is None and not _has_alias(frame):
-            alias = "source"
-        return cls(frame if alias is None else frame.alias(alias), alias, fields)
+        if alias is None:
+            own = _aliases(frame)
+            alias = next(iter(own)) if len(own) == 1 else None
+            if own and _is_stable(frame):
+                return cls(frame, alias, fields)
+            alias = alias or "source"  # the copy of a source that is kept has one
+        return cls(frame.alias(alias), alias, fields)
 
     @property
-    def columns(self) -> dict[str, str]:
-        """For each column in small letters the name under which the joined rows have it, too."""
-        return {one["name"].lower(): f"{_COLUMN}{at}" for at, one in enumerate(self.fields)}
+    def columns(self) -> list[tuple[str, str]]:
+        """The name of each column, and the name under which the joined rows have it, too."""
+        return [(one["name"], f"{_COLUMN}{at}") for at, one in enumerate(self.fields)]
 
     @property
     def rows(self) -> DataFrame:
@@ -80,8 +84,7 @@ class MergeSource:
     def _marked(self, frame: DataFrame) -> DataFrame:
         from pyspark.sql import functions as sf
 
-        known = {one["name"].lower(): sf.col(names.quoted(one["name"])) for one in self.fields}
-        copies = {name: known[own] for own, name in self.columns.items()}
+        copies = {copy: sf.col(names.quoted(name)) for name, copy in self.columns}
         return frame.withColumns({**copies, names.FROM_SOURCE: sf.lit(True)})
 
     @contextmanager
@@ -99,33 +102,36 @@ class MergeSource:
         try:
             self.frame.write.mode("append").parquet(directory.place)
             kept = spark.read.schema(self.frame.schema).parquet(directory.place)
-            yield self._marked(kept.alias(self.alias or _own_alias(self.frame) or "source"))
+            yield self._marked(kept.alias(self.alias or "source"))
         finally:
             directory.discard()
 
 
-_COLUMN = "__deltareplay_source_"
+_COLUMN = f"{names.OWN}source_"
 
 
-def _has_alias(frame: DataFrame) -> bool:
-    """Whether columns can be named by an alias that the frame has."""
+def _aliases(frame: DataFrame) -> set[str]:
+    """The names before the columns of a frame."""
     if session.is_classic(frame.sparkSession):
         plan: Any = frame._jdf.queryExecution().analyzed()
         output = plan.output()
-        return any(output.apply(at).qualifier().size() for at in range(output.size()))
-    return type(_plan(frame)).__name__ in ("SubqueryAlias", "Read")
+        paths = [output.apply(at).qualifier() for at in range(output.size())]
+        return {str(path.last()) for path in paths if path.size()}
+    return _aliases_in(getattr(frame, "_plan", None))
 
 
-def _own_alias(frame: DataFrame) -> str | None:
-    """The alias at the top of a frame, if there is one."""
-    if session.is_classic(frame.sparkSession):
-        plan: Any = frame._jdf.queryExecution().analyzed()
-        return str(plan.alias()) if plan.nodeName() == "SubqueryAlias" else None
-    return getattr(_plan(frame), "_alias", None)
-
-
-def _plan(frame: DataFrame) -> Any:
-    return getattr(frame, "_plan", None)
+def _aliases_in(plan: Any) -> set[str]:
+    """The names before columns that a plan of Connect shows; projections keep those of others."""
+    while plan is not None:
+        kind = type(plan).__name__
+        if kind == "SubqueryAlias":
+            return {str(plan._alias)}
+        if kind == "Read":
+            return {str(plan.table_name).rpartition(".")[2].strip("`")}
+        if kind == "Join":
+            return _aliases_in(plan.left) | _aliases_in(plan.right)
+        plan = getattr(plan, "_child", None)
+    return set()
 
 
 def _is_stable(frame: DataFrame) -> bool:

@@ -15,7 +15,7 @@ from deltareplay._written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import feed, merge_clauses, names
 from deltareplay.spark.marked import BESIDE, Marked, bit, words
-from deltareplay.spark.merge_clauses import Clause, Sides
+from deltareplay.spark.merge_clauses import Clause, Sides, When
 from deltareplay.spark.merge_source import MergeSource
 from deltareplay.spark.outgoing import table_rows
 from deltareplay.spark.pruning import target_filter
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from deltareplay._transaction import Transaction
     from deltareplay.spark.candidates import Candidates
 
-_MATCHED, _INSERTED, _ALONE = "matched", "not_matched", "not_matched_by_source"
+_MATCHED: When = "matched"
+_INSERTED: When = "not_matched"
+_ALONE: When = "not_matched_by_source"
+_COLUMN = f"{names.OWN}target_"
 
 
 @dataclass(frozen=True)
@@ -60,9 +63,13 @@ class Merging:
         txn = self.options["txn"]
         if txn is not None and transaction.set_transaction(*txn):
             return Written(transaction.commit(), {})
-        known = {one["name"] for one in statement.known_fields}
-        fields = statement.target.written_fields
-        sides = Sides(self.target_alias, fields, known, source.columns)
+        sides = Sides(
+            self.target_alias,
+            statement.target.written_fields,
+            {one["name"]: f"{_COLUMN}{at}" for at, one in enumerate(statement.known_fields)},
+            source.alias,
+            source.columns,
+        )
         run = _Run(self, clauses, statement, sides, source, transaction)
         frame = run.check()
         filter = None
@@ -142,7 +149,7 @@ class _Run:
         return Written(rewrite.commit(), metrics)
 
     def _joined(self, target: DataFrame, source: DataFrame, how: str) -> DataFrame:
-        return target.join(source, as_column(self.merging.on), how)
+        return self.sides.with_copies(target.join(source, as_column(self.merging.on), how))
 
     def _found(self, source: DataFrame, candidates: Candidates) -> _Found:
         """The rows of the table that match, and those that a clause changes."""
@@ -155,8 +162,8 @@ class _Run:
         target = candidates.rows().alias(self.merging.target_alias)
         joined = self._joined(target, source, "left" if alone else "inner")
         matched = sf.col(names.FROM_SOURCE).isNotNull()
-        number = merge_clauses.number(self.clauses, {_MATCHED: matched, _ALONE: ~matched})
-        joined = joined.withColumn(names.CLAUSE, number)
+        whens: dict[When, Column] = {_MATCHED: matched, _ALONE: ~matched}
+        numbered = merge_clauses.numbered(joined, self.clauses, whens, self.sides)
         bits = {"matched": _bits(matched)}
         for when, kind in _CHANGES:
             which = [
@@ -164,7 +171,7 @@ class _Run:
             ]
             bits[f"{when} {kind}"] = _bits(sf.col(names.CLAUSE).isin(which))
         pairs = sf.count_if(matched).alias(_PAIRS)
-        told = words(joined, bits, pairs, beside=source.agg(sf.count(sf.lit(1)).alias(_PAIRS)))
+        told = words(numbered, bits, pairs, beside=source.agg(sf.count(sf.lit(1)).alias(_PAIRS)))
         found = _Found.of(spark, told)
         several = found.pairs > len(found.matched or ())
         if several and not merge_clauses.takes_several(self.clauses):
@@ -216,19 +223,19 @@ class _Run:
             return None
         changed = functools.reduce(lambda one, other: one.unionByName(other), parts)
         kept = [one for one in _BESIDE if one in changed.columns]
-        rows = table_rows(changed.drop(names.CLAUSE), self.statement.target, kept)
+        rows = table_rows(changed, self.statement.target, kept)
         if has_feed:
             return feed.with_images(rows, self.sides.fields)
         return rows.drop(names.KIND)
 
     def _of_target(
-        self, marked: Marked, candidates: Candidates, source: DataFrame, when: str
+        self, marked: Marked, candidates: Candidates, source: DataFrame, when: When
     ) -> DataFrame:
         """What clauses make of rows of the table without one of the source."""
         rows = marked.only(candidates.rows(marked.counts)).alias(self.merging.target_alias)
         return self._changed(self._joined(rows, source.limit(0), "left"), (when,))
 
-    def _changed(self, joined: DataFrame, which: Sequence[str]) -> DataFrame:
+    def _changed(self, joined: DataFrame, which: Sequence[When]) -> DataFrame:
         """What clauses make of joined rows: the table's columns, the kind, ids, the row before."""
         from pyspark.sql import functions as sf
 
@@ -239,33 +246,30 @@ class _Run:
             _INSERTED: from_source & ~from_table,
             _ALONE: ~from_source,
         }
-        number = merge_clauses.number(self.clauses, {when: whens[when] for when in which})
-        rows = joined.withColumn(names.CLAUSE, number)
-        clause = sf.col(names.CLAUSE)
         feed_too = self.statement.target.has_feed
         kinds = {at: one.then for at, one in enumerate(self.clauses)}
-        wanted = [at for at, kind in kinds.items() if feed_too or kind != feed.DELETE]
-        rows = rows.where(clause.isin(wanted))
+        found = merge_clauses.changed(
+            joined,
+            self.clauses,
+            {when: whens[when] for when in which},
+            self.sides,
+            [at for at, kind in kinds.items() if feed_too or kind != feed.DELETE],
+            evolves=self.merging.options["evolves"],
+        )
         kind = None
         for at, one in kinds.items():
-            is_this = clause == at
+            is_this = sf.col(names.CLAUSE) == at
             kind = sf.when(is_this, one) if kind is None else kind.when(is_this, one)
         assert kind is not None  # a merge has clauses
-        beside = [clause, kind.alias(names.KIND)]
-        if names.OLD_ROW_ID in joined.columns:
+        beside = [kind.alias(names.KIND)]
+        if names.OLD_ROW_ID in found.columns:
             beside.append(sf.col(names.OLD_ROW_ID))
             beside.append(sf.lit(None).cast("bigint").alias(names.OLD_VERSION))
         if feed_too:
             before = [self.sides.old(one).alias(one["name"]) for one in self.sides.fields]
             beside.append(sf.struct(*before).alias(names.BEFORE))
-        return merge_clauses.changed(
-            rows,
-            self.clauses,
-            self.sides,
-            which,
-            evolves=self.merging.options["evolves"],
-            beside=beside,
-        )
+        own = [one for one in found.columns if not one.startswith(names.OWN)]
+        return found.select(*[sf.col(names.quoted(one)) for one in own], *beside)
 
 
 @dataclass(frozen=True)
@@ -281,7 +285,7 @@ class _Found:
     """
 
     matched: Marked | None
-    changed: Mapping[tuple[str, str], Marked]
+    changed: Mapping[tuple[When, str], Marked]
     modified: Marked
     source_rows: int
     pairs: int
@@ -305,7 +309,7 @@ class _Found:
         matched = Marked.of_words(spark, told, "matched")
         return cls(matched, changed, every, source_rows, pairs)
 
-    def count(self, kind: str, *whens: str) -> int:
+    def count(self, kind: str, *whens: When) -> int:
         """How many rows clauses update, or delete."""
         return sum(len(self.changed[when, kind]) for when in whens or (_MATCHED, _ALONE))
 

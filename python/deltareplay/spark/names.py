@@ -5,6 +5,9 @@ ROW_INDEX = "_row_index"
 ROW_ID = "_row_id"
 ROW_COMMIT_VERSION = "_row_commit_version"
 
+#: How the names of columns begin that no result has.
+OWN = "__deltareplay_"
+
 #: Columns that no result has: the position of a row in its file, and constants of files.
 ROW_NUMBER = "__deltareplay_row_number"
 VECTOR = "__deltareplay_vector"
