@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay._renamed import Old, WrittenVersion, renamed
 from deltareplay._snapshot import Snapshot
@@ -137,9 +137,14 @@ def write(
     elif schema_mode == "merge" or delta_settings.merges_schemas(spark):
         target = target.with_columns(df.schema)
     target.check(partition_columns)
-    parameters = {"mode": mode.capitalize(), "partitionBy": list(target.partition_columns)}
+    parameters: dict[str, Any] = {
+        "mode": mode.capitalize(),
+        "partitionBy": list(target.partition_columns),
+    }
     if where is not None:
         parameters["predicate"] = where
+    if partition_overwrite == "dynamic":
+        parameters["isDynamicPartitionOverwrite"] = True
     transaction = target.begin(snapshot, "WRITE", parameters, user_metadata)
     if txn is not None and transaction.set_transaction(*txn):
         return WrittenVersion(transaction.commit(), {})

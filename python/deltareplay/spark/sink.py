@@ -175,6 +175,8 @@ class Sink:
         }
         if self.options.replace_where is not None:
             found["predicate"] = self.options.replace_where
+        if self.options.dynamic:
+            found["isDynamicPartitionOverwrite"] = True
         return found
 
     def _application(self, written: Sequence[Written]) -> str | None:
