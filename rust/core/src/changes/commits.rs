@@ -20,12 +20,13 @@ use crate::log::{LogListing, VersionedFile, path};
 use crate::scan::ScanFile;
 use crate::scan::scan_file::SCAN_FIELDS;
 use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::file_size::runs;
 use crate::storage::Storage;
 use crate::storage::pool::{Ordered, ordered};
 
-/// A run holds about this many bytes of commits, and at most this many commits.
+/// A run has at most this many bytes of commits or one commit; a small one counts as [`LEAST_BYTES`].
 const RUN_BYTES: u64 = 4 << 20;
-const RUN_COMMITS: usize = 256;
+const LEAST_BYTES: u64 = RUN_BYTES / 256;
 
 /// Runs that are decoded ahead of the caller.
 const RUNS_AHEAD: usize = 2;
@@ -119,8 +120,9 @@ impl Commits {
         check(&commits, first, last)?;
         let storage = Arc::clone(storage);
         let decode = move |run: Vec<(VersionedFile, i64)>| decode(&*storage, &run);
+        let size = |(commit, _): &(VersionedFile, i64)| commit.file.size.max(LEAST_BYTES);
         Ok(Self {
-            runs: ordered(runs(commits), RUNS_AHEAD, decode),
+            runs: ordered(runs(commits, RUN_BYTES, size), RUNS_AHEAD, decode),
             ready: Vec::new().into_iter(),
         })
     }
@@ -175,24 +177,6 @@ fn check(commits: &[(VersionedFile, i64)], first: u64, last: u64) -> Result<()> 
     Err(Error::corrupt("log.gap", message)
         .at_path(path::commit_path(wanted))
         .at_version(wanted))
-}
-
-fn runs(commits: Vec<(VersionedFile, i64)>) -> Vec<Vec<(VersionedFile, i64)>> {
-    let mut runs: Vec<Vec<(VersionedFile, i64)>> = Vec::new();
-    let mut bytes = RUN_BYTES;
-    for (commit, time) in commits {
-        let full = runs.last().is_none_or(|run| run.len() >= RUN_COMMITS);
-        let size = commit.file.size;
-        if full || bytes.saturating_add(size) > RUN_BYTES {
-            runs.push(Vec::new());
-            bytes = 0;
-        }
-        bytes = bytes.saturating_add(size);
-        if let Some(run) = runs.last_mut() {
-            run.push((commit, time));
-        }
-    }
-    runs
 }
 
 fn fields(more: FileField) -> Vec<FileField> {

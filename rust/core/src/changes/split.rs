@@ -14,6 +14,7 @@ use super::plan::{DerivedCommits, IdentityOptions, NetPlan, Task};
 use super::stream::ChangeRows;
 use crate::error::{Error, Result};
 use crate::replay::Source;
+use crate::spec::file_size::runs;
 
 /// The most shares of net changes: each reads the numbers of all rows.
 const MOST_SHARES: u64 = 64;
@@ -190,32 +191,24 @@ impl Split {
 
     /// Splits like this one, with some of the steps each.
     fn filled(&self, steps: Vec<(Task, u64)>, target_size: u64) -> Vec<Self> {
-        let with = |tasks, bytes| {
-            Self::new(
-                self.definition.clone(),
-                self.identity_options.clone(),
+        let split = |steps: Vec<(Task, u64)>| {
+            let bytes = steps.iter().map(|(_, size)| *size);
+            let bytes = bytes.fold(0, u64::saturating_add);
+            let mut tasks: Vec<Task> = Vec::new();
+            for (task, _) in steps {
+                match (tasks.last_mut(), task) {
+                    (Some(Task::Pieces(before)), Task::Pieces(more)) => before.extend(more),
+                    (_, task) => tasks.push(task),
+                }
+            }
+            Self {
                 tasks,
                 bytes,
-            )
+                ..self.clone()
+            }
         };
-        let mut splits = Vec::new();
-        let mut current: Vec<Task> = Vec::new();
-        let mut bytes = 0_u64;
-        for (task, size) in steps {
-            if !current.is_empty() && bytes.saturating_add(size) > target_size {
-                splits.push(with(std::mem::take(&mut current), bytes));
-                bytes = 0;
-            }
-            bytes = bytes.saturating_add(size);
-            match (current.last_mut(), task) {
-                (Some(Task::Pieces(before)), Task::Pieces(more)) => before.extend(more),
-                (_, task) => current.push(task),
-            }
-        }
-        if !current.is_empty() {
-            splits.push(with(current, bytes));
-        }
-        splits
+        let steps = runs(steps, target_size, |(_, size)| *size);
+        steps.into_iter().map(split).collect()
     }
 
     /// The files that any reader of Parquet reads as they stand, and the split of what is left.

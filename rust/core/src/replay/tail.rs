@@ -7,12 +7,13 @@ use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
 use crate::error::Result;
 use crate::log::TailFile;
 use crate::log::commit::{WHOLE_FILE, decode_files};
+use crate::spec::file_size::runs;
 use crate::storage::Storage;
 use crate::storage::pool::ordered;
 
-/// A run of files is closed at this many bytes or files.
+/// A run of files has at most this many bytes or one file; a small file counts as [`LEAST_BYTES`].
 const RUN_BYTES: u64 = 4 << 20;
-const RUN_FILES: usize = 512;
+const LEAST_BYTES: u64 = RUN_BYTES / 512;
 
 /// Decodes the tail's files, oldest first, into batches in log order.
 pub fn decode_tail(
@@ -20,7 +21,7 @@ pub fn decode_tail(
     tail: &[TailFile],
     wanted: &Wanted,
 ) -> Result<Vec<ActionBatch>> {
-    let runs = runs(tail);
+    let runs = runs_of(tail);
     let storage = Arc::clone(storage);
     let wanted = wanted.clone();
     let look_ahead = runs.len().max(1);
@@ -40,7 +41,7 @@ pub fn decode_one_by_one(
     wanted: &Wanted,
 ) -> Result<Vec<ActionBatch>> {
     let mut batches = Vec::new();
-    for run in runs(tail) {
+    for run in runs_of(tail) {
         batches.extend(decode_run(storage, &run, wanted)?);
     }
     Ok(batches)
@@ -65,18 +66,7 @@ fn decode_run(
     Ok(batches)
 }
 
-fn runs(tail: &[TailFile]) -> Vec<Vec<TailFile>> {
-    let mut runs: Vec<Vec<TailFile>> = Vec::new();
-    let mut bytes = RUN_BYTES;
-    for file in tail {
-        if bytes >= RUN_BYTES || runs.last().is_none_or(|run| run.len() >= RUN_FILES) {
-            runs.push(Vec::new());
-            bytes = 0;
-        }
-        bytes = bytes.saturating_add(file.file.size);
-        if let Some(run) = runs.last_mut() {
-            run.push(file.clone());
-        }
-    }
-    runs
+fn runs_of(tail: &[TailFile]) -> Vec<Vec<TailFile>> {
+    let size = |file: &TailFile| file.file.size.max(LEAST_BYTES);
+    runs(tail.iter().cloned(), RUN_BYTES, size)
 }

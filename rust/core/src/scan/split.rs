@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, Predicate};
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
+use crate::spec::file_size::cut_files;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::StructType;
 
@@ -216,45 +217,14 @@ impl Split {
 /// Files are not cut finer than this: no row group is smaller by much.
 const LEAST_PIECE: u64 = 4096;
 
-/// A log may claim any size: no file is cut into more pieces than about this number.
-const MOST_PIECES: u64 = 10_000;
-
 /// Runs of files of about `target_size` bytes; larger files are cut by bytes.
 pub(super) fn cut(files: Vec<ScanFile>, target_size: u64) -> Vec<Vec<Part>> {
-    let mut runs: Vec<Vec<Part>> = Vec::new();
-    let mut current = Vec::new();
-    let mut bytes = 0_u64;
-    for file in files {
+    let size = |file: ScanFile| {
         let size = u64::try_from(file.size).unwrap_or_default();
-        if !current.is_empty() && bytes.saturating_add(size) > target_size {
-            runs.push(std::mem::take(&mut current));
-            bytes = 0;
-        }
-        if size <= target_size {
-            bytes += size;
-            current.push(Part::whole(file));
-            continue;
-        }
-        let piece = target_size.max(LEAST_PIECE).max(size / MOST_PIECES);
-        let pieces = size.div_ceil(piece);
-        let piece = size.div_ceil(pieces);
-        for number in 0..pieces {
-            // the log may say less than the file has: the last piece takes what is left
-            let end = if number + 1 == pieces {
-                u64::MAX
-            } else {
-                (number + 1) * piece
-            };
-            runs.push(vec![Part {
-                file: file.clone(),
-                bytes: Some(number * piece..end),
-            }]);
-        }
-    }
-    if !current.is_empty() {
-        runs.push(current);
-    }
-    runs
+        (file, size)
+    };
+    let part = |file, bytes| Part { file, bytes };
+    cut_files(files.into_iter().map(size), target_size, LEAST_PIECE, part)
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
 use crate::error::{Error, Result};
 use crate::log::{LogSegment, TailFile};
 use crate::replay::{Checkpoint, CheckpointPart, FileFilter, KeySet, RowColumns, Source};
+use crate::spec::file_size::runs;
 
 mod rows;
 mod tail;
@@ -228,17 +229,7 @@ fn checkpoint_work(source: &Source, segment: &LogSegment, target_size: u64) -> R
 
 /// Runs of the tail's files of about `target_size` bytes.
 fn commit_work(segment: &LogSegment, target_size: u64) -> Vec<Work> {
-    let mut runs: Vec<Vec<TailFile>> = Vec::new();
-    let mut bytes = u64::MAX;
-    for file in &segment.tail {
-        bytes = bytes.saturating_add(file.file.size);
-        match runs.last_mut() {
-            Some(run) if bytes <= target_size => run.push(file.clone()),
-            _ => {
-                runs.push(vec![file.clone()]);
-                bytes = file.file.size;
-            }
-        }
-    }
+    let files = segment.tail.iter().cloned();
+    let runs = runs(files, target_size, |file| file.file.size);
     runs.into_iter().map(Work::Commits).collect()
 }

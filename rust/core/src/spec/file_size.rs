@@ -1,4 +1,10 @@
-//! Sizes of files as table properties write them: `134217728`, `128mb`, `1 GB`.
+//! Sizes of files: as table properties write them (`134217728`, `128mb`, `1 GB`), and files in runs of
+//! about a size.
+
+use std::ops::Range;
+
+/// A log may claim any size: no file is cut into more pieces than about this number.
+const MOST_PIECES: u64 = 10_000;
 
 /// The bytes; `None` for what is no size from 1 on.
 pub fn parse_file_size(text: &str) -> Option<u64> {
@@ -17,9 +23,78 @@ pub fn parse_file_size(text: &str) -> Option<u64> {
     (bytes > 0).then_some(bytes)
 }
 
+/// Runs of at most `most` bytes each, in order; what is larger is a run of its own.
+pub fn runs<T>(
+    things: impl IntoIterator<Item = T>,
+    most: u64,
+    size: impl Fn(&T) -> u64,
+) -> Vec<Vec<T>> {
+    let mut runs: Vec<Vec<T>> = Vec::new();
+    let mut bytes = 0_u64;
+    for thing in things {
+        let length = size(&thing);
+        match runs.last_mut() {
+            Some(run) if bytes.saturating_add(length) <= most => run.push(thing),
+            _ => {
+                runs.push(vec![thing]);
+                bytes = 0;
+            }
+        }
+        bytes = bytes.saturating_add(length);
+    }
+    runs
+}
+
+/// Runs of files of about `target` bytes each, in order. A larger file is cut by bytes, into pieces of at
+/// least `least` bytes, and each piece is a run; the last piece takes what the file has beyond the size
+/// that the log claims. `part` makes a part of a file from its bytes, `None` for all of them.
+pub fn cut_files<F: Clone, P>(
+    files: impl IntoIterator<Item = (F, u64)>,
+    target: u64,
+    least: u64,
+    part: impl Fn(F, Option<Range<u64>>) -> P,
+) -> Vec<Vec<P>> {
+    let mut parts = Vec::new();
+    for (file, size) in files {
+        if size <= target {
+            parts.push((part(file, None), size));
+            continue;
+        }
+        let pieces = size.div_ceil(target.max(least).max(size / MOST_PIECES).max(1));
+        let length = size.div_ceil(pieces);
+        for number in 0..pieces {
+            let start = number.saturating_mul(length);
+            let last = number + 1 == pieces;
+            let end = if last {
+                u64::MAX
+            } else {
+                start.saturating_add(length)
+            };
+            parts.push((part(file.clone(), Some(start..end)), u64::MAX));
+        }
+    }
+    let runs = runs(parts, target, |(_, size)| *size);
+    let without_sizes = |run: Vec<(P, u64)>| run.into_iter().map(|(part, _)| part).collect();
+    runs.into_iter().map(without_sizes).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::parse_file_size;
+    use super::{parse_file_size, runs};
+
+    #[test]
+    fn runs_are_as_long_as_fits() {
+        let of = |sizes: &[u64], most| runs(sizes.to_vec(), most, |size| *size);
+        assert_eq!(
+            of(&[4, 6, 1, 20, 0, 3], 10),
+            [vec![4, 6], vec![1], vec![20], vec![0, 3]]
+        );
+        assert_eq!(
+            of(&[0, u64::MAX, u64::MAX], 1),
+            [vec![0], vec![u64::MAX], vec![u64::MAX]]
+        );
+        assert!(of(&[], 1).is_empty());
+    }
 
     #[test]
     fn sizes_have_units() {

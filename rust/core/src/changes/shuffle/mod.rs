@@ -21,6 +21,7 @@ use super::plan::{IdentityOptions, NetPlan, shared};
 use super::split::{Split, check_size};
 use crate::error::{Error, Result};
 use crate::replay::Source;
+use crate::spec::file_size::runs;
 
 mod outcomes;
 mod row_events;
@@ -97,20 +98,10 @@ impl Shuffle {
     /// Invalid argument: `split.size` when the size is 0.
     pub fn parts(&self, target_size: u64) -> Result<Vec<(u32, u32)>> {
         check_size(target_size)?;
-        let mut parts = Vec::new();
-        let (mut first, mut end, mut bytes) = (0_u32, 0_u32, 0_u64);
-        for (_, piece) in self.pieces() {
-            if end > first && bytes.saturating_add(piece.bytes()) > target_size {
-                parts.push((first, end));
-                (first, bytes) = (end, 0);
-            }
-            end = end.saturating_add(1);
-            bytes = bytes.saturating_add(piece.bytes());
-        }
-        if end > first {
-            parts.push((first, end));
-        }
-        Ok(parts)
+        let pieces = (0_u32..).zip(self.pieces());
+        let parts = runs(pieces, target_size, |(_, (_, piece))| piece.bytes()).into_iter();
+        let ends = |part: Vec<(u32, _)>| Some((part.first()?.0, part.last()?.0 + 1));
+        Ok(parts.filter_map(ends).collect())
     }
 
     /// The same rows without a shuffle: shares of them, of about `target_size` bytes of files.

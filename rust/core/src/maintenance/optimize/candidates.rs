@@ -8,6 +8,7 @@ use crate::scan::data_file::{Extras, ReadPlan};
 use crate::scan::scan_file::ScanFile;
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
+use crate::spec::file_size::runs;
 use crate::spec::properties::ColumnMappingMode;
 use crate::storage::pool::{ordered, threads};
 use crate::transaction::AddFile;
@@ -127,23 +128,11 @@ pub(super) fn by_partition(files: Vec<AddFile>) -> Vec<Vec<AddFile>> {
 pub(super) fn packed(files: Vec<AddFile>, most: u64) -> Vec<Vec<AddFile>> {
     let mut files: Vec<(usize, AddFile)> = files.into_iter().enumerate().collect();
     files.sort_by_key(|(_, file)| size(file));
-    let mut bins: Vec<Vec<(usize, AddFile)>> = Vec::new();
-    let mut bytes = 0_u64;
-    for file in files {
-        let length = size(&file.1);
-        match bins.last_mut() {
-            Some(bin) if bytes.saturating_add(length) <= most => bin.push(file),
-            _ => {
-                bins.push(vec![file]);
-                bytes = 0;
-            }
-        }
-        bytes = bytes.saturating_add(length);
-    }
     let in_order = |mut bin: Vec<(usize, AddFile)>| {
         bin.sort_by_key(|(place, _)| *place);
         bin.into_iter().map(|(_, file)| file).collect()
     };
+    let bins = runs(files, most, |(_, file)| size(file));
     bins.into_iter().map(in_order).collect()
 }
 

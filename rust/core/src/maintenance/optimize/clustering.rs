@@ -12,6 +12,7 @@ use super::candidates::size;
 use crate::error::Result;
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
+use crate::spec::file_size::runs;
 use crate::transaction::AddFile;
 use crate::transaction::actions::Texts;
 use crate::transaction::alter::clustering::{CLUSTERING, clustering_columns};
@@ -66,23 +67,12 @@ impl Cubes {
         if known.len() == 1 && !known.contains(&None) {
             return Vec::new(); // in order already
         }
-        let mut bins: Vec<Bin> = Vec::new();
-        let mut filled = MOST;
-        for file in cubes.into_values().flatten() {
-            let length = size(&file);
-            match bins.last_mut() {
-                Some(bin) if filled.saturating_add(length) <= MOST => bin.files.push(file),
-                _ => {
-                    bins.push(Bin {
-                        files: vec![file],
-                        tags: Some(self.tags()),
-                    });
-                    filled = 0;
-                }
-            }
-            filled = filled.saturating_add(length);
-        }
-        bins
+        let bin = |files| Bin {
+            files,
+            tags: Some(self.tags()),
+        };
+        let bins = runs(cubes.into_values().flatten(), MOST, size);
+        bins.into_iter().map(bin).collect()
     }
 
     /// Whether nobody, or the same rule, has put the file in order.

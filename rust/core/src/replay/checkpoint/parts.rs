@@ -17,9 +17,7 @@ use crate::error::{Error, Result};
 use crate::log::listing::CheckpointInstance;
 use crate::log::path::CheckpointName;
 use crate::replay::Source;
-
-/// A log may claim any length: no file is cut into more parts than about this number.
-const MOST_PARTS: u64 = 10_000;
+use crate::spec::file_size::cut_files;
 
 /// A file of a checkpoint, or some bytes of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,47 +132,20 @@ fn has_files(bytes: &[u8]) -> Result<bool> {
 }
 
 /// Runs of files of about `target_size` bytes; larger files are cut by bytes, and one of unknown
-/// length is a run of its own.
+/// length counts as a whole run.
 fn cut(files: Vec<(String, Option<u64>)>, target_size: u64) -> Vec<Vec<CheckpointPart>> {
     let target_size = target_size.max(1);
-    let mut runs: Vec<Vec<CheckpointPart>> = Vec::new();
-    let mut current = Vec::new();
-    let mut bytes = 0_u64;
-    for (path, size) in files {
-        let known = size.unwrap_or(target_size);
-        if !current.is_empty() && bytes.saturating_add(known) > target_size {
-            runs.push(std::mem::take(&mut current));
-            bytes = 0;
-        }
-        let part = |bytes| CheckpointPart {
-            path: path.clone(),
-            size,
-            bytes,
-            json: false,
-        };
-        if known <= target_size {
-            bytes += known;
-            current.push(part(None));
-            continue;
-        }
-        let length = target_size.max(known / MOST_PARTS);
-        let parts = known.div_ceil(length);
-        let length = known.div_ceil(parts);
-        for number in 0..parts {
-            let start = number.saturating_mul(length);
-            // the file may be longer than the log says: the last part takes what is left
-            let end = if number + 1 == parts {
-                u64::MAX
-            } else {
-                start.saturating_add(length)
-            };
-            runs.push(vec![part(Some(start..end))]);
-        }
-    }
-    if !current.is_empty() {
-        runs.push(current);
-    }
-    runs
+    let sized = |file: (String, Option<u64>)| {
+        let size = file.1.unwrap_or(target_size);
+        (file, size)
+    };
+    let part = |(path, size), bytes| CheckpointPart {
+        path,
+        size,
+        bytes,
+        json: false,
+    };
+    cut_files(files.into_iter().map(sized), target_size, 1, part)
 }
 
 #[cfg(test)]
