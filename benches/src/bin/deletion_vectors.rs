@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let source = Source::new(&table, &[], None)?;
     let descriptors = descriptors(&table)?;
     let read = || -> Result<Vec<Arc<DeletionVector>>, deltareplay_core::error::Error> {
-        load(&*source.storage, &source.resolver, &descriptors)
+        load(&source.storage, &source.resolver, &descriptors)
             .into_iter()
             .collect()
     };

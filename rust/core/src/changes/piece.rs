@@ -10,7 +10,7 @@ use crate::codec::deletion_vector::DeletionVector;
 use crate::error::Result;
 use crate::scan::ScanFile;
 use crate::scan::data_file::DataFile;
-use crate::scan::deletion_vectors::load;
+use crate::scan::deletion_vectors::load_one;
 use crate::spec::DeletionVectorDescriptor;
 use crate::storage::{PathResolver, Storage};
 
@@ -177,14 +177,9 @@ impl Piece {
         storage: &dyn Storage,
         resolver: &PathResolver,
     ) -> Result<Option<DataFile>> {
-        let vector = |descriptor: &DeletionVectorDescriptor| {
-            let descriptors = std::slice::from_ref(descriptor);
-            let mut loaded = load(storage, resolver, descriptors).into_iter();
-            loaded.next().transpose()
-        };
+        let vector = |descriptor| load_one(storage, resolver, descriptor);
         let optional = |descriptor: &Option<DeletionVectorDescriptor>| {
-            let loaded = descriptor.as_ref().map(vector).transpose()?;
-            Ok(loaded.flatten())
+            descriptor.as_ref().map(vector).transpose()
         };
         let only = match &self.rows {
             PieceRows::Live => {
@@ -192,8 +187,8 @@ impl Piece {
                 return self.file.data_file(resolver, removed).map(Some);
             }
             PieceRows::Between { of, but } => match (vector(of)?, optional(but)?) {
-                (Some(of), Some(but)) => Some(Arc::new(of.difference(&but)?)),
-                (of, _) => of,
+                (of, Some(but)) => Some(Arc::new(of.difference(&but)?)),
+                (of, None) => Some(of),
             },
             PieceRows::Only(rows) => Some(Arc::clone(rows)),
             PieceRows::Read(_) => None,

@@ -71,7 +71,7 @@ impl Iterator for Bitmaps {
         if window.is_empty() {
             return None;
         }
-        let loaded = load(&*self.source.storage, &self.source.resolver, window);
+        let loaded = load(&self.source.storage, &self.source.resolver, window);
         self.done = last;
         let mut chunks = Chunks::new(self.chunk_bits);
         for (number, vector) in (first..last).zip(loaded) {

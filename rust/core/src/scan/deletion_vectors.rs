@@ -9,8 +9,6 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 
 use bytes::Bytes;
 
@@ -29,6 +27,8 @@ const NEAR: u64 = 16 << 10;
 const READ_BYTES: u64 = 16 << 20;
 /// Files at once where each read waits for a network.
 const REMOTE_AT_ONCE: usize = 16;
+/// Vectors that wait to be taken.
+const RESULTS_AHEAD: usize = 256;
 
 /// One vector, as often as it is asked for: it may differ by path and offset only.
 pub type Loaded = Result<Arc<DeletionVector>>;
@@ -36,7 +36,7 @@ pub type Loaded = Result<Arc<DeletionVector>>;
 /// Loads the vectors of these descriptors, in their order. An error is one result among others, and
 /// names the file and the offset: the other vectors of the file still come.
 pub fn load(
-    storage: &dyn Storage,
+    storage: &Arc<dyn Storage>,
     resolver: &PathResolver,
     descriptors: &[DeletionVectorDescriptor],
 ) -> Vec<Loaded> {
@@ -48,11 +48,10 @@ pub fn load(
         }
     };
     let reads = plan(resolver, descriptors, &mut give);
-    run(storage, &reads, &mut give);
-    loaded
-        .into_iter()
-        .map(|slot| slot.unwrap_or_else(|| Err(Error::interrupted())))
-        .collect()
+    let failed = run(storage, reads, &mut give).err();
+    let missing = || Err(failed.as_ref().map_or_else(Error::interrupted, again));
+    let slots = loaded.into_iter();
+    slots.map(|slot| slot.unwrap_or_else(missing)).collect()
 }
 
 /// Loads one vector.
@@ -67,15 +66,20 @@ pub fn load_one(
     resolver: &PathResolver,
     descriptor: &DeletionVectorDescriptor,
 ) -> Loaded {
-    let mut loaded = load(storage, resolver, std::slice::from_ref(descriptor));
-    loaded.pop().unwrap_or_else(|| Err(Error::interrupted()))
+    let mut loaded = None;
+    let mut give = |_: usize, vector: Loaded| loaded = Some(vector);
+    for read in plan(resolver, std::slice::from_ref(descriptor), &mut give) {
+        interrupt::check()?;
+        one(storage, &read, &mut give);
+    }
+    loaded.unwrap_or_else(|| Err(Error::interrupted()))
 }
 
 /// A vector in a file, and who asks for it.
 struct Wanted {
     position: u64,
     size: u32,
-    /// VectorLocation in the list of descriptors, and the number of rows that the descriptor promises.
+    /// Index in the list of descriptors, and the number of rows that the descriptor promises.
     askers: Vec<(usize, u64)>,
 }
 
@@ -167,7 +171,11 @@ fn reads_of(path: String, mut vectors: Vec<(usize, &DeletionVectorDescriptor)>) 
 }
 
 /// Does the reads, some at once, and gives the vectors as they come.
-fn run(storage: &dyn Storage, reads: &[Read], give: &mut dyn FnMut(usize, Loaded)) {
+fn run(
+    storage: &Arc<dyn Storage>,
+    reads: Vec<Read>,
+    give: &mut dyn FnMut(usize, Loaded),
+) -> Result<()> {
     let most = if storage.root().starts_with("file:") {
         pool::threads()
     } else {
@@ -175,51 +183,27 @@ fn run(storage: &dyn Storage, reads: &[Read], give: &mut dyn FnMut(usize, Loaded
     };
     let threads = most.min(reads.len());
     if threads < 2 || rayon::current_thread_index().is_some() {
-        for read in reads {
-            if interrupt::check().is_err() {
-                return;
-            }
-            one(storage, read, &mut |index, vector| give(index, vector));
+        for read in &reads {
+            interrupt::check()?;
+            one(&**storage, read, give);
         }
-        return;
+        return Ok(());
     }
-    let next = AtomicUsize::new(0);
-    let (sender, results) = channel();
-    std::thread::scope(|scope| {
-        for number in 0..threads {
-            let (sender, next) = (sender.clone(), &next);
-            let work = move || {
-                while let Some(read) = reads.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    one(storage, read, &mut |index, vector| {
-                        let _nobody = sender.send((index, vector));
-                    });
-                }
-            };
-            let name = format!("deltareplay-vectors-{number}");
-            let spawned = std::thread::Builder::new()
-                .name(name)
-                .spawn_scoped(scope, work);
-            if spawned.is_err() {
-                break; // those that did start, and this one, do all of the work
+    let storage = Arc::clone(storage);
+    let work = move |read: &Read, give: &mut dyn FnMut((usize, Loaded)) -> Result<()>| {
+        let mut taken = Ok(());
+        one(&*storage, read, &mut |index, vector| {
+            if taken.is_ok() {
+                taken = give((index, vector));
             }
-        }
-        drop(sender);
-        loop {
-            match results.recv_timeout(interrupt::INTERVAL) {
-                Ok((index, vector)) => give(index, vector),
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-            if interrupt::check().is_err() {
-                next.store(reads.len(), Ordering::Relaxed); // no thread begins another read
-                break;
-            }
-        }
-    });
-    // Where no thread could start at all.
-    while let Some(read) = reads.get(next.fetch_add(1, Ordering::Relaxed)) {
-        one(storage, read, &mut |index, vector| give(index, vector));
+        });
+        taken
+    };
+    for given in pool::unordered(reads, Some(threads), RESULTS_AHEAD, work)? {
+        let (_, (index, vector)) = given?;
+        give(index, vector);
     }
+    Ok(())
 }
 
 /// Reads the vectors of one read, and decodes them.

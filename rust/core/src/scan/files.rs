@@ -139,7 +139,7 @@ impl Files {
             .iter()
             .filter_map(|part| part.file.deletion_vector.clone())
             .collect();
-        let mut loaded = load(&*self.storage, &self.resolver, &descriptors).into_iter();
+        let mut loaded = load(&self.storage, &self.resolver, &descriptors).into_iter();
         let has = |part: &Part| part.file.deletion_vector.is_some();
         parts
             .iter()

@@ -41,7 +41,7 @@ pub(super) fn left(
         }
         let vectors = steps.iter().filter_map(|step| step.vector.clone());
         let vectors: Vec<_> = vectors.collect();
-        let vectors = load(&*source.storage, &source.resolver, &vectors).into_iter();
+        let vectors = load(&source.storage, &source.resolver, &vectors).into_iter();
         let vectors: Result<Vec<Arc<DeletionVector>>> = vectors.collect();
         let vectors = vectors.map_err(|error| blame(error, piece))?;
         // a row that is in one of the vectors is in all later ones

@@ -178,7 +178,7 @@ impl RangeEnds {
                 }
                 vectors.extend([of.clone(), but.clone()]);
             }
-            let loaded = load(&*source.storage, &source.resolver, &vectors);
+            let loaded = load(&source.storage, &source.resolver, &vectors);
             let mut loaded = loaded.into_iter();
             for piece in pieces {
                 let (Some(of), Some(but)) = (loaded.next(), loaded.next()) else {

@@ -182,7 +182,7 @@ fn vectors(
             at.push(row);
         }
     }
-    let loaded = deletion_vectors::load(&*source.storage, &source.resolver, &asked);
+    let loaded = deletion_vectors::load(&source.storage, &source.resolver, &asked);
     for (vector, row) in loaded.into_iter().zip(at) {
         let checked = vector.and_then(|vector| {
             let rows = records.is_valid(row).then(|| records.value(row));

@@ -7,7 +7,7 @@ use crate::storage::{LocalStorage, Location};
 
 struct Table {
     dir: tempfile::TempDir,
-    storage: CountingStorage,
+    storage: Arc<CountingStorage>,
     resolver: PathResolver,
 }
 
@@ -18,7 +18,7 @@ impl Table {
         let local = LocalStorage::new(location.root(), location.path());
         Self {
             dir,
-            storage: CountingStorage::new(Arc::new(local)),
+            storage: Arc::new(CountingStorage::new(Arc::new(local))),
             resolver: PathResolver::new(&location, &[]),
         }
     }
@@ -37,7 +37,8 @@ impl Table {
     }
 
     fn load(&self, descriptors: &[DeletionVectorDescriptor]) -> Vec<Loaded> {
-        load(&self.storage, &self.resolver, descriptors)
+        let storage: Arc<dyn Storage> = self.storage.clone();
+        load(&storage, &self.resolver, descriptors)
     }
 }
 
@@ -236,6 +237,6 @@ fn a_damaged_file_is_named() {
 fn one_alone_is_loaded_too() {
     let table = Table::new();
     let descriptor = table.write(9, "", &[vec![1, 2]]).remove(0);
-    let vector = load_one(&table.storage, &table.resolver, &descriptor).unwrap();
+    let vector = load_one(&*table.storage, &table.resolver, &descriptor).unwrap();
     assert_eq!(vector.len(), 2);
 }
