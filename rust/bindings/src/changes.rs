@@ -186,7 +186,7 @@ impl ChangeShuffle {
         ))
     }
 
-    /// What came of rows; their row_events are together, and sorted by row.
+    /// What came of rows; their events are together, and sorted by row.
     fn outcomes(&self, py: Python<'_>, row_events: &Bound<'_, PyAny>) -> PyResult<BatchIterator> {
         let row_events = stream(row_events)?;
         let outcomes = detached(py, || self.0.outcomes(row_events))?;

@@ -40,7 +40,7 @@ const LOOK_BACK: u64 = 100;
 pub(super) struct Stamp {
     /// The version.
     pub version: u64,
-    /// When it was committed, in milliseconds since the metadata_history.
+    /// When it was committed, in milliseconds since the epoch.
     pub timestamp: i64,
 }
 

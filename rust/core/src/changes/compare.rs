@@ -40,7 +40,7 @@ pub(super) struct Differences {
     pub new: Vec<Seen>,
 }
 
-/// Rows that are held in chains, one for each number.
+/// Rows in chains, one for each number.
 struct RowsByIdentity {
     heads: Numbers<u32>,
     rows: Vec<(Seen, u32)>,
@@ -106,14 +106,14 @@ pub(super) fn differences(
 ) -> Result<Option<Differences>> {
     let most = identity.most_rows_of(share);
     let shift = u32::try_from(removed.len()).unwrap_or(NONE);
-    let mut held = RowsByIdentity {
+    let mut unmatched = RowsByIdentity {
         heads: Numbers::default(),
         rows: Vec::new(),
     };
     let mut full = false;
     let mut hold = |seen: Seen| {
-        full = held.rows.len() >= most;
-        held.push(seen);
+        full = unmatched.rows.len() >= most;
+        unmatched.push(seen);
         !full
     };
     look(source, reading, identity, share, removed, &mut hold)?;
@@ -123,7 +123,7 @@ pub(super) fn differences(
     let mut came: Vec<Seen> = Vec::new();
     let mut compare = |seen: Seen| {
         full = came.len() >= most;
-        if !held.take(seen.who, seen.what) {
+        if !unmatched.take(seen.who, seen.what) {
             came.push(Seen {
                 piece: seen.piece.saturating_add(shift),
                 ..seen
@@ -136,26 +136,26 @@ pub(super) fn differences(
         return Ok(None);
     }
     Ok(Some(Differences {
-        removed: held.finish(),
+        removed: unmatched.finish(),
         new: came,
     }))
 }
 
 /// The same of rows that are all at hand.
 pub(super) fn cancel(removed: Vec<Seen>, new: Vec<Seen>) -> Differences {
-    let mut held = RowsByIdentity {
+    let mut unmatched = RowsByIdentity {
         heads: Numbers::default(),
         rows: Vec::with_capacity(removed.len()),
     };
     for seen in removed {
-        held.push(seen);
+        unmatched.push(seen);
     }
     let came = new.into_iter();
     let new = came
-        .filter(|seen| !held.take(seen.who, seen.what))
+        .filter(|seen| !unmatched.take(seen.who, seen.what))
         .collect();
     Differences {
-        removed: held.finish(),
+        removed: unmatched.finish(),
         new,
     }
 }

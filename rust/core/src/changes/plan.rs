@@ -263,8 +263,8 @@ fn moves(commits: &[(Commit, CommitFacts)], keys: &Keys) -> Option<Vec<(Stamp, I
                 continue;
             }
             let sides = sides_of(stamp, adds, removes, *facts, keys).ok()?;
-            let told = facts.row_tracking && sides.row_ids;
-            if !told || commit.info.row_ids_preserved == Some(false) {
+            let tracked = facts.row_tracking && sides.row_ids;
+            if !tracked || commit.info.row_ids_preserved == Some(false) {
                 return None;
             }
             let (mut pieces, new) = (sides.removed, sides.new);

@@ -13,7 +13,7 @@ pub enum Edge {
     /// This version.
     Version(u64),
     /// As a start the first commit at or after this instant, as an end the last one at or before it:
-    /// milliseconds since the metadata_history, UTC.
+    /// milliseconds since the epoch, UTC.
     Timestamp(i64),
 }
 

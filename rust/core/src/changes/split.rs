@@ -41,7 +41,7 @@ pub struct WholeFile {
     pub change: Option<ChangeType>,
     /// In this version.
     pub version: u64,
-    /// Milliseconds since the metadata_history.
+    /// Milliseconds since the epoch.
     pub timestamp: i64,
 }
 

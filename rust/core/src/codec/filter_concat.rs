@@ -256,13 +256,13 @@ fn strings(parts: &[Strings<'_>], rows: usize) -> Result<StringArray, ArrowError
     if i32::try_from(total).is_err() {
         return Err(ArrowError::OffsetOverflowError(total));
     }
-    let held = || {
+    let buffered = || {
         let buffers = parts
             .iter()
             .flat_map(|(array, _)| array.data_buffers().iter());
         buffers.map(|buffer| buffer.len()).sum::<usize>()
     };
-    if total > MOST_REPEATED && total / MOST_TIMES > held() {
+    if total > MOST_REPEATED && total / MOST_TIMES > buffered() {
         let message = format!("{total} bytes of text, nearly all of them the same ones again");
         return Err(ArrowError::InvalidArgumentError(message));
     }

@@ -19,7 +19,7 @@ use crate::expr::normal::{Form, as_bytes, failed};
 use crate::spec::char_length::filled_up;
 
 impl BoundPredicate {
-    /// The answer for each row: null where it is unknown. PredicateEvaluator with `Some(true)` satisfy the
+    /// The answer for each row: null where it is unknown. Rows with `Some(true)` satisfy the
     /// predicate.
     ///
     /// The batch has the schema's columns that [`BoundPredicate::columns`] names, by their logical

@@ -83,23 +83,23 @@ fn decode_in_pieces(
     decoder: &mut ActionDecoder,
 ) -> Result<()> {
     decoder.begin_file();
-    let mut held: Vec<u8> = Vec::new();
+    let mut pending: Vec<u8> = Vec::new();
     let (mut start, mut line) = (0_u64, 0_u64);
     let mut at = 0;
     while at < file.size {
         let end = file.size.min(at.saturating_add(PIECE));
-        let searched = held.len();
+        let searched = pending.len();
         for bytes in storage.read_ranges(&file.path, std::slice::from_ref(&(at..end)))? {
-            held.extend_from_slice(&bytes);
+            pending.extend_from_slice(&bytes);
         }
         at = end;
         let whole = if at == file.size {
-            held.len()
+            pending.len()
         } else {
-            let new = held.get(searched..).unwrap_or_default();
+            let new = pending.get(searched..).unwrap_or_default();
             memchr::memrchr(b'\n', new).map_or(0, |found| searched + found + 1)
         };
-        if held.len() - whole > MAX_LINE {
+        if pending.len() - whole > MAX_LINE {
             let message = format!(
                 "a line is longer than {MAX_LINE} bytes: no action is; ask the writer of the file"
             );
@@ -107,13 +107,13 @@ fn decode_in_pieces(
                 .at_line(line + 1)
                 .at_offset(start));
         }
-        let lines = held.get(..whole).unwrap_or_default();
+        let lines = pending.get(..whole).unwrap_or_default();
         decoder
             .decode_piece(lines)
             .map_err(|error| error.shift(line, start))?;
         line += memchr::memchr_iter(b'\n', lines).count() as u64;
         start += whole as u64;
-        held.drain(..whole);
+        pending.drain(..whole);
     }
     Ok(())
 }

@@ -88,10 +88,10 @@ impl LogSegment {
             .collect();
         let reached = checkpoint.as_ref().map(|checkpoint| checkpoint.version);
         check_contiguous(&commits, begin, version, checkpoint.is_some()).map_err(|error| {
-            let gone = listing
+            let compacted = listing
                 .earliest_recreatable()
                 .is_some_and(|earliest| version < earliest);
-            if version > newest || gone {
+            if version > newest || compacted {
                 not_found(listing, target)
             } else {
                 error

@@ -31,7 +31,7 @@ pub struct LogAdvice {
     pub version: u64,
     /// The checkpoint that it is read from.
     pub checkpoint_version: Option<u64>,
-    /// Commits behind that checkpoint.
+    /// Commits after that checkpoint.
     pub num_commits: u64,
     /// Files of the log that are read for them: fewer where there are compacted files.
     pub num_tail_files: u64,
@@ -43,7 +43,7 @@ pub struct LogAdvice {
     pub seconds: f64,
     /// With a checkpoint of this version; absent where there is one.
     pub with_checkpoint: Option<Gain>,
-    /// With the commits behind the checkpoint compacted; absent where there are less than two.
+    /// With the commits after the checkpoint compacted; absent where there are less than two.
     pub with_compaction: Option<Gain>,
 }
 

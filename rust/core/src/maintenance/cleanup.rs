@@ -1,7 +1,7 @@
 //! Log cleanup: files of the log that no version inside the retention period needs.
 //!
 //! The newest version from before the period must stay, since it was current when the period began; so
-//! must the newest checkpoint at or before it, that checkpoint's own commit, and all that comes behind.
+//! must the newest checkpoint at or before it, that checkpoint's own commit, and all that comes after it.
 //! Nothing is deleted that does not lie before such a checkpoint, and the checkpoint is read to its last
 //! row first.
 //!

@@ -52,7 +52,7 @@ pub(crate) const MINUTE: i64 = 60 * 1000;
 /// Clocks that are no further apart, in milliseconds, count as one: files are dated by coarse clocks.
 const ALIKE: i64 = MINUTE;
 
-/// So many files are deleted by one call.
+/// Files deleted by one call.
 const AT_ONCE: usize = 500;
 
 /// Deletes files in this order; the first that cannot be deleted ends it.

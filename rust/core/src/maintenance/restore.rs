@@ -1,4 +1,4 @@
-//! Restore: a new version that holds what an older one held.
+//! Restore: a new version with the files of an older one.
 //!
 //! Files that the older version had and the newest has not are added again, those that came since are
 //! removed. Schema, properties and the columns to cluster by are those of the older version, save what
@@ -25,10 +25,10 @@ use crate::transaction::alter::clustering::{CLUSTERING, NOT_CLUSTERED};
 use crate::transaction::random::now_after;
 use crate::transaction::{AddFile, CommitDescription, RemoveFile, Transaction, TransactionOptions};
 
-/// So many missing files are named in an error.
+/// Missing files that an error names at most.
 const NAMED: usize = 3;
 
-/// So many files are looked at by one unit of work.
+/// Files that one unit of work looks at.
 const LOOKED_AT: usize = 64;
 
 /// Properties of the newest version that an older one may not undo.
@@ -83,8 +83,8 @@ pub fn prepare(
         if !ignore_missing {
             return Err(refused(target.version(), &report.missing_files));
         }
-        let gone: HashSet<&String> = report.missing_files.iter().collect();
-        adds.retain(|file| !gone.contains(&file.path));
+        let missing: HashSet<&String> = report.missing_files.iter().collect();
+        adds.retain(|file| !missing.contains(&file.path));
     }
     let size = |files: &[AddFile]| -> u64 {
         let sizes = files
@@ -119,8 +119,8 @@ pub fn prepare(
         transaction.set_system_domain(CLUSTERING, Some(wanted));
     }
     let now = now_after(newest);
-    let gone: Vec<RemoveFile> = removes.iter().map(|file| file.removed(now, true)).collect();
-    transaction.remove(gone);
+    let removed: Vec<RemoveFile> = removes.iter().map(|file| file.removed(now, true)).collect();
+    transaction.remove(removed);
     for file in &mut adds {
         file.data_change = true;
     }
@@ -166,23 +166,23 @@ fn missing(source: &Source, files: &[AddFile]) -> Result<Vec<String>> {
     let storage = std::sync::Arc::clone(&source.storage);
     let at_once = units.len();
     let work = move |unit: Vec<(String, Vec<String>)>| {
-        let mut gone = Vec::new();
+        let mut missing = Vec::new();
         for (name, paths) in unit {
             for path in paths {
                 match storage.head(&path) {
                     Ok(_) => {}
                     Err(error) if error.code() == "storage.not_found" => {
-                        gone.push(name);
+                        missing.push(name);
                         break;
                     }
                     Err(error) => return Err(error),
                 }
             }
         }
-        Ok(gone)
+        Ok(missing)
     };
-    let gone = ordered(units, at_once, work).collect::<Result<Vec<_>>>()?;
-    Ok(gone.into_iter().flatten().collect())
+    let missing = ordered(units, at_once, work).collect::<Result<Vec<_>>>()?;
+    Ok(missing.into_iter().flatten().collect())
 }
 
 fn refused(version: u64, missing: &[String]) -> Error {

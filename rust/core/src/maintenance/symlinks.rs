@@ -36,7 +36,7 @@ pub fn generate(source: &Source, snapshot: &Snapshot) -> Result<usize> {
     let stored = source.storage.list_below(DIRECTORY, &|path| {
         path == DIRECTORY || is_below(path, DIRECTORY)
     })?;
-    let gone = stored.iter().map(|file| file.path.as_str()).filter(|path| {
+    let stale = stored.iter().map(|file| file.path.as_str()).filter(|path| {
         match path.rsplit_once('/') {
             // a checksum of what was there before makes Hadoop refuse what comes
             Some((_, CHECKSUM)) => true,
@@ -44,8 +44,8 @@ pub fn generate(source: &Source, snapshot: &Snapshot) -> Result<usize> {
             _ => false,
         }
     });
-    let gone: Vec<&str> = gone.collect();
-    super::delete_all(&*source.storage, &gone)?;
+    let stale: Vec<&str> = stale.collect();
+    super::delete_all(&*source.storage, &stale)?;
     let count = manifests.len();
     let storage = Arc::clone(&source.storage);
     let manifests: Vec<(String, Vec<String>)> = manifests.into_iter().collect();

@@ -1,7 +1,7 @@
 //! Traces: which versions of the log need a table feature that is to be dropped with its history.
 //!
 //! A commit has traces by its metadata and its files, a checkpoint by its metadata and its kind. From
-//! the barrier on, the first checkpoint behind all of them, nothing in the log needs the feature.
+//! the barrier on, the first checkpoint after all of them, nothing in the log needs the feature.
 //!
 //! Protocol: "Table Features", "Checkpoint Protection"; what counts is as in the reference
 //! implementation.
@@ -38,7 +38,7 @@ const RUN_COMMITS: usize = 256;
 pub struct Traces {
     /// The newest version with a trace.
     pub last: Option<u64>,
-    /// The first checkpoint behind it that has none, and when its version was committed: milliseconds
+    /// The first checkpoint after it that has none, and when its version was committed: milliseconds
     /// since the epoch.
     pub barrier: Option<(u64, i64)>,
     /// Whether no file of the log needs the feature.
@@ -65,8 +65,8 @@ impl Traces {
             commit.max(last_of_v2(source, &listing.checkpoints, feature)?)
         };
         let mut barrier = None;
-        let behind = |found: &&CheckpointInstance| last.is_none_or(|last| found.version > last);
-        for checkpoint in listing.checkpoints.iter().filter(behind) {
+        let later = |found: &&CheckpointInstance| last.is_none_or(|last| found.version > last);
+        for checkpoint in listing.checkpoints.iter().filter(later) {
             let state = load(source, Some(checkpoint.version), false)?;
             if !in_metadata(feature, state.metadata())? {
                 barrier = Some(checkpoint.version);
@@ -122,8 +122,8 @@ fn last_commit(source: &Source, commits: &[VersionedFile], feature: &str) -> Res
             }
         }
         if let Some(place) = places.into_iter().max() {
-            let behind = actions.starts.partition_point(|start| *start <= place);
-            let commit = behind.checked_sub(1).and_then(|at| run.get(at));
+            let next = actions.starts.partition_point(|start| *start <= place);
+            let commit = next.checked_sub(1).and_then(|at| run.get(at));
             return Ok(commit.map(|commit| commit.version));
         }
     }

@@ -164,8 +164,8 @@ pub fn tight_bounds(parsed: &RecordBatch) -> Result<Vec<bool>> {
         None => None,
     };
     let tight = tight.as_ref().and_then(|tight| tight.as_boolean_opt());
-    let told = |row| tight.is_none_or(|tight| tight.is_null(row) || tight.value(row));
-    Ok((0..parsed.num_rows()).map(told).collect())
+    let is_tight = |row| tight.is_none_or(|tight| tight.is_null(row) || tight.value(row));
+    Ok((0..parsed.num_rows()).map(is_tight).collect())
 }
 
 /// The bounds of columns in files, out of parsed columns.

@@ -188,12 +188,12 @@ impl Scan {
         // streamed: counting is no reason to keep the statistics of all files
         for batch in self.snapshot.file_batches(&self.source, columns, None)? {
             let batch = batch?;
-            let told = live_rows(&batch)?;
-            for (file, told) in ScanFile::of(&batch)?.into_iter().zip(told) {
+            let live = live_rows(&batch)?;
+            for (file, live) in ScanFile::of(&batch)?.into_iter().zip(live) {
                 let Some(file) = self.or_passed_over(file)? else {
                     continue;
                 };
-                match told {
+                match live {
                     Some(rows) => total = total.saturating_add(rows),
                     None => unknown.push(file),
                 }

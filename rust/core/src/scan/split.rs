@@ -201,7 +201,7 @@ impl Split {
         self.rows_with(source, Look::default())
     }
 
-    /// The same, with so many threads, and so far ahead.
+    /// The same, with these threads, and this far ahead.
     pub fn rows_with(&self, source: &Source, look: Look) -> Result<ScanBatches> {
         let files = Files::new(
             self.spec.plan()?,

@@ -94,7 +94,7 @@ impl Snapshot {
             Some(_) => &REMOVE_FIELDS,
             None => &[],
         };
-        let (work, hidden, batches, gone) = self.recovering(source, |segment| {
+        let (work, hidden, batches, removed) = self.recovering(source, |segment| {
             let mut work = checkpoint_work(source, segment, options.target_size)?;
             if options.keyed {
                 work.extend(commit_work(segment, options.target_size));
@@ -104,13 +104,13 @@ impl Snapshot {
             let live = replay.adds.iter().rev();
             let live = live.map(|(rows, _)| columns.of(rows));
             let live = live.collect::<Result<Vec<_>>>()?;
-            let gone = replay.removes.iter().rev();
-            let gone = options.tombstones_since.map(|since| {
-                let young = gone.map(|rows| unexpired(rows, since));
+            let removed = replay.removes.iter().rev();
+            let removed = options.tombstones_since.map(|since| {
+                let young = removed.map(|rows| unexpired(rows, since));
                 young.collect::<Result<Vec<_>>>()
             });
-            let gone = gone.transpose()?.unwrap_or_default();
-            Ok((work, replay.into_hidden(), live, gone))
+            let removed = removed.transpose()?.unwrap_or_default();
+            Ok((work, replay.into_hidden(), live, removed))
         })?;
         let filter = options.filter.as_ref().map(|(_, text)| text.clone());
         let spec = PieceSpec::new(self, source, plan, options, filter);
@@ -123,7 +123,7 @@ impl Snapshot {
             files: FileTable { schema, batches },
             tombstones: FileTable {
                 schema: schema_of(&REMOVE_FIELDS),
-                batches: gone,
+                batches: removed,
             },
         })
     }

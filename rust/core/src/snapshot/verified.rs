@@ -1,4 +1,4 @@
-//! A version replayed whole, and held against everything that its checksum says.
+//! A version replayed whole, and compared with everything that its checksum says.
 //!
 //! Takes a snapshot that refuses what is doubtful, and gives nothing but an error: whatever it was
 //! made of is decoded now and not when it is asked for, each file is named once, and every field of
@@ -157,8 +157,8 @@ impl Snapshot {
     }
 
     fn keeps_stats(&self) -> bool {
-        let told = self.metadata().configuration.get(STATS_AS_JSON);
-        !told.is_some_and(|told| told.eq_ignore_ascii_case("false"))
+        let property = self.metadata().configuration.get(STATS_AS_JSON);
+        !property.is_some_and(|value| value.eq_ignore_ascii_case("false"))
     }
 }
 

@@ -35,7 +35,7 @@ pub struct FileCopy {
 pub fn transfer(source: &dyn Storage, target: &dyn Storage, copy: &FileCopy) -> Result<u64> {
     source.check_readable(&copy.from)?;
     let size = source.head(&copy.from)?.size;
-    if copy.size.is_some_and(|told| told != size) {
+    if copy.size.is_some_and(|expected| expected != size) {
         let message = format!(
             "the log says that this file has {} bytes, and it has {size}: nothing is copied",
             copy.size.unwrap_or_default()

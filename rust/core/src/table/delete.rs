@@ -53,7 +53,7 @@ impl Table {
     }
 }
 
-/// Marks the rows that satisfy the condition as gone. Where all rows of a file do by what the log knows,
+/// Marks the rows that satisfy the condition as deleted. Where all rows of a file do by what the log knows,
 /// the file is not read.
 pub(super) fn mark(
     changer: &mut Changer,

@@ -121,7 +121,7 @@ impl Table {
         self.commit(transaction).map(drop)
     }
 
-    /// Commits a version that holds what an older one held.
+    /// Commits a version with the files of an older one.
     ///
     /// # Errors
     ///

@@ -88,7 +88,7 @@ impl Table {
         for file in changer.candidates(filter)? {
             changer.change(file, bound.as_ref(), true, &mut merge)?;
         }
-        let told = changer.has_change_rows();
+        let has_feed = changer.has_change_rows();
         let mut inserted = 0;
         for rows in merge.inserts()? {
             if rows.num_rows() == 0 {
@@ -98,7 +98,7 @@ impl Table {
             let mut intake = Intake::new(metadata, protocol, rows.schema_ref())?;
             let taken = intake.take(&rows)?;
             inserted += taken.num_rows() as u64;
-            if told {
+            if has_feed {
                 changer.write_changes("insert", &taken)?;
             }
             changer.write(&taken, None, None)?;

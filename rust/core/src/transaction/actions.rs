@@ -63,7 +63,7 @@ pub struct RemoveFile {
     /// Milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<i64>,
-    /// Whether rows are gone from the table.
+    /// Whether rows leave the table.
     #[serde(default = "yes")]
     pub data_change: bool,
     /// Whether partition values and size are there.

@@ -136,14 +136,14 @@ impl Transaction {
             return conflict("the schema or another part of the metadata was changed");
         }
         let (before, after) = (&old.configuration, &new.configuration);
-        let gone = before.keys().find(|key| !after.contains_key(*key));
+        let removed = before.keys().find(|key| !after.contains_key(*key));
         let changed = after.iter().find(|(key, value)| {
             before.get(*key) != Some(value)
                 && !HARMLESS_PROPERTIES.iter().any(|(name, only)| {
                     name == key && only.is_none_or(|only| value.eq_ignore_ascii_case(only))
                 })
         });
-        if let Some(key) = gone.or(changed.map(|(key, _)| key)) {
+        if let Some(key) = removed.or(changed.map(|(key, _)| key)) {
             return conflict(&format!("the table property {key} was changed"));
         }
         base.metadata = new.clone();

@@ -1,7 +1,7 @@
 //! Transactions: a snapshot and staged actions in, one new version of the table out, or a conflict.
 //!
 //! A transaction reads one version, remembers what it read, stages actions, and commits them by creating
-//! the next file of the log. Where another writer was faster, each commit in between is judged by the
+//! the next file of the log. Where another writer was faster, each commit in between is checked by the
 //! protocol's rules; if none is in the way, ids and timestamps are made anew and the next version is
 //! tried. Nothing of a transaction is visible before that.
 //!

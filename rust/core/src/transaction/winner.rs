@@ -76,8 +76,8 @@ impl Winner {
     }
 
     pub(super) fn operation(&self) -> &str {
-        let told = self.info.get("operation").and_then(Value::as_str);
-        told.unwrap_or("an operation that does not tell its name")
+        let operation = self.info.get("operation").and_then(Value::as_str);
+        operation.unwrap_or("an operation without a name")
     }
 
     pub(super) fn is_blind_append(&self) -> bool {

@@ -212,9 +212,9 @@ fn changes(
     let has_vectors = files
         .iter()
         .any(|change| change.file.deletion_vector.is_some());
-    let told = !commit.change_files.is_empty();
+    let has_feed = !commit.change_files.is_empty();
     let derived = derive(commit, facts, &source.keys, !options.key.is_empty())?;
-    let apart = kind == Kind::Full && !told && !has_vectors;
+    let apart = kind == Kind::Full && !has_feed && !has_vectors;
     if let Item::Pieces(pieces) = derived.work
         && apart
         && pieces.len() == files.len()

@@ -320,7 +320,7 @@ impl Planner<'_> {
         let file = &piece.file;
         if moved {
             if let Some(at) = self.came.get(&key) {
-                // told once more, with other statistics perhaps
+                // added once more, with other statistics perhaps
                 let known = self.ends.get(*at).and_then(Option::as_ref);
                 let (_, known) = known.ok_or(AGAIN)?;
                 let known = &known.file;

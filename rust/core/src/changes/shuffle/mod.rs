@@ -128,7 +128,7 @@ impl Shuffle {
         self.plan.moves.is_none()
     }
 
-    /// RowEvents on the rows of these pieces.
+    /// Events on the rows of these pieces.
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@ pub struct OutcomeBatches {
     shuffle: Shuffle,
     schema: SchemaRef,
     events: Option<Shuffled>,
-    held: Vec<RowEvent>,
+    pending: Vec<RowEvent>,
 }
 
 #[derive(Clone, Copy)]
@@ -48,7 +48,7 @@ impl OutcomeBatches {
             shuffle: shuffle.clone(),
             schema: schema_of(&OUTCOMES),
             events: Some(events),
-            held: Vec::new(),
+            pending: Vec::new(),
         }
     }
 
@@ -66,27 +66,27 @@ impl OutcomeBatches {
                 Some(batch) => {
                     let batch = batch
                         .map_err(|cause| cannot_continue("events do not come").because(cause))?;
-                    hold(&mut self.held, &batch)?;
+                    append(&mut self.pending, &batch)?;
                 }
                 None => {
                     self.events = None;
-                    let held = std::mem::take(&mut self.held);
-                    return self.resolve(held).map(Some);
+                    let pending = std::mem::take(&mut self.pending);
+                    return self.resolve(pending).map(Some);
                 }
             }
-            if self.held.len() < EVENTS_AT_ONCE {
+            if self.pending.len() < EVENTS_AT_ONCE {
                 continue;
             }
             // the last row may have more events
-            let last = self.held.last().map(|event| event.seen.who);
+            let last = self.pending.last().map(|event| event.seen.who);
             let known = self
-                .held
+                .pending
                 .iter()
                 .rposition(|event| Some(event.seen.who) != last);
             if let Some(known) = known {
-                let rest = self.held.split_off(known + 1);
-                let held = std::mem::replace(&mut self.held, rest);
-                return self.resolve(held).map(Some);
+                let rest = self.pending.split_off(known + 1);
+                let pending = std::mem::replace(&mut self.pending, rest);
+                return self.resolve(pending).map(Some);
             }
         }
     }
@@ -163,7 +163,7 @@ impl OutcomeBatches {
 }
 
 /// Puts events after the others.
-fn hold(held: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
+fn append(pending: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
     let whole = |at: usize| -> Result<Vec<u128>> {
         let high = numbers::<Int64Type>(batch, at)?.values().iter();
         let low = numbers::<Int64Type>(batch, at + 1)?.values().iter();
@@ -191,13 +191,13 @@ fn hold(held: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
             values,
             commit: commit.cast_unsigned(),
         };
-        if held
+        if pending
             .last()
             .is_some_and(|last| halves(last.seen.who) > halves(who))
         {
             return Err(cannot_continue("its events are not sorted by row"));
         }
-        held.push(event);
+        pending.push(event);
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::replay::Source;
 use crate::scan::rows::OrderedRows;
 
-/// RowEvents, batch by batch, as files are read.
+/// Events on rows, batch by batch, as files are read.
 pub struct RowEvents {
     schema: SchemaRef,
     identities: OrderedRows<Identities>,

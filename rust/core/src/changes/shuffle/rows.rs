@@ -19,13 +19,13 @@ use crate::scan::rows::OrderedRows;
 /// How many outcomes are collected before files are read, and those of a whole piece.
 const OUTCOMES_AT_ONCE: usize = 1 << 20;
 
-/// ShownRows rows, batch by batch, as outcomes are pulled.
+/// Rows to show, batch by batch, as outcomes are pulled.
 pub struct ShownRows {
     shuffle: Shuffle,
     source: Source,
     reading: Arc<Reading>,
     outcomes: Option<Shuffled>,
-    held: Vec<Outcome>,
+    pending: Vec<Outcome>,
     current: Option<OrderedRows<ChangedRows>>,
 }
 
@@ -44,7 +44,7 @@ impl ShownRows {
             shuffle: shuffle.clone(),
             source: source.clone(),
             outcomes: Some(outcomes),
-            held: Vec::new(),
+            pending: Vec::new(),
             current: None,
         })
     }
@@ -63,24 +63,24 @@ impl ShownRows {
             };
             let batch =
                 batch.map_err(|cause| cannot_continue("outcomes do not come").because(cause))?;
-            hold(&mut self.held, &batch)?;
-            if self.held.len() < OUTCOMES_AT_ONCE {
+            append(&mut self.pending, &batch)?;
+            if self.pending.len() < OUTCOMES_AT_ONCE {
                 continue;
             }
             // the last piece may have more rows
-            let last = self.held.last().map(|outcome| outcome.piece);
+            let last = self.pending.last().map(|outcome| outcome.piece);
             let known = self
-                .held
+                .pending
                 .iter()
                 .rposition(|outcome| Some(outcome.piece) != last);
             if let Some(known) = known {
-                let rest = self.held.split_off(known + 1);
-                let held = std::mem::replace(&mut self.held, rest);
-                return self.labelled(&held);
+                let rest = self.pending.split_off(known + 1);
+                let pending = std::mem::replace(&mut self.pending, rest);
+                return self.labelled(&pending);
             }
         }
-        let held = std::mem::take(&mut self.held);
-        self.labelled(&held)
+        let pending = std::mem::take(&mut self.pending);
+        self.labelled(&pending)
     }
 
     fn labelled(&self, outcomes: &[Outcome]) -> Result<Vec<Piece>> {
@@ -131,13 +131,13 @@ impl ShownRows {
 }
 
 /// Puts outcomes after the others.
-fn hold(held: &mut Vec<Outcome>, batch: &RecordBatch) -> Result<()> {
+fn append(pending: &mut Vec<Outcome>, batch: &RecordBatch) -> Result<()> {
     let pieces = numbers::<Int32Type>(batch, 0)?.values().iter();
     let rows = numbers::<Int64Type>(batch, 1)?.values().iter();
     let changes = numbers::<Int8Type>(batch, 2)?.values().iter();
     let commits = numbers::<Int32Type>(batch, 3)?.values().iter();
     for (((piece, row), change), commit) in pieces.zip(rows).zip(changes).zip(commits) {
-        held.push(Outcome {
+        pending.push(Outcome {
             piece: piece.cast_unsigned(),
             row: row.cast_unsigned(),
             change: ChangeType::from_number(change.cast_unsigned()),
@@ -155,7 +155,7 @@ impl Iterator for ShownRows {
         if !matches!(next, Some(Ok(_))) {
             self.current = None;
             self.outcomes = None;
-            self.held.clear();
+            self.pending.clear();
         }
         next
     }

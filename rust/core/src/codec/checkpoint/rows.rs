@@ -325,9 +325,9 @@ fn exactly(column: &dyn Array, wanted: &DataType) -> Result<ArrayRef> {
 fn check_repeated(path: &StringViewArray) -> Result<()> {
     // of a batch of paths of 2,000 bytes
     const FEW: u64 = 2_000 * BATCH_ROWS as u64;
-    let held: usize = path.data_buffers().iter().map(|buffer| buffer.len()).sum();
+    let buffered: usize = path.data_buffers().iter().map(|buffer| buffer.len()).sum();
     let total: u64 = path.lengths().map(u64::from).sum();
-    if total > FEW + 8 * held as u64 {
+    if total > FEW + 8 * buffered as u64 {
         let message = "paths of add or remove are the same ones again and again";
         return Err(Error::corrupt("checkpoint.columns", message));
     }

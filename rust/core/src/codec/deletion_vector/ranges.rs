@@ -7,12 +7,12 @@ use super::container::{Container, ContainerRows, run};
 
 /// The range that is still growing.
 #[derive(Clone, Copy, Debug, Default)]
-struct Open {
+struct OpenRange {
     start: u64,
     end: u64,
 }
 
-impl Open {
+impl OpenRange {
     /// Appends rows after all before; gives out the range before unless they touch.
     #[inline]
     fn add(&mut self, start: u64, end: u64, emit: &mut impl FnMut(Range<u64>)) {
@@ -81,7 +81,7 @@ impl DeletionVector {
         if rows.is_empty() {
             return;
         }
-        let mut open = Open::default();
+        let mut open = OpenRange::default();
         let mut clipped = |range: Range<u64>| {
             let (start, end) = (range.start.max(rows.start), range.end.min(rows.end));
             if start < end {
@@ -118,7 +118,7 @@ impl DeletionVector {
     pub(super) fn ranges_of(&self, container: &Container) -> Vec<Range<u64>> {
         let mut ranges = Vec::new();
         let mut add = |range| ranges.push(range);
-        let mut open = Open::default();
+        let mut open = OpenRange::default();
         open.add_container(container.base(), self.rows_of(container), &mut add);
         open.close(&mut add);
         ranges

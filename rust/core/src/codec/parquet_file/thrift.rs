@@ -19,7 +19,7 @@ const MAX_SCHEMA_DEPTH: usize = 1_000;
 const STRUCT: u8 = 12;
 
 /// What is open, and what is left of it.
-enum Open {
+enum OpenValue {
     /// What is known of its fields, and the one that is read.
     Struct(Fields, i16),
     /// Elements of one type, and what is known of it.
@@ -35,9 +35,9 @@ pub(super) fn is_bounded(bytes: &[u8]) -> bool {
     let mut groups: Vec<(u64, u64)> = Vec::new();
     let walked = walk(bytes, &FILE, &mut |open, number| {
         let [
-            Open::Struct(_, 2),
-            Open::List(.., after),
-            Open::Struct(_, 5),
+            OpenValue::Struct(_, 2),
+            OpenValue::List(.., after),
+            OpenValue::Struct(_, 5),
         ] = open
         else {
             return Some(());
@@ -109,13 +109,13 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     let mut values = [None; 3];
     header.length = walk(bytes, &PAGE, &mut |open, number| {
         match open {
-            [Open::Struct(_, 1)] => header.kind = number,
-            [Open::Struct(_, 2)] => header.uncompressed = number,
-            [Open::Struct(_, 3)] => header.compressed = number,
-            [Open::Struct(_, 4)] => header.crc = Some(number),
-            [Open::Struct(_, 5), Open::Struct(_, 1)] => values[0] = Some(number),
-            [Open::Struct(_, 7), Open::Struct(_, 1)] => values[1] = Some(number),
-            [Open::Struct(_, 8), Open::Struct(_, 1)] => values[2] = Some(number),
+            [OpenValue::Struct(_, 1)] => header.kind = number,
+            [OpenValue::Struct(_, 2)] => header.uncompressed = number,
+            [OpenValue::Struct(_, 3)] => header.compressed = number,
+            [OpenValue::Struct(_, 4)] => header.crc = Some(number),
+            [OpenValue::Struct(_, 5), OpenValue::Struct(_, 1)] => values[0] = Some(number),
+            [OpenValue::Struct(_, 7), OpenValue::Struct(_, 1)] => values[1] = Some(number),
+            [OpenValue::Struct(_, 8), OpenValue::Struct(_, 1)] => values[2] = Some(number),
             _ => {}
         }
         Some(())
@@ -134,13 +134,13 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
 fn walk(
     bytes: &[u8],
     fields: Fields,
-    seen: &mut dyn FnMut(&[Open], i64) -> Option<()>,
+    seen: &mut dyn FnMut(&[OpenValue], i64) -> Option<()>,
 ) -> Option<usize> {
     let mut rest = bytes;
-    let mut open = vec![Open::Struct(fields, 0)];
+    let mut open = vec![OpenValue::Struct(fields, 0)];
     while let Some(innermost) = open.last_mut() {
         let (of, known) = match innermost {
-            Open::Struct(fields, id) => {
+            OpenValue::Struct(fields, id) => {
                 let header = byte(&mut rest)?;
                 if header == 0 {
                     open.pop();
@@ -162,15 +162,15 @@ fn walk(
                 }
                 (of, known)
             }
-            Open::List(.., 0) | Open::Map(_, _, 0, false) => {
+            OpenValue::List(.., 0) | OpenValue::Map(_, _, 0, false) => {
                 open.pop();
                 continue;
             }
-            Open::List(of, known, left) => {
+            OpenValue::List(of, known, left) => {
                 *left -= 1;
                 (*of, *known)
             }
-            Open::Map(key, value, left, is_value) => {
+            OpenValue::Map(key, value, left, is_value) => {
                 *is_value = !*is_value;
                 if *is_value {
                     *left -= 1;
@@ -197,7 +197,7 @@ fn walk(
 }
 
 /// Takes a value that is no integer, or opens it.
-fn value(of: u8, known: Option<Type>, bytes: &mut &[u8]) -> Option<Option<Open>> {
+fn value(of: u8, known: Option<Type>, bytes: &mut &[u8]) -> Option<Option<OpenValue>> {
     match of {
         3 => take(bytes, 1)?,
         7 => take(bytes, 8)?,
@@ -217,7 +217,7 @@ fn value(of: u8, known: Option<Type>, bytes: &mut &[u8]) -> Option<Option<Open>>
             };
             let of = header & 0x0F;
             let sound = count == 0 || is_element(of) && element.is_none_or(|known| known.is(of));
-            return sound.then_some(Some(Open::List(of, element, count)));
+            return sound.then_some(Some(OpenValue::List(of, element, count)));
         }
         11 => {
             let count = varint(bytes)?;
@@ -227,14 +227,14 @@ fn value(of: u8, known: Option<Type>, bytes: &mut &[u8]) -> Option<Option<Open>>
             let types = byte(bytes)?;
             let (key, value) = (types >> 4, types & 0x0F);
             return (is_element(key) && is_element(value))
-                .then_some(Some(Open::Map(key, value, count, false)));
+                .then_some(Some(OpenValue::Map(key, value, count, false)));
         }
         STRUCT => {
             let fields = match known {
                 Some(Type::Struct(fields)) => fields,
                 _ => &[],
             };
-            return Some(Some(Open::Struct(fields, 0)));
+            return Some(Some(OpenValue::Struct(fields, 0)));
         }
         13 => take(bytes, 16)?,
         _ => return None,

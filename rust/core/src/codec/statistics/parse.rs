@@ -59,7 +59,7 @@ pub fn parse_stats<'a, S: StringArrayType<'a>>(stats: S, shape: &Fields) -> Resu
 struct Table {
     nodes: Vec<Node>,
     /// The open structs of the current text; kept to spare the allocation.
-    open: Vec<Open>,
+    open: Vec<OpenColumn>,
     scratch: String,
 }
 
@@ -73,7 +73,7 @@ enum Node {
 }
 
 /// A struct whose closing brace is still to come.
-struct Open {
+struct OpenColumn {
     node: usize,
     /// The child that is expected next: writers keep to the schema's order.
     next: usize,
@@ -260,11 +260,11 @@ impl Table {
 }
 
 /// Opens a struct: what follows are its members.
-fn enter(nodes: &mut [Node], open: &mut Vec<Open>, node: usize, row: usize) {
+fn enter(nodes: &mut [Node], open: &mut Vec<OpenColumn>, node: usize, row: usize) {
     if let Some(Node::Struct { valid, .. }) = nodes.get_mut(node) {
         valid.set_bit(row, true);
     }
-    open.push(Open {
+    open.push(OpenColumn {
         node,
         next: 0,
         complete: true,

@@ -171,11 +171,11 @@ struct Writer<'a> {
     storage: &'a dyn Storage,
     schema: SchemaRef,
     compression: Compression,
-    open: Option<Open>,
+    open: Option<OpenSidecar>,
     written: Vec<WrittenSidecar>,
 }
 
-struct Open {
+struct OpenSidecar {
     writer: ArrowWriter<Vec<u8>>,
     num_files: u64,
     num_removes: u64,
@@ -214,11 +214,11 @@ impl<'a> Writer<'a> {
         if long { self.end() } else { Ok(()) }
     }
 
-    fn begun(&self) -> Result<Open> {
+    fn begun(&self) -> Result<OpenSidecar> {
         let schema = Arc::clone(&self.schema);
         let options = options(self.compression);
         let writer = ArrowWriter::try_new_with_options(Vec::new(), schema, options);
-        Ok(Open {
+        Ok(OpenSidecar {
             writer: writer.map_err(failed)?,
             num_files: 0,
             num_removes: 0,

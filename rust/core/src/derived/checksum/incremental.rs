@@ -93,9 +93,9 @@ fn carried(source: &Source, before: VersionChecksum, commit: &WholeCommit) -> Re
         known.sort_by(|one, other| one.domain.cmp(&other.domain));
     }
     let in_commit_timestamp = commit.in_commit_timestamp();
-    let told = properties.in_commit_timestamps == in_commit_timestamp.is_some();
+    let consistent = properties.in_commit_timestamps == in_commit_timestamp.is_some();
     let totals = totals(source, &before, commit)?;
-    Ok(totals.filter(|_| told).map(|totals| Body {
+    Ok(totals.filter(|_| consistent).map(|totals| Body {
         txn_id: commit
             .info
             .get("txnId")

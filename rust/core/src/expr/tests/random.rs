@@ -87,7 +87,7 @@ proptest! {
     }
 }
 
-/// Patterns are judged by their start only.
+/// Patterns prune by their start only.
 fn loses_track(text: &str) -> bool {
     text.contains("LIKE")
 }

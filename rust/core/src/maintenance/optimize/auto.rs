@@ -1,4 +1,4 @@
-//! Whether a write leaves so many small files behind that they are compacted at once.
+//! Whether a write leaves enough small files that they are compacted at once.
 //!
 //! Property `delta.autoOptimize.autoCompact`; numbers as in the reference implementation.
 
@@ -18,7 +18,7 @@ use crate::transaction::actions::Texts;
 const TARGET: u64 = 128 << 20;
 /// and those count and are compacted that are smaller than this one,
 const SMALL: u64 = TARGET / 2;
-/// where a partition has so many,
+/// where a partition has this many,
 const LEAST_FILES: usize = 50;
 /// in no more partitions at once.
 const MOST_PARTITIONS: usize = 128;

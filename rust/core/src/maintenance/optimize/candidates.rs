@@ -18,7 +18,7 @@ use crate::transaction::rows::table_layout;
 /// Files of which more rows than this share are deleted are rewritten, whatever their size.
 const MOST_DELETED: f64 = 0.05;
 
-/// So many footers are read by one unit of work.
+/// Footers that one unit of work reads.
 const FOOTERS: usize = 32;
 
 /// The live files that `keep` wants, in the order of the log.
@@ -46,7 +46,7 @@ pub(super) fn size(file: &AddFile) -> u64 {
     u64::try_from(file.size).unwrap_or(0)
 }
 
-/// Whether so many rows of the file are deleted that it is worth a rewrite, or nobody knows how many.
+/// Whether enough rows of the file are deleted for a rewrite, or their number is unknown.
 pub(super) fn is_worn(file: &AddFile) -> bool {
     let Some(vector) = &file.deletion_vector else {
         return false;

@@ -1,7 +1,7 @@
 //! The order of rows: which number a row has, and in which file such a number goes.
 //!
 //! A row's cell is made of the ranks of its values among those of a sample, so that each axis is filled
-//! evenly whatever the values are. Nulls come first. Rows with equal places are told apart by a random
+//! evenly whatever the values are. Nulls come first. Rows with equal places are distinguished by a random
 //! number, so that one value that is everywhere still fits into files.
 
 use std::cmp::Ordering;
@@ -181,7 +181,7 @@ fn even_cuts(places: &[u64], parts: usize, from: u64) -> Vec<u64> {
         .collect()
 }
 
-/// The same for files of so many parts each. Files begin at round places: up to one of these rows fill cells
+/// The same for files of `parts` parts each. Files begin at round places: up to one of these rows fill cells
 /// of the grid, and a few rows of another cell would double the bounds of a file. So some files are larger
 /// than others, by less than twice.
 fn divide(places: &[u64], files: usize, parts: usize, cuts: &mut Vec<u64>) {
@@ -201,10 +201,10 @@ fn divide(places: &[u64], files: usize, parts: usize, cuts: &mut Vec<u64>) {
         (Some(least), Some(most)) => roundest(least, most),
         _ => 0,
     };
-    let (before, behind) = places.split_at(places.partition_point(|place| *place < cut));
+    let (before, after) = places.split_at(places.partition_point(|place| *place < cut));
     divide(before, left, parts, cuts);
     cuts.push(cut);
-    divide(behind, files - left, parts, cuts);
+    divide(after, files - left, parts, cuts);
 }
 
 /// The number above `least` and up to `most` that ends with most zeros.
@@ -233,7 +233,7 @@ const NULLS_FIRST: SortOptions = SortOptions {
     nulls_first: true,
 };
 
-/// At most so many values of a column, evenly out of all in their order, and no null.
+/// At most `most` values of a column, evenly out of all in their order, and no null.
 fn evenly(column: &ArrayRef, most: usize) -> Result<ArrayRef> {
     let sorted = sort(column, Some(NULLS_FIRST)).map_err(unordered)?;
     let nulls = sorted.logical_null_count();

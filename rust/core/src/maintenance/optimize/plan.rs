@@ -151,7 +151,7 @@ impl Plan {
         self.splits(bin, u64::MAX).into_iter().next()
     }
 
-    /// The rows of a bin in pieces of about so many bytes.
+    /// The rows of a bin in pieces of about `target_size` bytes.
     pub fn splits(&self, bin: &Bin, target_size: u64) -> Vec<Split> {
         let files = bin.files.iter().map(scan_file).collect();
         Split::of_files(&self.snapshot, files, self.extras(), target_size)

@@ -25,7 +25,7 @@ const ROWS_OF_PART: u64 = 64;
 const PLACES: usize = 256;
 /// Bytes of data files that make one part of an order.
 const PART: u64 = 32 << 20;
-/// So many parts of a file at most.
+/// Parts of a file at most.
 const MOST_PARTS: u64 = 256;
 
 /// The order of the rows of a bin; `None` where the plan puts none in order.
@@ -56,7 +56,7 @@ pub fn sampled(source: &Source, plan: &Plan, bin: &Bin) -> Result<Option<Sampled
     made.map(Some)
 }
 
-/// Rows of the columns, about so many.
+/// Rows of the columns, about as many as wanted.
 fn rows(
     source: &Source,
     plan: &Plan,

@@ -27,7 +27,7 @@ use crate::scan::rows::Look;
 use crate::storage::{Storage, interrupt};
 use crate::transaction::rows::WrittenFiles;
 
-/// The column of places, behind all others.
+/// The column of places, after all others.
 const PLACE: &str = "__deltareplay_place";
 /// Rows that are written at a time.
 const STEP: usize = 64 << 10;

@@ -197,7 +197,7 @@ pub fn old_directories(source: &Source, visible: &Visible, cutoff: i64) -> Resul
     Ok(innermost_first.map(|directory| directory.path).collect())
 }
 
-/// Directories that many can list side by side, about so many where the table has them; and the files
+/// Directories to list in parallel, about `wanted` where the table has that many; and the files
 /// that lie above them and are older than the cutoff.
 ///
 /// # Errors
@@ -294,7 +294,7 @@ impl Visible {
         })
     }
 
-    /// The last part of a path; what stands before it was judged before.
+    /// The last part of a path; what stands before it was checked before.
     pub fn is(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
         if self.iceberg && path == "metadata" {
@@ -310,7 +310,7 @@ impl Visible {
     }
 }
 
-/// Storage paths of live files, of those removed behind the cutoff, and of their deletion vectors.
+/// Storage paths of live files, of those removed after the cutoff, and of their deletion vectors.
 fn protected(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<String>> {
     let mut paths = HashSet::new();
     let columns = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log::LogWarning;
 use crate::log::path::SIDECAR_DIRECTORY;
 
-/// So many findings of one code are told.
+/// Findings of one code that are listed.
 const MOST: u64 = 1_000;
 
 /// How bad it is.
@@ -49,7 +49,7 @@ pub struct Finding {
 pub struct PartFindings {
     /// What is wrong, worst first.
     pub findings: Vec<Finding>,
-    /// How many more of one kind there are than are told.
+    /// How many more of one kind there are than are listed.
     pub omitted: u64,
 }
 
@@ -97,7 +97,7 @@ impl Findings {
         }
     }
 
-    /// Files of which something wrong is told.
+    /// Files with a finding.
     pub(super) fn wrong_files(&self) -> HashSet<String> {
         let wrong = |finding: &&Finding| finding.severity == Severity::Error;
         let wrong = self.found.iter().filter(wrong);
@@ -197,7 +197,7 @@ fn remedy(code: &str, path: &str) -> &'static str {
         }
         _ if code.starts_with("checkpoint.") => anew,
         _ if code.starts_with("dv.") => {
-            "restore the file of the deletion vector; without it deleted rows cannot be told from live ones"
+            "restore the file of the deletion vector; without it deleted rows look like live ones"
         }
         _ if code.starts_with("protocol.") => {
             "read and write the table with a client that knows the feature"

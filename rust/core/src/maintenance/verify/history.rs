@@ -78,7 +78,7 @@ impl<'a> History<'a> {
         self.compacted(findings)
     }
 
-    /// Commits that are missing between others, or behind the oldest checkpoint that needs them.
+    /// Commits that are missing between others, or after the oldest checkpoint that needs them.
     fn gaps(&self, findings: &mut Findings) {
         for pair in self.listing.commits.windows(2) {
             let [one, other] = pair else { continue };

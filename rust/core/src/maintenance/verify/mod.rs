@@ -1,8 +1,8 @@
 //! Verification: log and data files against the protocol, and against each other.
 //!
-//! The commits are replayed forwards, once. Each is judged by itself; what they add up to is compared
+//! The commits are replayed forwards, once. Each is checked by itself; what they add up to is compared
 //! with every checksum, checkpoint and compacted file on the way, and at the end with the data files
-//! that are there. Nothing is changed, and whatever can still be looked at behind a fault is looked at.
+//! that are there. Nothing is changed, and what can still be checked after a fault is checked.
 
 use std::collections::HashSet;
 
@@ -47,7 +47,7 @@ pub struct Verification {
     pub num_files: Option<u64>,
     /// What is wrong, worst first.
     pub findings: Vec<Finding>,
-    /// How many more of one kind there are than are told.
+    /// How many more of one kind there are than are listed.
     pub omitted: u64,
 }
 

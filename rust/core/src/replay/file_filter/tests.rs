@@ -38,9 +38,9 @@ fn kept(text: &str, schema: &str, mode: ColumnMappingMode, files: &[File<'_>]) -
     let predicate = Predicate::parse_sql(text).unwrap().bind(&schema).unwrap();
     let partition = ["p".to_owned(), "day".to_owned()];
     let filter = FileFilter::new(predicate, &schema, &partition, mode).unwrap();
-    let judged = filter.columns().of(&rows(files)).unwrap();
+    let columns = filter.columns().of(&rows(files)).unwrap();
     let letter = |keep| if keep { 'k' } else { '-' };
-    let kept = filter.may_match(&judged).unwrap();
+    let kept = filter.may_match(&columns).unwrap();
     kept.iter().map(letter).collect()
 }
 

@@ -304,7 +304,7 @@ impl OpenFile {
         blame(error, &self.log_path)
     }
 
-    /// The byte in the middle of a row group: what a range of bytes is held against, so that each row
+    /// The byte in the middle of a row group: what a range of bytes is compared with, so that each row
     /// group lies in one of the ranges that a file is cut into.
     pub fn middle(&self, row_group: usize) -> Option<u64> {
         let group = self.arrow.metadata().row_groups().get(row_group)?;

@@ -104,16 +104,16 @@ fn values_are_judged() {
 
 #[test]
 fn properties_agree_with_each_other() {
-    let judged = |pairs: &[(&str, &str)]| {
+    let checked = |pairs: &[(&str, &str)]| {
         let map = pairs
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         check_combination(&map.collect())
     };
     let log = "delta.logRetentionDuration";
-    judged(&[]).unwrap();
-    judged(&[(log, "interval 7 days")]).unwrap();
-    judged(&[
+    checked(&[]).unwrap();
+    checked(&[(log, "interval 7 days")]).unwrap();
+    checked(&[
         (log, "interval 1 day"),
         ("delta.deletedFileRetentionDuration", "1 hour"),
     ])
@@ -126,7 +126,7 @@ fn properties_agree_with_each_other() {
             ("delta.rowTrackingSuspended", "true"),
         ],
     ] {
-        assert_eq!(judged(pairs).unwrap_err().code(), "properties.combination");
+        assert_eq!(checked(pairs).unwrap_err().code(), "properties.combination");
     }
 }
 

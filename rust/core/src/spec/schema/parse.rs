@@ -41,7 +41,7 @@ impl StructType {
 }
 
 /// What has been opened and not closed yet.
-enum Open {
+enum OpenItem {
     Type(TypeParts),
     Fields(Vec<StructField>),
     Field(FieldParts),
@@ -80,7 +80,7 @@ struct FieldParts {
 
 struct Parser<'a> {
     reader: JsonReader<'a>,
-    open: Vec<Open>,
+    open: Vec<OpenItem>,
     /// Open types below the table's own.
     depth: usize,
 }
@@ -90,16 +90,16 @@ impl<'a> Parser<'a> {
         if self.event()? != Event::BeginObject {
             return Err(self.wrong("no JSON object"));
         }
-        self.open.push(Open::Type(TypeParts::default()));
+        self.open.push(OpenItem::Type(TypeParts::default()));
         loop {
             let event = self.event()?;
             let Some(part) = self.open.pop() else {
                 return Err(self.wrong("a bracket too many"));
             };
             let finished = match part {
-                Open::Type(part) => self.in_type(part, event)?,
-                Open::Fields(part) => self.in_fields(part, event)?,
-                Open::Field(part) => self.in_field(part, event)?,
+                OpenItem::Type(part) => self.in_type(part, event)?,
+                OpenItem::Fields(part) => self.in_fields(part, event)?,
+                OpenItem::Field(part) => self.in_field(part, event)?,
             };
             let Some(finished) = finished else {
                 continue;
@@ -138,8 +138,8 @@ impl<'a> Parser<'a> {
                 if self.event()? != Event::BeginArray {
                     return Err(self.wrong("the fields of a struct are not a list"));
                 }
-                self.open.push(Open::Type(part));
-                self.open.push(Open::Fields(Vec::new()));
+                self.open.push(OpenItem::Type(part));
+                self.open.push(OpenItem::Fields(Vec::new()));
                 return Ok(None);
             }
             "elementType" => Some(Slot::Element),
@@ -152,7 +152,7 @@ impl<'a> Parser<'a> {
             }
         };
         part.next = slot;
-        self.open.push(Open::Type(part));
+        self.open.push(OpenItem::Type(part));
         if slot.is_some() {
             self.begin_type().map(|()| None)
         } else {
@@ -167,11 +167,11 @@ impl<'a> Parser<'a> {
     ) -> Result<Option<DataType>> {
         match event {
             Event::BeginObject => {
-                self.open.push(Open::Fields(fields));
-                self.open.push(Open::Field(FieldParts::default()));
+                self.open.push(OpenItem::Fields(fields));
+                self.open.push(OpenItem::Field(FieldParts::default()));
             }
             Event::EndArray => match self.open.last_mut() {
-                Some(Open::Type(part)) => part.fields = Some(fields),
+                Some(OpenItem::Type(part)) => part.fields = Some(fields),
                 _ => return Err(self.wrong("a list of fields stands outside a struct")),
             },
             _ => return Err(self.wrong("a field is not an object")),
@@ -199,14 +199,14 @@ impl<'a> Parser<'a> {
                 part.metadata = metadata.unwrap_or_default();
             }
             "type" => {
-                self.open.push(Open::Field(part));
+                self.open.push(OpenItem::Field(part));
                 return self.begin_type().map(|()| None);
             }
             _ => {
                 self.reader.skip_value().map_err(no_schema)?;
             }
         }
-        self.open.push(Open::Field(part));
+        self.open.push(OpenItem::Field(part));
         Ok(None)
     }
 
@@ -224,7 +224,7 @@ impl<'a> Parser<'a> {
                     return Err(Error::corrupt("schema.depth", message));
                 }
                 self.depth += 1;
-                self.open.push(Open::Type(TypeParts::default()));
+                self.open.push(OpenItem::Type(TypeParts::default()));
                 Ok(())
             }
             _ => Err(self.wrong("a type is neither a name nor an object")),
@@ -234,16 +234,16 @@ impl<'a> Parser<'a> {
     /// Hands a finished type to the part that waits for it.
     fn place(&mut self, data_type: DataType) -> Result<()> {
         let slot = match self.open.last() {
-            Some(Open::Field(_)) => Some(Slot::OfField),
-            Some(Open::Type(part)) => part.next,
+            Some(OpenItem::Field(_)) => Some(Slot::OfField),
+            Some(OpenItem::Type(part)) => part.next,
             _ => None,
         };
         match (slot, self.open.last_mut()) {
-            (Some(Slot::OfField), Some(Open::Field(part))) => part.data_type = Some(data_type),
-            (Some(Slot::Element), Some(Open::Type(part))) => part.element = Some(data_type),
-            (Some(Slot::Key), Some(Open::Type(part))) => part.key = Some(data_type),
-            (Some(Slot::Value), Some(Open::Type(part))) => part.value = Some(data_type),
-            (Some(Slot::Stored), Some(Open::Type(part))) => part.stored = Some(data_type),
+            (Some(Slot::OfField), Some(OpenItem::Field(part))) => part.data_type = Some(data_type),
+            (Some(Slot::Element), Some(OpenItem::Type(part))) => part.element = Some(data_type),
+            (Some(Slot::Key), Some(OpenItem::Type(part))) => part.key = Some(data_type),
+            (Some(Slot::Value), Some(OpenItem::Type(part))) => part.value = Some(data_type),
+            (Some(Slot::Stored), Some(OpenItem::Type(part))) => part.stored = Some(data_type),
             _ => return Err(self.wrong("a type stands where none belongs")),
         }
         Ok(())
@@ -291,7 +291,7 @@ impl<'a> Parser<'a> {
             metadata: part.metadata,
         };
         match self.open.last_mut() {
-            Some(Open::Fields(fields)) => fields.push(field),
+            Some(OpenItem::Fields(fields)) => fields.push(field),
             _ => return Err(self.wrong("a field stands outside a struct")),
         }
         Ok(())

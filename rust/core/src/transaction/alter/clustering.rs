@@ -157,12 +157,12 @@ pub fn refuse_if_clustered_by(
     path: &[String],
 ) -> Result<()> {
     let schema = StructType::parse(&metadata.schema_string)?;
-    let gone = physical_path(&schema, path);
+    let dropped = physical_path(&schema, path);
     let columns: Vec<Vec<String>> = serde_json::from_str::<Value>(configuration)
         .ok()
         .and_then(|value| serde_json::from_value(value.get("clusteringColumns")?.clone()).ok())
         .unwrap_or_default();
-    if columns.iter().any(|column| column.starts_with(&gone)) {
+    if columns.iter().any(|column| column.starts_with(&dropped)) {
         let column = column_path_text(path);
         let message = format!(
             "the column {} cannot be dropped: the table is clustered by it; name others with cluster_by first",

@@ -111,12 +111,12 @@ pub fn drop_column(old: &Metadata, path: &[String]) -> Result<Metadata> {
     let schema = within(&schema, parent, &mut |fields| {
         let at = position(fields, name)?;
         let mut fields = fields.fields().to_vec();
-        let gone = fields.remove(at);
+        let dropped = fields.remove(at);
         let partitions: &[String] = match parent {
             [] => &old.partition_columns,
             _ => &[],
         };
-        if partitions.contains(&gone.name) {
+        if partitions.contains(&dropped.name) {
             return Err(kept("the table is partitioned by it"));
         }
         let in_files = |field: &StructField| !partitions.contains(&field.name);

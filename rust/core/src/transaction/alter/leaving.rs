@@ -15,9 +15,9 @@ use crate::spec::actions::Metadata;
 /// Corrupt: the schema.
 pub fn without_column_mapping(old: &Metadata) -> Result<Metadata> {
     let mut new = without(old, "delta.columnMapping.")?;
-    let gone = BTreeSet::from([MODE, MAX_ID]);
+    let dropped = BTreeSet::from([MODE, MAX_ID]);
     new.configuration
-        .retain(|key, _| !gone.iter().any(|name| name.eq_ignore_ascii_case(key)));
+        .retain(|key, _| !dropped.iter().any(|name| name.eq_ignore_ascii_case(key)));
     Ok(new)
 }
 

@@ -32,7 +32,7 @@ impl MergedSchema {
         &self.0
     }
 
-    /// The columns with those of partitions: in their places where files have them too, else behind.
+    /// The columns with those of partitions: in their places where files have them too, else at the end.
     ///
     /// # Errors
     ///

@@ -86,7 +86,7 @@ impl DataWriter {
         self.rows.write(&all, written)
     }
 
-    /// Writes rows as they were read with [`DataWriter::extras`], other columns behind left out.
+    /// Writes rows as they were read with [`DataWriter::extras`], columns after those are left out.
     ///
     /// # Errors
     ///

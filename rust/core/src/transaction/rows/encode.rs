@@ -26,7 +26,7 @@ const FEW: usize = 16 << 10;
 /// No more is taken in advance.
 const MOST_CAPACITY: usize = 256 << 20;
 
-/// Whether so many values are worth more than one thread.
+/// Whether this number of values is worth more than one thread.
 pub(super) fn side_by_side(rows: usize, columns: usize) -> bool {
     pool::threads() > 1 && columns > 1 && rows.saturating_mul(columns) >= FEW
 }

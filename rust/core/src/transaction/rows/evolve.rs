@@ -1,6 +1,6 @@
 //! The table's schema with what rows have beyond it.
 //!
-//! Protocol: "Schema evolution" is left to writers; columns join behind the others, and may be null.
+//! Protocol: "Schema evolution" is left to writers; columns are appended, and may be null.
 
 use arrow_schema::Schema;
 

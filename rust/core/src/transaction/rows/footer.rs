@@ -117,35 +117,36 @@ fn leaf(
     path: &[&str],
     field: Option<&FieldRef>,
 ) -> Result<Accumulator> {
-    let Some(told) = field.and_then(|field| Told::of(footer, path, field)) else {
+    let statistics = field.and_then(|field| LeafStatistics::of(footer, path, field));
+    let Some(statistics) = statistics else {
         return Ok(Accumulator::Unknown);
     };
-    let bounds = match told.bounds.filter(|_| bounded) {
+    let bounds = match statistics.bounds.filter(|_| bounded) {
         Some(values) => joined(Known::NoValueYet, &values)?,
         None => Known::Nothing,
     };
     Ok(Accumulator::Leaf {
-        nulls: told.nulls,
+        nulls: statistics.nulls,
         bounds,
     })
 }
 
-/// What the footer tells of a leaf.
-struct Told {
+/// What the footer says of a leaf.
+struct LeafStatistics {
     nulls: usize,
     /// The least and the greatest value of each row group.
     bounds: Option<ArrayRef>,
 }
 
-impl Told {
+impl LeafStatistics {
     fn of(footer: &ParquetMetaData, path: &[&str], field: &FieldRef) -> Option<Self> {
         let parquet = footer.file_metadata().schema_descr();
         let mut leaves = parquet.columns().iter();
         let leaf = leaves.position(|leaf| leaf.path().parts() == path)?;
         let groups = footer.row_groups();
-        let told = StatisticsConverter::from_column_index(leaf, field, parquet).ok()?;
-        let told = told.with_missing_null_counts_as_zero(false);
-        let counts = told.row_group_null_counts(groups).ok()?;
+        let converter = StatisticsConverter::from_column_index(leaf, field, parquet).ok()?;
+        let converter = converter.with_missing_null_counts_as_zero(false);
+        let counts = converter.row_group_null_counts(groups).ok()?;
         let mut nulls = 0_usize;
         // row groups in which there is a value
         let mut with_values = Vec::new();
@@ -160,8 +161,8 @@ impl Told {
         let bounds = || {
             let places = Int64Array::from(with_values);
             let of_groups = |values: ArrayRef| take(&values, &places, None).ok();
-            let least = of_groups(told.row_group_mins(groups).ok()?)?;
-            let greatest = of_groups(told.row_group_maxes(groups).ok()?)?;
+            let least = of_groups(converter.row_group_mins(groups).ok()?)?;
+            let greatest = of_groups(converter.row_group_maxes(groups).ok()?)?;
             let known = !places.is_empty() && least.null_count() + greatest.null_count() == 0;
             known.then(|| concat(&[&least, &greatest]).ok())?
         };

@@ -1,4 +1,4 @@
-//! Rows as somebody gives them, brought to the columns of the table and judged by its rules.
+//! Rows as a caller gives them, brought to the columns of the table and checked by its rules.
 //!
 //! Which column comes from where is settled by the schemas, before a row is seen.
 //!

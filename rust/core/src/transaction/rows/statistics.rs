@@ -58,7 +58,7 @@ pub(super) enum Kind {
 
 /// Which leaves are left to be chosen.
 enum Chosen {
-    /// The next so many.
+    /// The next ones, this many.
     First(usize),
     /// Those below these paths of logical names, in lower case.
     Named(Vec<Vec<String>>),
@@ -175,7 +175,7 @@ pub(super) enum Accumulator {
 /// The least and the greatest value so far.
 #[derive(Debug)]
 pub(super) enum Known {
-    /// There is no order, or a value that cannot be told: a NaN, a year beyond 9999.
+    /// There is no order, or a value that statistics cannot hold: a NaN, a year beyond 9999.
     Nothing,
     NoValueYet,
     Bounds(ArrayRef, ArrayRef),

@@ -235,8 +235,8 @@ impl RowWriter {
         if file.file.length() >= self.options.target_file_size {
             return self.close(&values, written);
         }
-        let held: usize = self.open.values().map(|open| open.file.memory()).sum();
-        if held > OPEN_BYTES && self.open.len() > 1 {
+        let buffered: usize = self.open.values().map(|open| open.file.memory()).sum();
+        if buffered > OPEN_BYTES && self.open.len() > 1 {
             let largest = self.open.iter().max_by_key(|(_, open)| open.file.length());
             if let Some(largest) = largest.map(|(values, _)| values.clone()) {
                 return self.close(&largest, written);

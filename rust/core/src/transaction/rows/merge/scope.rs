@@ -25,7 +25,7 @@ pub(super) enum Shown {
 pub(super) struct Scope {
     pub(super) names: [String; 2],
     pub(super) fields: Fields,
-    /// Side and place of the columns behind the structs.
+    /// Side and place of the columns after the structs.
     bare: Vec<(usize, usize)>,
 }
 
