@@ -11,14 +11,13 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 
 use super::commits::Stamp;
-use super::definition::Reading;
 use super::derive::Way;
-use super::identify::{RowIdentity, Seen, Share, look};
+use super::identify::{Seen, Share, ShareReader};
 use super::piece::{ChangeType, Labels, Piece, PieceRows, RowLabel};
 use super::runs::{Joined, Run, is_twice, join, read, sort};
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
-use crate::replay::{Folded, Source};
+use crate::replay::Folded;
 
 /// How many rows are held at once by default.
 pub(super) const MOST_ROWS: usize = 4 << 20;
@@ -98,13 +97,10 @@ impl RowsByIdentity {
 
 /// Compares the first `removed` pieces with the others. `None` when there are too many rows.
 pub(super) fn differences(
-    source: &Source,
-    reading: &Arc<Reading>,
-    identity: &RowIdentity,
-    share: Share,
+    rows: ShareReader<'_>,
     (removed, new): (Vec<Piece>, Vec<Piece>),
 ) -> Result<Option<Differences>> {
-    let most = identity.most_rows_of(share);
+    let most = rows.most_rows();
     let shift = u32::try_from(removed.len()).unwrap_or(NONE);
     let mut unmatched = RowsByIdentity {
         heads: Numbers::default(),
@@ -116,7 +112,7 @@ pub(super) fn differences(
         unmatched.push(seen);
         !full
     };
-    look(source, reading, identity, share, removed, &mut hold)?;
+    rows.look(removed, &mut hold)?;
     if full {
         return Ok(None);
     }
@@ -131,7 +127,7 @@ pub(super) fn differences(
         }
         !full
     };
-    look(source, reading, identity, share, new, &mut compare)?;
+    rows.look(new, &mut compare)?;
     if full {
         return Ok(None);
     }
@@ -166,22 +162,19 @@ pub(super) fn cancel(removed: Vec<Seen>, new: Vec<Seen>) -> Differences {
 ///
 /// Invalid argument: `changes.key` when more than one row has the same key; Corrupt: `changes.row_id`.
 pub(super) fn compare(
-    source: &Source,
-    reading: &Arc<Reading>,
-    identity: &RowIdentity,
-    share: Share,
+    rows: ShareReader<'_>,
     stamp: Stamp,
     (removed, new): (Vec<Piece>, Vec<Piece>),
 ) -> Result<Compared> {
     let pieces: Vec<Piece> = removed.iter().chain(&new).cloned().collect();
-    if identity.way == Way::RowTracking {
-        let of_removed = removed.len();
-        let found = compare_ids(source, reading, identity, share, stamp, &pieces, of_removed);
+    let way = rows.identity.way;
+    if way == Way::RowTracking {
+        let found = compare_ids(rows, stamp, &pieces, removed.len());
         if let Some(found) = found.map_err(|error| error.at_version(stamp.version))? {
             return Ok(found);
         }
     }
-    let found = differences(source, reading, identity, share, (removed, new));
+    let found = differences(rows, (removed, new));
     let Some(found) = found.map_err(|error| error.at_version(stamp.version))? else {
         return Ok(Compared::TooMany);
     };
@@ -199,7 +192,7 @@ pub(super) fn compare(
         .values()
         .any(|(left, came)| *came > 0 && left + came > 2)
     {
-        return Err(twice(identity.way).at_version(stamp.version));
+        return Err(twice(way).at_version(stamp.version));
     }
     let mut labels = LabelledPieces::new(pieces);
     for seen in &found.removed {
@@ -225,15 +218,12 @@ pub(super) fn compare(
 /// The same of rows that have ids, by runs of them; the first `of_removed` pieces left. `None` where an id is
 /// there twice.
 fn compare_ids(
-    source: &Source,
-    reading: &Arc<Reading>,
-    identity: &RowIdentity,
-    share: Share,
+    rows: ShareReader<'_>,
     stamp: Stamp,
     pieces: &[Piece],
     of_removed: usize,
 ) -> Result<Option<Compared>> {
-    let most = identity.most_rows_of(share);
+    let most = rows.most_rows();
     let (mut removed, mut new): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
     let mut labels = LabelledPieces::new(pieces.to_vec());
     let mut counts = vec![0_u64; pieces.len()];
@@ -250,7 +240,7 @@ fn compare_ids(
         side.push(run);
         side.len() <= most
     };
-    read(source, reading, share, pieces.to_vec(), &mut take)?;
+    read(rows, pieces.to_vec(), &mut take)?;
     if removed.len().max(new.len()) > most {
         return Ok(Some(Compared::TooMany));
     }
@@ -260,7 +250,7 @@ fn compare_ids(
             return Ok(None);
         }
     }
-    if share == Share::ALL {
+    if rows.share == Share::ALL {
         for (piece, count) in (0..).zip(counts) {
             labels.set_rows(piece, count);
         }

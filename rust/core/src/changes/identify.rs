@@ -5,8 +5,10 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int64Type, UInt8Type, UInt32Type};
 use arrow_array::{
-    Array, ArrayRef, Decimal128Array, Int64Array, RecordBatch, UInt8Array, UInt32Array,
+    Array, ArrayRef, ArrowPrimitiveType, Decimal128Array, Int64Array, PrimitiveArray, RecordBatch,
+    UInt8Array, UInt32Array,
 };
+use arrow_buffer::ScalarBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
@@ -62,13 +64,6 @@ pub(super) struct RowIdentity {
     pub most_rows: usize,
 }
 
-impl RowIdentity {
-    /// How many rows of a share may be held; as many as there are, where it cannot be cut any more.
-    pub(super) fn most_rows_of(&self, share: Share) -> usize {
-        share.halves().map_or(usize::MAX, |_| self.most_rows)
-    }
-}
-
 /// A row that was looked at.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
@@ -95,81 +90,69 @@ pub(super) struct Identities {
     with_values: bool,
 }
 
-/// Numbers of every row of the pieces, batch by batch: piece, row, who, what, change; and its values
-/// as a number, where they are asked for.
-pub(super) fn row_events(
-    source: &Source,
-    reading: &Arc<Reading>,
-    identity: &RowIdentity,
-    pieces: Vec<Piece>,
-    with_values: bool,
-) -> Result<OrderedRows<Identities>> {
-    let work = Identities {
-        source: source.clone(),
-        reading: Arc::clone(reading),
-        key: reading.positions(&identity.key)?,
-        identity: identity.clone(),
-        share: Share::ALL,
-        pieces,
-        with_values,
-    };
-    Ok(OrderedRows::new(work, Look::default()))
+/// Reads the rows of one share as what they are compared by.
+#[derive(Clone, Copy)]
+pub(super) struct ShareReader<'a> {
+    pub source: &'a Source,
+    pub reading: &'a Arc<Reading>,
+    pub identity: &'a RowIdentity,
+    pub share: Share,
 }
 
-/// Shows every row of the pieces that is in the share, in their order, for as long as `see` wants more.
-pub(super) fn look(
-    source: &Source,
-    reading: &Arc<Reading>,
-    identity: &RowIdentity,
-    share: Share,
-    pieces: Vec<Piece>,
-    see: &mut dyn FnMut(Seen) -> bool,
-) -> Result<()> {
-    let work = Identities {
-        source: source.clone(),
-        reading: Arc::clone(reading),
-        key: reading.positions(&identity.key)?,
-        identity: identity.clone(),
-        share,
-        pieces,
-        with_values: false,
-    };
-    for batch in OrderedRows::new(work, Look::default()) {
-        let batch = batch?;
-        let [piece, row, who, what, change] = batch.columns() else {
-            return Err(missing_columns());
+impl ShareReader<'_> {
+    /// How many rows may be held; as many as there are, where the share cannot be cut any more.
+    pub(super) fn most_rows(&self) -> usize {
+        let halves = self.share.halves();
+        halves.map_or(usize::MAX, |_| self.identity.most_rows)
+    }
+
+    /// Numbers of every row of the pieces, batch by batch: piece, row, who, what, change; and its values
+    /// as a number, where they are asked for.
+    pub(super) fn row_events(
+        &self,
+        pieces: Vec<Piece>,
+        with_values: bool,
+    ) -> Result<OrderedRows<Identities>> {
+        let work = Identities {
+            source: self.source.clone(),
+            reading: Arc::clone(self.reading),
+            key: self.reading.positions(&self.identity.key)?,
+            identity: self.identity.clone(),
+            share: self.share,
+            pieces,
+            with_values,
         };
-        let pieces = piece
-            .as_primitive_opt::<UInt32Type>()
-            .ok_or_else(missing_columns)?;
-        let rows = row
-            .as_primitive_opt::<Int64Type>()
-            .ok_or_else(missing_columns)?;
-        let owners = who
-            .as_primitive_opt::<Decimal128Type>()
-            .ok_or_else(missing_columns)?;
-        let values = what
-            .as_primitive_opt::<Decimal128Type>()
-            .ok_or_else(missing_columns)?;
-        let changes = change
-            .as_primitive_opt::<UInt8Type>()
-            .ok_or_else(missing_columns)?;
-        let both = owners.values().iter().zip(values.values());
-        let places = pieces.values().iter().zip(rows.values());
-        for (((piece, row), (who, what)), change) in places.zip(both).zip(changes.values()) {
-            let more = see(Seen {
-                piece: *piece,
-                row: row.cast_unsigned(),
-                who: who.cast_unsigned(),
-                what: what.cast_unsigned(),
-                change: ChangeType::from_number(*change),
-            });
-            if !more {
-                return Ok(());
+        Ok(OrderedRows::new(work, Look::default()))
+    }
+
+    /// Shows every row of the pieces that is in the share, in their order, for as long as `see` wants more.
+    pub(super) fn look(&self, pieces: Vec<Piece>, see: &mut dyn FnMut(Seen) -> bool) -> Result<()> {
+        for batch in self.row_events(pieces, false)? {
+            let batch = batch?;
+            let [piece, row, who, what, change] = batch.columns() else {
+                return Err(missing_columns());
+            };
+            let (pieces, rows) = (values::<UInt32Type>(piece)?, values::<Int64Type>(row)?);
+            let owners = values::<Decimal128Type>(who)?.iter();
+            let both = owners.zip(values::<Decimal128Type>(what)?);
+            let changes = values::<UInt8Type>(change)?;
+            for (((piece, row), (who, what)), change) in
+                pieces.iter().zip(rows).zip(both).zip(changes)
+            {
+                let more = see(Seen {
+                    piece: *piece,
+                    row: row.cast_unsigned(),
+                    who: who.cast_unsigned(),
+                    what: what.cast_unsigned(),
+                    change: ChangeType::from_number(*change),
+                });
+                if !more {
+                    return Ok(());
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 impl Work for Identities {
@@ -298,6 +281,14 @@ pub(super) fn long(column: Option<&ArrayRef>) -> Result<&Int64Array> {
     let column = column.filter(|column| *column.data_type() == DataType::Int64);
     column
         .and_then(|column| column.as_primitive_opt::<Int64Type>())
+        .ok_or_else(missing_columns)
+}
+
+/// The values of a column that has no null.
+pub(super) fn values<T: ArrowPrimitiveType>(column: &ArrayRef) -> Result<&ScalarBuffer<T::Native>> {
+    let column = column.as_primitive_opt::<T>();
+    column
+        .map(PrimitiveArray::values)
         .ok_or_else(missing_columns)
 }
 

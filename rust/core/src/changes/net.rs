@@ -5,17 +5,16 @@
 //! the numbers. The values themselves are read at the end, only those that are shown. Where rows have ids,
 //! [`super::range_ends`] mostly knows without that.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::commits::Stamp;
 use super::compare::{Compared, LabelledPieces, Numbers, differences, twice};
-use super::definition::Reading;
 use super::derive::{Item, Way};
-use super::identify::{RowIdentity, Seen, Share, look};
+use super::identify::{RowIdentity, Seen, Share, ShareReader};
 use super::piece::{ChangeType, Labels, Piece, PieceRows};
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::Result;
-use crate::replay::Source;
 
 /// Which outcomes are shown, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -172,20 +171,10 @@ impl Outcomes {
 }
 
 /// What a range comes to, for one share of the rows.
-pub(super) fn net(
-    source: &Source,
-    reading: &Arc<Reading>,
-    identity: &RowIdentity,
-    share: Share,
-    kind: Net,
-    commits: &[(Stamp, Item)],
-) -> Result<Compared> {
+pub(super) fn net(rows: ShareReader<'_>, kind: Net, commits: &[(Stamp, Item)]) -> Result<Compared> {
     let mut following = Following {
-        source,
-        reading,
-        identity,
-        share,
-        outcomes: Outcomes::new(identity.way),
+        rows,
+        outcomes: Outcomes::new(rows.identity.way),
         pieces: Vec::new(),
         stamps: Vec::new(),
     };
@@ -202,7 +191,7 @@ pub(super) fn net(
             }
         }
         following.stamps.push(*stamp);
-        if following.outcomes.len() > identity.most_rows_of(share) {
+        if following.outcomes.len() > rows.most_rows() {
             return Ok(Compared::TooMany);
         }
     }
@@ -215,18 +204,15 @@ pub(super) fn net(
         stamps,
         ..
     } = following;
-    if kind == Net::MinDelta && identity.way != Way::Rows {
-        drop_unchanged(source, reading, identity, &mut outcomes, &pieces)?;
+    if kind == Net::MinDelta && rows.identity.way != Way::Rows {
+        drop_unchanged(rows, &mut outcomes, &pieces)?;
     }
     shown(&outcomes, kind, pieces, &stamps).map(Compared::Pieces)
 }
 
 /// The rows of one share on their way through the commits of a range.
 struct Following<'a> {
-    source: &'a Source,
-    reading: &'a Arc<Reading>,
-    identity: &'a RowIdentity,
-    share: Share,
+    rows: ShareReader<'a>,
     outcomes: Outcomes,
     /// All pieces so far, by the numbers that outcomes have for them.
     pieces: Vec<Piece>,
@@ -240,7 +226,7 @@ impl Following<'_> {
         let base = u32::try_from(self.pieces.len()).unwrap_or(NONE);
         self.pieces.extend(removed.iter().chain(new).cloned());
         let sides = (removed.to_vec(), new.to_vec());
-        let found = differences(self.source, self.reading, self.identity, self.share, sides);
+        let found = differences(self.rows, sides);
         let at = |error: crate::error::Error| error.at_version(stamp.version);
         let Some(found) = found.map_err(at)? else {
             return Ok(false);
@@ -271,7 +257,7 @@ impl Following<'_> {
                 u32::try_from(at).unwrap_or(NONE)
             })
             .collect();
-        let most = self.identity.most_rows_of(self.share);
+        let most = self.rows.most_rows();
         let mut failed = None;
         let mut full = false;
         // of one commit, what left is followed before what came
@@ -301,14 +287,7 @@ impl Following<'_> {
             full = outcomes.len() + came.len() > most;
             failed.is_none() && !full
         };
-        look(
-            self.source,
-            self.reading,
-            self.identity,
-            self.share,
-            run,
-            &mut see,
-        )?;
+        self.rows.look(run, &mut see)?;
         if let Some(error) = failed {
             return Err(error);
         }
@@ -338,9 +317,7 @@ fn flush(
 
 /// Forgets rows that hold at the end what they held before.
 fn drop_unchanged(
-    source: &Source,
-    reading: &Arc<Reading>,
-    identity: &RowIdentity,
+    rows_of: ShareReader<'_>,
     outcomes: &mut Outcomes,
     pieces: &[Piece],
 ) -> Result<()> {
@@ -381,25 +358,22 @@ fn drop_unchanged(
     let by_values = RowIdentity {
         way: Way::Rows,
         key: Vec::new(),
-        seed: identity.seed,
+        seed: rows_of.identity.seed,
         most_rows: usize::MAX,
     };
     let numbers: Vec<u32> = wanted.iter().map(|(number, _)| *number).collect();
-    let mut values: std::collections::HashMap<(u32, u64), u128> =
-        std::collections::HashMap::with_capacity(rows.len());
+    let mut values: HashMap<(u32, u64), u128> = HashMap::with_capacity(rows.len());
     let wanted = wanted.into_iter().map(|(_, piece)| piece).collect();
-    look(
-        source,
-        reading,
-        &by_values,
-        Share::ALL,
-        wanted,
-        &mut |seen| {
-            let piece = numbers.get(seen.piece as usize).copied().unwrap_or(NONE);
-            values.insert((piece, seen.row), seen.who);
-            true
-        },
-    )?;
+    let all = ShareReader {
+        identity: &by_values,
+        share: Share::ALL,
+        ..rows_of
+    };
+    all.look(wanted, &mut |seen| {
+        let piece = numbers.get(seen.piece as usize).copied().unwrap_or(NONE);
+        values.insert((piece, seen.row), seen.who);
+        true
+    })?;
     outcomes.drop_equal(|before, now| values.get(&before) == values.get(&now));
     Ok(())
 }

@@ -177,7 +177,7 @@ impl Piece {
         storage: &dyn Storage,
         resolver: &PathResolver,
     ) -> Result<Option<DataFile>> {
-        let vector = |descriptor| load_one(storage, resolver, descriptor);
+        let vector = |descriptor: &_| load_one(storage, resolver, descriptor);
         let optional = |descriptor: &Option<DeletionVectorDescriptor>| {
             descriptor.as_ref().map(vector).transpose()
         };

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt32Type};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
@@ -10,7 +9,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use rayon::slice::ParallelSliceMut;
 
 use super::definition::{Purpose, Reading};
-use super::identify::{Share, long, missing_columns, tracked};
+use super::identify::{Share, ShareReader, long, missing_columns, tracked, values};
 use super::piece::Piece;
 use super::read::{Numbered, blame, numbered_units};
 use crate::error::{Error, Result};
@@ -62,16 +61,14 @@ impl Run {
 /// Reads the ids of these pieces' rows that are in the share, and gives their runs in the pieces'
 /// order, as long as `take` wants more.
 pub(super) fn read(
-    source: &Source,
-    reading: &Arc<Reading>,
-    share: Share,
+    rows: ShareReader<'_>,
     pieces: Vec<Piece>,
     take: &mut dyn FnMut(Run) -> bool,
 ) -> Result<()> {
     let work = Ids {
-        source: source.clone(),
-        reading: Arc::clone(reading),
-        share,
+        source: rows.source.clone(),
+        reading: Arc::clone(rows.reading),
+        share: rows.share,
         pieces,
     };
     for batch in OrderedRows::new(work, Look::default()) {
@@ -245,18 +242,8 @@ fn runs_of(batch: &RecordBatch) -> Result<impl Iterator<Item = Run>> {
     let [id, row, version, piece, rows] = batch.columns() else {
         return Err(missing_columns());
     };
-    let longs = |column: &ArrayRef| {
-        let column = column
-            .as_primitive_opt::<Int64Type>()
-            .ok_or_else(missing_columns)?;
-        Ok::<_, Error>(column.values().clone())
-    };
-    let numbers = |column: &ArrayRef| {
-        let column = column
-            .as_primitive_opt::<UInt32Type>()
-            .ok_or_else(missing_columns)?;
-        Ok::<_, Error>(column.values().clone())
-    };
+    let longs = |column| values::<Int64Type>(column).cloned();
+    let numbers = |column| values::<UInt32Type>(column).cloned();
     let (id, row, version) = (longs(id)?, longs(row)?, longs(version)?);
     let (piece, rows) = (numbers(piece)?, numbers(rows)?);
     Ok((0..batch.num_rows()).filter_map(move |at| {

@@ -10,7 +10,7 @@ use super::Changes;
 use super::compare::{Compared, compare};
 use super::definition::Reading;
 use super::derive::Item;
-use super::identify::Share;
+use super::identify::{RowIdentity, Share, ShareReader};
 use super::net::net;
 use super::piece::Piece;
 use super::plan::{DerivedCommits, IdentityOptions, NetPlan, Task};
@@ -124,7 +124,7 @@ impl ChangeRows {
                 };
                 let identity = self.identity_options.by(*way);
                 let sides = (removed.clone(), new.clone());
-                let found = compare(&self.source, &self.reading, &identity, share, *stamp, sides)?;
+                let found = compare(self.reader(&identity, share), *stamp, sides)?;
                 let halves = share.halves();
                 let task = |share| Task::Compare(Arc::clone(&item), share);
                 (found, halves.map(|halves| halves.map(task)))
@@ -150,14 +150,22 @@ impl ChangeRows {
     /// By the ends of the range where they tell everything, else through all of its commits.
     fn net(&self, plan: &NetPlan, share: Share) -> Result<Compared> {
         let identity = self.identity_options.by(plan.way);
-        let (source, reading) = (&self.source, &self.reading);
-        if let Ok(ends) = plan.range_ends(&source.keys)
-            && let Some(found) =
-                range_ends::net(source, reading, &identity, share, plan.kind, &ends)?
+        let rows = self.reader(&identity, share);
+        if let Ok(ends) = plan.range_ends(&self.source.keys)
+            && let Some(found) = range_ends::net(rows, plan.kind, &ends)?
         {
             return Ok(found);
         }
-        net(source, reading, &identity, share, plan.kind, &plan.commits)
+        net(rows, plan.kind, &plan.commits)
+    }
+
+    fn reader<'a>(&'a self, identity: &'a RowIdentity, share: Share) -> ShareReader<'a> {
+        ShareReader {
+            source: &self.source,
+            reading: &self.reading,
+            identity,
+            share,
+        }
     }
 
     fn pull(&mut self) -> Result<Option<RecordBatch>> {

@@ -7,27 +7,22 @@ use super::matched::Join;
 use super::values::show_changed;
 use super::{RangeEnds, Side, needs_before};
 use crate::changes::compare::{Compared, LabelledPieces};
-use crate::changes::definition::Reading;
-use crate::changes::identify::{RowIdentity, Share};
+use crate::changes::identify::{Share, ShareReader};
 use crate::changes::net::Net;
 use crate::changes::piece::Piece;
 use crate::changes::runs::{Run, is_twice, read, sort};
 use crate::error::Result;
-use crate::replay::Source;
 
 /// What a range comes to, for one share of the rows; `None` when the ends do not tell.
 pub(in crate::changes) fn net(
-    source: &Source,
-    reading: &Arc<Reading>,
-    identity: &RowIdentity,
-    share: Share,
+    rows: ShareReader<'_>,
     kind: Net,
     ends: &RangeEnds,
 ) -> Result<Option<Compared>> {
-    if ends.brings_rows_back(source)? {
+    if ends.brings_rows_back(rows.source)? {
         return Ok(None);
     }
-    let most = identity.most_rows_of(share);
+    let most = rows.most_rows();
     let (sides, pieces): (Vec<Side>, Vec<Piece>) = ends
         .ends
         .iter()
@@ -49,7 +44,7 @@ pub(in crate::changes) fn net(
         full = before.len() + now.len() > most;
         !full
     };
-    read(source, reading, share, pieces.clone(), &mut take)?;
+    read(rows, pieces.clone(), &mut take)?;
     if full {
         return Ok(Some(Compared::TooMany));
     }
@@ -71,7 +66,7 @@ pub(in crate::changes) fn net(
         return Ok(None);
     }
     drop((before, now));
-    if share == Share::ALL {
+    if rows.share == Share::ALL {
         for (piece, count) in (0..).zip(counts) {
             join.labels.set_rows(piece, count);
         }
@@ -90,26 +85,26 @@ pub(in crate::changes) fn net(
             full = last.len() > most;
             !full
         };
-        read(source, reading, share, ends.passed.clone(), &mut take)?;
+        read(rows, ends.passed.clone(), &mut take)?;
         if full {
             return Ok(Some(Compared::TooMany));
         }
         last.sort_unstable();
     }
-    let Some(removed) = left(source, &sides, &pieces, removed, most)? else {
+    let Some(removed) = left(rows.source, &sides, &pieces, removed, most)? else {
         return Ok(Some(Compared::TooMany));
     };
     if join.show_removed(&removed, &last).is_none() {
         return Ok(None);
     }
     let pairs = std::mem::take(&mut join.pairs);
-    let rows = pairs.iter().map(|pair| pair.count as usize);
-    if rows.fold(0, usize::saturating_add) > most {
+    let counts = pairs.iter().map(|pair| pair.count as usize);
+    if counts.fold(0, usize::saturating_add) > most {
         return Ok(Some(Compared::TooMany));
     }
     let stamps = Arc::new(ends.stamps.clone());
     let labels = &mut join.labels;
-    show_changed(source, reading, identity, &pieces, &pairs, &stamps, labels)?;
+    show_changed(rows, &pieces, &pairs, &stamps, labels)?;
     join.labels
         .finish()
         .map(|pieces| Some(Compared::Pieces(pieces)))

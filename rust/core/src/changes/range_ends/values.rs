@@ -15,7 +15,7 @@ use super::matched::Pair;
 use crate::changes::commits::Stamp;
 use crate::changes::compare::LabelledPieces;
 use crate::changes::definition::{Purpose, Reading};
-use crate::changes::identify::{RowIdentity, long, missing_columns};
+use crate::changes::identify::{ShareReader, long, missing_columns};
 use crate::changes::piece::{ChangeCode, ChangeType, Piece, PieceRows};
 use crate::changes::read::{Numbered, blame, numbered_units};
 use crate::changes::row_hash::hash_rows;
@@ -125,9 +125,7 @@ fn wanted_rows(
 
 /// Reads the rows of pairs, and shows both images of those that hold something else now.
 pub(super) fn show_changed(
-    source: &Source,
-    reading: &Arc<Reading>,
-    identity: &RowIdentity,
+    rows: ShareReader<'_>,
     pieces: &[Piece],
     pairs: &[Pair],
     stamps: &Arc<Vec<Stamp>>,
@@ -143,8 +141,11 @@ pub(super) fn show_changed(
             .ok_or_else(missing_columns)?;
         wanted.narrowed(piece, labels.rows(wanted.piece))
     });
+    let ShareReader {
+        reading, identity, ..
+    } = rows;
     let reader = Reader {
-        source: source.clone(),
+        source: rows.source.clone(),
         reading: Arc::clone(reading),
         seed: identity.seed,
         pieces: narrowed.collect::<Result<_>>()?,

@@ -8,7 +8,7 @@ use arrow_schema::SchemaRef;
 
 use super::{ROW_EVENTS, Shuffle, cannot_continue, halves, numbers, schema_of};
 use crate::changes::derive::Way;
-use crate::changes::identify::{Identities, row_events};
+use crate::changes::identify::{Identities, Share, ShareReader};
 use crate::changes::net::Net;
 use crate::error::Result;
 use crate::replay::Source;
@@ -36,10 +36,15 @@ impl RowEvents {
         // a pair of equal images is no change, which row ids do not tell
         let with_values = way == Way::RowTracking && kind == Net::MinDelta;
         let reading = Arc::new(shuffle.definition.reading()?);
-        let identity = shuffle.identity_options.by(way);
+        let all = ShareReader {
+            source,
+            reading: &reading,
+            identity: &shuffle.identity_options.by(way),
+            share: Share::ALL,
+        };
         Ok(Self {
             schema: schema_of(&ROW_EVENTS),
-            identities: row_events(source, &reading, &identity, pieces, with_values)?,
+            identities: all.row_events(pieces, with_values)?,
             first,
             commits,
         })

@@ -143,10 +143,16 @@ impl UnitReader {
             Vec::new()
         };
         let schema = Arc::clone(file.plan.decoded());
+        let of_rows = DecodedRows {
+            base_row_id: file.base_row_id,
+            decoded,
+            positions: &positions,
+            rows,
+        };
         let mut arrays = Vec::with_capacity(columns.len());
         for (number, (column, part)) in columns.iter().zip(&file.parts).enumerate() {
             let constant = self.constants.get_mut(number).and_then(Option::as_mut);
-            let array = Self::column(&file, column, part, constant, decoded, &positions, rows);
+            let array = of_rows.column(column, part, constant);
             arrays.push(array.map_err(|cause| {
                 value(
                     cause,
@@ -162,39 +168,6 @@ impl UnitReader {
         match file.plan.filter() {
             None => Ok(batch),
             Some(filter) => matching(&batch, filter, file.plan.schema().fields().len()),
-        }
-    }
-
-    fn column(
-        file: &OpenFile,
-        column: &OutputColumn,
-        part: &Part,
-        constant: Option<&mut Constant>,
-        decoded: &[ArrayRef],
-        positions: &[i64],
-        rows: usize,
-    ) -> Result<ArrayRef, ArrowError> {
-        let kept = || match part {
-            Part::File { .. } => part.apply(decoded, rows).map(Some),
-            Part::Missing(_) => Ok(None),
-        };
-        let constant = constant.map(|constant| constant.rows(rows)).transpose()?;
-        match (column, constant) {
-            (OutputColumn::RowCommitVersion, Some(fresh)) => kept_or(kept()?.as_ref(), fresh),
-            (_, Some(constant)) => Ok(constant),
-            (OutputColumn::RowIndex, _) => Ok(Arc::new(Int64Array::from(positions.to_vec()))),
-            (OutputColumn::RowId, _) => {
-                let fresh: ArrayRef = match file.base_row_id {
-                    Some(base) => Arc::new(Int64Array::from_iter_values(
-                        positions
-                            .iter()
-                            .map(|position| base.saturating_add(*position)),
-                    )),
-                    None => new_null_array(&ArrowType::Int64, rows),
-                };
-                kept_or(kept()?.as_ref(), fresh)
-            }
-            _ => part.apply(decoded, rows),
         }
     }
 }
@@ -226,6 +199,47 @@ impl Iterator for UnitReader {
                 self.left = 0;
                 Some(Err(self.file.blame(error)))
             }
+        }
+    }
+}
+
+/// Rows as they were decoded, and what their other columns come from.
+struct DecodedRows<'a> {
+    base_row_id: Option<i64>,
+    decoded: &'a [ArrayRef],
+    positions: &'a [i64],
+    rows: usize,
+}
+
+impl DecodedRows<'_> {
+    fn column(
+        &self,
+        column: &OutputColumn,
+        part: &Part,
+        constant: Option<&mut Constant>,
+    ) -> Result<ArrayRef, ArrowError> {
+        let (decoded, positions, rows) = (self.decoded, self.positions, self.rows);
+        let kept = || match part {
+            Part::File { .. } => part.apply(decoded, rows).map(Some),
+            Part::Missing(_) => Ok(None),
+        };
+        let constant = constant.map(|constant| constant.rows(rows)).transpose()?;
+        match (column, constant) {
+            (OutputColumn::RowCommitVersion, Some(fresh)) => kept_or(kept()?.as_ref(), fresh),
+            (_, Some(constant)) => Ok(constant),
+            (OutputColumn::RowIndex, _) => Ok(Arc::new(Int64Array::from(positions.to_vec()))),
+            (OutputColumn::RowId, _) => {
+                let fresh: ArrayRef = match self.base_row_id {
+                    Some(base) => Arc::new(Int64Array::from_iter_values(
+                        positions
+                            .iter()
+                            .map(|position| base.saturating_add(*position)),
+                    )),
+                    None => new_null_array(&ArrowType::Int64, rows),
+                };
+                kept_or(kept()?.as_ref(), fresh)
+            }
+            _ => part.apply(decoded, rows),
         }
     }
 }

@@ -36,7 +36,7 @@ pub fn write_vectors(
     let mut container = new_file();
     for window in files.chunks(WINDOW) {
         let old: Vec<_> = window.iter().filter_map(|(_, old)| old.clone()).collect();
-        let mut loaded = load(&*source.storage, &source.resolver, &old).into_iter();
+        let mut loaded = load(&source.storage, &source.resolver, &old).into_iter();
         for (file, old) in window {
             let rows = marked.rows(*file).ok_or_else(|| {
                 Error::invalid("rows.marks", format!("the file {file} has no marked rows"))
