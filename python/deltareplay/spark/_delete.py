@@ -8,16 +8,10 @@ from deltareplay._arguments import checked
 from deltareplay._written import Written
 from deltareplay.spark import names
 from deltareplay.spark.marked import Marked
-from deltareplay.spark.pruning import not_true, target_filter
+from deltareplay.spark.pruning import not_true
 from deltareplay.spark.rewrite import Rewrite, with_change
 from deltareplay.spark.source import TableLike
-from deltareplay.spark.statement import (
-    Statement,
-    analyzed,
-    as_column,
-    note_read,
-    predicates,
-)
+from deltareplay.spark.statement import Statement, as_column, predicates
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -69,21 +63,15 @@ def delete(
     transaction = statement.begin("DELETE", {"predicate": predicates(where)}, user_metadata)
     if txn is not None and transaction.set_transaction(*txn):
         return Written(transaction.commit(), {})
-    condition = None if where is None else as_column(where)
-    filter = None
-    if condition is not None:
-        frame = analyzed(lambda: statement.empty(target_alias).where(condition))
-        filter = target_filter(where, statement.snapshot, target_alias, lambda: frame)
-    note_read(transaction, filter)
-    candidates = statement.candidates(filter)
+    candidates, frame = statement.matched(transaction, where, target_alias)
     whole = candidates.numbers()
     if where is not None:
         others = not_true(where, statement.snapshot, target_alias, lambda: frame)
         whole -= candidates.numbers(others)
     rewrite = Rewrite(candidates, statement.target, transaction)
     found = candidates.rows(candidates.numbers() - whole)
-    if condition is not None:
-        found = found.alias(target_alias).where(condition)
+    if where is not None:
+        found = found.alias(target_alias).where(as_column(where))
     marked = Marked.of(found)
     deleted = len(marked) + candidates.live_rows(whole)
     if not marked and not whole and txn is None:

@@ -278,7 +278,7 @@ class DeltaTable:
         return cls(sparkSession, table, None, None if entry is None else entry.name)
 
     @classmethod
-    def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+    def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[DeltaTable]:
         """Begin a table; it is an error if there is one already.
 
         Args:
@@ -287,10 +287,12 @@ class DeltaTable:
         >>> new = DeltaTable.create(spark).location("/tmp/events")  # doctest: +SKIP
         >>> new.addColumn("id", "bigint").execute()  # doctest: +SKIP
         """
-        return DeltaTableBuilder(session.given_or_active(sparkSession), "create")
+        return DeltaTableBuilder(session.given_or_active(sparkSession), "create", cls)
 
     @classmethod
-    def createIfNotExists(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+    def createIfNotExists(
+        cls, sparkSession: SparkSession | None = None
+    ) -> DeltaTableBuilder[DeltaTable]:
         """Begin a table; if there is one, it stays as it is.
 
         Args:
@@ -298,10 +300,10 @@ class DeltaTable:
 
         >>> DeltaTable.createIfNotExists(spark).location("/tmp/events")  # doctest: +SKIP
         """
-        return DeltaTableBuilder(session.given_or_active(sparkSession), "create_if_not_exists")
+        return DeltaTableBuilder(session.given_or_active(sparkSession), "create_if_not_exists", cls)
 
     @classmethod
-    def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+    def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder[DeltaTable]:
         """Replace a table, rows and definition; it is an error if there is none.
 
         Args:
@@ -309,10 +311,12 @@ class DeltaTable:
 
         >>> DeltaTable.replace(spark).location("/tmp/events")  # doctest: +SKIP
         """
-        return DeltaTableBuilder(session.given_or_active(sparkSession), "replace")
+        return DeltaTableBuilder(session.given_or_active(sparkSession), "replace", cls)
 
     @classmethod
-    def createOrReplace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+    def createOrReplace(
+        cls, sparkSession: SparkSession | None = None
+    ) -> DeltaTableBuilder[DeltaTable]:
         """Create a table, or replace the one that is there.
 
         Args:
@@ -320,7 +324,7 @@ class DeltaTable:
 
         >>> DeltaTable.createOrReplace(spark).location("/tmp/events")  # doctest: +SKIP
         """
-        return DeltaTableBuilder(session.given_or_active(sparkSession), "create_or_replace")
+        return DeltaTableBuilder(session.given_or_active(sparkSession), "create_or_replace", cls)
 
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:

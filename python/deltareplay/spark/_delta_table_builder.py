@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import definitions
 from deltareplay.spark.definitions import Definition
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
     from pyspark.sql.types import DataType, StructField, StructType
 
-    from deltareplay.spark._delta_table import DeltaTable
+    from deltareplay._table import Table
+
+
+#: ``DeltaTable``, which imports this module.
+_Opened = TypeVar("_Opened")
 
 
 @dataclass
@@ -32,7 +38,7 @@ class IdentityGenerator:
     step: int = 1
 
 
-class DeltaTableBuilder:
+class DeltaTableBuilder(Generic[_Opened]):
     """A table to be created or replaced; ``DeltaTable.create`` and its siblings make one.
 
     Name or path are required, everything else is optional. Methods change the builder, and return
@@ -43,12 +49,18 @@ class DeltaTableBuilder:
     >>> new.addColumn("day", "date").partitionedBy("day").execute()  # doctest: +SKIP
     """
 
-    def __init__(self, spark: SparkSession, mode: definitions.Mode) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        mode: definitions.Mode,
+        opened: Callable[[SparkSession, Table, None, str | None], _Opened],
+    ) -> None:
         """Not for programs: see the class."""
         self._spark = spark
         self._definition = Definition(mode)
+        self._opened = opened
 
-    def tableName(self, identifier: str) -> DeltaTableBuilder:
+    def tableName(self, identifier: str) -> DeltaTableBuilder[_Opened]:
         """Set the name, under which the session's catalog will know the table.
 
         Args:
@@ -58,7 +70,7 @@ class DeltaTableBuilder:
         self._definition.name = _text(identifier, "the identifier")
         return self
 
-    def location(self, location: str) -> DeltaTableBuilder:
+    def location(self, location: str) -> DeltaTableBuilder[_Opened]:
         """Set the path of the table.
 
         Args:
@@ -67,7 +79,7 @@ class DeltaTableBuilder:
         self._definition.location = _text(location, "the location")
         return self
 
-    def comment(self, comment: str) -> DeltaTableBuilder:
+    def comment(self, comment: str) -> DeltaTableBuilder[_Opened]:
         """Set the comment of the table.
 
         Args:
@@ -84,7 +96,7 @@ class DeltaTableBuilder:
         generatedAlwaysAs: str | IdentityGenerator | None = None,
         generatedByDefaultAs: IdentityGenerator | None = None,
         comment: str | None = None,
-    ) -> DeltaTableBuilder:
+    ) -> DeltaTableBuilder[_Opened]:
         """Add a column.
 
         Args:
@@ -131,7 +143,7 @@ class DeltaTableBuilder:
         )
         return self
 
-    def addColumns(self, cols: StructType | list[StructField]) -> DeltaTableBuilder:
+    def addColumns(self, cols: StructType | list[StructField]) -> DeltaTableBuilder[_Opened]:
         """Add the columns of a schema, such as ``df.schema``.
 
         Args:
@@ -150,7 +162,7 @@ class DeltaTableBuilder:
         self._definition.columns.extend(definitions.column_of(one) for one in cols)
         return self
 
-    def partitionedBy(self, *cols: str | list[str] | tuple[str, ...]) -> DeltaTableBuilder:
+    def partitionedBy(self, *cols: str | list[str] | tuple[str, ...]) -> DeltaTableBuilder[_Opened]:
         """Set the partition columns.
 
         Args:
@@ -162,7 +174,7 @@ class DeltaTableBuilder:
         self._definition.partition_by = _names(cols, "a partition column")
         return self
 
-    def clusterBy(self, *cols: str | list[str] | tuple[str, ...]) -> DeltaTableBuilder:
+    def clusterBy(self, *cols: str | list[str] | tuple[str, ...]) -> DeltaTableBuilder[_Opened]:
         """Set the columns by which rows are clustered.
 
         Args:
@@ -174,7 +186,7 @@ class DeltaTableBuilder:
         self._definition.cluster_by = _names(cols, "a clustering column")
         return self
 
-    def property(self, key: str, value: str) -> DeltaTableBuilder:
+    def property(self, key: str, value: str) -> DeltaTableBuilder[_Opened]:
         """Set a table property.
 
         Args:
@@ -188,7 +200,7 @@ class DeltaTableBuilder:
         self._definition.properties[key] = _text(value, f"the value of the property {key}")
         return self
 
-    def execute(self) -> DeltaTable:
+    def execute(self) -> _Opened:
         """Create or replace the table.
 
         Returns:
@@ -200,10 +212,8 @@ class DeltaTableBuilder:
             UnsupportedFeatureError: The catalog cannot take the name: see
                 ``deltareplay.spark.register``.
         """
-        from deltareplay.spark._delta_table import DeltaTable
-
         table, name = definitions.execute(self._spark, self._definition)
-        return DeltaTable(self._spark, table, None, name)
+        return self._opened(self._spark, table, None, name)
 
 
 def _identity(

@@ -12,16 +12,9 @@ from deltareplay.spark import feed, names
 from deltareplay.spark.assignments import Assignments
 from deltareplay.spark.marked import Marked
 from deltareplay.spark.outgoing import table_rows
-from deltareplay.spark.pruning import target_filter
 from deltareplay.spark.rewrite import Rewrite
 from deltareplay.spark.source import TableLike
-from deltareplay.spark.statement import (
-    Statement,
-    analyzed,
-    as_column,
-    note_read,
-    predicates,
-)
+from deltareplay.spark.statement import Statement, analyzed, as_column, predicates
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -82,19 +75,12 @@ def update(
     transaction = statement.begin("UPDATE", {"predicate": predicates(where)}, user_metadata)
     if txn is not None and transaction.set_transaction(*txn):
         return Written(transaction.commit(), {})
-    none = statement.empty(target_alias)
-    filter = None
-    if where is not None:
-        condition = as_column(where)
-        frame = analyzed(lambda: none.where(condition))
-        filter = target_filter(where, statement.snapshot, target_alias, lambda: frame)
-    analyzed(lambda: _updated(none, statement, assignments, target_alias))
-    note_read(transaction, filter)
-    candidates = statement.candidates(filter)
+    candidates, frame = statement.matched(transaction, where, target_alias)
+    analyzed(lambda: _updated(frame, statement, assignments, target_alias))
     rewrite = Rewrite(candidates, statement.target, transaction)
     found = candidates.rows()
     if where is not None:
-        found = found.alias(target_alias).where(condition)
+        found = found.alias(target_alias).where(as_column(where))
     marked = Marked.of(found)
     updated = len(marked)
     if not marked and txn is None:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from deltareplay.spark import feed, identities, names
 from deltareplay.spark.marked import Marked
 from deltareplay.spark.outgoing import table_rows
-from deltareplay.spark.pruning import target_filter
 from deltareplay.spark.rewrite import Rewrite, with_change
-from deltareplay.spark.statement import Statement, analyzed, as_column, note_read
+from deltareplay.spark.statement import Statement, as_column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,15 +33,11 @@ def replace(
         The version and the metrics of the commit.
     """
     statement.refuse_append_only()
-    where = as_column(condition)
-    frame = analyzed(lambda: statement.empty(_ALIAS).where(where))
-    filter = target_filter(condition, statement.snapshot, _ALIAS, lambda: frame)
+    candidates, _ = statement.matched(transaction, condition, _ALIAS)
     target = statement.target
     identities.refuse_given(df, target)
     rows = table_rows(df, target, replace_where=condition)
-    note_read(transaction, filter)
-    candidates = statement.candidates(filter)
-    marked = Marked.of(candidates.rows().alias(_ALIAS).where(where))
+    marked = Marked.of(candidates.rows().alias(_ALIAS).where(as_column(condition)))
     rows = feed.inserted(rows, target.written_fields, tracked=candidates.tracks_rows)
     if target.has_feed:
         gone = marked.only(candidates.rows(marked.counts)).drop(names.FILE, names.ROW_NUMBER)

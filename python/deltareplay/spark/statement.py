@@ -10,6 +10,7 @@ from deltareplay._snapshot import Snapshot
 from deltareplay.exceptions import DeltaReplayError, InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark import session
 from deltareplay.spark.candidates import Candidates
+from deltareplay.spark.pruning import target_filter
 from deltareplay.spark.schema import Json, struct_type
 from deltareplay.spark.source import TableLike, table_of
 from deltareplay.spark.target_table import TargetTable
@@ -94,6 +95,30 @@ class Statement:
         """The table's columns without any file, for the analysis of conditions."""
         none = self.candidates("1 = 0")
         return none.rows(()).alias(alias)
+
+    def matched(
+        self, transaction: Transaction, where: str | Column | None, alias: str
+    ) -> tuple[Candidates, DataFrame]:
+        """The files with rows that may satisfy a condition; the transaction has read these rows.
+
+        Args:
+            transaction: The transaction of the statement.
+            where: The condition; None selects all files.
+            alias: The name of the table in the condition.
+
+        Returns:
+            The files, and a frame without rows that has the condition at its top.
+
+        Raises:
+            InvalidArgumentError: Spark does not understand the condition.
+        """
+        frame = self.empty(alias)
+        filter = None
+        if where is not None:
+            frame = analyzed(lambda: self.empty(alias).where(as_column(where)))
+            filter = target_filter(where, self.snapshot, alias, lambda: frame)
+        note_read(transaction, filter)
+        return self.candidates(filter), frame
 
 
 def analyzed(make: Callable[[], DataFrame]) -> DataFrame:
