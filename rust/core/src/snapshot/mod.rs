@@ -203,3 +203,7 @@ fn refused(warning: &LogWarning) -> Error {
         None => error,
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

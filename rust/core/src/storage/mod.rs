@@ -15,10 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 
 mod confined;
-pub mod counting;
-pub mod crash;
 mod failures;
-pub mod fault;
 pub mod interrupt;
 mod local;
 mod location;
@@ -32,9 +29,6 @@ mod scratch;
 pub mod transfer;
 
 use confined::Confinement;
-pub use counting::CountingStorage;
-pub use crash::CrashStorage;
-pub use fault::FaultStorage;
 pub use local::LocalStorage;
 pub(crate) use location::URI_PATH;
 pub use location::{Location, StoreKind};
@@ -255,4 +249,4 @@ fn refuse_climbing(path: &str) -> Result<()> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests;
+pub(crate) mod tests;

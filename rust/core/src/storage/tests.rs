@@ -1,5 +1,8 @@
 use super::*;
 
+pub(crate) mod counting;
+pub(crate) mod fault;
+
 #[test]
 fn opens_what_the_uri_names() {
     let options = [("aws_region".to_owned(), "eu-west-1".to_owned())];

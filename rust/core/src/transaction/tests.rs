@@ -9,9 +9,8 @@ use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::snapshot::load::load;
 use crate::spec::actions::Metadata;
-use crate::storage::FaultStorage;
-use crate::storage::counting::Operation;
-use crate::storage::fault::Fault;
+use crate::storage::tests::counting::Operation;
+use crate::storage::tests::fault::{Fault, FaultStorage};
 use crate::transaction::{CommitDescription, TransactionOptions};
 
 struct Place {

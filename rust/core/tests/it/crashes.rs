@@ -22,10 +22,9 @@ use deltareplay_core::maintenance::verify::{Severity, verify};
 use deltareplay_core::replay::Source;
 use deltareplay_core::snapshot::columns::FileColumns;
 use deltareplay_core::snapshot::load::load;
-use deltareplay_core::storage::CrashStorage;
-use deltareplay_core::storage::crash::Crash;
 use deltareplay_core::transaction::TransactionOptions;
 
+use crate::crash_storage::{Crash, CrashStorage};
 use crate::support::{Log, add, remove};
 
 const DAY: i64 = 24 * 60 * 60 * 1000;

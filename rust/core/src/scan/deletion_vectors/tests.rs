@@ -2,7 +2,7 @@ use std::fs;
 
 use super::*;
 use crate::codec::deletion_vector::FileBuilder;
-use crate::storage::counting::{CountingStorage, Operation};
+use crate::storage::tests::counting::{CountingStorage, Operation};
 use crate::storage::{LocalStorage, Location};
 
 struct Table {

@@ -7,7 +7,7 @@ use arrow_buffer::NullBuffer;
 
 use super::*;
 use crate::expr::Predicate;
-use crate::storage::counting::Operation;
+use crate::storage::tests::counting::Operation;
 
 const ROWS: i32 = 4000;
 

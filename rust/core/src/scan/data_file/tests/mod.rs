@@ -13,7 +13,8 @@ use super::*;
 use crate::error::Result;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::StructType;
-use crate::storage::{CountingStorage, Storage};
+use crate::storage::Storage;
+use crate::storage::tests::counting::CountingStorage;
 
 mod faults;
 mod filter;

@@ -5,7 +5,7 @@ use arrow_array::types::{Date32Type, Int64Type};
 use arrow_array::{Array, Int64Array, StringArray};
 
 use super::*;
-use crate::storage::counting::Operation;
+use crate::storage::tests::counting::Operation;
 
 const ROWS: i64 = 10_000;
 

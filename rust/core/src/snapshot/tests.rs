@@ -2,16 +2,60 @@
 
 use std::sync::Arc;
 
-use deltareplay_core::expr::Predicate;
-use deltareplay_core::replay::{FileFilter, Source};
-use deltareplay_core::snapshot::columns::FileColumns;
-use deltareplay_core::snapshot::load::load;
-use deltareplay_core::storage::counting::{CountingStorage, Operation};
+use super::Snapshot;
+use super::columns::FileColumns;
+use super::load::load;
+use crate::expr::Predicate;
+use crate::log::path::commit_path;
+use crate::replay::{FileFilter, Source};
+use crate::storage::tests::counting::{CountingStorage, Operation};
 
-use crate::support::{Log, add, remove};
+/// A log in memory.
+struct Log(Source);
+
+impl Log {
+    fn new(name: &str) -> Self {
+        Self(Source::new(&format!("memory://reads-{name}"), &[], None).unwrap())
+    }
+
+    fn commit(&self, version: u64, lines: &[String]) {
+        let text = lines.join("\n");
+        let put = self
+            .0
+            .storage
+            .put_if_absent(&commit_path(version), text.as_bytes());
+        assert!(put.unwrap());
+    }
+
+    /// Version 0 with these files.
+    fn create(&self, schema: &str, files: &[&str]) {
+        let mut lines = vec![
+            r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#.to_owned(),
+            format!(
+                r#"{{"metaData":{{"id":"t","format":{{"provider":"parquet"}},"schemaString":"{schema}","partitionColumns":[],"configuration":{{}}}}}}"#
+            ),
+        ];
+        lines.extend(files.iter().map(|file| add(file)));
+        self.commit(0, &lines);
+    }
+}
+
+const EMPTY: &str = r#"{\"type\":\"struct\",\"fields\":[]}"#;
+
+fn add(path: &str) -> String {
+    format!(
+        r#"{{"add":{{"path":"{path}","partitionValues":{{}},"size":1,"modificationTime":1,"dataChange":true}}}}"#
+    )
+}
+
+fn remove(path: &str) -> String {
+    format!(
+        r#"{{"remove":{{"path":"{path}","deletionTimestamp":9999999999999,"dataChange":true}}}}"#
+    )
+}
 
 fn counted(log: &Log) -> (Source, Arc<CountingStorage>) {
-    let mut source = Source::new(&log.uri(), &[], None).unwrap();
+    let mut source = log.0.clone();
     let counting = Arc::new(CountingStorage::new(Arc::clone(&source.storage)));
     source.storage = Arc::clone(&counting) as _;
     (source, counting)
@@ -19,8 +63,8 @@ fn counted(log: &Log) -> (Source, Arc<CountingStorage>) {
 
 #[test]
 fn opening_takes_one_hint_and_one_listing() {
-    let log = Log::new();
-    log.create(&["a"]);
+    let log = Log::new("opening");
+    log.create(EMPTY, &["a"]);
     (1..20).for_each(|version| log.commit(version, &[add(&format!("f{version}"))]));
     let (source, counting) = counted(&log);
 
@@ -38,12 +82,12 @@ fn opening_takes_one_hint_and_one_listing() {
 
 #[test]
 fn files_are_replayed_once() {
-    let log = Log::new();
-    log.create(&["a", "b"]);
+    let log = Log::new("once");
+    log.create(EMPTY, &["a", "b"]);
     log.commit(1, &[remove("a"), add("c")]);
     let (source, counting) = counted(&log);
     let snapshot = load(&source, None, false).unwrap();
-    let rows = |snapshot: &deltareplay_core::table::Snapshot| -> usize {
+    let rows = |snapshot: &Snapshot| -> usize {
         snapshot
             .files(&source, &FileColumns::all(), None)
             .unwrap()
@@ -63,12 +107,9 @@ fn files_are_replayed_once() {
 
 #[test]
 fn what_is_kept_answers_a_filter() {
-    let log = Log::new();
+    let log = Log::new("filter");
     let schema = r#"{\"type\":\"struct\",\"fields\":[{\"name\":\"id\",\"type\":\"long\",\"nullable\":true,\"metadata\":{}}]}"#;
-    log.commit(0, &[
-        r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#.to_owned(),
-        format!(r#"{{"metaData":{{"id":"t","format":{{"provider":"parquet"}},"schemaString":"{schema}","partitionColumns":[],"configuration":{{}}}}}}"#),
-    ]);
+    log.create(schema, &[]);
     for version in 1..100 {
         let stats = format!(
             r#"{{\"numRecords\":1,\"minValues\":{{\"id\":{version}}},\"maxValues\":{{\"id\":{version}}}}}"#
@@ -115,8 +156,8 @@ fn what_is_kept_answers_a_filter() {
 
 #[test]
 fn an_update_reads_the_new_commits_only() {
-    let log = Log::new();
-    log.create(&["a", "b"]);
+    let log = Log::new("update");
+    log.create(EMPTY, &["a", "b"]);
     (1..10).for_each(|version| log.commit(version, &[add(&format!("f{version}"))]));
     let (source, counting) = counted(&log);
     let snapshot = load(&source, None, false).unwrap();

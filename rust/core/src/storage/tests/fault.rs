@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 
 use super::counting::Operation;
-use super::failures::beyond_the_end;
-use super::{FileMeta, Storage};
 use crate::error::{Error, Result};
+use crate::storage::failures::beyond_the_end;
+use crate::storage::{FileMeta, Storage};
 
 /// How a call goes wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Fault {
+pub(crate) enum Fault {
     /// A storage error with the code `storage.fault`.
     Error,
     /// A missing file: `storage.not_found`, and no line in a listing.
@@ -44,14 +44,14 @@ struct Rule {
 
 /// Passes calls on, save those that a rule picks out. Clones share the rules.
 #[derive(Clone, Debug)]
-pub struct FaultStorage {
+pub(crate) struct FaultStorage {
     inner: Arc<dyn Storage>,
     rules: Arc<Mutex<Vec<Rule>>>,
 }
 
 impl FaultStorage {
     /// Nothing fails until [`FaultStorage::fail`] says so.
-    pub fn new(inner: Arc<dyn Storage>) -> Self {
+    pub(crate) fn new(inner: Arc<dyn Storage>) -> Self {
         Self {
             inner,
             rules: Arc::default(),
@@ -61,7 +61,13 @@ impl FaultStorage {
     /// The next `times` calls on paths that end in `path` go wrong. For a listing the path is that of
     /// the directory, or, with [`Fault::NotFound`], that of the file left out. None means every
     /// operation; a read of many files counts as [`Operation::ReadMany`] for each of them.
-    pub fn fail(&self, operation: Option<Operation>, path: &str, times: usize, fault: Fault) {
+    pub(crate) fn fail(
+        &self,
+        operation: Option<Operation>,
+        path: &str,
+        times: usize,
+        fault: Fault,
+    ) {
         let rule = Rule {
             operation,
             path: path.to_owned(),
@@ -75,7 +81,7 @@ impl FaultStorage {
     }
 
     /// From now on nothing fails.
-    pub fn heal(&self) {
+    pub(crate) fn heal(&self) {
         self.rules
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -5,14 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-
-use super::{FileMeta, Storage};
-use crate::error::{Error, Result};
+use deltareplay_core::error::{Error, Result};
+use deltareplay_core::storage::{FileMeta, Storage};
 
 /// How the chosen write goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Crash {
+pub(crate) enum Crash {
     /// The process ends before it: nothing comes of it, nor of anything later.
     Before,
     /// The process ends in the middle: half of the file is there. A commit is never seen by half, since
@@ -27,7 +25,7 @@ pub enum Crash {
 /// Passes calls on up to the write with the chosen number, counted from 0 over all files that are
 /// created, overwritten or deleted.
 #[derive(Clone, Debug)]
-pub struct CrashStorage {
+pub(crate) struct CrashStorage {
     inner: Arc<dyn Storage>,
     how: Crash,
     at: usize,
@@ -36,7 +34,7 @@ pub struct CrashStorage {
 
 impl CrashStorage {
     /// Crashes at write number `at`.
-    pub fn new(inner: Arc<dyn Storage>, at: usize, how: Crash) -> Self {
+    pub(crate) fn new(inner: Arc<dyn Storage>, at: usize, how: Crash) -> Self {
         Self {
             inner,
             how,
@@ -46,7 +44,7 @@ impl CrashStorage {
     }
 
     /// How many writes were begun.
-    pub fn writes(&self) -> usize {
+    pub(crate) fn writes(&self) -> usize {
         self.writes.load(Ordering::SeqCst)
     }
 

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use super::{FileMeta, Storage};
 use crate::error::Result;
+use crate::storage::{FileMeta, Storage};
 
 /// What a [`Storage`] can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Operation {
+pub(crate) enum Operation {
     /// [`Storage::list`]
     List,
     /// [`Storage::read`]
@@ -34,25 +34,25 @@ pub enum Operation {
 
 /// One call, as it was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub(crate) struct Call {
     /// What was asked for.
-    pub operation: Operation,
+    pub(crate) operation: Operation,
     /// The file or files; for a listing one text, the directory, a slash and the name to begin at.
-    pub paths: Vec<String>,
+    pub(crate) paths: Vec<String>,
     /// The ranges of [`Operation::ReadRanges`]; otherwise empty.
-    pub ranges: Vec<Range<u64>>,
+    pub(crate) ranges: Vec<Range<u64>>,
 }
 
 /// Passes every call on and keeps a record of it. Clones share the record.
 #[derive(Clone, Debug)]
-pub struct CountingStorage {
+pub(crate) struct CountingStorage {
     inner: Arc<dyn Storage>,
     calls: Arc<Mutex<Vec<Call>>>,
 }
 
 impl CountingStorage {
     /// Counts what `inner` is asked for.
-    pub fn new(inner: Arc<dyn Storage>) -> Self {
+    pub(crate) fn new(inner: Arc<dyn Storage>) -> Self {
         Self {
             inner,
             calls: Arc::default(),
@@ -60,17 +60,17 @@ impl CountingStorage {
     }
 
     /// The calls so far, in the order in which they began.
-    pub fn calls(&self) -> Vec<Call> {
+    pub(crate) fn calls(&self) -> Vec<Call> {
         self.locked().clone()
     }
 
     /// The calls since the beginning or the last `take`, which are then forgotten.
-    pub fn take(&self) -> Vec<Call> {
+    pub(crate) fn take(&self) -> Vec<Call> {
         std::mem::take(&mut *self.locked())
     }
 
     /// How many calls of one kind there were so far.
-    pub fn count(&self, operation: Operation) -> usize {
+    pub(crate) fn count(&self, operation: Operation) -> usize {
         self.locked()
             .iter()
             .filter(|call| call.operation == operation)
@@ -78,7 +78,7 @@ impl CountingStorage {
     }
 
     /// Operation and path of all calls so far; a call for many files is one pair for each.
-    pub fn pairs(&self) -> Vec<(Operation, String)> {
+    pub(crate) fn pairs(&self) -> Vec<(Operation, String)> {
         let calls = self.locked();
         let pairs = |call: &Call| {
             call.paths
