@@ -12,6 +12,7 @@ pub mod parsed_columns;
 pub mod last_checkpoint;
 pub mod parquet_file;
 pub mod partition_values;
+pub(crate) mod row_bytes;
 pub mod statistics;
 pub mod variant;
 pub mod version_checksum;

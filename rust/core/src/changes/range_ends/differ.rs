@@ -11,7 +11,7 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIter
 use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
 use crate::changes::identify::missing_columns;
-use crate::changes::row_hash::{float, hash_rows};
+use crate::changes::row_hash::hash_rows;
 use crate::error::Result;
 use crate::storage::pool::pool;
 
@@ -148,6 +148,16 @@ impl<'a> Compared<'a> {
                 }
             });
     }
+}
+
+/// All floats that are equal are one number.
+fn float(value: f64) -> u64 {
+    let value = if value.is_nan() {
+        f64::NAN
+    } else {
+        value + 0.0
+    };
+    value.to_bits()
 }
 
 #[cfg(test)]

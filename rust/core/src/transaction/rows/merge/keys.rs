@@ -1,9 +1,5 @@
 //! Keys of rows: the values of some columns, as bytes that are equal where the values are.
 
-use std::sync::Arc;
-
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 use arrow_row::{RowConverter, Rows, SortField};
@@ -12,6 +8,7 @@ use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{misfit, wrong};
+use crate::codec::row_bytes::normalised;
 use crate::error::Result;
 
 /// A column of a key.
@@ -52,7 +49,7 @@ impl KeyedRows {
             .map(|one| SortField::new(one.data_type.clone()));
         let converter = RowConverter::new(fields.collect()).map_err(misfit)?;
         let keys = converter
-            .convert_columns(&normalized(columns))
+            .convert_columns(&all_normalised(columns)?)
             .map_err(misfit)?;
         let comparable = comparable(&types, columns);
         let mut first: HashTable<u32> = HashTable::with_capacity(rows);
@@ -90,7 +87,7 @@ impl KeyedRows {
     pub(super) fn find(&self, columns: &[ArrayRef]) -> Result<Vec<Option<u32>>> {
         let others = self
             .converter
-            .convert_columns(&normalized(columns))
+            .convert_columns(&all_normalised(columns)?)
             .map_err(misfit)?;
         let comparable = comparable(&self.types, columns);
         let is_null = |row| comparable.as_ref().is_some_and(|one| one.is_null(row));
@@ -121,22 +118,7 @@ fn comparable(types: &[KeyType], columns: &[ArrayRef]) -> Option<NullBuffer> {
     })
 }
 
-/// One zero, and one `NaN`.
-fn normalized(columns: &[ArrayRef]) -> Vec<ArrayRef> {
-    let one = |column: &ArrayRef| -> ArrayRef {
-        match column.data_type() {
-            DataType::Float32 => {
-                let values = column.as_primitive::<Float32Type>();
-                let one = |one: f32| if one.is_nan() { f32::NAN } else { one + 0.0 };
-                Arc::new(values.unary::<_, Float32Type>(one))
-            }
-            DataType::Float64 => {
-                let values = column.as_primitive::<Float64Type>();
-                let one = |one: f64| if one.is_nan() { f64::NAN } else { one + 0.0 };
-                Arc::new(values.unary::<_, Float64Type>(one))
-            }
-            _ => Arc::clone(column),
-        }
-    };
-    columns.iter().map(one).collect()
+fn all_normalised(columns: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
+    let columns: Result<Vec<_>, _> = columns.iter().map(normalised).collect();
+    columns.map_err(misfit)
 }
