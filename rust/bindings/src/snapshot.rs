@@ -2,7 +2,7 @@
 
 use deltareplay_core::scan::ScanOptions;
 use deltareplay_core::scan::data_file::Extras;
-use deltareplay_core::snapshot::{self, columns::FileColumns};
+use deltareplay_core::snapshot;
 use deltareplay_core::table::Table;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -61,12 +61,6 @@ impl Snapshot {
     #[getter]
     fn schema(&self) -> ArrowSchema {
         ArrowSchema(self.state.arrow_schema())
-    }
-
-    /// The schema of all columns of the live files; reads nothing.
-    #[getter]
-    fn files_schema(&self) -> ArrowSchema {
-        ArrowSchema(FileColumns::all().schema())
     }
 
     /// The fields of the `metaData` action, by the names of `deltareplay.Metadata`.

@@ -43,11 +43,6 @@ impl SelectedRows {
         self.rows
     }
 
-    /// The rows that are kept, ascending.
-    pub fn indices(&self) -> impl Iterator<Item = usize> + '_ {
-        self.ranges.iter().cloned().flatten()
-    }
-
     fn all(&self) -> bool {
         self.rows == self.mask.len()
     }

@@ -73,8 +73,6 @@ pub struct LogListing {
     pub checksums: Vec<VersionedFile>,
     /// Checkpoints that are empty or lack a part.
     pub passed_over: Vec<LogWarning>,
-    /// Whether anything at all was listed, known or not.
-    pub any_file: bool,
 }
 
 impl LogListing {
@@ -93,7 +91,6 @@ impl LogListing {
     pub fn of(files: Vec<FileMeta>, from: u64) -> Self {
         let mut listing = Self {
             from,
-            any_file: !files.is_empty(),
             ..Self::default()
         };
         let mut parts: BTreeMap<(u64, u32), Vec<(u32, FileMeta)>> = BTreeMap::new();

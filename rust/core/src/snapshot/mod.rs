@@ -164,11 +164,6 @@ impl Snapshot {
         self.0.cache.warnings()
     }
 
-    /// Whether it refuses rather than passes over.
-    pub fn is_strict(&self) -> bool {
-        self.0.strict
-    }
-
     /// The files of the log that it is replayed from.
     pub fn segment(&self) -> Arc<LogSegment> {
         self.0.cache.segment()

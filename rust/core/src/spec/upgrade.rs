@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::spec::actions::{Metadata, Protocol};
-use crate::spec::feature_rules::any_field;
 use crate::spec::features::{TABLE_FEATURES, TableFeature, find_feature};
 use crate::spec::json::clipped;
 use crate::spec::property_rules::feature_name;
@@ -355,13 +354,6 @@ fn refuse_version_properties(metadata: &Metadata) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Whether a schema uses `CURRENT_DEFAULT`.
-pub fn has_defaults(schema: &StructType) -> bool {
-    any_field(schema, &|field| {
-        field.metadata.contains_key("CURRENT_DEFAULT")
-    })
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ mod prune;
 mod reader;
 mod shape;
 
-pub use open::{OpenFile, RowGroup, Unit};
+pub use open::{OpenFile, Unit};
 pub use plan::{Extras, ReadPlan, TableLayout};
 pub use reader::{FileReader, UnitReader};
 

@@ -52,17 +52,6 @@ pub struct OpenFile {
     first_rows: Vec<u64>,
 }
 
-/// Size of one row group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RowGroup {
-    /// Its number in the file.
-    pub number: usize,
-    /// Its rows, deleted ones among them.
-    pub rows: u64,
-    /// The compressed bytes of the wanted columns.
-    pub bytes: u64,
-}
-
 /// Rows that are read as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
@@ -264,18 +253,6 @@ impl OpenFile {
     /// Its rows, deleted ones among them, in all row groups.
     pub fn num_rows(&self) -> u64 {
         self.first_rows.last().copied().unwrap_or_default()
-    }
-
-    /// All row groups of the file.
-    pub fn row_groups(&self) -> Vec<RowGroup> {
-        let groups = 0..self.arrow.metadata().num_row_groups();
-        groups
-            .map(|number| RowGroup {
-                number,
-                rows: self.rows_of(number).map_or(0, |rows| rows.end - rows.start),
-                bytes: self.bytes_of(number),
-            })
-            .collect()
     }
 
     /// Row groups that are not read since their statistics contradict the filter.

@@ -99,10 +99,14 @@ impl<'a> Cursor<'a> {
     /// The next key of the object and its `:`, or `None` (and its `}` is taken). `first` is true
     /// before the first key; the caller keeps it.
     pub fn next_key(&mut self, first: &mut bool) -> Result<Option<RawString<'a>>> {
-        if !self.next_item(first, b'}')? {
-            return Ok(None);
-        }
-        self.key().map(Some)
+        let more = match self.peek() {
+            Some(found) if *first && found != b'}' => {
+                *first = false;
+                true
+            }
+            _ => self.more(b'}')?,
+        };
+        if more { self.key().map(Some) } else { Ok(None) }
     }
 
     /// A key and its `:`.
@@ -111,26 +115,6 @@ impl<'a> Cursor<'a> {
         let key = self.string()?;
         self.take(b':', "expected ':' after the key")?;
         Ok(key)
-    }
-
-    /// Takes the `[` of an array; then call [`Cursor::next_element`] before each element.
-    pub fn begin_array(&mut self) -> Result<()> {
-        self.take(b'[', "expected an array")
-    }
-
-    /// Whether another element follows; takes the comma before it, or the `]`.
-    pub fn next_element(&mut self, first: &mut bool) -> Result<bool> {
-        self.next_item(first, b']')
-    }
-
-    fn next_item(&mut self, first: &mut bool, close: u8) -> Result<bool> {
-        match self.peek() {
-            Some(found) if *first && found != close => {
-                *first = false;
-                Ok(true)
-            }
-            _ => self.more(close),
-        }
     }
 
     /// After a value: whether another one follows; takes the comma before it, or `close`.

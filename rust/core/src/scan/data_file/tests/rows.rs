@@ -120,9 +120,13 @@ fn row_groups_are_read_alone_and_know_their_positions() {
     file.base_row_id = Some(1_000_000);
     file.default_row_commit_version = Some(7);
     let open = plan.open_file(&*files.storage(), &file).unwrap();
-    let sizes: Vec<_> = open.row_groups().iter().map(|group| group.rows).collect();
+    let sizes: Vec<_> = open
+        .units()
+        .iter()
+        .map(|unit| unit.rows.end - unit.rows.start)
+        .collect();
     assert_eq!(sizes, [3000, 3000, 3000, 1000]);
-    assert!(open.row_groups().iter().all(|group| group.bytes > 1000));
+    assert!(open.units().iter().all(|unit| unit.bytes > 1000));
 
     file.row_groups = Some(1..3);
     let rows = files.read(&plan, &file).unwrap();
