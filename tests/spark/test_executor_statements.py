@@ -218,7 +218,7 @@ def test_clauses_see_what_those_of_delta_spark_see(spark: Any, tmp_path: Path) -
             merge.whenNotMatchedBySourceDelete("s.id = 1"),
             merge.whenMatchedUpdate(set={"v": "v"}),
         ):
-            with pytest.raises(Exception, match="UNRESOLVED|AMBIGUOUS|FIELD_NOT_FOUND"):
+            with pytest.raises(Exception, match=r"UNRESOLVED|AMBIGUOUS|FIELD_NOT_FOUND"):
                 clauses.execute()
     assert found[0] == found[1]
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from deltareplay._table_location import _without_secrets
+from deltareplay._table_location import without_secrets
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz import units
 from deltareplay.viz.html import Content, Html, clip, join, tag
@@ -119,7 +119,7 @@ def careful(kind: str) -> Callable[[Callable[[T], str]], Callable[[T], str]]:
 
 def table(of: Table) -> str:
     """Where the table is, and its latest version."""
-    where = _without_secrets(of.uri)
+    where = without_secrets(of.uri)
     try:
         snapshot = of.snapshot()
     except DeltaReplayError as error:
@@ -132,7 +132,7 @@ def table(of: Table) -> str:
 @careful("Snapshot")
 def snapshot(of: Snapshot) -> str:
     """The version, its size, and its columns."""
-    where = _without_secrets(of._table.uri)
+    where = without_secrets(of._table.uri)
     name = of.metadata.name or where
     facts: list[tuple[str, Content]] = [("place", where)] if of.metadata.name else []
     return card("Snapshot", name, pairs([*facts, *_state(of)]), _schema(of))
