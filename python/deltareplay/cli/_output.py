@@ -203,8 +203,11 @@ def _print_lines(out: Console, columns: Sequence[Column], cells: list[list[str]]
         for column, text, width in zip(columns, line, widths, strict=True):
             space = " " * (width - cell_len(text))
             padded.append(space + text if column.right else text + space)
-        style = "bold" if number == 0 else None
-        out.print("  ".join(padded).rstrip(), style=style, soft_wrap=True)
+        text = "  ".join(padded).rstrip()
+        if number == 0:
+            out.print(text, style="bold", soft_wrap=True)
+        else:
+            out.file.write(f"{text}\n")  # of a million files, too
 
 
 def _column_of(field: pa.Field[Any]) -> Column:
@@ -232,5 +235,9 @@ def console(stream: IO[str]) -> Console:
     """A console that takes text as it is, in colour on a terminal without ``NO_COLOR``."""
     from rich.console import Console
 
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # the error at hand; rich would end the process with 1
+
     width = None if stream.isatty() or "COLUMNS" in os.environ else _ENDLESS
-    return Console(file=stream, highlight=False, markup=False, emoji=False, width=width)
+    return Plain(file=stream, highlight=False, markup=False, emoji=False, width=width)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import sys
 import traceback
 import typing
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
@@ -119,7 +120,7 @@ def _ran(
 ) -> int:
     from deltareplay.exceptions import DeltaReplayError, DeltaReplayWarning
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _logged(common["verbose"]):
         warnings.simplefilter("always", DeltaReplayWarning)
         warnings.showwarning = _show_warning
         try:
@@ -127,8 +128,6 @@ def _ran(
                 raise typer.BadParameter("--json and --csv exclude each other")
             options = dict(_pair(text) for text in common["storage_option"] or ())
             form = "json" if common["as_json"] else "csv" if common["as_csv"] else "text"
-            if common["verbose"]:
-                _log_to_standard_error()
             request = Request(uri, options, Output(form, utc=common["utc"]))
             return function(request, **own) or 0
         except DeltaReplayError as error:
@@ -208,12 +207,22 @@ def say(kind: str, message: str, remedy: str | None = None, more: str | None = N
         out.print(more, soft_wrap=True)
 
 
-def _log_to_standard_error() -> None:
+@contextlib.contextmanager
+def _logged(wanted: bool) -> Iterator[None]:
+    """Within it, the logger writes to standard error, if that is wanted."""
+    if not wanted:
+        yield
+        return
     import logging
 
     logger = logging.getLogger("deltareplay")
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    level = logger.level
+    logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
-    if not logger.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
