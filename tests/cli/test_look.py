@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import datetime
 import io
+import re
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -47,6 +49,17 @@ def test_show_for_a_person(run, orders) -> None:
         "nothing is wrong",
     ):
         assert text in done.out
+
+
+def test_the_guide_shows_what_it_shows(run, orders) -> None:
+    guide = (Path(orders).parents[1] / "docs" / "guide" / "cli.md").read_text(encoding="utf-8")
+    shown = guide.partition("```text\n")[2].partition("```")[0]
+
+    def fixed(text: str) -> list[str]:
+        text = re.sub(r"file://\S+|\(\d+ \w+ ago\)", "...", text)
+        return [line.rstrip() for line in text.splitlines()]
+
+    assert fixed(run("show", orders, "--utc").out) == fixed(shown)
 
 
 def test_show_fits_into_80_columns(run, orders, monkeypatch) -> None:
