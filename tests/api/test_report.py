@@ -183,6 +183,7 @@ def test_advice_has_a_command_that_runs(shop: logs.LogBuilder, tmp_path: Path) -
     assert len(commands) >= 3
     (vacuum,) = (one for one in commands if "vacuum()" in one)
     exec(vacuum, {})
+    assert f"deltareplay vacuum {dr.Table(shop.uri).uri}" in said
 
 
 def test_the_timeline_has_changes_of_the_definition(log: logs.LogBuilder, tmp_path: Path) -> None:
@@ -229,6 +230,46 @@ def test_everything_of_the_table_is_escaped(log: logs.LogBuilder, tmp_path: Path
     assert "invoice\\u202egpj.exe" in text
 
 
+def test_its_size_does_not_grow_with_what_the_table_says(
+    log: logs.LogBuilder, tmp_path: Path
+) -> None:
+    long = '"' * 300  # each character is six in HTML
+    columns = {f"{long}{number}": "long" for number in range(150)}
+    configuration = {f"{long}{number}": long for number in range(500)}
+    log.create(
+        logs.schema(**columns, part="string"),
+        partition_columns=["part"],
+        name=long,
+        description=long,
+        configuration=configuration,
+    )
+    for version in range(60):
+        log.commit(
+            logs.commit_info(
+                f"{version % 9}{long}",
+                timestamp=JANUARY + version * DAY,
+                engineInfo=f"{version}{long}",
+            ),
+            logs.txn(f"{version}{long}", version),
+            *(
+                logs.add(
+                    f"{version}-{number}{long}",
+                    partition_values={"part": f"{long}{version}-{number}"},
+                    size=2 ** (version % 40),
+                    stats=logs.stats(9),
+                    modificationTime=JANUARY + version * DAY,
+                    deletion_vector=vectors.inline([1]),
+                )
+                for number in range(3)
+            ),
+            modified=JANUARY + version * DAY,
+        )
+    text, page = written(dr.Table(log.uri), tmp_path)
+
+    assert 100_000 < len(text.encode()) < 300_000
+    assert re.search(r"[\d,]+ more rows are not shown", " ".join(page.text))
+
+
 def test_a_broken_table_is_reported_as_far_as_it_goes(
     shop: logs.LogBuilder, tmp_path: Path
 ) -> None:
@@ -251,6 +292,21 @@ def test_a_broken_table_is_reported_as_far_as_it_goes(
     codes = [row[1] for row in page.tables[caption].rows[1:]]
     assert "checksum.mismatch" in codes
     assert codes == [finding.code for finding in table.verify(data_files=False).findings]
+
+
+def test_a_commit_that_is_lost_before_a_checkpoint_is_no_obstacle(
+    shop: logs.LogBuilder, tmp_path: Path
+) -> None:
+    shop.checkpoint()
+    shop.commit(logs.commit_info("TRUNCATE"), modified=JANUARY + 3 * DAY)
+    (Path(shop.uri) / "_delta_log" / f"{1:020}.json").unlink()
+    _, page = written(dr.Table(shop.uri), tmp_path)
+
+    assert "20 live files of 100 MiB" in plain(" ".join(page.text))
+    operations = page.tables["Commits by operation"].rows
+    assert sorted(operations[0][1:]) == ["CREATE TABLE", "DELETE", "TRUNCATE"]
+    flows = page.tables["Rows in and out"].rows[1:]
+    assert [row[1:] for row in flows if row[1:] != ["0", "0"]] == [["10", "100"]]
 
 
 def test_orphans_are_listed_if_asked_for(shop: logs.LogBuilder, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -25,7 +26,8 @@ class Advice:
         title: What to do.
         reason: Why, in numbers.
         gain: What it gains.
-        call: The Python call on ``table``; None if there is no single one.
+        call: The Python call on the table; None if there is no single one.
+        verb: The same as a verb of the command ``deltareplay``, and its options.
         source: Where the numbers are from.
     """
 
@@ -33,6 +35,7 @@ class Advice:
     reason: str
     gain: str
     call: str | None
+    verb: str | None
     source: str
 
 
@@ -40,6 +43,13 @@ def command(facts: Facts, call: str) -> str:
     """Python that can be pasted."""
     uri = without_secrets(facts.table.uri)
     return f"import deltareplay as dr; print(dr.Table({uri!r}).{call})"
+
+
+def shell_command(facts: Facts, verb: str) -> str:
+    """The same for a shell: a name of a table is never more than a name."""
+    name, _, options = verb.partition(" ")
+    uri = shlex.quote(_without_secrets(facts.table.uri))
+    return f"deltareplay {name} {uri} {options}".rstrip()
 
 
 def advice(facts: Facts) -> list[Advice]:
@@ -58,6 +68,7 @@ def _protocol(facts: Facts) -> Iterator[Advice]:
                 f"{obstacle.feature}: this release cannot {what} the table",
                 obstacle.reason,
                 obstacle.remedy,
+                None,
                 None,
                 "protocol",
             )
@@ -86,6 +97,7 @@ def _log(facts: Facts) -> Iterator[Advice]:
             f"{units.seconds(checkpoint['seconds_to_make'])} and "
             f"{units.size(checkpoint['size_in_bytes'])}.",
             "checkpoint()",
+            "checkpoint",
             source,
         )
     elif compaction is not None and _felt(now, compaction["seconds"]):
@@ -95,6 +107,7 @@ def _log(facts: Facts) -> Iterator[Advice]:
             f"Opening the table and listing its files takes {units.seconds(now)} now, and "
             f"{units.seconds(compaction['seconds'])} with it.",
             "compact_log()",
+            "compact-log",
             source,
         )
     if not isinstance(facts.cleanup, DeltaReplayError) and facts.cleanup.files:
@@ -105,6 +118,7 @@ def _log(facts: Facts) -> Iterator[Advice]:
             f"It deletes {units.size(facts.cleanup.size_in_bytes)}; the oldest version that can be "
             f"read is {facts.cleanup.earliest_version} then.",
             "cleanup_log(dry_run=False)",
+            "cleanup-log --yes",
             "listing of _delta_log, delta.logRetentionDuration",
         )
 
@@ -125,6 +139,7 @@ def _files(facts: Facts) -> Iterator[Advice]:
             f"About {units.count(files.num_files - before + after)} files remain, of up to "
             f"{units.size(files.target)}. Rows stay the same; the old files stay until vacuum.",
             "optimize()",
+            "optimize --yes",
             "add.size, add.partitionValues",
         )
     purge, purge_bytes, purge_rows = files.to_purge
@@ -135,6 +150,7 @@ def _files(facts: Facts) -> Iterator[Advice]:
             f"{units.count(purge_rows)} rows that every scan decodes and drops.",
             f"It rewrites at least {units.size(purge_bytes)}, without these rows.",
             "optimize(purge=True)",
+            "optimize --purge --yes",
             "add.deletionVector.cardinality, add.stats",
         )
 
@@ -148,6 +164,7 @@ def _garbage(facts: Facts) -> Iterator[Advice]:
                 "to no version inside the retention period.",
                 f"It deletes {units.size(facts.orphans.size_in_bytes)}.",
                 "vacuum(dry_run=False)",
+                "vacuum --yes",
                 "listing of the table, delta.deletedFileRetentionDuration",
             )
         return
@@ -161,6 +178,7 @@ def _garbage(facts: Facts) -> Iterator[Advice]:
             f"Up to {units.size(size)}, unless an earlier vacuum deleted them already. This call "
             "only lists them; vacuum(dry_run=False) deletes.",
             "vacuum()",
+            "vacuum",
             f"remove.deletionTimestamp in {commit_range(facts)}",
         )
 

@@ -7,7 +7,6 @@ has an id or a script. A card never raises: where something cannot be read, it s
 from __future__ import annotations
 
 import functools
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -16,7 +15,7 @@ from deltareplay._table_location import without_secrets
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz import units
 from deltareplay.viz.html import Content, Html, clip, join, tag
-from deltareplay.viz.live_files import leaves
+from deltareplay.viz.live_files import fields_of, leaves
 
 if TYPE_CHECKING:
     from deltareplay._changes import Changes
@@ -169,7 +168,7 @@ def _state(of: Snapshot) -> list[tuple[str, Content]]:
 
 
 def _schema(of: Snapshot) -> Html:
-    fields = list(leaves(json.loads(of.schema_json)["fields"]))
+    fields = list(leaves(fields_of(of.schema_json)))
     return _columns(fields)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz.kernels import pc
-from deltareplay.viz.live_files import leaves
+from deltareplay.viz.live_files import fields_of, leaves
 
 if TYPE_CHECKING:
     from deltareplay._snapshot import Snapshot
@@ -59,6 +59,7 @@ class Life:
     Attributes:
         commits: Those that are in the log, at most 10,000.
         read: How many of the newest had their actions read.
+        error: Why no more of them were; None if all were that are to be shown.
         more: Whether there are older ones.
         removed_unknown: Removed files that do not say how many rows they had.
         removed_files: Removed files whose rows changed.
@@ -69,6 +70,7 @@ class Life:
 
     commits: list[Commit] = field(default_factory=list)
     read: int = 0
+    error: DeltaReplayError | None = None
     more: bool = False
     removed_unknown: int = 0
     removed_files: int = 0
@@ -86,10 +88,14 @@ def life(table: Table, snapshot: Snapshot, latest: int, cutoff: int) -> Life:
         latest: The latest version.
         cutoff: Files that were removed before this time, in milliseconds, count as expired.
     """
-    history = table.history(latest - snapshot.version + MOST_COMMITS)
+    found = Life()
+    try:
+        history = table.history(latest - snapshot.version + MOST_COMMITS)
+    except DeltaReplayError as error:  # a checkpoint may make up for a damaged commit
+        found.error = error
+        return found
     history = history.filter(pc.less_equal(history["version"], pa.scalar(snapshot.version)))
     names = ["version", "timestamp", "operation", "engineInfo", "userName", "userId"]
-    found = Life()
     for row in history.select(names).to_pylist():
         writer = row["userName"] or row["userId"] or ""
         found.commits.append(
@@ -113,17 +119,29 @@ def _read_actions(table: Table, found: Life, cutoff: int) -> None:
     actions = 0
     end = len(found.commits)
     while end and actions < MOST_ACTIONS:
-        chunk = found.commits[max(0, end - CHUNK) : end]
+        begin = end - 1
+        while begin and end - begin < CHUNK and _follows(found.commits, begin):
+            begin -= 1
+        chunk = found.commits[begin:end]
         here: list[tuple[int, str, dict[str, Any]]] = []
-        for version in _whole_commits(table, chunk[0].version, chunk[-1].version, here):
-            actions += version.num_rows
-            _add_flows(commits, found, version, cutoff)
+        try:
+            for version in _whole_commits(table, chunk[0].version, chunk[-1].version, here):
+                actions += version.num_rows
+                _add_flows(commits, found, version, cutoff)
+        except DeltaReplayError as error:
+            found.error = error
+            break
         definitions = [*here, *definitions]
         end -= len(chunk)
     found.read = len(found.commits) - end
     changes = list(_changes(definitions))
     found.changes = changes[-MOST_CHANGES:]
     found.more_changes = len(changes) - len(found.changes)
+
+
+def _follows(commits: list[Commit], place: int) -> bool:
+    """Whether no commit is missing before this one."""
+    return commits[place].version == commits[place - 1].version + 1
 
 
 def _whole_commits(
@@ -279,7 +297,7 @@ def _differences(
 def _metadata(body: dict[str, Any]) -> dict[tuple[str, str], str]:
     facts: dict[tuple[str, str], str] = {}
     try:
-        fields = json.loads(body["schemaString"])["fields"]
+        fields = fields_of(body["schemaString"])
         facts |= {("column", name): kind for name, kind in leaves(fields)}
     except (ValueError, TypeError, KeyError):
         facts["schema", ""] = "not readable"

@@ -97,10 +97,16 @@ def leaves(fields: list[dict[str, Any]], prefix: str = "") -> Iterator[tuple[str
             yield path, kind if isinstance(kind, str) else str(kind.get("type"))
 
 
+def fields_of(schema_string: str) -> list[dict[str, Any]]:
+    """The fields of a Delta schema as JSON; none if there is none, as in tables without columns."""
+    found: list[dict[str, Any]] = json.loads(schema_string)["fields"] if schema_string else []
+    return found
+
+
 def live_files(snapshot: Snapshot) -> LiveFiles:
     """Read the live files once, batch by batch."""
     found = LiveFiles()
-    fields = json.loads(snapshot.schema_json)["fields"]
+    fields = fields_of(snapshot.schema_json)
     keys = partition_keys(fields, snapshot.partition_columns)
     found.target = target_size(snapshot.properties)
     found.small_limit = min(SMALL, found.target // 4) or 1

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz import axes, units
-from deltareplay.viz.advice import advice, command, commit_range
+from deltareplay.viz.advice import advice, command, commit_range, shell_command
 from deltareplay.viz.buckets import WIDTHS
 from deltareplay.viz.charts import Axes, Bar, columns, legend, sparkline
 from deltareplay.viz.commits import MOST_COMMITS, Commit
 from deltareplay.viz.facts import MOST_VERIFIED, Facts
 from deltareplay.viz.html import Content, Html, clip, join, tag
+from deltareplay.viz.live_files import fields_of
 from deltareplay.viz.tables import Cell, Row, numbers_of, table
 
 #: Columns of a chart over time.
@@ -42,9 +42,11 @@ def source(*places: str) -> Html:
     )
 
 
-def paste(facts: Facts, call: str) -> Html:
-    """A command to paste."""
-    return tag("div", tag("pre", tag("code", command(facts, call))), class_="paste")
+def paste(facts: Facts, call: str, verb: str) -> Html:
+    """A command to paste: for Python, and for a shell."""
+    shell = tag("p", "or in a shell: ", tag("code", shell_command(facts, verb)), class_="shell")
+    python = tag("pre", tag("code", command(facts, call)))
+    return join([tag("div", python, class_="paste"), shell])
 
 
 def failed(what: str, error: DeltaReplayError) -> Html:
@@ -125,7 +127,7 @@ def about(facts: Facts) -> Html:
         ),
         ("Id", tag("code", clip(metadata.id, 80))),
         ("Created", units.stamp(units.moment(created)) if created is not None else "unknown"),
-        ("Columns", units.count(len(json.loads(snapshot.schema_json)["fields"]))),
+        ("Columns", units.count(len(fields_of(snapshot.schema_json)))),
         ("Partitioned by", clip(", ".join(snapshot.partition_columns), 200) or "nothing"),
         (
             "Protocol",
@@ -168,7 +170,7 @@ def to_do(facts: Facts) -> Html:
             tag("h3", clip(one.title, 200)),
             tag("p", clip(one.reason, 600)),
             tag("p", clip(one.gain, 600)),
-            paste(facts, one.call) if one.call else None,
+            paste(facts, one.call, one.verb) if one.call and one.verb else None,
             source(one.source),
         )
         for one in advice(facts)
@@ -199,7 +201,7 @@ def findings(facts: Facts) -> Html:
                 class_="soft",
             ),
             tag("p", "Nothing is wrong.", class_="good"),
-            paste(facts, "verify(data_files=False)"),
+            paste(facts, "verify(data_files=False)", "verify --log-only"),
             source("Table.snapshot(verify=True)"),
         )
     looked = (
@@ -247,7 +249,12 @@ def lived(facts: Facts) -> Html:
     """The commits over time."""
     commits = facts.life.commits
     if not commits:
-        return section("life", "Its life", tag("p", "The log has no commit any more."))
+        nothing = (
+            failed("The commits could not be read", facts.life.error)
+            if facts.life.error
+            else tag("p", "The log has no commit any more.")
+        )
+        return section("life", "Its life", nothing)
     first, last = commits[0], commits[-1]
     older = f"; older ones are not in the log or not among the last {MOST_COMMITS:,}"
     said = (
@@ -259,6 +266,7 @@ def lived(facts: Facts) -> Html:
         "life",
         "Its life",
         tag("p", said, class_="soft"),
+        failed("Not all commits could be read", facts.life.error) if facts.life.error else None,
         _operations(commits),
         *_flows(facts),
         _writers(commits),

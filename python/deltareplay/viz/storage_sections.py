@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 
@@ -15,7 +14,7 @@ from deltareplay.viz.charts import Axes, Bar, Tile, columns, legend, share, tree
 from deltareplay.viz.facts import Facts
 from deltareplay.viz.html import Content, Html, clip, join, tag
 from deltareplay.viz.kernels import pc
-from deltareplay.viz.live_files import MOST_COLUMNS, LiveFiles, leaves
+from deltareplay.viz.live_files import MOST_COLUMNS, LiveFiles, fields_of, leaves
 from deltareplay.viz.sections import (
     MOST_BARS,
     failed,
@@ -467,7 +466,7 @@ def log(facts: Facts) -> Html:
 def definition(facts: Facts) -> Html:
     """Schema, properties, and how they changed."""
     snapshot, life = facts.snapshot, facts.life
-    fields = json.loads(snapshot.schema_json)["fields"]
+    fields = fields_of(snapshot.schema_json)
     comments = {one["name"]: one.get("metadata", {}).get("comment") or "" for one in fields}
     partitioned = set(snapshot.partition_columns)
     required = {one["name"] for one in fields if not one.get("nullable", True)}
