@@ -48,7 +48,7 @@ def command(facts: Facts, call: str) -> str:
 def shell_command(facts: Facts, verb: str) -> str:
     """The same for a shell: a name of a table is never more than a name."""
     name, _, options = verb.partition(" ")
-    uri = shlex.quote(_without_secrets(facts.table.uri))
+    uri = shlex.quote(without_secrets(facts.table.uri))
     return f"deltareplay {name} {uri} {options}".rstrip()
 
 
