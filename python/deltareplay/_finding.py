@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from deltareplay.exceptions import docs_of
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -33,6 +35,15 @@ class Finding:
     offset: int | None
     message: str
     remedy: str
+
+    @property
+    def docs(self) -> str | None:
+        """The section of the documentation about the code, in the repository; or None.
+
+        >>> table.verify().findings[0].docs
+        'docs/troubleshooting/data.md#filemissing'
+        """
+        return docs_of(self.code)
 
     def __str__(self) -> str:
         line = "" if self.line is None else f", line {self.line}"

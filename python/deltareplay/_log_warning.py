@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from deltareplay.exceptions import docs_of
+
 
 @dataclass(frozen=True)
 class LogWarning:
@@ -23,6 +25,15 @@ class LogWarning:
     path: str | None
     version: int | None
     message: str
+
+    @property
+    def docs(self) -> str | None:
+        """The section of the documentation about the code, in the repository; or None.
+
+        >>> LogWarning("hint.stale", None, None, "").docs
+        'docs/troubleshooting/log.md#hintstale'
+        """
+        return docs_of(self.code)
 
     def __str__(self) -> str:
         return self.message if self.path is None else f"{self.message} (file: {self.path})"

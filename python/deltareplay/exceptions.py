@@ -27,7 +27,7 @@ _PAGES = {
 _PAGE_OF = {word: page for page, words in _PAGES.items() for word in words.split()}
 
 
-def _docs_of(code: str) -> str | None:
+def docs_of(code: str) -> str | None:
     """The section of the documentation about a code, in the repository."""
     page = _PAGE_OF.get(code.partition(".")[0])
     return page and f"docs/troubleshooting/{page}.md#{code.replace('.', '')}"
@@ -78,7 +78,7 @@ class DeltaReplayError(Exception):
         >>> CorruptTableError("it ends early", code="commit.torn").docs
         'docs/troubleshooting/log.md#committorn'
         """
-        return _docs_of(self.code)
+        return docs_of(self.code)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The state has the attributes, including notes.
