@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from deltareplay._compact_log import CompactedLog
     from deltareplay._convert import convert
     from deltareplay._deletion_vector import DeletionVector
+    from deltareplay._filter_at import filter_at
+    from deltareplay._filters import Filter
     from deltareplay._finding import Finding
     from deltareplay._follow import Follow
+    from deltareplay._lit import lit
     from deltareplay._log_warning import LogWarning
     from deltareplay._merge import Merge
     from deltareplay._metadata import Metadata
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from deltareplay._transaction import Transaction
     from deltareplay._vacuum import Vacuumed
     from deltareplay._verify import Verification
+    from deltareplay._write import write
     from deltareplay._written import Written
     from deltareplay.exceptions import (
         CommitConflictError,
@@ -66,6 +70,7 @@ __all__ = [
     "DeletionVector",
     "DeltaReplayError",
     "DeltaReplayWarning",
+    "Filter",
     "Finding",
     "Follow",
     "InvalidArgumentError",
@@ -99,8 +104,11 @@ __all__ = [
     "__version__",
     "convert",
     "create_table",
+    "filter_at",
     "is_table",
+    "lit",
     "progress",
+    "write",
 ]
 
 if not TYPE_CHECKING:
@@ -117,6 +125,7 @@ if not TYPE_CHECKING:
         "DeletionVector": "_deletion_vector",
         "DeltaReplayError": "exceptions",
         "DeltaReplayWarning": "exceptions",
+        "Filter": "_filters",
         "Finding": "_finding",
         "Follow": "_follow",
         "InvalidArgumentError": "exceptions",
@@ -150,8 +159,11 @@ if not TYPE_CHECKING:
         "__version__": "_native",
         "convert": "_convert",
         "create_table": "_table",
+        "filter_at": "_filter_at",
         "is_table": "_table",
+        "lit": "_lit",
         "progress": "_progress",
+        "write": "_write",
     }
 
     def __getattr__(name):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._frames import Frames
 from deltareplay._readers import reader, to_schema
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from deltareplay._table_location import TableLocation
 
 
-class ChangeSplit:
+class ChangeSplit(Frames):
     """Some of the changes of a range, from ``Changes.splits``.
 
     A split pickles with everything that it needs; reading it does not open the log.

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from deltareplay._arguments import checked_methods
 from deltareplay._change_split import ChangeSplit
+from deltareplay._frames import Frames
 from deltareplay._readers import reader, to_schema
 from deltareplay._scan import TARGET_SIZE
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @checked_methods
-class Changes:
+class Changes(Frames):
     """What happened to rows, from ``Table.changes``; the rows are read when you ask for them.
 
     The columns are those of the table at the end of the range, with their names and types at that

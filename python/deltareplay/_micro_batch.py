@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from deltareplay._arguments import checked_methods
+from deltareplay._frames import Frames
 from deltareplay._scan import TARGET_SIZE
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @checked_methods
-class MicroBatch:
+class MicroBatch(Frames):
     """Some rows of a stream, and the position of the stream after them, from ``Follow``.
 
     The rows are read when you ask for them. Store the offset once they are safe: a stream that
@@ -52,6 +53,14 @@ class MicroBatch:
         [2]
         """
         return self._split.to_arrow()
+
+    def to_arrow(self) -> pa.Table:
+        """Read all rows of the batch: the same as ``data``.
+
+        >>> next(rows.follow()).to_arrow().num_rows
+        2
+        """
+        return self.data
 
     def to_batches(self) -> pa.RecordBatchReader:
         """Stream the rows of the batch, with bounded memory.

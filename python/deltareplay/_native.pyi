@@ -40,10 +40,12 @@ __all__ = [
     "discard_directory",
     "discard_spilled",
     "discard_staged",
+    "filter_at",
     "finish_vacuum",
     "gather_rows",
     "generate_symlinks",
     "listing_parts",
+    "literal_text",
     "move_staged",
     "named_files",
     "new_table",
@@ -497,6 +499,8 @@ def clock_times(
 def target_filter(
     condition: str, schema_string: str, alias: str | None, joined: bool
 ) -> str | None: ...
+def filter_at(filter: str, moment: datetime.datetime) -> str: ...
+def literal_text(value: object, /) -> str: ...
 def with_moments(
     filter: Filter,
     schema_string: str,

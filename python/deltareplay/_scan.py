@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from deltareplay._arguments import checked_methods
+from deltareplay._frames import Frames
 from deltareplay._names import some_names
 from deltareplay._polars import LazyFrames
 from deltareplay._readers import reader, to_schema, to_table
@@ -32,7 +33,7 @@ class Scanned(Protocol):
 
 
 @checked_methods
-class Scan(LazyFrames):
+class Scan(Frames, LazyFrames):
     """Rows of a snapshot, from ``Snapshot.scan``; nothing is read before you ask for it.
 
     Deleted rows are left out, columns have their logical names and types, partition values are

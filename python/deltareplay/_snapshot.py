@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from deltareplay import _log
 from deltareplay._arguments import checked_methods
+from deltareplay._frames import Frames
 from deltareplay._log_warning import LogWarning
 from deltareplay._metadata import Metadata
 from deltareplay._names import some_names
@@ -24,6 +25,7 @@ from deltareplay._warnings import warn
 from deltareplay.exceptions import CorruptTableError, InvalidArgumentError
 
 if TYPE_CHECKING:
+    from deltareplay._dataset import RowsDataset
     from deltareplay._filters import Filter
     from deltareplay._native import Snapshot as NativeSnapshot
     from deltareplay._table_location import TableLocation
@@ -32,7 +34,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 @checked_methods
-class Snapshot(SnapshotFiles):
+class Snapshot(SnapshotFiles, Frames):
     """The state of a table at one version; ``Table.snapshot`` opens it.
 
     A snapshot never changes. Version, protocol and metadata are available at once; the rest is read
@@ -359,6 +361,40 @@ class Snapshot(SnapshotFiles):
             look_ahead,
         )
         return Scan._made(self, native, keywords)
+
+    def to_arrow(self) -> pa.Table:
+        """Read all rows, as ``scan().to_arrow()`` does.
+
+        Raises:
+            CorruptTableError: A data file or a deletion vector is missing or damaged.
+            StorageError: The storage failed.
+
+        >>> rows.snapshot().to_arrow().num_rows
+        2
+        """
+        return self.scan().to_arrow()
+
+    def dataset(self) -> RowsDataset:
+        """The rows as a ``pyarrow.dataset.Dataset``, for engines that push down into one.
+
+        Columns that are not asked for are not read, and filters (comparisons with values, ``isin``,
+        ``is_null``, ``is_valid``, joined by ``&`` and ``|``) skip files and rows as in ``scan``;
+        whatever they say, Arrow evaluates them in the end. Each scanner reads once, in bounded
+        memory. Deleted rows are left out, which a dataset of the files would not do; so there are
+        no fragments.
+
+        Returns:
+            A picklable dataset. ``scanner``, ``to_table``, ``to_batches``, ``head``, ``take``,
+            ``count_rows``, ``filter``, ``sort_by`` and ``join`` work; DuckDB and
+            ``polars.scan_pyarrow_dataset`` push down into it.
+
+        >>> import pyarrow.dataset as pds
+        >>> rows.snapshot().dataset().to_table(["name"], filter=pds.field("id") > 1).to_pylist()
+        [{'name': 'three'}]
+        """
+        from deltareplay._dataset import RowsDataset  # pyarrow.dataset takes time to import
+
+        return RowsDataset(self)
 
     def diff(self, other: Snapshot) -> SnapshotDiff:
         """Compare this version with another one of the same table.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -13,6 +13,7 @@ from deltareplay._readers import reader, to_table
 if TYPE_CHECKING:
     from deltareplay._filters import Filter
     from deltareplay._native import Snapshot as NativeSnapshot
+    from deltareplay._table_location import TableLocation
 
 
 @checked_methods
@@ -23,6 +24,7 @@ class SnapshotFiles:
 
     if TYPE_CHECKING:
         _native: NativeSnapshot
+        _table: TableLocation
 
         def _tell(self) -> None: ...
 
@@ -84,6 +86,28 @@ class SnapshotFiles:
         found = self._native.file_batches(columns, filter)
         self._tell()
         return reader(found, after_each=self._tell)
+
+    def file_uris(self, filter: Filter | None = None) -> list[str]:
+        """List the live files by their whole URIs, for programs that read them directly.
+
+        The files of tables with deletion vectors have deleted rows, those of tables with column
+        mapping have other names, and none has its partition columns: ``scan`` takes care of that.
+
+        Args:
+            filter: As in ``files()``.
+
+        Returns:
+            URIs, in no particular order, whose special characters are encoded.
+
+        Raises:
+            InvalidArgumentError: A filter that does not parse.
+            CorruptTableError: A path leads to where the table may not point.
+
+        >>> [uri.rpartition("/")[2] for uri in table.snapshot().file_uris("day = '2026-01-03'")]
+        ['c.parquet']
+        """
+        paths: list[Any] = self.files(["path"], filter)["path"].to_pylist()
+        return self._table._uris(paths)
 
     def tombstones(self) -> pa.Table:
         """List the removed files whose retention has not passed: the live ``remove`` actions.

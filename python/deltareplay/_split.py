@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._frames import Frames
 from deltareplay._readers import reader, to_schema
 from deltareplay._skipped_file import SkippedFile
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from deltareplay._table_location import TableLocation
 
 
-class Split:
+class Split(Frames):
     """Some files of a scan, or some row groups of one, from ``Scan.splits``.
 
     A split pickles with everything that it needs: paths, partition values, descriptors of deletion

@@ -6,10 +6,13 @@ import functools
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from deltareplay import _native
 from deltareplay._arguments import checked_methods
+
+#: What stands in a path of a URI as it is, beside letters and digits.
+_UNRESERVED = "/-._~!$&'()*+,;=:@"
 
 
 @checked_methods
@@ -40,6 +43,21 @@ class TableLocation:
         True
         """
         return self._native.uri
+
+    def _uris(self, paths: Sequence[str]) -> list[str]:
+        """The whole URIs of files, by their paths in the log.
+
+        Raises:
+            CorruptTableError: A path leads to where the table may not point.
+        """
+        root = urlsplit(self.uri)
+        place = root.path.rstrip("/")
+        found = []
+        for path in self._native.locate(paths):
+            encoded = quote(path, safe=_UNRESERVED)
+            whole = encoded if path.startswith("/") else f"{place}/{encoded}"
+            found.append(urlunsplit((root.scheme, root.netloc, whole, root.query, "")))
+        return found
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TableLocation):

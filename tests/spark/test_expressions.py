@@ -180,6 +180,23 @@ CHOSEN = [
     "day = DATE '1970-1-1'", "day = DATE '1970'", "day >= DATE '2024-02'", "day > '1969-12-31'",
     "at >= TIMESTAMP '1970-1-1 0:0:0'", "at < TIMESTAMP '1980-01-01T00:00:00Z'",
     "at > '1971-2-3 4:05'", "at = TIMESTAMP '1969-12-31 23:59:59.999999'",
+    # days and moments
+    "date_add(day, i % 1000)", "date_sub(day, y)", "date_add('2024-02-28', 1)",
+    "datediff(at, day)", "datediff('2024-03-01', day)", "add_months(day, y)", "last_day(day)",
+    "day + INTERVAL 1 MONTH", "day - INTERVAL 3 DAYS", "day + INTERVAL 1 WEEK",
+    "day + INTERVAL 36 HOURS", "at - INTERVAL '1' YEAR", "at + INTERVAL 1.5 SECONDS",
+    "INTERVAL 90 MINUTES + at", "at - INTERVAL '2 days'", "at + INTERVAL -1 MONTH",
+    "at < TIMESTAMP '1970-02-01 00:00:00Z' - INTERVAL 1 MONTH",
+    "day BETWEEN date_sub('1970-01-01', 1) AND last_day('1970-01-01')",
+    *(f"date_trunc('{unit}', at)" for unit in (
+        "year", "QUARTER", "mon", "WEEK", "dd", "hour", "MINUTE", "second", "millisecond", "x"
+    )),
+    *(f"trunc(day, '{unit}')" for unit in ("yy", "quarter", "MM", "week", "day")),
+    # patterns
+    "s ILIKE 'A%'", "s NOT ILIKE 'Ä'", r"s ILIKE 'a\_B'", "s ILIKE 'a!_b' ESCAPE '!'",
+    "s RLIKE 'a'", "s NOT RLIKE '^$'", r"s RLIKE r'^\s*\d\s*$'", r"s REGEXP '\\W'",
+    r"regexp_like(s, r'(?i)^A[_\t](b|B)?$')", "s RLIKE '.'", "s RLIKE '[^a-z]+'",
+    r"rlike(s, r'%$|\\.{1,2}$')", "s RLIKE NULL", "isnan(d / 3)", "isnan(f + 1)", "isnan(l * 1)",
 ]  # fmt: skip
 
 

@@ -257,6 +257,23 @@ def test_what_is_replaced(spark: Any, tmp_path: Path) -> None:
     assert dr.Table(path).snapshot().num_files == 2
 
 
+def test_old_spellings(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    rows = spark.sql("SELECT id, id % 2 AS p FROM range(4)").coalesce(1)
+    wider = rows.selectExpr("*", "'x' AS more")
+    with pytest.warns(DeprecationWarning, match="deprecated|Written"):
+        assert dr_spark.write(rows, path, partition_by=["p"]) == 0
+        dr_spark.write(wider, path, merge_schema=True)
+        dr_spark.write(rows.where("p = 1"), path, mode="overwrite", replace_where="p = 1")
+    snapshot = dr.Table(path).snapshot()
+    assert (snapshot.version, snapshot.partition_columns) == (2, ["p"])
+    assert snapshot.schema.names == ["id", "p", "more"]
+    assert sorted(row.id for row in same_rows(spark, path).collect()) == [0, 0, 1, 2, 2, 3]
+    with pytest.warns(DeprecationWarning, match="schema_mode='overwrite'"):
+        dr_spark.write(rows, path, mode="overwrite", overwrite_schema=True)
+    assert dr.Table(path).snapshot().schema.names == ["id", "p"]
+
+
 def test_what_cannot_be_written(spark: Any, tmp_path: Path) -> None:
     from delta.tables import DeltaTable, IdentityGenerator
 

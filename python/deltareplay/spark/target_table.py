@@ -171,7 +171,7 @@ class TargetTable:
         asked = own if partition_by is None else list(partition_by)
         if [one.lower() for one in asked] != [one.lower() for one in own]:
             raise InvalidArgumentError(
-                f"the table is partitioned by {own}, not by {asked}: leave partition_by out, "
+                f"the table is partitioned by {own}, not by {asked}: leave partition_columns out, "
                 "or write another table",
                 code="write.partitions",
             )

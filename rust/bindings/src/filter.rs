@@ -12,7 +12,7 @@ use pyo3::types::{
 };
 
 use crate::convert;
-use crate::exceptions::to_exception;
+use crate::exceptions::{invalid, to_exception};
 use crate::gate::detached;
 
 /// `filter`: SQL text, `[(column, op, value), ...]`, or a list of such lists.
@@ -84,8 +84,12 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
     if let Ok(value) = value.cast::<PyFloat>() {
         return Ok(Literal::Double(value.extract()?));
     }
-    if let Ok(value) = value.cast::<PyString>() {
-        return Ok(Literal::String(value.extract()?));
+    if let Ok(text) = value.cast::<PyString>() {
+        // `dr.lit(...)`, which is its SQL text, stands for its value
+        if value.get_type().name()? == "SqlLiteral" {
+            return literal(&value.getattr("value")?, depth);
+        }
+        return Ok(Literal::String(text.extract()?));
     }
     if let Ok(value) = value.cast::<PyBytes>() {
         return Ok(Literal::Binary(value.as_bytes().to_vec()));
@@ -120,10 +124,33 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
         return literal(&value.call_method0("item")?, 2); // a scalar of numpy's
     }
     Err(PyTypeError::new_err(format!(
-        "a filter compares with None, bool, int, float, Decimal, str, bytes, date, datetime or a list \
-         of those, not with {}",
+        "a value in a filter is None, bool, int, float, Decimal, str, bytes, date, datetime or a list \
+         of those, not {}",
         class.name()?
     )))
+}
+
+/// The SQL text of a value.
+#[pyfunction]
+#[pyo3(signature = (value, /))]
+pub(crate) fn literal_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let literal = literal(value, 0)?;
+    if literal == Literal::List(Vec::new()) {
+        let message = "SQL has no list of nothing: leave the condition out";
+        return Err(invalid(value.py(), "filter.literal", message));
+    }
+    Ok(literal.to_string())
+}
+
+/// The SQL of a filter, with a moment where it asks for the time.
+#[pyfunction]
+pub(crate) fn filter_at(
+    py: Python<'_>,
+    filter: &str,
+    moment: &Bound<'_, PyAny>,
+) -> PyResult<String> {
+    let moment = convert::microseconds(moment)?;
+    detached(py, || Predicate::parse_sql_at(filter, moment)).map(|found| found.to_string())
 }
 
 /// The clock times of a filter that are compared with timestamps.

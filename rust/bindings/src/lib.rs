@@ -59,7 +59,7 @@ mod _native {
         visible_names,
     };
     #[pymodule_export]
-    use super::filter::{clock_times, target_filter, with_moments};
+    use super::filter::{clock_times, filter_at, literal_text, target_filter, with_moments};
     #[pymodule_export]
     use super::follow::Follow;
     #[pymodule_export]

@@ -215,24 +215,22 @@ fn is_plain(name: &str) -> bool {
         && !RESERVED.iter().any(|word| word.eq_ignore_ascii_case(name))
 }
 
-/// A text in quotes.
+/// A text in quotes. Spark before 4.1 takes two quotes in a text for its end and the begin of another.
 struct Quoted<'a>(&'a str);
 
 impl Display for Quoted<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_char('\'')?;
-        for part in self.0.split_inclusive(['\'', '\\']) {
-            f.write_str(part)?;
-            // both are doubled
-            if let Some(special) = part
-                .chars()
-                .next_back()
-                .filter(|one| matches!(one, '\'' | '\\'))
-            {
-                f.write_char(special)?;
-            }
+        let mut rest = self.0;
+        while let Some((plain, special)) = rest
+            .find(['\'', '\\'])
+            .and_then(|place| rest.split_at_checked(place))
+        {
+            let (one, after) = special.split_at_checked(1).unwrap_or((special, ""));
+            write!(f, "{plain}\\{one}")?;
+            rest = after;
         }
-        f.write_char('\'')
+        write!(f, "{rest}'")
     }
 }
 

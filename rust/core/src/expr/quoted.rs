@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::Chars;
 
+use sqlparser::ast::ValueWithSpan;
+
 /// The same SQL with its texts in one way of writing. What is written so stays as it is.
 pub(super) fn canonical(sql: &str) -> Cow<'_, str> {
     let mut written = String::with_capacity(sql.len());
@@ -23,6 +25,22 @@ pub(super) fn canonical(sql: &str) -> Cow<'_, str> {
 /// The value of a literal of [`canonical`] SQL, by what stands between its quotes.
 pub(super) fn value(token: &str) -> String {
     token.replace(r"\\", r"\")
+}
+
+/// The bytes of `X'00ff'` by what stands between its quotes; `None` for anything but pairs of digits.
+pub(super) fn bytes(digits: &str) -> Option<Vec<u8>> {
+    let digit = |letter: &u8| char::from(*letter).to_digit(16);
+    let pair = |pair: &[u8]| match pair {
+        [high, low] => u8::try_from(digit(high)? * 16 + digit(low)?).ok(),
+        _ => None,
+    };
+    digits.as_bytes().chunks(2).map(pair).collect()
+}
+
+/// Whether hexadecimal digits are those of a number, `0xff`, which the tokens do not tell from bytes.
+pub(super) fn is_number(value: &ValueWithSpan, digits: &str) -> bool {
+    let (from, to) = (value.span.start.column, value.span.end.column);
+    to.saturating_sub(from) < digits.len() as u64 + 3
 }
 
 /// `None` where a text does not end: what comes before it was written.

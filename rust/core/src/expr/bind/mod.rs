@@ -4,6 +4,7 @@
 //! column's own form, and what no value of the type can equal or exceed is an answer already.
 
 mod columns;
+mod constants;
 mod moments;
 mod target;
 mod values;
@@ -79,7 +80,10 @@ impl Binder<'_> {
             },
             Expr::Is(inner, true) => Node::IsTrue(Box::new(self.node(inner)?)),
             Expr::Is(inner, false) => Node::IsTrue(Box::new(self.node(inner)?.negated())),
-            Expr::Computed(formula) => self.computed(formula)?,
+            Expr::Computed(formula) => match constants::folded(formula) {
+                Some(folded) => self.node(&folded)?,
+                None => self.computed(formula)?,
+            },
             Expr::Compare(left, op, right) => {
                 if self.changes_texts(left, right)? {
                     return self.as_formula(expr);

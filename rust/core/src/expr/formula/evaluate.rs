@@ -6,8 +6,8 @@ use arrow_arith::boolean::{is_null, not};
 use arrow_arith::numeric::neg;
 use arrow_array::cast::AsArray;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int32Array, Int64Array,
-    RecordBatch, StringArray, UInt32Array, new_null_array,
+    Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Float64Array, Int32Array,
+    Int64Array, RecordBatch, StringArray, UInt32Array, new_null_array,
 };
 use arrow_schema::{DataType, Schema};
 use arrow_select::take::take;
@@ -16,6 +16,7 @@ use sqlparser::ast::{BinaryOperator, CaseWhen, CastKind, Expr, Ident, UnaryOpera
 
 use super::cast::named_type;
 use super::operators::{agreed, compared, one_nan};
+use super::patterns::java_regex;
 use super::{cast_value, failed, mistyped, unsupported};
 use crate::error::{Error, Result};
 use crate::expr::like::{DEFAULT_ESCAPE, Matcher};
@@ -45,7 +46,14 @@ impl<'a> FormulaEvaluator<'a> {
             Expr::Nested(inner) => self.value(inner),
             Expr::Identifier(name) => self.column(std::slice::from_ref(name)),
             Expr::CompoundIdentifier(names) => self.column(names),
-            Expr::Value(value) => self.literal(&value.value),
+            Expr::Value(value) => match &value.value {
+                Value::HexStringLiteral(digits) if !quoted::is_number(value, digits) => {
+                    let bytes = quoted::bytes(digits)
+                        .ok_or_else(|| mistyped("bytes are pairs of hexadecimal digits"))?;
+                    self.repeated(&(Arc::new(BinaryArray::from_vec(vec![&bytes])) as ArrayRef))
+                }
+                plain => self.literal(plain),
+            },
             Expr::TypedString(typed) => {
                 let name = typed.data_type.to_string();
                 let wanted = named_type(&name).ok_or_else(|| unsupported(&name))?;
@@ -84,7 +92,23 @@ impl<'a> FormulaEvaluator<'a> {
                 expr,
                 pattern,
                 escape_char,
-            } => self.like(expr, pattern, escape_char.as_deref(), *negated),
+            } => self.like(expr, pattern, escape_char.as_deref(), *negated, false),
+            Expr::ILike {
+                negated,
+                any: false,
+                expr,
+                pattern,
+                escape_char,
+            } => self.like(expr, pattern, escape_char.as_deref(), *negated, true),
+            Expr::RLike {
+                negated,
+                expr,
+                pattern,
+                ..
+            } => either(self.matched(expr, pattern)?, *negated),
+            Expr::Interval(_) => Err(unsupported(
+                "an interval that is not added to a date or a timestamp",
+            )),
             Expr::Cast {
                 kind: CastKind::Cast | CastKind::DoubleColon,
                 expr,
@@ -213,15 +237,11 @@ impl<'a> FormulaEvaluator<'a> {
         pattern: &Expr,
         escape: Option<&Expr>,
         negated: bool,
+        folds: bool,
     ) -> Result<ArrayRef> {
-        let text = |expr: &Expr| match expr {
-            Expr::Value(value) => match &value.value {
-                Value::SingleQuotedString(text) => Some(quoted::value(text)),
-                _ => None,
-            },
-            _ => None,
-        };
+        let fold = |text: String| if folds { text.to_lowercase() } else { text };
         let pattern = text(pattern)
+            .map(fold)
             .ok_or_else(|| unsupported("LIKE with a pattern that is no text in quotes"))?;
         let escape = match escape {
             None => DEFAULT_ESCAPE,
@@ -234,9 +254,37 @@ impl<'a> FormulaEvaluator<'a> {
         let found: BooleanArray = texts
             .as_string::<i32>()
             .iter()
-            .map(|text| text.map(|text| matcher.matches(text.as_bytes())))
+            .map(|text| {
+                text.map(|text| match folds {
+                    true => matcher.matches(text.to_lowercase().as_bytes()),
+                    false => matcher.matches(text.as_bytes()),
+                })
+            })
             .collect();
         either(found, negated)
+    }
+
+    /// `RLIKE`: whether a pattern is found anywhere in the texts.
+    pub(super) fn matched(&self, expr: &Expr, pattern: &Expr) -> Result<BooleanArray> {
+        let texts = cast_value(&self.value(expr)?, &DataType::Utf8)?;
+        if let Expr::Value(value) = pattern
+            && value.value == Value::Null
+        {
+            return Ok(BooleanArray::new_null(texts.len()));
+        }
+        let pattern = text(pattern)
+            .ok_or_else(|| unsupported("RLIKE with a pattern that is no text in quotes"))?;
+        let regex = java_regex(&pattern).map_err(|why| {
+            unsupported(&format!(
+                "the regular expression {}: {why}",
+                clipped(&pattern)
+            ))
+        })?;
+        Ok(texts
+            .as_string::<i32>()
+            .iter()
+            .map(|text| text.map(|text| regex.is_match(text)))
+            .collect())
     }
 
     fn case(
@@ -285,6 +333,17 @@ impl<'a> FormulaEvaluator<'a> {
         let fails = not(&holds).map_err(failed)?;
         let (yes, no) = (self.value_on(&holds, yes)?, self.value_on(&fails, no)?);
         chosen_of(&holds, &yes, &no)
+    }
+}
+
+/// A text that is written in the expression.
+fn text(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(quoted::value(text)),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

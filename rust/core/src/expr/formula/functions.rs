@@ -7,7 +7,8 @@ use arrow_arith::temporal::{DatePart, date_part};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, Int32Array, StringArray, TimestampMicrosecondArray, new_null_array,
+    Array, ArrayRef, BooleanArray, Int32Array, StringArray, TimestampMicrosecondArray,
+    new_null_array,
 };
 use arrow_schema::{DataType, TimeUnit};
 use sqlparser::ast::{
@@ -16,6 +17,7 @@ use sqlparser::ast::{
 };
 
 use super::evaluate::{FormulaEvaluator, chosen_of, missing};
+use super::moments::{add_months, date_add, date_trunc, datediff, last_day, trunc};
 use super::operators::{comparable, compared};
 use super::{cast_value, failed, mistyped, unsupported};
 use crate::error::Result;
@@ -57,6 +59,9 @@ impl FormulaEvaluator<'_> {
                         let same = compared(&BinaryOperator::Eq, &one, &other)?;
                         let none = new_null_array(one.data_type(), one.len());
                         return chosen_of(&same, &none, &one);
+                    }
+                    ("rlike" | "regexp" | "regexp_like", [text, pattern]) => {
+                        return Ok(Arc::new(self.matched(text, pattern)?));
                     }
                     _ => {}
                 }
@@ -120,6 +125,14 @@ impl FormulaEvaluator<'_> {
             ("int", [one]) => cast_value(one, &DataType::Int32),
             ("bigint", [one]) => cast_value(one, &DataType::Int64),
             ("double", [one]) => cast_value(one, &DataType::Float64),
+            ("date_add" | "dateadd", [one, days]) => date_add(one, days, 1),
+            ("date_sub", [one, days]) => date_add(one, days, -1),
+            ("datediff" | "date_diff", [end, start]) => datediff(end, start),
+            ("add_months", [one, months]) => add_months(one, months),
+            ("last_day", [one]) => last_day(one),
+            ("date_trunc", [unit, one]) => date_trunc(unit, one, &self.moment()),
+            ("trunc", [one, unit]) => trunc(one, unit),
+            ("isnan", [one]) => not_a_number(one),
             ("date_format", [one, shape]) => formatted(one, shape),
             ("current_timestamp" | "now", []) => {
                 let now = TimestampMicrosecondArray::from(vec![self.now]).with_timezone("UTC");
@@ -168,7 +181,8 @@ impl FormulaEvaluator<'_> {
         }
     }
 
-    fn moment(&self) -> DataType {
+    /// The type of timestamps.
+    pub(super) fn moment(&self) -> DataType {
         DataType::Timestamp(MICROS, Some("UTC".into()))
     }
 
@@ -210,6 +224,18 @@ fn texts(values: &ArrayRef, change: impl Fn(&str) -> String) -> Result<ArrayRef>
         .iter()
         .map(|text| text.map(&change));
     Ok(Arc::new(changed.collect::<StringArray>()))
+}
+
+/// `isnan`: false of null.
+fn not_a_number(values: &ArrayRef) -> Result<ArrayRef> {
+    let kind = values.data_type();
+    if !kind.is_numeric() && !matches!(kind, DataType::Null | DataType::Utf8) {
+        return Err(mistyped(&format!("isnan takes a number, not {kind}")));
+    }
+    let numbers = cast_value(values, &DataType::Float64)?;
+    let numbers = numbers.as_primitive::<Float64Type>().iter();
+    let found = numbers.map(|one| Some(one.is_some_and(f64::is_nan)));
+    Ok(Arc::new(found.collect::<BooleanArray>()))
 }
 
 /// `date_format` with letters of Java's patterns that stand for numbers.

@@ -10,8 +10,10 @@ mod chars;
 mod equalities;
 mod evaluate;
 mod functions;
+mod moments;
 mod operators;
 mod order;
+mod patterns;
 mod shown;
 
 use std::fmt;
@@ -73,6 +75,11 @@ impl Formula {
     /// The text.
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The expression.
+    pub(super) fn root(&self) -> &Expr {
+        &self.root
     }
 
     /// Whether this one has no value.

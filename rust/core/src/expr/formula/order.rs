@@ -40,6 +40,9 @@ impl FormulaEvaluator<'_> {
         right: &Expr,
     ) -> Result<ArrayRef> {
         use BinaryOperator as Op;
+        if let Some(moved) = self.shifted(left, op, right)? {
+            return Ok(moved);
+        }
         Ok(match op {
             Op::And | Op::Or => {
                 let decided = *op == Op::Or;

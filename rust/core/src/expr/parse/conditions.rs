@@ -187,20 +187,21 @@ impl<'a> Conditions<'a> {
 
     /// An expression that only rows decide.
     fn computed(&mut self, root: sqlparser::ast::Expr, range: Range<usize>) -> Read<Expr> {
-        const QUERIES: [&str; 3] = ["SELECT", "EXISTS", "INTERVAL"];
+        const QUERIES: [&str; 2] = ["SELECT", "EXISTS"];
         const CLOCK: [&str; 4] = ["NOW", "CURDATE", "CURRENT_DATE", "CURRENT_TIMESTAMP"];
         let place = self.tokens.place(range.start);
         let refused = |what: &str| Err(Wrong::Unsupported(place, what.to_owned()));
         match self.tokens.find_word(range.clone(), &QUERIES) {
             Some("SELECT") => return refused("subqueries"),
-            Some("INTERVAL") => return refused("intervals (INTERVAL)"),
             Some(word) => return refused(word),
             None => {}
         }
         if self.clock == Clock::Refused
             && let Some(word) = self.tokens.find_word(range.clone(), &CLOCK)
         {
-            return refused(&format!("the function {word}, which asks for the time,"));
+            return refused(&format!(
+                "the function {word}, which asks for the time (give it by deltareplay.filter_at),"
+            ));
         }
         self.formulas += 1;
         if self.formulas > MAX_FORMULAS {

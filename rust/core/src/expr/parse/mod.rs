@@ -6,6 +6,7 @@
 //! decide, such as a column compared with a value.
 
 mod conditions;
+mod moment;
 mod simple;
 mod tokens;
 

@@ -318,16 +318,11 @@ impl Simple {
             Value::SingleQuotedString(text) => Literal::String(quoted::value(text)),
             Value::Number(..) => return self.number(value, sign, None),
             Value::HexStringLiteral(digits) => {
-                let width = value
-                    .span
-                    .end
-                    .column
-                    .saturating_sub(value.span.start.column);
-                if width < digits.len() as u64 + 3 {
+                if quoted::is_number(value, digits) {
                     let what = "numbers by 0x".to_owned();
                     return Err(Wrong::Unsupported(value.span.start, what));
                 }
-                Literal::Binary(bytes(digits).ok_or_else(|| {
+                Literal::Binary(quoted::bytes(digits).ok_or_else(|| {
                     let what = "bytes are an even number of hexadecimal digits";
                     Wrong::Literal(value.span.start, what.to_owned())
                 })?)
@@ -466,13 +461,4 @@ impl Simple {
 
 fn one<T>(mut values: impl Iterator<Item = Option<T>>) -> Option<T> {
     values.next().flatten()
-}
-
-fn bytes(digits: &str) -> Option<Vec<u8>> {
-    let digit = |letter: &u8| char::from(*letter).to_digit(16);
-    let pair = |pair: &[u8]| match pair {
-        [high, low] => u8::try_from(digit(high)? * 16 + digit(low)?).ok(),
-        _ => None,
-    };
-    digits.as_bytes().chunks(2).map(pair).collect()
 }

@@ -66,7 +66,7 @@ impl Dialect for Sql {
     }
 
     fn require_interval_qualifier(&self) -> bool {
-        SparkSqlDialect.require_interval_qualifier()
+        false // `INTERVAL '1 day'`
     }
 
     fn parse_infix(

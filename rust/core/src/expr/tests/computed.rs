@@ -55,6 +55,14 @@ fn formulas_answer_like_other_conditions() {
         ("(id + n) IS NULL", [no, no, yes]),
         ("isnotnull(id + n)", [yes, yes, no]),
         ("length(s) > 3", [no, yes, None]),
+        ("s RLIKE '^ab.'", [no, yes, None]),
+        ("s NOT RLIKE '^ab.' AND n > 1", [yes, no, no]),
+        ("s ILIKE 'ABC%'", [no, yes, None]),
+        ("isnan(id + 0.5)", [no, no, no]),
+        (
+            "date_add(DATE '2026-01-01', CAST(id AS INT)) > DATE '2026-01-02'",
+            [no, yes, None],
+        ),
         ("n <> 0 AND id / n > 0", [yes, no, None]),
         ("n = 0 OR id / n > 0", [yes, yes, None]),
         ("NOT (n = 0 OR id / n > 0)", [no, no, None]),
@@ -108,10 +116,36 @@ fn filters_have_no_clock() {
 }
 
 #[test]
+fn a_moment_answers_what_asks_for_the_time() {
+    const NOON: i64 = 1_769_860_800_000_000; // 2026-01-31T12:00:00Z
+    for (text, printed) in [
+        ("n > now()", "n > TIMESTAMP '2026-01-31T12:00:00.000000Z'"),
+        (
+            "a.now = 1 AND NOT b < Current_Timestamp",
+            "a.now = 1 AND NOT b < TIMESTAMP '2026-01-31T12:00:00.000000Z'",
+        ),
+        (
+            "day BETWEEN date_sub(current_date(), 7) AND CURRENT_DATE",
+            "day BETWEEN date_sub( DATE '2026-01-31' , 7) AND DATE '2026-01-31'",
+        ),
+        ("`current_date` = 'now()'", "`current_date` = 'now()'"),
+        ("now = curdate", "now = curdate"),
+    ] {
+        let found = Predicate::parse_sql_at(text, NOON).unwrap();
+        assert_eq!(found.to_string(), printed, "{text}");
+        assert!(Predicate::parse_sql(printed).unwrap() == found, "{text}");
+    }
+    let wrong = Predicate::parse_sql_at("n > now() AND", NOON).unwrap_err();
+    assert_eq!(wrong.code(), "filter.syntax");
+}
+
+#[test]
 fn what_no_formula_knows_is_refused() {
     for (text, code) in [
         ("frobnicate(id) = 1", "formula.unsupported"),
         ("missing % 2 = 0", "formula.column"),
+        ("id > INTERVAL 1 DAY", "formula.unsupported"),
+        ("s RLIKE '(a)\\\\1'", "formula.unsupported"),
         ("id + 1", "formula.type"),
     ] {
         let predicate = Predicate::parse_sql(text).unwrap();

@@ -91,7 +91,6 @@ fn what_is_not_supported_is_named() {
         ("EXISTS (SELECT 1)", "EXISTS"),
         ("a + 1 IN (SELECT b FROM t)", "subqueries"),
         ("CAST(1 AS INTERVAL) = a", "INTERVAL"),
-        ("t > INTERVAL '1' DAY", "intervals"),
         ("NOT CASE", "CASE"),
         ("(CASE)", "CASE"),
     ] {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
+use arrow_array::{ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, StringArray};
 
 use super::{bound, schema};
 use crate::error::Result;
@@ -39,6 +39,48 @@ fn longs(values: &[Option<i64>]) -> Option<ArrayRef> {
 
 fn texts(values: &[&str]) -> Option<ArrayRef> {
     Some(Arc::new(StringArray::from(values.to_vec())))
+}
+
+/// What is computed from no column is computed before bounds are looked at.
+#[test]
+fn computed_moments() {
+    let days = |days: [i32; 3]| Some(Arc::new(Date32Array::from(days.to_vec())) as ArrayRef);
+    let column = Bounds {
+        min: days([20_000, 20_007, 20_014]), // 2024-10-04 and so on
+        max: days([20_006, 20_013, 20_020]),
+        null_count: counts(&[Some(0); 3]),
+        num_rows: counts(&[Some(7); 3]),
+        covers_nan: false,
+    };
+    let bounds = Known(3, [("day", column)].into());
+    for (text, expected) in [
+        ("day >= DATE '2024-10-12' - INTERVAL 1 DAY", "-kk"),
+        ("DATE '2024-10-12' - INTERVAL 1 DAY > day", "k--"),
+        ("day < date_sub(DATE '2024-10-18', 7)", "k--"),
+        (
+            "day = last_day(DATE '2024-10-20') - INTERVAL 2 WEEKS",
+            "--k",
+        ),
+        (
+            "day BETWEEN add_months('2024-09-11', 1) AND date_add('2024-10-11', 1)",
+            "-k-",
+        ),
+        (
+            "NOT day BETWEEN date_add('2024-10-04', 0) AND date_add('2024-10-10', 0)",
+            "-kk",
+        ),
+        // of each row
+        ("date_add(day, 1) > DATE '2024-10-12'", "kkk"),
+        ("day > DATE '2024-10-12' + INTERVAL 1 FORTNIGHT", "?"),
+    ] {
+        if expected == "?" {
+            let predicate = Predicate::parse_sql(text).unwrap();
+            let refused = predicate.bind(&super::schema(&[("day", "date")]));
+            assert_eq!(refused.unwrap_err().code(), "formula.unsupported");
+        } else {
+            assert_eq!(kept(text, &[("day", "date")], &bounds), expected, "{text}");
+        }
+    }
 }
 
 /// Bounds are those of texts as they are stored, with blanks after them or without.

@@ -14,7 +14,7 @@ fn prints_what_it_read() {
         ("a <=> NULL", "a <=> NULL"),
         ("a IS DISTINCT FROM b", "NOT a <=> b"),
         ("a is not distinct from 5", "a <=> 5"),
-        ("`a b`.c.`d.e` > '''x'''", "`a b`.c.`d.e` > '''x'''"),
+        ("`a b`.c.`d.e` > '''x'''", r"`a b`.c.`d.e` > '\'x\''"),
         ("`tick``ed` >= 1", "`tick``ed` >= 1"),
         ("ok", "ok"),
         ("NOT ok AND !ko", "NOT ok AND NOT ko"),

@@ -1,0 +1,225 @@
+"""``write``: rows into a table by its place, which is created if there is none."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from deltareplay import _native
+from deltareplay._arguments import checked
+from deltareplay._filters import Filter
+from deltareplay._metadata import Metadata
+from deltareplay._protocol import Protocol
+from deltareplay._row_sources import Rows, arrow_stream, schema_string
+from deltareplay._table import Table
+from deltareplay._transaction import Transaction
+from deltareplay._written import Written
+from deltareplay.exceptions import (
+    CommitStateUnknownError,
+    DeltaReplayError,
+    InvalidArgumentError,
+)
+
+Mode = Literal["append", "overwrite", "error", "ignore"]
+
+
+@checked
+def write(
+    uri: str | os.PathLike[str],
+    data: Rows,
+    *,
+    mode: Mode = "append",
+    where: Filter | None = None,
+    partition_overwrite: Literal["static", "dynamic"] = "static",
+    partition_columns: Sequence[str] | None = None,
+    schema_mode: Literal["merge", "overwrite"] | None = None,
+    properties: Mapping[str, str] | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    txn: tuple[str, int] | None = None,
+    user_metadata: str | None = None,
+    target_file_size: int | None = None,
+    durable: bool = True,
+    timeout: float = 60.0,
+) -> Written:
+    """Write rows into a table, in one commit; if there is no table, the commit creates it.
+
+    A new table has the columns of the rows, as ``create_table`` makes them. Otherwise this is
+    ``Table.append`` or ``Table.overwrite``.
+
+    Args:
+        uri: As for ``Table``.
+        data: As for ``Table.append``.
+        mode: ``append``, or ``overwrite``, which replaces the existing rows. With ``error``, an
+            existing table is an error; with ``ignore``, nothing is written into one.
+        where: With ``overwrite``, as in ``Table.overwrite``: only rows that satisfy it are
+            replaced, and all new rows must satisfy it.
+        partition_overwrite: With ``overwrite``, as in ``Table.overwrite``.
+        partition_columns: The partition columns of a new table; for an existing table, its own.
+        schema_mode: As in ``Table.append``; with ``overwrite`` as in ``Table.overwrite``.
+        properties: Table properties of a new table, as in ``create_table``.
+        name: The name of a new table.
+        description: What a new table is for.
+        storage_options: As for ``Table``.
+        txn: As in ``Table.append``.
+        user_metadata: As in ``Table.append``.
+        target_file_size: As in ``Table.append``.
+        durable: As in ``Table.append``.
+        timeout: As in ``Table.append``.
+
+    Returns:
+        The version and the metrics, as of ``Table.append`` and ``Table.overwrite``. The version is
+        None if ``txn`` shows that it was written before, or with ``ignore`` if there is a table.
+
+    Raises:
+        InvalidArgumentError: As ``Table.append``; there is a table already (``table.exists``); a
+            mode that is none, or an argument that does not fit it (``write.mode``); other partition
+            columns than those of the table (``write.partitions``).
+        TypeError: As ``Table.append``.
+        UnsupportedFeatureError: As ``Table.append``, or ``create_table``.
+        CommitConflictError: As ``Table.append``, or ``create_table``.
+
+    Source: Delta protocol, "Change Metadata", "Add File and Remove File".
+
+    >>> place = table.uri + "-written"
+    >>> write(place, {"id": [1, 2], "day": ["a", "b"]}, partition_columns=["day"]).version
+    0
+    >>> write(place, [{"id": 3, "day": "b"}], mode="overwrite", where="day = 'b'").version
+    1
+    >>> dr.Table(place).snapshot().scan().to_pandas()["id"].tolist()
+    [1, 3]
+    """
+    _check(mode, where, partition_overwrite, schema_mode)
+    table = Table(uri, storage_options)
+    how: dict[str, Any] = {
+        "txn": txn,
+        "user_metadata": user_metadata,
+        "target_file_size": target_file_size,
+        "durable": durable,
+        "timeout": timeout,
+    }
+    if not table._native.exists():
+        rows = arrow_stream(data, lambda: pa.schema([]))
+        reader = pa.RecordBatchReader.from_stream(rows)
+        metadata, protocol = _native.new_table(
+            schema_string(reader.schema), list(partition_columns or ()), dict(properties or {})
+        )
+        named = replace(Metadata._of_json(metadata), name=name, description=description)
+        first = _FirstRows(table, named, Protocol(*protocol), mode)
+        return first.written(reader, where, **how)
+    if mode == "ignore":
+        return Written(None, {})
+    if mode == "error":
+        raise InvalidArgumentError(
+            f"there is a table already at {table.uri}: append to it, overwrite it, or pass "
+            "mode='ignore'",
+            code="table.exists",
+        )
+    if partition_columns is not None:
+        own = table.snapshot().partition_columns
+        if [one.lower() for one in partition_columns] != [one.lower() for one in own]:
+            raise InvalidArgumentError(
+                f"the table is partitioned by {own}, not by {list(partition_columns)}: leave "
+                "partition_columns out, or write another table",
+                code="write.partitions",
+            )
+    if mode == "append":
+        merging: Any = schema_mode
+        return table.append(data, schema_mode=merging, **how)
+    return table.overwrite(
+        data, where, partition_overwrite=partition_overwrite, schema_mode=schema_mode, **how
+    )
+
+
+@dataclass(frozen=True)
+class _FirstRows:
+    """A table that appears with its first rows."""
+
+    table: Table
+    metadata: Metadata
+    protocol: Protocol
+    mode: Mode
+
+    def written(
+        self,
+        rows: pa.RecordBatchReader,
+        where: Filter | None,
+        *,
+        txn: tuple[str, int] | None,
+        user_metadata: str | None,
+        target_file_size: int | None,
+        durable: bool,
+        timeout: float,
+    ) -> Written:
+        """Writes the files, then commits table and rows as version 0."""
+        metadata, native = self.metadata, self.table._native
+        facts = (
+            metadata.schema_string,
+            metadata.partition_columns,
+            metadata.configuration,
+            self.protocol._facts(),
+        )
+        adds, count, size = _native.stage_rows(native, rows, facts, where, target_file_size)
+        files = json.loads(adds)
+        metrics = {"numFiles": len(files), "numOutputRows": count, "numOutputBytes": size}
+        try:
+            transaction = Transaction._begun(
+                None,
+                native.transaction(None, "WRITE", None, durable, timeout),
+                Transaction._description_of(
+                    {
+                        "mode": _NAMES[self.mode],
+                        "partitionBy": metadata.partition_columns,
+                    },
+                    metrics,
+                    user_metadata,
+                ),
+            )
+            transaction.set_metadata(metadata)
+            transaction.set_protocol(self.protocol)
+            if txn is not None:
+                transaction.set_transaction(*txn)
+            transaction._native.add(adds)
+            version = transaction.commit()
+        except CommitStateUnknownError:
+            raise
+        except DeltaReplayError:  # after other errors, such as Ctrl-C, the commit may exist
+            _native.discard_staged(native, [one["path"] for one in files])
+            raise
+        return Written(version, metrics)
+
+
+#: What the history calls the modes, as delta-spark does.
+_NAMES = {
+    "append": "Append",
+    "overwrite": "Overwrite",
+    "error": "ErrorIfExists",
+    "ignore": "Ignore",
+}
+
+
+def _check(
+    mode: str, where: Filter | None, partition_overwrite: str, schema_mode: str | None
+) -> None:
+    if mode not in _NAMES:
+        raise InvalidArgumentError(
+            f"mode is {mode!r}: pass 'append', 'overwrite', 'error' or 'ignore'", code="write.mode"
+        )
+    if mode == "overwrite":
+        return  # Table.overwrite checks the rest
+    for argument, given in (
+        ("where", where is not None),
+        ("partition_overwrite='dynamic'", partition_overwrite == "dynamic"),
+        ("schema_mode='overwrite'", schema_mode == "overwrite"),
+    ):
+        if given:
+            raise InvalidArgumentError(
+                f"{argument} says what mode='overwrite' replaces: pass that mode",
+                code="write.mode",
+            )

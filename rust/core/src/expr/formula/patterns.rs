@@ -1,0 +1,316 @@
+//! Regular expressions of Java, as `RLIKE` takes them, written as those of Rust.
+//!
+//! The two languages share most of their syntax and differ in what it means: `\d` is ten digits in Java,
+//! `$` stands before a last line break too, `.` is no line break. What has no equal here, or another meaning in
+//! another version of Java, is refused by its name, as are lookaround and back references, which Rust's
+//! engine does not have.
+
+use std::fmt::Write;
+
+use regex::Regex;
+use regex_syntax::ast::parse::Parser;
+use regex_syntax::ast::{
+    AssertionKind, Ast, ClassPerl, ClassPerlKind, ClassSet, ClassSetItem, Flag, Flags,
+    FlagsItemKind, GroupKind, Literal, LiteralKind, SpecialLiteralKind,
+};
+
+/// Java's line breaks, for within a class.
+const BREAKS: &str = r"\n\r\x{85}\x{2028}\x{2029}";
+
+/// Whether a pattern is found anywhere in a text.
+///
+/// # Errors
+///
+/// Why the pattern is not supported.
+pub(super) fn java_regex(pattern: &str) -> Result<Regex, String> {
+    let ast = Parser::new()
+        .parse(pattern)
+        .map_err(|cause| cause.kind().to_string())?;
+    let mut writer = Writer {
+        pattern,
+        written: String::with_capacity(pattern.len() + 16),
+        folds: false,
+        dots_break: false,
+    };
+    let ast = writer.leading_flags(&ast)?;
+    for (number, part) in ast.iter().enumerate() {
+        writer.part(part, number + 1 == ast.len())?;
+    }
+    Regex::new(&writer.written).map_err(|_| "it becomes too large".to_owned())
+}
+
+struct Writer<'a> {
+    pattern: &'a str,
+    written: String,
+    /// `(?i)`, which in Java is about the letters of ASCII.
+    folds: bool,
+    /// `(?s)`
+    dots_break: bool,
+}
+
+type Written = Result<(), String>;
+
+fn refused<T>(what: &str) -> Result<T, String> {
+    Err(format!("it has {what}"))
+}
+
+impl Writer<'_> {
+    /// Takes in the flags at the begin; what is left.
+    fn leading_flags<'b>(&mut self, ast: &'b Ast) -> Result<&'b [Ast], String> {
+        match ast {
+            Ast::Concat(parts) => match parts.asts.split_first() {
+                Some((Ast::Flags(set), rest)) => {
+                    self.flags(&set.flags)?;
+                    Ok(rest)
+                }
+                _ => Ok(&parts.asts),
+            },
+            other => Ok(std::slice::from_ref(other)),
+        }
+    }
+
+    fn flags(&mut self, flags: &Flags) -> Written {
+        for item in &flags.items {
+            match item.kind {
+                FlagsItemKind::Flag(Flag::CaseInsensitive) => self.folds = true,
+                FlagsItemKind::Flag(Flag::DotMatchesNewLine) => self.dots_break = true,
+                _ => return refused("flags other than i and s"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a part, after which nothing comes if it is the last one.
+    fn part(&mut self, ast: &Ast, is_last: bool) -> Written {
+        match ast {
+            Ast::Empty(_) => {}
+            Ast::Flags(_) => return refused("flags that are not at its begin"),
+            Ast::Literal(literal) => {
+                let letter = letter(literal)?;
+                self.letter(letter);
+            }
+            Ast::Dot(_) if self.dots_break => self.written.push_str(r"(?s:.)"),
+            Ast::Dot(_) => {
+                let _ = write!(self.written, "[^{BREAKS}]");
+            }
+            Ast::Assertion(assertion) => match assertion.kind {
+                AssertionKind::StartLine | AssertionKind::StartText => self.written.push_str(r"\A"),
+                AssertionKind::EndText => self.written.push_str(r"\z"),
+                AssertionKind::EndLine if is_last => {
+                    let _ = write!(self.written, r"(?:\r\n|[{BREAKS}])?\z");
+                }
+                AssertionKind::EndLine => return refused("$ before its end"),
+                _ => return refused("boundaries of words, of which each Java has its own idea"),
+            },
+            Ast::ClassUnicode(_) => return refused(r"\p, which each Java knows more of"),
+            Ast::ClassPerl(class) => {
+                let negated = if class.negated { "^" } else { "" };
+                let _ = write!(self.written, "[{negated}{}]", members(class));
+            }
+            Ast::ClassBracketed(class) => {
+                self.written
+                    .push_str(if class.negated { "[^" } else { "[" });
+                match &class.kind {
+                    ClassSet::Item(item) => self.item(item)?,
+                    ClassSet::BinaryOp(_) => return refused("&&, -- or ~~ in a class"),
+                }
+                self.written.push(']');
+            }
+            Ast::Repetition(repeated) => {
+                if matches!(*repeated.ast, Ast::Repetition(_)) {
+                    return refused("a possessive quantifier");
+                }
+                let span = repeated.op.span;
+                let op = self.pattern.get(span.start.offset..span.end.offset);
+                let op = op.unwrap_or_default();
+                if op.starts_with("{,") || op.contains(' ') {
+                    return refused("{,n}");
+                }
+                self.written.push_str("(?:");
+                self.part(&repeated.ast, false)?;
+                self.written.push(')');
+                self.written.push_str(op);
+            }
+            Ast::Group(group) => {
+                match &group.kind {
+                    GroupKind::CaptureIndex(_) => {}
+                    GroupKind::CaptureName { starts_with_p, .. } if !starts_with_p => {}
+                    GroupKind::NonCapturing(flags) if flags.items.is_empty() => {}
+                    _ => return refused("a group with flags or with P"),
+                }
+                self.written.push_str("(?:");
+                self.part(&group.ast, is_last)?;
+                self.written.push(')');
+            }
+            Ast::Alternation(either) => {
+                for (number, one) in either.asts.iter().enumerate() {
+                    if number > 0 {
+                        self.written.push('|');
+                    }
+                    self.part(one, is_last)?;
+                }
+            }
+            Ast::Concat(parts) => {
+                for (number, part) in parts.asts.iter().enumerate() {
+                    self.part(part, is_last && number + 1 == parts.asts.len())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn item(&mut self, item: &ClassSetItem) -> Written {
+        match item {
+            ClassSetItem::Empty(_) => {}
+            ClassSetItem::Literal(literal) => {
+                let letter = in_class(literal)?;
+                self.range(letter, letter);
+            }
+            ClassSetItem::Range(range) => {
+                self.range(in_class(&range.start)?, in_class(&range.end)?);
+            }
+            ClassSetItem::Perl(class) if class.negated => {
+                return refused(r"\D, \S or \W in a class");
+            }
+            ClassSetItem::Perl(class) => self.written.push_str(members(class)),
+            ClassSetItem::Union(union) => {
+                for item in &union.items {
+                    self.item(item)?;
+                }
+            }
+            _ => return refused("a class in a class, or a class by its name"),
+        }
+        Ok(())
+    }
+
+    fn letter(&mut self, letter: char) {
+        if self.folds && letter.is_ascii_alphabetic() {
+            let (lower, upper) = (letter.to_ascii_lowercase(), letter.to_ascii_uppercase());
+            let _ = write!(self.written, "[{lower}{upper}]");
+        } else {
+            let _ = write!(self.written, "\\x{{{:x}}}", u32::from(letter));
+        }
+    }
+
+    /// A part of a class.
+    fn range(&mut self, first: char, last: char) {
+        let mut plain = |first: char, last: char| {
+            let (first, last) = (u32::from(first), u32::from(last));
+            let _ = write!(self.written, "\\x{{{first:x}}}-\\x{{{last:x}}}");
+        };
+        plain(first, last);
+        if !self.folds {
+            return;
+        }
+        for (from, to, other) in [('a', 'z', 'A'), ('A', 'Z', 'a')] {
+            let (low, high) = (first.max(from), last.min(to));
+            if low <= high {
+                let turned = |one: char| {
+                    let at = u32::from(one) - u32::from(from) + u32::from(other);
+                    char::from_u32(at).unwrap_or(one)
+                };
+                plain(turned(low), turned(high));
+            }
+        }
+    }
+}
+
+/// The letters of `\d`, `\s` and `\w`, for within a class.
+fn members(class: &ClassPerl) -> &'static str {
+    match class.kind {
+        ClassPerlKind::Digit => "0-9",
+        ClassPerlKind::Space => r" \t\n\x0B\f\r",
+        ClassPerlKind::Word => "a-zA-Z_0-9",
+    }
+}
+
+fn letter(literal: &Literal) -> Result<char, String> {
+    match literal.kind {
+        LiteralKind::Special(SpecialLiteralKind::VerticalTab) => refused(r"\v"),
+        LiteralKind::HexFixed(_) | LiteralKind::HexBrace(_) if literal.c > '\u{ffff}' => {
+            refused("a letter by its number beyond FFFF")
+        }
+        _ => Ok(literal.c),
+    }
+}
+
+fn in_class(literal: &Literal) -> Result<char, String> {
+    match (&literal.kind, literal.c) {
+        (LiteralKind::Verbatim, ']' | '&') => refused("] or & in a class: put \\ before it"),
+        _ => letter(literal),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// What `java.util.regex.Pattern.compile(...).matcher(...).find()` answers.
+    #[test]
+    fn patterns_mean_what_they_mean_in_java() {
+        for (pattern, text, found) in [
+            ("b", "abc", true),
+            ("^b", "abc", false),
+            ("c$", "abc", true),
+            ("c$", "abc\n", true),
+            ("c$", "abc\r\n", true),
+            ("c$", "abc\n\n", false),
+            (r"c\z", "abc\n", false),
+            ("a.c", "a\nc", false),
+            ("a.c", "a\u{2028}c", false),
+            ("(?s)a.c", "a\nc", true),
+            (r"^\d+$", "123", true),
+            (r"^\d+$", "١٢٣", false),
+            (r"\w", "ä", false),
+            (r"\W", "ä", true),
+            (r"\s", "\u{a0}", false),
+            (r"\S", "\u{a0}", true),
+            ("(?i)ABC", "xabcx", true),
+            ("(?i)Ä", "ä", false),
+            ("(?i)[a-c]+$", "xABC", true),
+            ("(?i)[^a-c]", "ABC", false),
+            ("[^a-c]", "ABC", true),
+            ("a{2,3}", "xaax", true),
+            ("a{3}", "xaax", false),
+            ("(a|b)+?c", "ababc", true),
+            ("(?:x|y$)", "ay", true),
+            ("(?<name>x)", "x", true),
+            (r"\.", "a", false),
+            (r"\x41\u0042", "AB", true),
+            (r"[\d\-_]", "-", true),
+            ("", "", true),
+            ("ü+", "müüd", true),
+        ] {
+            let regex = java_regex(pattern).unwrap();
+            assert_eq!(regex.is_match(text), found, "{pattern} in {text:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_equal_is_refused() {
+        for (pattern, why) in [
+            ("a(?=b)", "look-around"),
+            (r"(a)\1", "backreferences"),
+            ("a++", "possessive"),
+            ("a*+", "possessive"),
+            (r"\bword", "boundaries"),
+            (r"\p{Lu}", r"\p"),
+            ("[a-z&&[^b]]", "&&"),
+            ("[a[bc]]", "a class in a class"),
+            ("[[:alpha:]]", "class"),
+            ("(?m)^a", "flags"),
+            ("a(?i)b", "flags"),
+            ("(?i:b)", "flags"),
+            ("(?P<name>x)", "P"),
+            ("a$b", "$ before"),
+            (r"[\D]", r"\D"),
+            (r"\v", r"\v"),
+            ("a{,3}", "{,n}"),
+            ("(", "unclosed"),
+        ] {
+            let told = java_regex(pattern).unwrap_err();
+            assert!(told.contains(why), "{pattern}: {told}");
+        }
+    }
+}

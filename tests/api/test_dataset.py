@@ -1,0 +1,206 @@
+"""``Snapshot.dataset``: live rows for pyarrow's datasets, pushed down where that is right."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import pickle
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pds
+import pytest
+
+import deltareplay as dr
+from deltareplay._arrow_expressions import ArrowExpression
+from deltareplay._dataset import RowsDataset
+
+DAY = datetime.date(2026, 1, 1)
+AT = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.timezone.utc)
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int32()),
+        ("p", pa.string()),
+        ("x", pa.float64()),
+        ("f", pa.float32()),
+        ("ok", pa.bool_()),
+        ("d", pa.date32()),
+        ("t", pa.timestamp("us", "UTC")),
+        ("m", pa.decimal128(9, 2)),
+        ("s", pa.struct([("a`b", pa.int64())])),
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> dr.Snapshot:
+    """Twelve rows in six files, of which one is deleted by a vector, with nulls and NaN."""
+    path = tmp_path_factory.mktemp("dataset") / "t"
+    table = dr.create_table(path, SCHEMA, ["p"], {"delta.enableDeletionVectors": "true"})
+    for start in (0, 4, 8):
+        table.append([row(one) for one in range(start, start + 4)])
+    table.delete("id = 5")
+    return table.snapshot()
+
+
+def row(one: int) -> dict[str, Any]:
+    if one % 7 == 3:
+        return {"id": one, "p": "ab"[one % 2]}
+    return {
+        "id": one,
+        "p": "ab"[one % 2],
+        "x": math.nan if one == 6 else one / 2,
+        "f": one / 10,
+        "ok": one % 3 == 0,
+        "d": DAY + datetime.timedelta(days=one),
+        "t": AT + datetime.timedelta(hours=one),
+        "m": Decimal(one),
+        "s": {"a`b": one},
+    }
+
+
+F = pds.field
+#: Filters of pyarrow, and whether all of it, a part or nothing of it is pushed down.
+FILTERS: dict[str, tuple[Any, str]] = {
+    "number": (F("id") > 6, "all"),
+    "turned": (pc.scalar(6) >= F("id"), "all"),
+    "text": (F("p") == "a", "all"),
+    "both": ((F("id") > 2) & (F("p") != "a"), "all"),
+    "either": ((F("id") > 9) | (F("id") == 1), "all"),
+    "among": (F("id").isin([1, 2, 50]), "all"),
+    "among, with null": (F("x").isin([1.0, None]), "nothing"),
+    "null": (F("x").is_null(), "all"),
+    "null or NaN": (F("x").is_null(nan_is_null=True), "nothing"),
+    "no null": (F("x").is_valid(), "all"),
+    "flag": (F("ok"), "all"),
+    "no flag": (~F("ok"), "nothing"),
+    "date": (F("d") >= DAY + datetime.timedelta(days=7), "all"),
+    "timestamp": (F("t") < AT + datetime.timedelta(hours=3), "all"),
+    "decimal": (F("m") <= pa.scalar(Decimal(4), pa.decimal128(9, 2)), "all"),
+    "in a struct": (F("s", "a`b") == 4, "all"),
+    "double": (F("x") > 2.5, "all"),  # NaN is no such number here, but one in SQL
+    "not equal to NaN": (F("x") != math.nan, "nothing"),
+    "single": (F("f") < 0.3, "nothing"),
+    "computed": (pc.add(F("id"), 1) == 4, "nothing"),
+    "computed, and more": ((pc.add(F("id"), 1) > 4) & (F("p") == "b"), "part"),
+    "computed, or more": ((pc.add(F("id"), 1) > 4) | (F("p") == "b"), "nothing"),
+    "negated": (~(F("x") > 2.5), "nothing"),
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_filters_leave_the_rows_that_arrow_leaves(name: str, snapshot: dr.Snapshot) -> None:
+    filter, pushed = FILTERS[name]
+    held = pds.dataset(snapshot.to_arrow())
+    for columns in (None, ["id"], ["x", "p"], {"twice": F("id") * 2, "day": F("d")}):
+        expected = held.to_table(columns, filter=filter)
+        found = snapshot.dataset().to_table(columns, filter=filter)
+        assert found.schema == expected.schema
+        assert str(found.to_pylist()) == str(expected.to_pylist())  # as text, NaN equals NaN
+    assert held.count_rows() == 11
+    assert snapshot.dataset().count_rows(filter) == held.count_rows(filter)
+    told = ArrowExpression.of(filter, snapshot.schema)
+    assert told is not None
+    assert (told.sql is None) == (pushed == "nothing")
+    if told.sql is not None:
+        left = snapshot.scan(filter=told.sql).count()
+        if pushed == "part":
+            assert held.count_rows(filter) < left < 11
+        elif name != "double":
+            assert left == held.count_rows(filter)
+
+
+def test_only_what_is_needed_is_read(snapshot: dr.Snapshot, monkeypatch: Any) -> None:
+    asked: list[Any] = []
+    scan = dr.Snapshot.scan
+
+    def noted(self: dr.Snapshot, columns: Any = None, filter: Any = None, **more: Any) -> dr.Scan:
+        asked.append((columns, filter))
+        return scan(self, columns, filter, **more)
+
+    monkeypatch.setattr(dr.Snapshot, "scan", noted)
+    dataset = snapshot.dataset()
+    dataset.to_table(["d"], filter=F("id") > 6)
+    dataset.to_table({"y": F("x") * F("m")}, filter=F("p") == "a")
+    dataset.filter(F("ok")).filter(F("id") > 1).to_table(["ok"])
+    dataset.head(1)
+    assert asked == [
+        (["id", "d"], "`id` > 6"),
+        (["p", "x", "m"], "`p` = 'a'"),
+        (["id", "ok"], "(`ok` AND `id` > 1)"),
+        (None, None),
+    ]
+
+
+def test_every_method_reads_live_rows(snapshot: dr.Snapshot, tmp_path: Path) -> None:
+    dataset = snapshot.dataset()
+    rows = snapshot.to_arrow()
+    assert dataset.schema == rows.schema
+    assert dataset.count_rows() == 11
+    assert dataset.head(3).num_rows == 3
+    assert dataset.take([0, 5]).select(["id", "p"]) == rows.select(["id", "p"]).take([0, 5])
+    assert sum(batch.num_rows for batch in dataset.to_batches()) == 11
+    assert dataset.scanner(["id"], batch_size=2).to_table().num_rows == 11
+    ordered = dataset.sort_by([("id", "descending")]).to_table()["id"].to_pylist()
+    assert ordered == sorted(rows["id"].to_pylist(), reverse=True)
+    plain = pds.dataset(rows.select(["id", "p"]))
+    dr.write(tmp_path / "t", plain.to_table())
+    some = dr.Table(tmp_path / "t").snapshot().dataset().filter(F("id") < 3)
+    assert some.join(plain, "id", right_suffix="_r").to_table().num_rows == 3
+    assert some.join(some, "id", right_suffix="_r").to_table().num_rows == 3
+    ordered = some.sort_by("id")
+    assert ordered.join_asof(ordered, on="id", by="p", tolerance=1).to_table().num_rows == 3
+    again = pickle.loads(pickle.dumps(dataset.filter(F("id") < 3)))
+    assert again.count_rows() == 3
+
+
+def test_no_method_of_a_dataset_is_forgotten() -> None:
+    """What reads by ``scanner`` is right; everything else has to be our own."""
+    by_scanner = {"head", "take", "to_batches", "to_table"}
+    harmless = {"schema", "partition_expression"}
+    public = {name for name in dir(pds.UnionDataset) if not name.startswith("_")}
+    assert public - set(vars(RowsDataset)) == by_scanner | harmless
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda dataset: dataset.get_fragments(),
+        lambda dataset: dataset.replace_schema(SCHEMA),
+        lambda dataset: dataset.children,
+    ],
+)
+def test_what_would_be_wrong_is_refused(call: Any, snapshot: dr.Snapshot) -> None:
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        call(snapshot.dataset())
+    assert caught.value.code == "dataset.method"
+
+
+def test_those_who_pass_over_the_methods_get_an_error(snapshot: dr.Snapshot) -> None:
+    dataset = snapshot.dataset()
+    with pytest.raises(FileNotFoundError, match="use the dataset's own methods"):
+        pds.Scanner.from_dataset(dataset).to_table()
+    with pytest.raises(dr.UnsupportedFeatureError):
+        pds.dataset([dataset, dataset])
+
+
+def test_an_error_keeps_its_class(tmp_path: Path) -> None:
+    dr.write(tmp_path / "t", {"id": [1]})
+    snapshot = dr.Table(tmp_path / "t").snapshot()
+    for uri in snapshot.file_uris():
+        Path(uri.removeprefix("file://")).unlink()
+    with pytest.raises(dr.CorruptTableError):
+        snapshot.dataset().to_table()
+
+
+def test_engines_push_down(snapshot: dr.Snapshot) -> None:
+    duckdb, pl = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+    dataset = snapshot.dataset()
+    assert dataset is not None
+    told = duckdb.sql("SELECT p, count(*), sum(id) FROM dataset WHERE id > 2 GROUP BY p ORDER BY p")
+    assert told.fetchall() == [("a", 4, 28), ("b", 4, 30)]
+    lazy = pl.scan_pyarrow_dataset(dataset).filter((pl.col("id") > 2) & (pl.col("p") == "a"))
+    assert sorted(lazy.select("id").collect()["id"].to_list()) == [4, 6, 8, 10]

@@ -1,0 +1,74 @@
+"""Rows as frames, files as URIs."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import deltareplay as dr
+
+
+def holders(table: dr.Table) -> dict[str, Any]:
+    """Everything that has rows."""
+    return {
+        "snapshot": table.snapshot(),
+        "scan": table.snapshot().scan(),
+        "split": table.snapshot().scan().splits()[0],
+        "changes": table.changes(0),
+        "change split": table.changes(0).splits()[0],
+        "batch": next(table.follow(available_now=True)),
+    }
+
+
+@pytest.mark.parametrize("what", ["snapshot", "scan", "split", "changes", "change split", "batch"])
+def test_frames_have_the_rows(what: str, rows: dr.Table) -> None:
+    holder = holders(rows)[what]
+    expected = pa.table(holder)
+    assert expected.num_rows > 0
+    assert holder.to_arrow().equals(expected)
+    frame = holder.to_pandas()
+    assert type(frame).__module__.startswith("pandas")
+    assert frame["id"].tolist() == expected["id"].to_pylist()
+    assert list(frame.columns) == expected.column_names
+    polars = holder.to_polars()
+    assert type(polars).__module__.startswith("polars")
+    assert polars["id"].to_list() == expected["id"].to_pylist()
+    assert polars.columns == expected.column_names
+
+
+def test_uris_name_the_files(tmp_path: Path) -> None:
+    path = tmp_path / "a b%"
+    day = datetime.datetime(2026, 1, 2, 3, 4)
+    dr.write(
+        path, {"id": [1, 2], "p": ["ü/ü %", None], "t": [day, day]}, partition_columns=["p", "t"]
+    )
+    snapshot = dr.Table(path).snapshot()
+    found = snapshot.file_uris()
+    assert len(found) == 2
+    from urllib.parse import unquote, urlsplit
+
+    for uri in found:
+        parts = urlsplit(uri)
+        assert parts.scheme == "file"
+        assert pq.read_table(Path(unquote(parts.path)), partitioning=None).column_names == ["id"]
+    [one] = snapshot.file_uris(filter="p IS NULL")
+    assert one in found
+    assert "__HIVE_DEFAULT_PARTITION__" in one
+
+
+def test_uris_of_another_table_are_those_of_its_files(rows: dr.Table, tmp_path: Path) -> None:
+    clone = rows.clone(tmp_path / "clone")
+    assert clone.snapshot().file_uris() == rows.snapshot().file_uris()
+    without_roots = dr.Table(clone.uri)
+    with pytest.raises(dr.CorruptTableError):
+        without_roots.snapshot().file_uris()
+
+
+def test_the_type_of_filters_is_exported() -> None:
+    filters: list[dr.Filter] = ["id > 1", [("id", ">", 1)], [[("id", "=", 1)], [("id", "=", 2)]]]
+    assert len(filters) == 3

@@ -1,0 +1,141 @@
+"""``lit`` and ``filter_at``: values and moments as SQL, with the types that they have."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import pickle
+import uuid
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+
+UTC = datetime.timezone.utc
+BERLIN = datetime.timezone(datetime.timedelta(hours=1))
+NOON = datetime.datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+#: A value, the type of its column, and its text.
+VALUES: dict[str, tuple[Any, pa.DataType, str]] = {
+    "text": ("O'Brien", pa.string(), r"'O\'Brien'"),
+    "awkward text": ("a\\b\n''\"\u00e4\0%_", pa.string(), "'a\\\\b\n\\'\\'\"\u00e4\0%_'"),
+    "no text": ("", pa.string(), "''"),
+    "true": (True, pa.bool_(), "TRUE"),
+    "number": (-7, pa.int64(), "-7"),
+    "least number": (-(2**63), pa.int64(), "-9223372036854775808"),
+    "long number": (2**70, pa.decimal128(38, 0), "1180591620717411303424"),
+    "double": (0.1, pa.float64(), "1e-1"),
+    "whole double": (5.0, pa.float64(), "5e0"),
+    "large double": (1e300, pa.float64(), "1e300"),
+    "NaN": (math.nan, pa.float64(), "CAST('NaN' AS DOUBLE)"),
+    "infinity": (-math.inf, pa.float64(), "CAST('-Infinity' AS DOUBLE)"),
+    "decimal": (Decimal("12.50"), pa.decimal128(9, 2), "12.50"),
+    "whole decimal": (Decimal("12"), pa.decimal128(9, 2), "CAST(12 AS DECIMAL(19,0))"),
+    "bytes": (b"\x00\xff'", pa.binary(), "X'00FF27'"),
+    "date": (datetime.date(2026, 1, 31), pa.date32(), "DATE '2026-01-31'"),
+    "old date": (datetime.date(1, 1, 1), pa.date32(), "DATE '0001-01-01'"),
+    "moment": (NOON, pa.timestamp("us", "UTC"), "TIMESTAMP '2026-01-31T12:00:00.000000Z'"),
+    "moment elsewhere": (
+        datetime.datetime(2026, 1, 31, 0, 30, 0, 5, BERLIN),
+        pa.timestamp("us", "UTC"),
+        "TIMESTAMP '2026-01-30T23:30:00.000005Z'",
+    ),
+    "clock time": (
+        datetime.datetime(2026, 1, 31, 12),
+        pa.timestamp("us"),
+        "TIMESTAMP_NTZ '2026-01-31T12:00:00.000000'",
+    ),
+    "uuid": (uuid.UUID(int=5), pa.string(), "'00000000-0000-0000-0000-000000000005'"),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_literal_is_its_value_wherever_sql_is_taken(name: str) -> None:
+    value, type_, text = VALUES[name]
+    literal = dr.lit(value)
+    assert (literal, f"{literal}", str(literal)) == (text, text, text)
+    assert pickle.loads(pickle.dumps(literal)) == literal
+    plain = str(value) if isinstance(value, uuid.UUID) else value
+    table = dr.create_table(
+        f"memory://literals-{uuid.uuid4()}", pa.schema([("id", pa.int64()), ("v", type_)])
+    )
+    table.append(pa.table({"id": [1, 2], "v": pa.array([plain, None], type_)}))
+    table.append([{"id": 3}])
+    snapshot = table.snapshot()
+
+    def ids(filter: Any) -> list[int]:
+        return snapshot.scan(["id"], filter).to_arrow()["id"].to_pylist()
+
+    for filter in (f"v = {literal}", f"v <=> {literal}", f"v IN ({literal}, NULL)"):
+        assert ids(filter) == [1], filter
+    assert ids([("v", "=", literal)]) == ids([("v", "=", plain)]) == [1]
+    assert ids([("v", "in", [literal])]) == [1]
+    assert ids(f"v IN {dr.lit([plain, plain])}") == [1]
+    # a formula, by which expressions are computed
+    assert ids(f"coalesce(v, {literal}) = {literal}") == [1, 2, 3]
+    table.update("id = 2", {"v": literal})
+    if not isinstance(value, (str, uuid.UUID)):  # a string is an expression
+        table.update("id = 3", {"v": value})
+    found = table.snapshot().scan().to_arrow().sort_by("id")["v"].to_pylist()
+    expected = [plain, plain, None if isinstance(value, (str, uuid.UUID)) else plain]
+    assert str(found) == str(pa.array(expected, type_).to_pylist())
+
+
+def test_null_and_lists() -> None:
+    assert dr.lit(None) == "NULL"
+    assert dr.lit((1, "a'", None)) == r"(1, 'a\'', NULL)"
+    assert dr.lit({2}) == "(2)"
+
+
+@pytest.mark.parametrize("value", [[], (), Decimal("1e40"), 2**130])
+def test_values_that_sql_cannot_say(value: Any) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr.lit(value)
+    assert caught.value.code == "filter.literal"
+
+
+@pytest.mark.parametrize("value", [object(), {"a": 1}, datetime.time(1), [[1]]])
+def test_values_of_other_types(value: Any) -> None:
+    with pytest.raises(TypeError):
+        dr.lit(value)
+
+
+def test_what_is_quoted_stays_inside_its_quotes(rows: dr.Table) -> None:
+    for evil in ("x' OR '1' = '1", "x\\' OR 1 = 1 --", "\\", "';", "x\\\\'"):
+        kept = rows.snapshot().scan(filter=f"name = {dr.lit(evil)}").count()
+        assert kept == 0, evil
+
+
+AT = "at >= now() - INTERVAL 7 DAYS AND at < Current_Timestamp() AND day < current_date"
+
+
+def test_one_moment_for_all_who_read_the_filter(tmp_path: Path) -> None:
+    schema = pa.schema([("at", pa.timestamp("us", "UTC")), ("day", pa.date32())])
+    table = dr.create_table(tmp_path / "t", schema)
+    for days in (1, 6, 8, 0):
+        moment = NOON - datetime.timedelta(days=days)
+        table.append([{"at": moment, "day": moment.date()}])
+    filter = dr.filter_at(AT, NOON)
+    assert filter == (
+        "(at >= TIMESTAMP '2026-01-31T12:00:00.000000Z' - INTERVAL 7 DAYS) "
+        "AND at < TIMESTAMP '2026-01-31T12:00:00.000000Z' AND day < DATE '2026-01-31'"
+    )
+    scan = table.snapshot().scan(["day"], filter)
+    assert scan.to_arrow()["day"].to_pylist() == [
+        datetime.date(2026, 1, 30),
+        datetime.date(2026, 1, 25),
+    ]
+    # by statistics, as the moments are computed first
+    assert scan.explain()["files"].to_pylist()[-1] == 2
+    assert dr.filter_at(AT, NOON.replace(tzinfo=None)) == filter
+    for wrong in (NOON.date(), "2026-01-31"):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            dr.filter_at(AT, wrong)  # type: ignore[arg-type]
+        assert caught.value.code == "argument.type"
+    with pytest.raises(dr.InvalidArgumentError, match="filter_at") as caught:
+        table.snapshot().scan(filter=AT)
+    assert caught.value.code == "filter.unsupported"

@@ -1,0 +1,144 @@
+"""``write``: rows into a table that may not exist yet, in one commit."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltareplay as dr
+
+ROWS = {"id": [1, 2, 3], "p": ["a", "b", "b"]}
+
+
+def ids(path: Path) -> list[int]:
+    found: list[Any] = (
+        dr.Table(path).snapshot(strict=True).scan(["id"]).to_arrow()["id"].to_pylist()
+    )
+    return sorted(found)
+
+
+def files_below(path: Path) -> list[str]:
+    return sorted(name for _, _, names in os.walk(path) for name in names)
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite", "error", "ignore"])
+def test_a_table_appears_with_its_first_rows(mode: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    properties = {"delta.enableRowTracking": "true", "delta.columnMapping.mode": "name"}
+    written = dr.write(
+        path,
+        pa.table(ROWS),
+        mode=mode,
+        partition_columns="p",
+        properties=properties,
+        name="orders",
+        description="of today",
+        txn=("nightly", 7),
+        user_metadata="first",
+    )
+    assert written.version == 0
+    table = dr.Table(path)
+    [commit] = table.history().to_pylist()
+    metrics = {name: int(count) for name, count in commit["operationMetrics"]}
+    assert written.metrics == metrics
+    assert (metrics["numFiles"], metrics["numOutputRows"]) == (2, 3)
+    assert (commit["operation"], commit["userMetadata"]) == ("WRITE", "first")
+    snapshot = table.snapshot(strict=True)
+    assert snapshot.partition_columns == ["p"]
+    assert snapshot.transactions == {"nightly": 7}
+    assert (snapshot.metadata.name, snapshot.metadata.description) == ("orders", "of today")
+    assert properties.items() <= snapshot.properties.items()
+    assert snapshot.scan(["id"], with_row_id=True).to_arrow()["_row_id"].null_count == 0
+    assert ids(path) == [1, 2, 3]
+    assert table.verify(rows=True).findings == ()
+
+
+def test_modes_of_a_table_that_exists(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    dr.write(path, ROWS, partition_columns=["p"])
+    assert dr.write(path, {"id": [4], "p": ["a"]}, partition_columns=["P"]).version == 1
+    assert dr.write(path, ROWS, mode="ignore") == dr.Written(None, {})
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr.write(path, ROWS, mode="error")
+    assert caught.value.code == "table.exists"
+    assert ids(path) == [1, 2, 3, 4]
+    dr.write(path, {"id": [5], "p": ["b"]}, mode="overwrite", where="p = 'b'")
+    assert ids(path) == [1, 4, 5]
+    dr.write(path, {"id": [6], "p": ["a"]}, mode="overwrite", partition_overwrite="dynamic")
+    assert ids(path) == [5, 6]
+    dr.write(path, {"id": [7], "p": ["c"], "more": ["x"]}, schema_mode="merge", txn=("a", 1))
+    assert dr.write(path, ROWS, txn=("a", 1)).version is None
+    assert ids(path) == [5, 6, 7]
+    other = pa.table({"p": ["d"], "id": ["x"]})
+    done = dr.write(path, other, mode="overwrite", schema_mode="overwrite")
+    assert dr.Table(path).snapshot().schema.names == ["p", "id"]
+    assert done.version == dr.Table(path).snapshot().version == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({"mode": "upsert"}, "write.mode"),
+        ({"where": "id = 1"}, "write.mode"),
+        ({"partition_overwrite": "dynamic"}, "write.mode"),
+        ({"schema_mode": "overwrite"}, "write.mode"),
+        ({"partition_columns": ["id"]}, "write.partitions"),
+        ({"mode": 1}, "write.mode"),
+    ],
+    ids=str,
+)
+def test_what_contradicts_itself_is_refused(
+    arguments: dict[str, Any], code: str, tmp_path: Path
+) -> None:
+    dr.write(tmp_path / "t", ROWS)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr.write(tmp_path / "t", ROWS, **arguments)
+    assert caught.value.code == code
+    assert dr.Table(tmp_path / "t").snapshot().version == 0
+
+
+def test_a_first_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    for data, arguments, code in [
+        (ROWS, {"mode": "overwrite", "where": "id < 3"}, "rows.where"),
+        (ROWS, {"partition_columns": ["nothing"]}, "transaction.partition_columns"),
+        ({"a": [1], "A": [2]}, {}, "schema.duplicate_column"),
+    ]:
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            dr.write(path, data, **arguments)
+        assert caught.value.code == code
+        assert not dr.is_table(path)
+        assert files_below(path) == []
+    with pytest.raises(TypeError):
+        dr.write(path, "text")
+
+
+def test_the_second_of_two_first_writers_loses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, commit = tmp_path / "t", dr.Transaction.commit
+
+    def late(self: dr.Transaction) -> int | None:
+        monkeypatch.undo()
+        dr.write(path, {"id": [9], "p": ["z"]})
+        return commit(self)
+
+    monkeypatch.setattr(dr.Transaction, "commit", late)
+    with pytest.raises(dr.CommitConflictError):
+        dr.write(path, ROWS)
+    assert ids(path) == [9]
+    assert sum(name.endswith(".parquet") for name in files_below(path)) == 1
+
+
+def test_a_stream_is_read_once_and_in_full(tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False)])
+    batches = (pa.record_batch({"id": range(one, one + 10)}, schema) for one in (0, 10))
+    dr.write(tmp_path / "t", pa.RecordBatchReader.from_batches(schema, batches))
+    assert ids(tmp_path / "t") == list(range(20))
+    # what the rows say of nulls holds for the table
+    with pytest.raises(dr.InvalidArgumentError):
+        dr.write(tmp_path / "t", {"id": [None]})
