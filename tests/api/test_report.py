@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import hashlib
 import json
 import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from support import logs, vectors
 from support.html import Page
 
 import deltareplay as dr
+from deltareplay.viz.advice import advice, command, shell_command
+from deltareplay.viz.buckets import Sizes, Times
+from deltareplay.viz.facts import measure
 
 DAY = 86_400_000
 JANUARY = 1_767_225_600_000  # 2026-01-01
@@ -186,6 +195,30 @@ def test_advice_has_a_command_that_runs(shop: logs.LogBuilder, tmp_path: Path) -
     assert f"deltareplay vacuum {dr.Table(shop.uri).uri}" in said
 
 
+def test_the_verbs_of_its_commands_exist(shop: logs.LogBuilder) -> None:
+    pytest.importorskip("typer", reason="the command needs the extra cli")
+    facts = measure(dr.Table(shop.uri), None, False)
+    verbs = {one.verb.split()[0] for one in advice(facts) if one.verb} | {"checkpoint", "verify"}
+    assert {"optimize", "vacuum"} <= verbs
+    program = [sys.executable, "-m", "deltareplay"]
+    known = subprocess.run([*program, "--help"], capture_output=True, text=True, check=True)
+    assert verbs <= set(re.findall(r"[a-z-]+", known.stdout))
+    words = shlex.split(shell_command(facts, "vacuum"))
+    assert words[0] == "deltareplay"
+    subprocess.run([*program, *words[1:]], capture_output=True, check=True)
+
+
+def test_a_name_is_no_command(log: logs.LogBuilder, tmp_path: Path) -> None:
+    place = tmp_path / "a'; touch owned; echo '$(touch owned)"
+    hostile = logs.LogBuilder(place)
+    hostile.create(logs.schema(id="long"))
+    facts = measure(dr.Table(place), None, False)
+    words = shlex.split(shell_command(facts, "optimize --yes"))
+    assert words == ["deltareplay", "optimize", facts.table.uri, "--yes"]
+    (uri,) = re.findall(r"dr\.Table\((.+)\)\.vacuum", command(facts, "vacuum()"))
+    assert ast.literal_eval(uri) == facts.table.uri
+
+
 def test_the_timeline_has_changes_of_the_definition(log: logs.LogBuilder, tmp_path: Path) -> None:
     log.create(logs.schema(id="long"), configuration={"delta.appendOnly": "true"})
     log.commit(logs.metadata(logs.schema(id="long", late="string")))
@@ -356,3 +389,46 @@ def test_overwrites_a_report_and_nothing_else(shop: logs.LogBuilder, tmp_path: P
             table.report(wrong)
         assert caught.value.code == "report.output"
     assert place.read_text() == "my notes"
+
+
+def test_too_many_partitions_are_told_apart_by_fewer_columns(
+    log: logs.LogBuilder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deltareplay.viz.live_files.MOST_PARTITIONS", 5)
+    log.create(logs.schema(a="string", b="string", id="long"), partition_columns=["a", "b"])
+    log.commit(
+        *(
+            logs.add(
+                f"{number}", partition_values={"a": f"a{number % 3}", "b": f"{number}"}, size=7
+            )
+            for number in range(30)
+        )
+    )
+    _, page = written(dr.Table(log.uri), tmp_path)
+
+    rows = page.tables["Partitions, the largest first"].rows
+    assert rows[0][:2] == ["a", "Files"]
+    assert [row[:2] for row in sorted(rows[1:])] == [["a0", "10"], ["a1", "10"], ["a2", "10"]]
+    assert "too many partitions" in " ".join(page.text)
+
+
+def test_buckets_of_time_become_wider_when_there_are_many() -> None:
+    times = Times(("files",))
+    for start in range(0, 1_000_000, 50_000):
+        minutes = pa.array(range(start, start + 50_000), pa.int64())
+        times.add(pc.multiply(minutes, 60_000), {"files": pa.array([1.0] * 50_000)})
+        assert len(times.sums) <= 4096
+    bars = times.bars(60)
+    assert len(bars) <= 60
+    assert sum(files for _, (files,) in bars) == 1_000_000
+    assert bars[0][0] == 0
+
+
+def test_sizes_of_every_magnitude_fit_into_one_histogram() -> None:
+    sizes = Sizes()
+    sizes.add_sizes(pa.array([0.0, 1.0, 2.0**62, 1024.0, 1024.0]))
+    steps, bars = sizes.bars()
+    assert len(bars) <= 64
+    assert steps == 1
+    assert {key: files for key, files, _ in bars if files} == {0: 2, 10: 2, 62: 1}
+    assert 1000 < sizes.quantile(0.6) < 1100

@@ -66,7 +66,6 @@
   window.addEventListener("afterprint", paint);
   window.addEventListener("beforeprint", function () {
     root.dataset.theme = "light";
-    document.querySelectorAll("details").forEach(function (one) { one.open = true; });
   });
   root.dataset.ready = "true";
 })();
