@@ -432,3 +432,27 @@ def test_sizes_of_every_magnitude_fit_into_one_histogram() -> None:
     assert steps == 1
     assert {key: files for key, files, _ in bars if files} == {0: 2, 10: 2, 62: 1}
     assert 1000 < sizes.quantile(0.6) < 1100
+
+
+@pytest.mark.parametrize("time", [2**62, -(2**62), 10**15])
+def test_times_and_sizes_that_nobody_can_mean_are_no_obstacle(
+    log: logs.LogBuilder, tmp_path: Path, time: int
+) -> None:
+    log.create(
+        logs.schema(id="long"),
+        protocol_action=logs.protocol(1, 7, writer_features=["inCommitTimestamp"]),
+        configuration={"delta.enableInCommitTimestamps": "true"},
+    )
+    log.commits[0][0] = logs.commit_info("CREATE TABLE", inCommitTimestamp=time)
+    logs.write_commit(log.table, 0, log.commits[0])
+    log.commit(
+        logs.commit_info("WRITE", inCommitTimestamp=time + 1),
+        logs.add(
+            "a", size=2**62, modificationTime=time, stats='{"numRecords":9223372036854775807}'
+        ),
+        logs.add("b", size=2**62, modificationTime=-time, stats='{"numRecords":-5}'),
+    )
+    _, page = written(dr.Table(log.uri), tmp_path)
+    said = plain(" ".join(page.text))
+    assert "2 live files of 8 EiB" in said
+    assert Page(dr.Table(log.uri)._repr_html_()).names

@@ -12,6 +12,7 @@ import pyarrow as pa
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz.kernels import pc
 from deltareplay.viz.live_files import fields_of, leaves
+from deltareplay.viz.units import moment
 
 if TYPE_CHECKING:
     from deltareplay._snapshot import Snapshot
@@ -95,13 +96,15 @@ def life(table: Table, snapshot: Snapshot, latest: int, cutoff: int) -> Life:
         found.error = error
         return found
     history = history.filter(pc.less_equal(history["version"], pa.scalar(snapshot.version)))
-    names = ["version", "timestamp", "operation", "engineInfo", "userName", "userId"]
-    for row in history.select(names).to_pylist():
+    # as numbers: a damaged log may have times that no calendar has
+    times = pc.cast(history["timestamp"], pa.int64()).to_pylist()
+    names = ["version", "operation", "engineInfo", "userName", "userId"]
+    for row, microseconds in zip(history.select(names).to_pylist(), times, strict=True):
         writer = row["userName"] or row["userId"] or ""
         found.commits.append(
             Commit(
                 row["version"],
-                row["timestamp"],
+                moment(microseconds // 1000),
                 row["operation"] or "unknown",
                 row["engineInfo"] or "unknown",
                 writer,
