@@ -178,6 +178,7 @@ VALUE: dict[str, Callable[[Any], Any]] = {
 TRACE: dict[str, Callable[[Path], Any]] = {
     "add a constraint": lambda path: [*dr.Table(path).history()["operation"].to_pylist()][:1],
     "add a feature": lambda path: "deletionVectors" in dr.Table(path).snapshot().protocol.features,
+    "append or create": lambda path: state(path.parent / "t-new"),
     "create": lambda path: state(path.parent / "t-new"),
     "convert Parquet files": lambda path: state(path.parent / "parquet"),
     "pack small files": lambda path: dr.Table(path).snapshot().num_files,
