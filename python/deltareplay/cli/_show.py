@@ -132,8 +132,9 @@ def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
     from rich.table import Table as Grid
     from rich.text import Text
 
-    title = Text(plain(facts["name"] or facts["uri"].rstrip("/").rpartition("/")[2]), style="bold")
-    console.print(title.append(f"  {plain(facts['uri'])}", style="dim"), soft_wrap=True)
+    name = facts["name"] or facts["uri"].rstrip("/").rpartition("/")[2]
+    title = Text.assemble((plain(name), "bold"), (f"  {plain(facts['uri'])}", "dim"))
+    console.print(title, soft_wrap=True)
     if facts["description"]:
         console.print(plain(facts["description"]))
     console.print()
