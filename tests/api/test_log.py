@@ -65,3 +65,12 @@ def test_nothing_is_written_unless_logging_is_configured(events: logs.LogBuilder
         check=True,
     )
     assert done.stdout + done.stderr == ""
+
+
+def test_counting_rows_counts_files_and_bytes(events: logs.LogBuilder, log_of) -> None:
+    snapshot = dr.Table(events.uri).snapshot()
+    assert snapshot.num_rows == 6
+    assert "bytes read" in log_of.text
+    log_of.clear()
+    assert (snapshot.num_files, snapshot.size_in_bytes) == (2, 500)
+    assert "bytes read" not in log_of.text

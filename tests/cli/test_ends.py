@@ -34,6 +34,21 @@ def test_its_version(run) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("deltareplay ch", ["changes", "checkpoint"]),
+        ("deltareplay changes table 0 --ki", ["--kind"]),
+        ("deltareplay checkpoint table --layout v2", ["v2", "v2-json"]),
+    ],
+)
+def test_shells_complete_verbs_options_and_choices(run, monkeypatch, words, completed) -> None:
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    monkeypatch.setenv("_DELTAREPLAY_COMPLETE", "complete_bash")
+    assert run().out.split() == completed
+
+
+@pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
         (["show", "{orders}/nothing"], 3, "[table.not_found]"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import sys
@@ -9,28 +10,6 @@ from typing import Annotated
 
 import typer
 
-from deltareplay.cli import (
-    _actions,
-    _changes,
-    _checkpoint,
-    _cleanup_log,
-    _compact_log,
-    _count,
-    _diff,
-    _explain,
-    _files,
-    _head,
-    _history,
-    _optimize,
-    _report,
-    _restore,
-    _schema,
-    _show,
-    _vacuum,
-    _verify,
-    _watch,
-    _why,
-)
 from deltareplay.cli._verb import STOPPED
 
 _EXAMPLES = """
@@ -47,14 +26,15 @@ Examples:
 Exit codes: 0 right, 1 findings, 2 wrong use, 3 the table cannot be read.
 """
 
-app = typer.Typer(
-    name="deltareplay",
-    help="Look at Delta tables, find out what is wrong with them, and maintain them.",
-    epilog=_EXAMPLES,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
+#: Set by the shell that asks for completions, of any verb.
+_COMPLETE = "_DELTAREPLAY_COMPLETE"
+#: The verbs, as the help shows them. Each is the function of its name in a file of its name.
+_VERBS = {
+    "Look": ("show", "report", "history", "files", "schema", "head", "count", "watch"),
+    "Compare": ("diff", "changes", "actions"),
+    "Check": ("why", "verify", "explain"),
+    "Maintain": ("checkpoint", "compact-log", "cleanup-log", "vacuum", "optimize", "restore"),
+}
 
 
 def _tell_version(wanted: bool) -> None:
@@ -65,7 +45,6 @@ def _tell_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool,
@@ -74,30 +53,24 @@ def _root(
 ) -> None: ...
 
 
-for panel, verbs in {
-    "Look": (
-        _show.show,
-        _report.report,
-        _history.history,
-        _files.files,
-        _schema.schema,
-        _head.head,
-        _count.count,
-        _watch.watch,
-    ),
-    "Compare": (_diff.diff, _changes.changes, _actions.actions),
-    "Check": (_why.why, _verify.verify, _explain.explain),
-    "Maintain": (
-        _checkpoint.checkpoint,
-        _compact_log.compact_log,
-        _cleanup_log.cleanup_log,
-        _vacuum.vacuum,
-        _optimize.optimize,
-        _restore.restore,
-    ),
-}.items():
-    for one in verbs:
-        app.command(rich_help_panel=panel)(one)
+def _application(only: str | None) -> typer.Typer:
+    """The application: with one verb, for the others need not be imported, or with all."""
+    app = typer.Typer(
+        name="deltareplay",
+        help="Look at Delta tables, find out what is wrong with them, and maintain them.",
+        epilog=_EXAMPLES,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+    )
+    app.callback()(_root)
+    for panel, names in _VERBS.items():
+        for name in names:
+            if only in (None, name):
+                function = name.replace("-", "_")
+                module = importlib.import_module(f"deltareplay.cli._{function}")
+                app.command(name, rich_help_panel=panel)(getattr(module, function))
+    return app
 
 
 def run(arguments: list[str]) -> int:
@@ -105,6 +78,9 @@ def run(arguments: list[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # characters that the terminal's encoding lacks must not end the command
         sys.stdout.reconfigure(errors="backslashreplace")
+    first = next(iter(arguments), None)
+    is_verb = any(first in names for names in _VERBS.values())
+    app = _application(first if is_verb and _COMPLETE not in os.environ else None)
     try:
         app(arguments or ["--help"], prog_name="deltareplay")
     except SystemExit as ended:
