@@ -89,7 +89,7 @@ def test_damage_that_was_worked_around_is_a_warning(run, events: logs.LogBuilder
 def test_an_error_says_what_to_try_and_where_to_read_on(run, orders) -> None:
     first, second, third = run("show", orders, "--version", 99).err.splitlines()
     assert first.startswith("error: version 99 is not in the log")
-    assert "deltareplay history" in second
+    assert f"`deltareplay history {orders}`" in second
     assert third.endswith("docs/troubleshooting/tables.md#versionnot_found")
 
 
@@ -98,6 +98,19 @@ def test_storage_options_are_never_printed(run, orders) -> None:
     for arguments in (("show", orders), ("show", orders, "-v"), ("show", f"{orders}/nothing")):
         done = run(*arguments, *option)
         assert "s3cret" not in done.out + done.err
+
+
+def test_what_can_be_pasted_is_quoted(run, tmp_path) -> None:
+    place = tmp_path / "a table"
+    dr.create_table(place, pa.schema([("id", pa.int64())]))
+    assert f"`deltareplay history '{place}'`" in run("show", place, "--version", 9).err
+
+
+def test_a_uri_with_secrets_is_refused_without_them(run) -> None:
+    done = run("show", "https://user:s3cret@127.0.0.1:1/table?sig=s3cret")
+    assert done.code == 2
+    assert "[uri.form]" in done.err
+    assert "s3cret" not in done.out + done.err
 
 
 def test_verbose_tells_what_is_read(run, orders) -> None:

@@ -100,7 +100,7 @@ def test_show_of_a_log_without_a_checkpoint(run, tmp_path) -> None:
     log = samples.many_files(tmp_path / "t", commits=101, files=1)
     (facts,) = run("show", log.uri, "--json").lines
     assert facts["commits_after_checkpoint"] == 102
-    assert "deltareplay checkpoint TABLE" in [one["remedy"] for one in facts["health"]]
+    assert f"deltareplay checkpoint {log.uri}" in [one["remedy"] for one in facts["health"]]
     log.checkpoint(100)
     assert "checkpoint of version 100, 1 commit after it" in run("show", log.uri).out
 

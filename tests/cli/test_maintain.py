@@ -65,7 +65,7 @@ def test_cleanup_log_and_vacuum_need_a_yes(run, log: logs.LogBuilder) -> None:
     for verb in ("cleanup-log", "vacuum"):
         tried = run(verb, log.uri)
         assert (tried.code, tried.err) == (0, "")
-        assert "--yes` does" in tried.out
+        assert f"`deltareplay {verb} {log.uri} --yes` does" in tried.out
         assert state(table) == before
     assert "left.parquet" in run("vacuum", log.uri).out
 
@@ -101,6 +101,7 @@ def test_restore_needs_a_yes(run, written) -> None:
     before = state(written)
     tried = run("restore", written.uri, 1)
     assert "0 files restored, 2 files removed, rows 3 to 1" in tried.out
+    assert f"`deltareplay restore {written.uri} 1 --yes` does" in tried.out
     assert state(written) == before
     (facts,) = run("restore", written.uri, 1, "--yes", "--json").lines
     assert (facts["version"], facts["num_removed_files"]) == (4, 2)

@@ -24,7 +24,11 @@ def cleanup_log(request: Request, *, yes: Yes = False) -> None:
 
     def text(console: Console) -> None:
         _deleted_files.tell(
-            console, done.files, done.size_in_bytes, dry_run=done.dry_run, verb="cleanup-log"
+            console,
+            done.files,
+            done.size_in_bytes,
+            dry_run=done.dry_run,
+            command=request.command("cleanup-log", "--yes"),
         )
         if done.earliest_version is not None:
             console.print(f"oldest version that can be read afterwards: {done.earliest_version}")

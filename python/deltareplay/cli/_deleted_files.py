@@ -15,7 +15,7 @@ _SCREEN = 20
 
 
 def tell(
-    console: Console, files: Sequence[str], size_in_bytes: int, *, dry_run: bool, verb: str
+    console: Console, files: Sequence[str], size_in_bytes: int, *, dry_run: bool, command: str
 ) -> None:
     """Prints the files, their number, and what to do next."""
     for path in files[:_SCREEN]:
@@ -26,6 +26,6 @@ def tell(
     if not dry_run:
         console.print(f"deleted: {told}")
     elif files:
-        console.print(f"would delete: {told}; `deltareplay {verb} TABLE --yes` does")
+        console.print(f"would delete: {told}; `{command}` does")
     else:
         console.print("there is nothing to delete")

@@ -105,7 +105,7 @@ def _tell(console: Console, facts: dict[str, Any]) -> None:
         f"{size(facts['target_file_size'])}",
         soft_wrap=True,
     )
-    console.print("`deltareplay optimize TABLE --yes` rewrites them")
+    console.print("with --yes, it rewrites them")
 
 
 def _target(properties: dict[str, str]) -> int:

@@ -39,7 +39,8 @@ def restore(
     table = request.table
     if not yes:
         facts = _plan(table, version, timestamp)
-        request.output.document(facts, lambda console: _tell_plan(console, facts))
+        command = request.command("restore", f"{facts['restored_version']} --yes")
+        request.output.document(facts, lambda console: _tell_plan(console, facts, command))
         return
     done = table.restore(version, timestamp=timestamp, ignore_missing_files=ignore_missing_files)
 
@@ -73,7 +74,7 @@ def _plan(table: Table, version: int | None, timestamp: str | None) -> dict[str,
     }
 
 
-def _tell_plan(console: Console, facts: dict[str, Any]) -> None:
+def _tell_plan(console: Console, facts: dict[str, Any], command: str) -> None:
     rows, sizes = map(count, facts["rows"]), map(size, facts["size_in_bytes"])
     console.print(
         f"would restore version {facts['restored_version']}, now {facts['version']}: "
@@ -84,4 +85,4 @@ def _tell_plan(console: Console, facts: dict[str, Any]) -> None:
     )
     for name in facts["definition"]:
         console.print(f"changes {name}")
-    console.print("`deltareplay restore TABLE VERSION --yes` does")
+    console.print(f"`{command}` does", soft_wrap=True)

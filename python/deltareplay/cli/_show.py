@@ -33,11 +33,11 @@ def show(request: Request, *, version: Version = None, timestamp: Timestamp = No
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeltaReplayWarning)  # they are findings of its health
         snapshot = table.snapshot(version, timestamp)
-        facts = {"uri": request.place, **_facts(table, snapshot)}
+        facts = {"uri": request.place, **_facts(request, table, snapshot)}
     request.output.document(facts, lambda console: _screen(console, request, facts))
 
 
-def _facts(table: Table, snapshot: Snapshot) -> dict[str, Any]:
+def _facts(request: Request, table: Table, snapshot: Snapshot) -> dict[str, Any]:
     metadata, protocol = snapshot.metadata, snapshot.protocol
     rows = snapshot.num_rows  # first, for it reads what the other two need
     commit = _commit(table, snapshot)
@@ -64,7 +64,7 @@ def _facts(table: Table, snapshot: Snapshot) -> dict[str, Any]:
         ],
     }
     facts |= _log(snapshot)
-    facts["health"] = _health(snapshot, facts)
+    facts["health"] = _health(request, snapshot, facts)
     return facts
 
 
@@ -89,7 +89,7 @@ def _log(snapshot: Snapshot) -> dict[str, int | None]:
     return {"checkpoint_version": checkpoint, "commits_after_checkpoint": after}
 
 
-def _health(snapshot: Snapshot, facts: dict[str, Any]) -> list[dict[str, str]]:
+def _health(request: Request, snapshot: Snapshot, facts: dict[str, Any]) -> list[dict[str, str]]:
     found = [
         {
             "severity": "warning",
@@ -102,7 +102,7 @@ def _health(snapshot: Snapshot, facts: dict[str, Any]) -> list[dict[str, str]]:
         {
             "severity": "warning",
             "message": str(warning),
-            "remedy": "deltareplay verify TABLE",
+            "remedy": request.command("verify"),
         }
         for warning in snapshot.warnings
     ]
@@ -112,7 +112,7 @@ def _health(snapshot: Snapshot, facts: dict[str, Any]) -> list[dict[str, str]]:
             {
                 "severity": "warning",
                 "message": f"slow to open: {count(commits)} commits come after the checkpoint",
-                "remedy": "deltareplay checkpoint TABLE",
+                "remedy": request.command("checkpoint"),
             }
         )
     files, total = facts["files"], facts["size_in_bytes"]
@@ -121,7 +121,7 @@ def _health(snapshot: Snapshot, facts: dict[str, Any]) -> list[dict[str, str]]:
             {
                 "severity": "info",
                 "message": f"many small files: {count(files)} of {size(total // files)} on average",
-                "remedy": "deltareplay optimize TABLE",
+                "remedy": request.command("optimize"),
             }
         )
     return found

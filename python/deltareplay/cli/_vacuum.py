@@ -46,7 +46,11 @@ def vacuum(
 
     def text(console: Console) -> None:
         _deleted_files.tell(
-            console, done.files, done.size_in_bytes, dry_run=done.dry_run, verb="vacuum"
+            console,
+            done.files,
+            done.size_in_bytes,
+            dry_run=done.dry_run,
+            command=request.command("vacuum", "--yes"),
         )
         console.print(
             f"files that were removed or written since {request.output.moment(done.cutoff)} stay",

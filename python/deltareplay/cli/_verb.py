@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import shlex
 import sys
 import traceback
 import typing
@@ -79,6 +80,17 @@ class Request:
 
         return without_secrets(self.table.uri)
 
+    def command(self, name: str, options: str = "") -> str:
+        """Another verb for the same table, to paste into a shell."""
+        return f"deltareplay {name} {_named(self.uri)} {options}".rstrip()
+
+
+def _named(uri: str) -> str:
+    """The table for a shell, as the user named it, without secrets."""
+    from deltareplay._table_location import without_secrets
+
+    return shlex.quote(without_secrets(uri))
+
 
 def verb(function: Callable[Concatenate[Request, P], int | None]) -> Callable[..., None]:
     """A function as typer calls it.
@@ -131,7 +143,7 @@ def _ran(
             request = Request(uri, options, Output(form, utc=common["utc"]))
             return function(request, **own) or 0
         except DeltaReplayError as error:
-            return _failed(error)
+            return _failed(error, uri)
         except KeyboardInterrupt:
             return STOPPED
         except BrokenPipeError:
@@ -157,7 +169,7 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _failed(error: DeltaReplayError) -> int:
+def _failed(error: DeltaReplayError, uri: str) -> int:
     """Tells what went wrong, and what to do; returns the exit code."""
     from deltareplay import exceptions
 
@@ -183,6 +195,7 @@ def _failed(error: DeltaReplayError) -> int:
         code, remedy = UNREADABLE, "look in `deltareplay history TABLE` before you try again"
     else:
         code, remedy = UNREADABLE, "try again; check the address, the network and the credentials"
+    remedy = remedy.replace("TABLE", _named(uri))
     say("error", f"{error} [{error.code}]", remedy, error.docs)
     return code
 
