@@ -15,7 +15,7 @@ _PAGES = {
         " sidecar"
     ),
     "data": "columns data dv file partition_value split stats variant",
-    "tables": "argument diff internal table timestamp version",
+    "tables": "argument dataset diff internal table timestamp version",
     "storage": "options path storage uri",
     "definition": "alter properties protocol schema",
     "expressions": "filter formula",
