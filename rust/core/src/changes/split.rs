@@ -15,6 +15,7 @@ use super::stream::ChangeRows;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::spec::file_size::runs;
+use crate::spec::plain_value;
 
 /// The most shares of net changes: each reads the numbers of all rows.
 const MOST_SHARES: u64 = 64;
@@ -238,9 +239,7 @@ impl Split {
     ///
     /// None that can be brought about from outside.
     pub fn to_json(&self) -> Result<String> {
-        serde_json::to_string(self).map_err(|cause| {
-            Error::invalid("split.json", "the split does not serialise").because(cause)
-        })
+        plain_value::to_json(self, "split.json")
     }
 
     /// The split that [`Split::to_json`] wrote.
@@ -249,11 +248,7 @@ impl Split {
     ///
     /// Invalid argument: `split.json`.
     pub fn from_json(json: &str) -> Result<Self> {
-        serde_json::from_str(json).map_err(|cause| {
-            let message =
-                "this is not a split of this version of the library: make the splits again";
-            Error::invalid("split.json", message).because(cause)
-        })
+        plain_value::from_json(json, "split.json", "a split")
     }
 
     /// The files as the log has them, each once, sorted.

@@ -7,11 +7,12 @@ use super::data_file::{Extras, ReadPlan, TableLayout};
 use super::files::{Files, Part, ScanBatches, Skipped, SkippedFile};
 use super::rows::Look;
 use super::scan_file::ScanFile;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expr::{BoundPredicate, Predicate};
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::spec::file_size::cut_files;
+use crate::spec::plain_value;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::StructType;
 
@@ -158,9 +159,7 @@ impl Split {
     ///
     /// None that can be brought about from outside.
     pub fn to_json(&self) -> Result<String> {
-        serde_json::to_string(self).map_err(|cause| {
-            Error::invalid("split.json", "the split does not serialise").because(cause)
-        })
+        plain_value::to_json(self, "split.json")
     }
 
     /// The split that [`Split::to_json`] wrote.
@@ -169,11 +168,7 @@ impl Split {
     ///
     /// Invalid argument: `split.json`.
     pub fn from_json(json: &str) -> Result<Self> {
-        serde_json::from_str(json).map_err(|cause| {
-            let message =
-                "this is not a split of this version of the library: make the splits again";
-            Error::invalid("split.json", message).because(cause)
-        })
+        plain_value::from_json(json, "split.json", "a split")
     }
 
     /// The files as the log has them.

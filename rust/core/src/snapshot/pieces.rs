@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::log::{LogSegment, TailFile};
 use crate::replay::{Checkpoint, CheckpointPart, FileFilter, KeySet, RowColumns, Source};
 use crate::spec::file_size::runs;
+use crate::spec::plain_value;
 
 mod rows;
 mod tail;
@@ -136,7 +137,7 @@ impl ReplayPiece {
     ///
     /// None that can be brought about from outside.
     pub fn to_json(&self) -> Result<String> {
-        tail::to_json(self)
+        plain_value::to_json(self, "replay.json")
     }
 
     /// The piece that [`ReplayPiece::to_json`] wrote.
@@ -145,7 +146,7 @@ impl ReplayPiece {
     ///
     /// Invalid argument: `replay.json`.
     pub fn from_json(json: &str) -> Result<Self> {
-        tail::from_json(json)
+        plain_value::from_json(json, "replay.json", "part of a plan")
     }
 
     /// The files of the log that it reads, relative to the table root.

@@ -14,6 +14,7 @@ pub mod file_size;
 pub mod from_arrow;
 pub(crate) mod interval;
 pub mod json;
+pub(crate) mod plain_value;
 pub mod properties;
 pub mod property_rules;
 pub mod protocol;

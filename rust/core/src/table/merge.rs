@@ -1,11 +1,13 @@
 //! MERGE: rows of a source update, delete and join those of the table.
 
+use std::collections::BTreeMap;
+
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::cast;
 use arrow_ord::sort::{SortOptions, sort_limit};
-use arrow_schema::DataType;
-use serde_json::json;
+use arrow_schema::{DataType, Schema};
+use serde_json::{Value, json};
 
 use super::write::{
     RowSource, RowsOptions, RowsWritten, SchemaMode, file_filter, nothing_done, set_marks, set_txn,
@@ -16,9 +18,10 @@ use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
+use crate::transaction::Transaction;
 use crate::transaction::alter::with_schema;
 use crate::transaction::rows::{
-    Changer, Clause, Intake, Merge, MergeDefinition, Then, When, WrittenFiles, each_step,
+    Changer, Clause, Counts, Intake, Merge, MergeDefinition, Then, When, WrittenFiles, each_step,
     evolved_schema,
 };
 
@@ -36,30 +39,13 @@ impl Table {
         options: RowsOptions,
     ) -> Result<RowsWritten> {
         let snapshot = self.snapshot(At::Latest, None)?;
-        let mut parameters = vec![("predicate", json!(json!([definition.on]).to_string()))];
-        for (name, when) in [
-            ("matchedPredicates", When::Matched),
-            ("notMatchedPredicates", When::NotMatched),
-            ("notMatchedBySourcePredicates", When::NotMatchedBySource),
-        ] {
-            parameters.push((name, json!(clauses_json(&definition.clauses, when))));
-        }
-        let mut transaction = self.begin(&snapshot, "MERGE", parameters, &options)?;
+        let mut transaction = self.begin(&snapshot, "MERGE", parameters(definition), &options)?;
         if set_txn(&mut transaction, &options)? {
             return self.settle(transaction, WrittenFiles::new(self.source()));
         }
         let schema = rows.schema();
         let evolves = evolves(options.schema_mode)?;
-        let (old, _) = transaction.effective()?;
-        let mut evolved = false;
-        if evolves
-            && let Some(new) =
-                evolved_schema(&StructType::parse(&old.schema_string)?, definition, &schema)?
-        {
-            let metadata = with_schema(old, &new)?;
-            transaction.set_metadata(metadata)?;
-            evolved = true;
-        }
+        let evolved = evolves && evolve(&mut transaction, definition, &schema)?;
         let (metadata, protocol) = transaction.effective()?;
         let write = write_options(&options);
         let mut changer = Changer::new(self.source(), &snapshot, metadata, protocol, write, true)?;
@@ -71,39 +57,8 @@ impl Table {
         let mut merge = Merge::new(metadata, protocol, definition, evolves, &schema, &batches)?;
         drop(batches);
         merge.check_inserts(metadata, protocol)?;
-        let range = if merge.needs_pairs() {
-            key_range(&snapshot, &merge)
-        } else {
-            None
-        };
-        transaction.read(range.as_ref())?;
-        let bound = match &range {
-            Some(range) => Some(range.bind(snapshot.schema())?),
-            None => None,
-        };
-        let filter = match &range {
-            Some(range) => Some(file_filter(&snapshot, range)?),
-            None => None,
-        };
-        for file in changer.candidates(filter)? {
-            changer.change(file, bound.as_ref(), true, &mut merge)?;
-        }
-        let has_feed = changer.has_change_rows();
-        let mut inserted = 0;
-        for rows in merge.inserts()? {
-            if rows.num_rows() == 0 {
-                continue;
-            }
-            let (metadata, protocol) = transaction.effective()?;
-            let mut intake = Intake::new(metadata, protocol, rows.schema_ref())?;
-            let taken = intake.take(&rows)?;
-            inserted += taken.num_rows() as u64;
-            if has_feed {
-                changer.write_changes("insert", &taken)?;
-            }
-            changer.write(&taken, None, None)?;
-            set_marks(&mut transaction, &intake)?;
-        }
+        change(&snapshot, &mut transaction, &mut changer, &mut merge)?;
+        let inserted = insert(&mut transaction, &mut changer, &mut merge)?;
         if changer.nothing() && inserted == 0 && options.txn.is_none() && !evolved {
             return Ok(nothing_done([
                 "numTargetRowsInserted",
@@ -112,27 +67,103 @@ impl Table {
             ]));
         }
         let (written, counts) = changer.stage(&mut transaction)?;
-        transaction.description().metrics = texts([
-            ("numSourceRows", merge.source_rows()),
-            ("numTargetRowsInserted", inserted),
-            ("numTargetRowsUpdated", counts.updated),
-            ("numTargetRowsDeleted", counts.deleted),
-            ("numTargetRowsCopied", counts.copied),
-            ("numOutputRows", written.rows),
-            ("numTargetFilesAdded", written.adds.len() as u64),
-            ("numTargetBytesAdded", written.bytes),
-            ("numTargetFilesRemoved", counts.removed_files),
-            ("numTargetBytesRemoved", counts.removed_bytes),
-            ("numTargetChangeFilesAdded", written.cdcs.len() as u64),
-            (
-                "numTargetDeletionVectorsAdded",
-                counts.vectors_added + counts.vectors_updated,
-            ),
-            ("numTargetDeletionVectorsUpdated", counts.vectors_updated),
-            ("numTargetDeletionVectorsRemoved", counts.vectors_updated),
-        ]);
+        transaction.description().metrics = metrics(&merge, inserted, &written, &counts);
         self.settle(transaction, written)
     }
+}
+
+fn parameters(definition: &MergeDefinition) -> Vec<(&'static str, Value)> {
+    let mut parameters = vec![("predicate", json!(json!([definition.on]).to_string()))];
+    for (name, when) in [
+        ("matchedPredicates", When::Matched),
+        ("notMatchedPredicates", When::NotMatched),
+        ("notMatchedBySourcePredicates", When::NotMatchedBySource),
+    ] {
+        parameters.push((name, json!(clauses_json(&definition.clauses, when))));
+    }
+    parameters
+}
+
+/// Adds the columns that only the source has; whether there are any.
+fn evolve(
+    transaction: &mut Transaction,
+    definition: &MergeDefinition,
+    source: &Schema,
+) -> Result<bool> {
+    let (old, _) = transaction.effective()?;
+    let schema = StructType::parse(&old.schema_string)?;
+    let Some(new) = evolved_schema(&schema, definition, source)? else {
+        return Ok(false);
+    };
+    let metadata = with_schema(old, &new)?;
+    transaction.set_metadata(metadata)?;
+    Ok(true)
+}
+
+/// Updates and deletes rows of the table, in the files that may have some.
+fn change(
+    snapshot: &Snapshot,
+    transaction: &mut Transaction,
+    changer: &mut Changer,
+    merge: &mut Merge,
+) -> Result<()> {
+    let pairs = merge.needs_pairs();
+    let range = pairs.then(|| key_range(snapshot, merge)).flatten();
+    transaction.read(range.as_ref())?;
+    let bound = range.as_ref().map(|range| range.bind(snapshot.schema()));
+    let bound = bound.transpose()?;
+    let filter = range.as_ref().map(|range| file_filter(snapshot, range));
+    for file in changer.candidates(filter.transpose()?)? {
+        changer.change(file, bound.as_ref(), true, merge)?;
+    }
+    Ok(())
+}
+
+/// Writes the rows that the source inserts; how many.
+fn insert(transaction: &mut Transaction, changer: &mut Changer, merge: &mut Merge) -> Result<u64> {
+    let mut inserted = 0;
+    for rows in merge.inserts()? {
+        if rows.num_rows() == 0 {
+            continue;
+        }
+        let (metadata, protocol) = transaction.effective()?;
+        let mut intake = Intake::new(metadata, protocol, rows.schema_ref())?;
+        let taken = intake.take(&rows)?;
+        inserted += taken.num_rows() as u64;
+        if changer.has_change_rows() {
+            changer.write_changes("insert", &taken)?;
+        }
+        changer.write(&taken, None, None)?;
+        set_marks(transaction, &intake)?;
+    }
+    Ok(inserted)
+}
+
+fn metrics(
+    merge: &Merge,
+    inserted: u64,
+    written: &WrittenFiles,
+    counts: &Counts,
+) -> BTreeMap<String, String> {
+    texts([
+        ("numSourceRows", merge.source_rows()),
+        ("numTargetRowsInserted", inserted),
+        ("numTargetRowsUpdated", counts.updated),
+        ("numTargetRowsDeleted", counts.deleted),
+        ("numTargetRowsCopied", counts.copied),
+        ("numOutputRows", written.rows),
+        ("numTargetFilesAdded", written.adds.len() as u64),
+        ("numTargetBytesAdded", written.bytes),
+        ("numTargetFilesRemoved", counts.removed_files),
+        ("numTargetBytesRemoved", counts.removed_bytes),
+        ("numTargetChangeFilesAdded", written.cdcs.len() as u64),
+        (
+            "numTargetDeletionVectorsAdded",
+            counts.vectors_added + counts.vectors_updated,
+        ),
+        ("numTargetDeletionVectorsUpdated", counts.vectors_updated),
+        ("numTargetDeletionVectorsRemoved", counts.vectors_updated),
+    ])
 }
 
 fn clauses_json(clauses: &[Clause], when: When) -> String {

@@ -22,6 +22,7 @@ use super::split::{Split, check_size};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::spec::file_size::runs;
+use crate::spec::plain_value;
 
 mod outcomes;
 mod row_events;
@@ -170,8 +171,7 @@ impl Shuffle {
     ///
     /// None that can be brought about from outside.
     pub fn to_json(&self) -> Result<String> {
-        serde_json::to_string(self)
-            .map_err(|cause| cannot_continue("it does not serialise").because(cause))
+        plain_value::to_json(self, "changes.shuffle")
     }
 
     /// What [`Shuffle::to_json`] wrote.
@@ -180,9 +180,7 @@ impl Shuffle {
     ///
     /// Invalid argument: `changes.shuffle`.
     pub fn from_json(json: &str) -> Result<Self> {
-        serde_json::from_str(json).map_err(|cause| {
-            cannot_continue("it is of another version of the library: plan it anew").because(cause)
-        })
+        plain_value::from_json(json, "changes.shuffle", "a shuffle of changes")
     }
 }
 

@@ -104,15 +104,18 @@ impl Plan {
         };
         let cluster_by = by_curve(Curve::Hilbert);
         let cubes = (!cluster_by.is_empty()).then(|| Cubes::new(cluster_by.clone()));
-        let bins = bins(
+        let packing = Packing {
             source,
             snapshot,
             request,
-            filter.as_ref(),
+            filter,
             target,
-            &order,
-            cubes,
-        )?;
+        };
+        let bins = match cubes {
+            // an order of the whole table: what a write has touched does not matter
+            Some(cubes) => cubes.bins(packing.live(&|_| true)?),
+            None => packing.bins(order.is_some())?,
+        };
         let mut parameters = Map::new();
         let condition: Vec<String> = request.condition.iter().map(ToString::to_string).collect();
         parameters.insert("predicate".to_owned(), json!(json!(condition).to_string()));
@@ -201,43 +204,45 @@ fn partition_filter(snapshot: &Snapshot, condition: &Predicate) -> Result<Arc<Fi
     Ok(Arc::new(snapshot.file_filter(bound)?))
 }
 
-fn bins(
-    source: &Source,
-    snapshot: &Snapshot,
-    request: &Request,
-    filter: Option<&Arc<FileFilter>>,
+/// How files are put together.
+struct Packing<'a> {
+    source: &'a Source,
+    snapshot: &'a Snapshot,
+    request: &'a Request,
+    filter: Option<Arc<FileFilter>>,
     target: u64,
-    order: &Option<(Vec<Vec<String>>, Curve)>,
-    cubes: Option<Cubes>,
-) -> Result<Vec<Bin>> {
-    let plain = |files: Vec<AddFile>| Bin { files, tags: None };
-    let inside = |file: &AddFile| match &request.partitions {
-        Some(partitions) => partitions.contains(&file.partition_values),
-        None => true,
-    };
-    if let Some(cubes) = cubes {
-        // an order of the whole table: what a write has touched does not matter
-        return Ok(cubes.bins(live(source, snapshot, filter, &|_| true)?));
+}
+
+impl Packing<'_> {
+    fn live(&self, keep: &dyn Fn(&AddFile) -> bool) -> Result<Vec<AddFile>> {
+        live(self.source, self.snapshot, self.filter.as_ref(), keep)
     }
-    if order.is_some() {
-        let files = live(source, snapshot, filter, &inside)?;
-        return Ok(by_partition(files).into_iter().map(plain).collect());
+
+    /// The files of each partition; packed to the target where rows are not put in order.
+    fn bins(&self, ordered: bool) -> Result<Vec<Bin>> {
+        let partitions = self.request.partitions.as_ref();
+        let inside = |file: &AddFile| {
+            partitions.is_none_or(|partitions| partitions.contains(&file.partition_values))
+        };
+        let packed = |files: Vec<AddFile>| {
+            let partitions = by_partition(files).into_iter();
+            partitions.flat_map(|files| packed(files, self.target))
+        };
+        let plain = |files: Vec<AddFile>| Bin { files, tags: None };
+        if ordered {
+            let partitions = by_partition(self.live(&inside)?);
+            return Ok(partitions.into_iter().map(plain).collect());
+        }
+        if self.request.purge {
+            let mut files = self.live(&|_| true)?;
+            let dropped = with_dropped_columns(self.source, self.snapshot, &files)?;
+            files.retain(|file| has_deleted_rows(file) || dropped.contains(&file.path));
+            return Ok(packed(files).map(plain).collect());
+        }
+        let least = self.request.least_file_size.unwrap_or(self.target);
+        let keep = |file: &AddFile| inside(file) && (size(file) < least || is_worn(file));
+        let gains = |bin: &Vec<AddFile>| bin.len() > 1 || bin.iter().any(is_worn);
+        let bins = packed(self.live(&keep)?).filter(gains);
+        Ok(bins.map(plain).collect())
     }
-    if request.purge {
-        let mut files = live(source, snapshot, filter, &|_| true)?;
-        let dropped = with_dropped_columns(source, snapshot, &files)?;
-        files.retain(|file| has_deleted_rows(file) || dropped.contains(&file.path));
-        let bins = by_partition(files).into_iter();
-        return Ok(bins
-            .flat_map(|files| packed(files, target))
-            .map(plain)
-            .collect());
-    }
-    let least = request.least_file_size.unwrap_or(target);
-    let keep = |file: &AddFile| inside(file) && (size(file) < least || is_worn(file));
-    let files = live(source, snapshot, filter, &keep)?;
-    let bins = by_partition(files).into_iter();
-    let bins = bins.flat_map(|files| packed(files, target));
-    let gains = |bin: &Vec<AddFile>| bin.len() > 1 || bin.iter().any(is_worn);
-    Ok(bins.filter(gains).map(plain).collect())
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::StructArray;
 use arrow_buffer::BooleanBuffer;
+use arrow_schema::FieldRef;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
 use super::DataFile;
@@ -114,29 +115,8 @@ impl OpenFile {
     ) -> Result<Self> {
         let metadata = arrow.metadata();
         let parquet = metadata.file_metadata().schema_descr();
-        let layout = plan.layout();
-        let mut matcher = Matcher::new(schema, parquet, layout.column_mapping);
-        let mut keys = Vec::new();
-        let mut parts = Vec::with_capacity(plan.columns().len());
-        for column in plan.columns() {
-            let hidden = match column {
-                OutputColumn::RowId => layout.row_id_column.as_deref(),
-                OutputColumn::RowCommitVersion => layout.row_commit_version_column.as_deref(),
-                _ => None,
-            };
-            parts.push(match (column, hidden) {
-                (OutputColumn::Data(field), _) => matcher.column(field)?,
-                (OutputColumn::ChangeType, _) => {
-                    matcher.hidden("_change_type", &PrimitiveType::String)?
-                }
-                (_, Some(name)) => matcher.hidden(name, &PrimitiveType::Long)?,
-                (OutputColumn::Partition(key, field), _) => {
-                    keys.push((key.clone(), Arc::clone(field)));
-                    Part::Missing(field.data_type().clone())
-                }
-                _ => Part::Missing(PrimitiveType::Long.arrow_type()),
-            });
-        }
+        let mut matcher = Matcher::new(schema, parquet, plan.layout().column_mapping);
+        let (mut parts, keys) = parts_of(plan, &mut matcher)?;
         let selected = matcher.selected();
         let known = known(plan, &parts, schema);
         for part in &mut parts {
@@ -148,33 +128,9 @@ impl OpenFile {
             .filter_map(|(leaf, selected)| selected.then_some(leaf))
             .collect();
         let first_rows = first_rows(metadata);
-        let row_groups = match &file.row_groups {
-            None => 0..metadata.num_row_groups(),
-            Some(wanted) if wanted.end <= metadata.num_row_groups() => wanted.clone(),
-            Some(wanted) => {
-                let message = format!(
-                    "row groups {wanted:?} were asked for, the file has {}: \
-                     it was replaced since the splits were made",
-                    metadata.num_row_groups()
-                );
-                return Err(Error::corrupt("data.row_groups", message));
-            }
-        };
+        let row_groups = row_groups_of(file, metadata.num_row_groups())?;
         let all_rows = first_rows.last().copied().unwrap_or_default();
-        if let Some(vector) = &file.deletion_vector {
-            vector.check_within(all_rows)?;
-        }
-        let only = file
-            .only
-            .as_deref()
-            .map(|only| match &file.deletion_vector {
-                Some(vector) => only.difference(vector),
-                None => Ok(only.clone()),
-            })
-            .transpose()?;
-        if let Some(only) = &only {
-            only.check_within(all_rows)?;
-        }
+        let only = only_rows(file, all_rows)?;
         let partition_values = partition_values(&file.partition_values, &keys)?;
         let wanted = match plan.filter() {
             None => BooleanBuffer::new_set(row_groups.len()),
@@ -331,6 +287,68 @@ impl OpenFile {
         });
         sizes.unwrap_or_default()
     }
+}
+
+/// A name in the log, and the field of the table.
+type PartitionColumn = (String, FieldRef);
+
+/// Where each column of a plan comes from, and the partition columns among them.
+fn parts_of(
+    plan: &ReadPlan,
+    matcher: &mut Matcher<'_>,
+) -> Result<(Vec<Part>, Vec<PartitionColumn>)> {
+    let layout = plan.layout();
+    let mut keys = Vec::new();
+    let mut parts = Vec::with_capacity(plan.columns().len());
+    for column in plan.columns() {
+        let hidden = match column {
+            OutputColumn::RowId => layout.row_id_column.as_deref(),
+            OutputColumn::RowCommitVersion => layout.row_commit_version_column.as_deref(),
+            _ => None,
+        };
+        parts.push(match (column, hidden) {
+            (OutputColumn::Data(field), _) => matcher.column(field)?,
+            (OutputColumn::ChangeType, _) => {
+                matcher.hidden("_change_type", &PrimitiveType::String)?
+            }
+            (_, Some(name)) => matcher.hidden(name, &PrimitiveType::Long)?,
+            (OutputColumn::Partition(key, field), _) => {
+                keys.push((key.clone(), Arc::clone(field)));
+                Part::Missing(field.data_type().clone())
+            }
+            _ => Part::Missing(PrimitiveType::Long.arrow_type()),
+        });
+    }
+    Ok((parts, keys))
+}
+
+/// The row groups that are asked for, of this many.
+fn row_groups_of(file: &DataFile, count: usize) -> Result<Range<usize>> {
+    match &file.row_groups {
+        None => Ok(0..count),
+        Some(wanted) if wanted.end <= count => Ok(wanted.clone()),
+        Some(wanted) => {
+            let message = format!(
+                "row groups {wanted:?} were asked for, the file has {count}: \
+                 it was replaced since the splits were made"
+            );
+            Err(Error::corrupt("data.row_groups", message))
+        }
+    }
+}
+
+/// The only rows that are wanted, without deleted ones; `None` for all.
+fn only_rows(file: &DataFile, all_rows: u64) -> Result<Option<DeletionVector>> {
+    let deleted = file.deletion_vector.as_ref();
+    if let Some(vector) = deleted {
+        vector.check_within(all_rows)?;
+    }
+    let Some(only) = file.only.as_deref() else {
+        return Ok(None);
+    };
+    let only = deleted.map_or_else(|| Ok(only.clone()), |vector| only.difference(vector))?;
+    only.check_within(all_rows)?;
+    Ok(Some(only))
 }
 
 /// What is known of the filter's columns before anything is read; `parts` are not settled yet.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::PieceOptions;
@@ -11,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::replay::{FileActionKey, KeySet, Keys, Source};
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::{FileColumns, Naming};
+use crate::spec::plain_value;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::StructType;
 
@@ -89,7 +89,7 @@ impl ReplayTail {
     ///
     /// None that can be brought about from outside.
     pub fn to_json(&self) -> Result<String> {
-        to_json(&*self.spec)
+        plain_value::to_json(&*self.spec, "replay.json")
     }
 
     /// The keys, 16 bytes each, in no order.
@@ -103,7 +103,7 @@ impl ReplayTail {
     ///
     /// Invalid argument: `replay.json`, also for what another release of the library made.
     pub fn from_parts(json: &str, hidden: &[u8]) -> Result<Self> {
-        let spec: PieceSpec = from_json(json)?;
+        let spec: PieceSpec = plain_value::from_json(json, "replay.json", "part of a plan")?;
         if spec.library != LIBRARY {
             let message = format!(
                 "this was made by deltareplay {}, and here is {LIBRARY}: install the same release on the driver and \
@@ -198,18 +198,4 @@ impl ReplayTail {
             ..source.clone()
         }
     }
-}
-
-pub(super) fn to_json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value).map_err(|cause| {
-        Error::invalid("replay.json", "the plan does not serialise").because(cause)
-    })
-}
-
-pub(super) fn from_json<T: DeserializeOwned>(json: &str) -> Result<T> {
-    serde_json::from_str(json).map_err(|cause| {
-        let message =
-            "this is not part of a plan of this version of the library: make the plan again";
-        Error::invalid("replay.json", message).because(cause)
-    })
 }
