@@ -9,15 +9,19 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{TimestampMicrosecondType, TimestampNanosecondType};
-use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, new_null_array};
+use arrow_array::{
+    Array, ArrayRef, ListArray, MapArray, StructArray, TimestampMicrosecondArray, new_null_array,
+};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType as ArrowType, Fields, TimeUnit};
+use arrow_schema::{DataType as ArrowType, FieldRef, Fields, TimeUnit};
 
 use super::columns::misfit;
 use crate::error::{Error, Result};
 use crate::expr::formula::cast_value;
 use crate::spec::json::clipped;
-use crate::spec::schema::{DataType, PrimitiveType, StructType, named_twice, twice};
+use crate::spec::schema::{
+    ArrayType, DataType, MapType, PrimitiveType, StructType, named_twice, twice,
+};
 
 /// Refuses what can never be stored so; `name` is the column, or the part of one, for the message.
 ///
@@ -200,99 +204,120 @@ pub(super) fn coerce(values: &ArrayRef, wanted: &DataType, name: &str) -> Result
     }
     match (wanted, &arrow) {
         (DataType::Struct(parts), ArrowType::Struct(fields)) => {
-            let Some(given) = values.as_struct_opt() else {
-                return plain_cast(values, &arrow, name);
-            };
-            let mut columns = Vec::with_capacity(fields.len());
-            for part in parts.fields() {
-                let below = format!("{name}.{}", part.name);
-                columns.push(match place(given.fields(), &part.name) {
-                    Some(at) => coerce(given.column(at), &part.data_type, &below)?,
-                    None => new_null_array(&part.data_type.arrow_type(), values.len()),
-                });
-            }
-            let made = StructArray::try_new(fields.clone(), columns, given.nulls().cloned());
-            Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+            struct_of(values, parts, fields, name)
         }
-        (DataType::Array(array), ArrowType::List(element)) => {
-            let list = as_list(values, name)?;
-            let list = list.as_list::<i32>();
-            let below = format!("{name}.element");
-            let inner = coerce(list.values(), &array.element_type, &below)?;
-            let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
-            let made = ListArray::try_new(Arc::clone(element), offsets, inner, nulls);
-            Ok(Arc::new(made.map_err(|_| null_inside(name))?))
-        }
-        (DataType::Map(map), ArrowType::Map(entries, sorted)) => {
-            let (Some(given), ArrowType::Struct(fields)) =
-                (values.as_map_opt(), entries.data_type())
-            else {
-                return plain_cast(values, &arrow, name);
-            };
-            let keys = coerce(given.keys(), &map.key_type, &format!("{name}.key"))?;
-            let inner = coerce(given.values(), &map.value_type, &format!("{name}.value"))?;
-            let made = StructArray::try_new(fields.clone(), vec![keys, inner], None);
-            let made = made.map_err(|_| null_inside(name))?;
-            let (offsets, nulls) = (given.offsets().clone(), given.nulls().cloned());
-            let made = MapArray::try_new(Arc::clone(entries), offsets, made, nulls, *sorted);
-            Ok(Arc::new(made.map_err(misfit)?))
-        }
+        (DataType::Array(array), ArrowType::List(element)) => list_of(values, array, element, name),
+        (DataType::Map(map), ArrowType::Map(entries, _)) => map_of(values, map, entries, name),
         (DataType::Primitive(PrimitiveType::Variant), ArrowType::Struct(fields)) => {
-            let Some(given) = values.as_struct_opt() else {
-                return plain_cast(values, &arrow, name);
-            };
-            let mut columns = Vec::with_capacity(2);
-            for field in fields {
-                let column = given.column_by_name(field.name());
-                let column = column.ok_or_else(|| unknown(name))?;
-                columns.push(plain_cast(column, field.data_type(), name)?);
-            }
-            let made = StructArray::try_new(fields.clone(), columns, given.nulls().cloned());
-            Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+            variant_of(values, fields, name)
         }
-        _ if is_text(values.data_type()) => {
-            let texts = plain_cast(values, &ArrowType::Utf8, name)?;
-            cast_value(&texts, &arrow).map_err(|cause| unfit(name, &arrow).because(cause))
-        }
-        (_, ArrowType::Decimal128(..)) if *values.data_type() == ArrowType::Boolean => {
-            plain_cast(&plain_cast(values, &ArrowType::Int8, name)?, &arrow, name)
-        }
-        (_, ArrowType::Boolean) if values.data_type().is_decimal() => plain_cast(
-            &plain_cast(values, &ArrowType::Float64, name)?,
-            &arrow,
-            name,
-        ),
-        (_, ArrowType::Timestamp(TimeUnit::Microsecond, zone)) => {
-            // wall-clock times are those of UTC, so that a zone is but a label
-            let given = match values.data_type() {
-                ArrowType::Timestamp(_, zone) => zone.clone(),
-                _ => None,
-            };
-            let micros = ArrowType::Timestamp(TimeUnit::Microsecond, given);
-            let micros = match values.as_primitive_opt::<TimestampNanosecondType>() {
-                // the last microsecond before it, below the epoch too: a cast would round towards zero
-                Some(nanos) => nanos.unary(|nanos| nanos.div_euclid(1_000)),
-                None => plain_cast(values, &micros, name)?
-                    .as_primitive::<TimestampMicrosecondType>()
-                    .clone(),
-            };
+        _ => primitive(values, &arrow, name),
+    }
+}
+
+fn struct_of(
+    values: &ArrayRef,
+    wanted: &StructType,
+    fields: &Fields,
+    name: &str,
+) -> Result<ArrayRef> {
+    let Some(given) = values.as_struct_opt() else {
+        return plain_cast(values, &ArrowType::Struct(fields.clone()), name);
+    };
+    let mut columns = Vec::with_capacity(fields.len());
+    for part in wanted.fields() {
+        let below = format!("{name}.{}", part.name);
+        columns.push(match place(given.fields(), &part.name) {
+            Some(at) => coerce(given.column(at), &part.data_type, &below)?,
+            None => new_null_array(&part.data_type.arrow_type(), values.len()),
+        });
+    }
+    let made = StructArray::try_new(fields.clone(), columns, given.nulls().cloned());
+    Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+}
+
+fn list_of(
+    values: &ArrayRef,
+    wanted: &ArrayType,
+    element: &FieldRef,
+    name: &str,
+) -> Result<ArrayRef> {
+    let list = as_list(values, name)?;
+    let list = list.as_list::<i32>();
+    let below = format!("{name}.element");
+    let inner = coerce(list.values(), &wanted.element_type, &below)?;
+    let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
+    let made = ListArray::try_new(Arc::clone(element), offsets, inner, nulls);
+    Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+}
+
+fn map_of(values: &ArrayRef, wanted: &MapType, entries: &FieldRef, name: &str) -> Result<ArrayRef> {
+    let (Some(given), ArrowType::Struct(fields)) = (values.as_map_opt(), entries.data_type())
+    else {
+        return plain_cast(values, &ArrowType::Map(Arc::clone(entries), false), name);
+    };
+    let keys = coerce(given.keys(), &wanted.key_type, &format!("{name}.key"))?;
+    let inner = coerce(given.values(), &wanted.value_type, &format!("{name}.value"))?;
+    let made = StructArray::try_new(fields.clone(), vec![keys, inner], None);
+    let made = made.map_err(|_| null_inside(name))?;
+    let (offsets, nulls) = (given.offsets().clone(), given.nulls().cloned());
+    let made = MapArray::try_new(Arc::clone(entries), offsets, made, nulls, false);
+    Ok(Arc::new(made.map_err(misfit)?))
+}
+
+fn variant_of(values: &ArrayRef, fields: &Fields, name: &str) -> Result<ArrayRef> {
+    let Some(given) = values.as_struct_opt() else {
+        return plain_cast(values, &ArrowType::Struct(fields.clone()), name);
+    };
+    let mut columns = Vec::with_capacity(2);
+    for field in fields {
+        let column = given.column_by_name(field.name());
+        let column = column.ok_or_else(|| unknown(name))?;
+        columns.push(plain_cast(column, field.data_type(), name)?);
+    }
+    let made = StructArray::try_new(fields.clone(), columns, given.nulls().cloned());
+    Ok(Arc::new(made.map_err(|_| null_inside(name))?))
+}
+
+fn primitive(values: &ArrayRef, wanted: &ArrowType, name: &str) -> Result<ArrayRef> {
+    let by_way_of =
+        |between: &ArrowType| plain_cast(&plain_cast(values, between, name)?, wanted, name);
+    let spelled = |values: &ArrayRef| {
+        cast_value(values, wanted).map_err(|cause| unfit(name, wanted).because(cause))
+    };
+    let given = values.data_type();
+    match wanted {
+        _ if is_text(given) => spelled(&plain_cast(values, &ArrowType::Utf8, name)?),
+        ArrowType::Decimal128(..) if *given == ArrowType::Boolean => by_way_of(&ArrowType::Int8),
+        ArrowType::Boolean if given.is_decimal() => by_way_of(&ArrowType::Float64),
+        ArrowType::Timestamp(TimeUnit::Microsecond, zone) => {
+            let micros = microseconds(values, name)?;
             Ok(Arc::new(micros.with_timezone_opt(zone.clone())))
         }
-        (_, ArrowType::Utf8) if values.data_type().is_temporal() => {
-            cast_value(values, &arrow).map_err(|cause| unfit(name, &arrow).because(cause))
-        }
-        (_, ArrowType::Date32) => {
-            let naive = match values.data_type() {
-                ArrowType::Timestamp(unit, Some(_)) => {
-                    let bare = ArrowType::Timestamp(*unit, Some("+00:00".into()));
-                    plain_cast(values, &bare, name)?
-                }
-                _ => Arc::clone(values),
-            };
-            plain_cast(&naive, &arrow, name)
-        }
-        _ => plain_cast(values, &arrow, name),
+        ArrowType::Utf8 if given.is_temporal() => spelled(values),
+        ArrowType::Date32 => match given {
+            ArrowType::Timestamp(unit, Some(_)) => {
+                by_way_of(&ArrowType::Timestamp(*unit, Some("+00:00".into())))
+            }
+            _ => plain_cast(values, wanted, name),
+        },
+        _ => plain_cast(values, wanted, name),
     }
+}
+
+/// Times in microseconds. Wall-clock times are those of UTC, so that a zone is but a label.
+fn microseconds(values: &ArrayRef, name: &str) -> Result<TimestampMicrosecondArray> {
+    if let Some(nanos) = values.as_primitive_opt::<TimestampNanosecondType>() {
+        // the last microsecond before it, below the epoch too: a cast would round towards zero
+        return Ok(nanos.unary(|nanos| nanos.div_euclid(1_000)));
+    }
+    let zone = match values.data_type() {
+        ArrowType::Timestamp(_, zone) => zone.clone(),
+        _ => None,
+    };
+    let micros = ArrowType::Timestamp(TimeUnit::Microsecond, zone);
+    let micros = plain_cast(values, &micros, name)?;
+    Ok(micros.as_primitive::<TimestampMicrosecondType>().clone())
 }
 
 fn as_list(values: &ArrayRef, name: &str) -> Result<ArrayRef> {
