@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from deltareplay._table import Table
 
-#: About so many bytes a task copies, and so many files at most.
+#: About how many bytes a task copies, and how many files at most.
 BYTES_PER_TASK = 1 << 30
 FILES_PER_TASK = 500
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from deltareplay._table import Table
 
-#: So many footers a task reads.
+#: Footers that a task reads.
 FILES_PER_TASK = 500
 
 

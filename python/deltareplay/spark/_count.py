@@ -51,7 +51,7 @@ def count(
         with warnings.catch_warnings():
             # no warning about a missing row count: the rows are counted all the same
             warnings.simplefilter("ignore", DeltaReplayWarning)
-            told = snapshot.num_rows
-        if told is not None:
-            return told
+            known = snapshot.num_rows
+        if known is not None:
+            return known
     return int(read(spark, snapshot, filter=filter, root=root).count())

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MILLISECOND = timedelta(milliseconds=1)
 
-#: So many files a task deletes.
+#: Files that a task deletes.
 FILES_PER_TASK = 1000
 
 

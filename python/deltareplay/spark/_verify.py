@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from deltareplay._snapshot import Snapshot
 
-#: So many findings of one code are listed.
+#: Findings of one code that are listed.
 MOST = 1000
 
 _SEVERITIES = ("error", "warning", "info")
@@ -79,16 +79,16 @@ def _live(spark: SparkSession, snapshot: Snapshot) -> list[Part]:
     columns = ["path", "size", "numRecords", "deletionVector"]
     live = files(spark, snapshot, columns=columns)
     sent = pickle.dumps((table_of(snapshot), snapshot.version))
-    told = on_executors.over(live, "verified_files", sent, "answer string").toArrow()
-    return [json.loads(str(one)) for one in told.column("answer").to_pylist()]
+    answers = on_executors.over(live, "verified_files", sent, "answer string").toArrow()
+    return [json.loads(str(one)) for one in answers.column("answer").to_pylist()]
 
 
 def _rows(spark: SparkSession, snapshot: Snapshot, found: list[Part]) -> Part:
     """What is wrong with rows of files of which nothing wrong is known yet."""
     splits = snapshot.scan(on_error="skip").splits()
     sent = (table_of(snapshot), snapshot.version, splits)
-    told = on_executors.answers(spark, "verified_rows", sent, len(splits))
-    parts = [json.loads(one) for one in told]
+    answers = on_executors.answers(spark, "verified_rows", sent, len(splits))
+    parts = [json.loads(one) for one in answers]
     known = {
         one["path"] for part in found for one in part["findings"] if one["severity"] == "error"
     }

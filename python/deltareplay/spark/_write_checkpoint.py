@@ -70,8 +70,8 @@ def write_checkpoint(
     )
     written: list[tuple[str, int, int, int, int]] = []
     if pieces:
-        told = on_executors.rows(spark, "write_sidecars", sent, len(pieces), _SIDECARS)
-        written = sorted(tuple(row) for row in told.collect())
+        sidecars = on_executors.rows(spark, "write_sidecars", sent, len(pieces), _SIDECARS)
+        written = sorted(tuple(row) for row in sidecars.collect())
     done = Checkpoint(snapshot.version, *plan.finish(of._native, written))
     if cleanup:
         clean_after(of._native, snapshot)

@@ -77,8 +77,8 @@ def run(
         properties=properties,
         **at,
     )
-    told = done.history(limit=1)["operationMetrics"][0].as_py()
-    metrics = {key: int(value) for key, value in told}
+    recorded = done.history(limit=1)["operationMetrics"][0].as_py()
+    metrics = {key: int(value) for key, value in recorded}
     if path is not None:
         return done, None, metrics
     name = catalog.add(spark, target, place) if entry is None else entry.name

@@ -37,10 +37,10 @@ class Clause:
 
     def shown(self) -> dict[str, str]:
         """The clause as the history has it."""
-        told = {"actionType": self.then}
+        shown_clause = {"actionType": self.then}
         if self.condition is not None:
-            told["predicate"] = shown(self.condition)
-        return told
+            shown_clause["predicate"] = shown(self.condition)
+        return shown_clause
 
 
 def check(clauses: Sequence[Clause]) -> None:

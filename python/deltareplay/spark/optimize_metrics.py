@@ -140,7 +140,7 @@ def _metrics(
     indexed = int(before.properties.get("delta.dataSkippingNumIndexedCols", 32))
     clusters = not z_order_by and "delta.clustering" in before.domain_metadata
     vectors = [one["deletionVector"] for one in removed if one["deletionVector"]]
-    told: dict[str, Any] = {
+    metrics: dict[str, Any] = {
         "numFilesAdded": len(added),
         "numFilesRemoved": len(removed),
         "filesAdded": _sizes(added),
@@ -163,14 +163,14 @@ def _metrics(
     }
     if vectors:
         rows = sum(one["cardinality"] for one in vectors)
-        told["deletionVectorStats"] = {
+        metrics["deletionVectorStats"] = {
             "numDeletionVectorsRemoved": len(vectors),
             "numDeletionVectorRowsRemoved": rows,
         }
     size = sum(one["size"] or 0 for one in removed)
     if z_order_by:
         merged = {"num": len(removed), "size": size}
-        told["zOrderStats"] = {
+        metrics["zOrderStats"] = {
             "strategyName": "all",
             "inputCubeFiles": {"num": 0, "size": 0},
             "inputOtherFiles": merged,
@@ -181,14 +181,14 @@ def _metrics(
         }
     elif clusters:
         merged = {"numFiles": len(removed), "size": size}
-        told["clusteringStats"] = {
+        metrics["clusteringStats"] = {
             "inputZCubeFiles": {"numFiles": 0, "size": 0},
             "inputOtherFiles": merged,
             "inputNumZCubes": 0,
             "mergedFiles": merged,
             "numOutputZCubes": partitions,
         }
-    return told
+    return metrics
 
 
 def _files(table: Table, version: int | None) -> tuple[list[Any], list[Any]]:

@@ -166,8 +166,8 @@ def planner(options: Options, version: int | None, schema: Any) -> StreamPlanner
 def _changes(options: Options, schema: Any) -> dict[str, Any]:
     """Which changes, or which rows of a stream, with the columns that a schema names."""
     rows = stream_options.follow_arguments(options)
-    told = {one["name"] for one in CHANGE_FIELDS} if "kind" in rows else set()
-    rows["columns"] = [name for name in schema.fieldNames() if name.lower() not in told]
+    change_columns = {one["name"] for one in CHANGE_FIELDS} if "kind" in rows else set()
+    rows["columns"] = [name for name in schema.fieldNames() if name.lower() not in change_columns]
     return rows
 
 

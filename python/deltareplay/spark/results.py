@@ -39,19 +39,19 @@ def merged(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
     updated, deleted, inserted = (
         metrics.get(f"numTargetRows{one}", 0) for one in ("Updated", "Deleted", "Inserted")
     )
-    told = {
+    row = {
         "num_affected_rows": updated + deleted + inserted,
         "num_updated_rows": updated,
         "num_deleted_rows": deleted,
         "num_inserted_rows": inserted,
     }
-    return _row(spark, told)
+    return _row(spark, row)
 
 
 def restored(spark: SparkSession, table: Table, done: Restored) -> DataFrame:
     """What ``RESTORE`` returns."""
     snapshot = table.snapshot(done.version)
-    told = {
+    row = {
         "table_size_after_restore": snapshot.size_in_bytes,
         "num_of_files_after_restore": snapshot.num_files,
         "num_removed_files": done.num_removed_files,
@@ -59,7 +59,7 @@ def restored(spark: SparkSession, table: Table, done: Restored) -> DataFrame:
         "removed_files_size": done.removed_files_size,
         "restored_files_size": done.restored_files_size,
     }
-    return _row(spark, told)
+    return _row(spark, row)
 
 
 def cloned(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
@@ -69,7 +69,7 @@ def cloned(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
         spark: The session.
         metrics: Of the commit; empty if the clone was there.
     """
-    told = {
+    row = {
         "source_table_size": "sourceTableSize",
         "source_num_of_files": "sourceNumOfFiles",
         "num_removed_files": "numRemovedFiles",
@@ -77,7 +77,7 @@ def cloned(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
         "removed_files_size": "removedFilesSize",
         "copied_files_size": "copiedFilesSize",
     }
-    return _row(spark, {name: metrics.get(metric, 0) for name, metric in told.items()})
+    return _row(spark, {name: metrics.get(metric, 0) for name, metric in row.items()})
 
 
 def paths(spark: SparkSession, found: Sequence[str]) -> DataFrame:

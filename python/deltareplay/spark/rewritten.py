@@ -67,9 +67,9 @@ class Rewritten:
         directory = str(uuid.uuid4())
         try:
             sent: tuple[Any, ...] = (self._table, directory, orders, pieces)
-            told = on_executors.answers(self._spark, "scatter_rows", sent, len(pieces))
+            answers = on_executors.answers(self._spark, "scatter_rows", sent, len(pieces))
             spilled: list[list[str]] = [[] for _ in orders]
-            for (number, _), one in zip(pieces, told, strict=True):
+            for (number, _), one in zip(pieces, answers, strict=True):
                 spilled[number].append(one)
             files = [
                 (number, file)

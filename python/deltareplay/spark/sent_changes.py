@@ -21,13 +21,13 @@ class SentChanges:
         table: The table.
         before: How the text of each of them begins.
         between: What is each one's own.
-        behind: How it ends.
+        after: How it ends.
     """
 
     table: Table
     before: str
     between: tuple[str, ...]
-    behind: str
+    after: str
 
     @classmethod
     def of(cls, table: Table, splits: Sequence[ChangeSplit]) -> SentChanges:
@@ -35,13 +35,13 @@ class SentChanges:
         texts = [split._native.to_json() for split in splits]
         before = _common_beginning(texts)
         rest = [text[len(before) :] for text in texts]
-        behind = _common_beginning([text[::-1] for text in rest])[::-1]
-        between = tuple(text[: len(text) - len(behind)] for text in rest)
-        return cls(table, before, between, behind)
+        after = _common_beginning([text[::-1] for text in rest])[::-1]
+        between = tuple(text[: len(text) - len(after)] for text in rest)
+        return cls(table, before, between, after)
 
     def split(self, number: int) -> ChangeSplit:
         """One of the splits."""
-        text = f"{self.before}{self.between[number]}{self.behind}"
+        text = f"{self.before}{self.between[number]}{self.after}"
         return ChangeSplit._made(self.table, _native.ChangeSplit(text))
 
 

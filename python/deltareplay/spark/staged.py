@@ -185,12 +185,12 @@ class Staged:
     @staticmethod
     def metrics(written: pa.Table) -> dict[str, int]:
         """The metrics of the write."""
-        told = written.to_pylist()
-        rows = sum(json.loads(one["stats"])["numRecords"] for one in told)
+        added = written.to_pylist()
+        rows = sum(json.loads(one["stats"])["numRecords"] for one in added)
         return {
             "numFiles": written.num_rows,
             "numOutputRows": rows,
-            "numOutputBytes": sum(one["size"] for one in told),
+            "numOutputBytes": sum(one["size"] for one in added),
         }
 
     def discard(self) -> None:

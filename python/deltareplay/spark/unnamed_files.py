@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _FILES = "path string, size long"
 
-#: About so many directories are listed side by side.
+#: About how many directories are listed in parallel.
 LISTINGS = 64
 
 

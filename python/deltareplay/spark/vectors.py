@@ -82,7 +82,7 @@ def descriptor(vector: Mapping[str, Any]) -> tuple[str, str, int | None, int, in
 
 
 def chunk_bits(chunks: int) -> int:
-    """How many rows a chunk has, as a power of two, if there are at most so many chunks."""
+    """How many rows a chunk has, as a power of two, for at most this many chunks."""
     for bits in _CHUNKS:
         if chunks * (1 << bits) // 8 <= _COMFORTABLE:
             return bits

@@ -40,9 +40,9 @@ def frame(
         columns: Which columns, in this order.
         root: As in ``read``.
     """
-    told = [one for one in files if one[3] is None]
+    labelled = [one for one in files if one[3] is None]
     plain = [one for one in files if one[3] is not None]
-    return [_rows(spark, table, some, columns, root) for some in (plain, told) if some]
+    return [_rows(spark, table, some, columns, root) for some in (plain, labelled) if some]
 
 
 def _rows(
