@@ -162,6 +162,8 @@ def form(text: str) -> tuple[str | None, ...]:
     return (text,) if found is None else found.groups()
 
 
+#: A day from which Python, too, can go back.
+LATER = "greatest(day, DATE '1000-01-01')"
 CHOSEN = [
     # texts
     r"'a\tb' = s", r"s = 'it\'s'", r"s = 'C:\\x'", r"s = r'C:\x'", 's = "it\'s"', r"'\u00e4' = s",
@@ -181,9 +183,9 @@ CHOSEN = [
     "at >= TIMESTAMP '1970-1-1 0:0:0'", "at < TIMESTAMP '1980-01-01T00:00:00Z'",
     "at > '1971-2-3 4:05'", "at = TIMESTAMP '1969-12-31 23:59:59.999999'",
     # days and moments
-    "date_add(day, i % 1000)", "date_sub(day, y)", "date_add('2024-02-28', 1)",
-    "datediff(at, day)", "datediff('2024-03-01', day)", "add_months(day, y)", "last_day(day)",
-    "day + INTERVAL 1 MONTH", "day - INTERVAL 3 DAYS", "day + INTERVAL 1 WEEK",
+    f"date_add({LATER}, i % 1000)", f"date_sub({LATER}, y)", "date_add('2024-02-28', 1)",
+    "datediff(at, day)", "datediff('2024-03-01', day)", f"add_months({LATER}, y)", "last_day(day)",
+    "day + INTERVAL 1 MONTH", f"{LATER} - INTERVAL 3 DAYS", "day + INTERVAL 1 WEEK",
     "day + INTERVAL 36 HOURS", "at - INTERVAL '1' YEAR", "at + INTERVAL 1.5 SECONDS",
     "INTERVAL 90 MINUTES + at", "at - INTERVAL '2 days'", "at + INTERVAL -1 MONTH",
     "at < TIMESTAMP '1970-02-01 00:00:00Z' - INTERVAL 1 MONTH",
@@ -196,7 +198,8 @@ CHOSEN = [
     "s ILIKE 'A%'", "s NOT ILIKE 'Ä'", r"s ILIKE 'a\_B'", "s ILIKE 'a!_b' ESCAPE '!'",
     "s RLIKE 'a'", "s NOT RLIKE '^$'", r"s RLIKE r'^\s*\d\s*$'", r"s REGEXP '\\W'",
     r"regexp_like(s, r'(?i)^A[_\t](b|B)?$')", "s RLIKE '.'", "s RLIKE '[^a-z]+'",
-    r"rlike(s, r'%$|\\.{1,2}$')", "s RLIKE NULL", "isnan(d / 3)", "isnan(f + 1)", "isnan(l * 1)",
+    r"rlike(s, r'%$|\\.{1,2}$')", "regexp_like(s, NULL)", "isnan(d / 3)", "isnan(f + 1)",
+    "isnan(l * 1)",
 ]  # fmt: skip
 
 

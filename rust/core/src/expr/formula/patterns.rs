@@ -123,8 +123,8 @@ impl Writer<'_> {
                 let span = repeated.op.span;
                 let op = self.pattern.get(span.start.offset..span.end.offset);
                 let op = op.unwrap_or_default();
-                if op.starts_with("{,") || op.contains(' ') {
-                    return refused("{,n}");
+                if op.contains(' ') {
+                    return refused("a blank in a quantifier");
                 }
                 self.written.push_str("(?:");
                 self.part(&repeated.ast, false)?;
@@ -306,7 +306,8 @@ mod tests {
             ("a$b", "$ before"),
             (r"[\D]", r"\D"),
             (r"\v", r"\v"),
-            ("a{,3}", "{,n}"),
+            ("a{,3}", "repetition"),
+            ("a{ 1 }", "blank"),
             ("(", "unclosed"),
         ] {
             let told = java_regex(pattern).unwrap_err();

@@ -90,7 +90,6 @@ fn what_is_not_supported_is_named() {
         ("(SELECT 1) = 1", "subqueries"),
         ("EXISTS (SELECT 1)", "EXISTS"),
         ("a + 1 IN (SELECT b FROM t)", "subqueries"),
-        ("CAST(1 AS INTERVAL) = a", "INTERVAL"),
         ("NOT CASE", "CASE"),
         ("(CASE)", "CASE"),
     ] {

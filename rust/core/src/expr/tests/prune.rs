@@ -59,7 +59,7 @@ fn computed_moments() {
         ("day < date_sub(DATE '2024-10-18', 7)", "k--"),
         (
             "day = last_day(DATE '2024-10-20') - INTERVAL 2 WEEKS",
-            "--k",
+            "-k-",
         ),
         (
             "day BETWEEN add_months('2024-09-11', 1) AND date_add('2024-10-11', 1)",
@@ -71,15 +71,8 @@ fn computed_moments() {
         ),
         // of each row
         ("date_add(day, 1) > DATE '2024-10-12'", "kkk"),
-        ("day > DATE '2024-10-12' + INTERVAL 1 FORTNIGHT", "?"),
     ] {
-        if expected == "?" {
-            let predicate = Predicate::parse_sql(text).unwrap();
-            let refused = predicate.bind(&super::schema(&[("day", "date")]));
-            assert_eq!(refused.unwrap_err().code(), "formula.unsupported");
-        } else {
-            assert_eq!(kept(text, &[("day", "date")], &bounds), expected, "{text}");
-        }
+        assert_eq!(kept(text, &[("day", "date")], &bounds), expected, "{text}");
     }
 }
 
