@@ -292,7 +292,7 @@ class Table(
         description = Transaction._description_of(
             parameters, metrics, user_metadata, tags, engine_info
         )
-        begun = Transaction._begun(read, native, description)
+        begun = Transaction._begun(self, read, native, description)
         if txn is not None:
             begun.set_transaction(*txn)
         return begun

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from deltareplay._filters import Filter
     from deltareplay._native import Transaction as NativeTransaction
     from deltareplay._snapshot import Snapshot
+    from deltareplay._table_location import TableLocation
 
 
 @checked_methods
@@ -39,7 +40,7 @@ class Transaction:
     3
     """
 
-    __slots__ = ("_description", "_done", "_native", "attempts", "snapshot", "version")
+    __slots__ = ("_description", "_done", "_native", "_table", "attempts", "snapshot", "version")
 
     #: The snapshot that the transaction reads.
     snapshot: Snapshot
@@ -48,6 +49,7 @@ class Transaction:
     #: How many versions were tried.
     attempts: int
     _native: NativeTransaction
+    _table: TableLocation
     _done: bool
     _description: dict[str, Any]
 
@@ -56,9 +58,14 @@ class Transaction:
 
     @classmethod
     def _begun(
-        cls, snapshot: Snapshot | None, native: NativeTransaction, description: dict[str, Any]
+        cls,
+        table: TableLocation,
+        snapshot: Snapshot | None,
+        native: NativeTransaction,
+        description: dict[str, Any],
     ) -> Transaction:
         self = cls.__new__(cls)
+        self._table = table
         if snapshot is not None:  # a commit that creates the table reads nothing
             self.snapshot = snapshot
         self.version = None
@@ -349,7 +356,7 @@ class Transaction:
         if self.attempts > 1:
             _log.warning("retried: other writers were first %d times", self.attempts - 1)
         if self.version is not None:
-            _log.info("committed version %d of %r", self.version, self.snapshot._table)
+            _log.info("committed version %d of %r", self.version, self._table)
         if afterwards is not None:
             warn(
                 f"version {self.version} is committed, but its checkpoint or checksum is not "

@@ -170,6 +170,7 @@ class _FirstRows:
         metrics = {"numFiles": len(files), "numOutputRows": count, "numOutputBytes": size}
         try:
             transaction = Transaction._begun(
+                self.table,
                 None,
                 native.transaction(None, "WRITE", None, durable, timeout),
                 Transaction._description_of(

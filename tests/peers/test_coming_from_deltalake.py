@@ -191,7 +191,7 @@ TRACE: dict[str, Callable[[Path], Any]] = {
     ),
 }
 #: Calls that find nothing to do here.
-NOTHING_TO_DO = {"create, if there is none", "clean the log"}
+NOTHING_TO_DO = {"create, if there is none", "clean the log", "leave a table as it is"}
 
 
 def state(path: Path) -> dict[str, Any]:

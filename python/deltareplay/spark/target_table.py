@@ -214,7 +214,7 @@ class TargetTable:
         if snapshot is None:
             native = self.table._native.transaction(None, operation)
             described = Transaction._description_of(parameters, user_metadata=user_metadata)
-            transaction = Transaction._begun(None, native, described)
+            transaction = Transaction._begun(self.table, None, native, described)
         else:
             transaction = self.table.transaction(
                 operation, parameters=parameters, user_metadata=user_metadata, snapshot=snapshot
