@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from spark.test_write import directories, raises, same_rows
+from support import logs
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -286,6 +287,22 @@ BAD: dict[str, tuple[str, Callable[[Any, Path], Any]]] = {
             dr_spark.merge(spark, path, source(spark), "id = id").when_matched_delete().execute()
         ),
     ),
+    "a table merged into itself, without names": (
+        "statement.expression",
+        lambda spark, path: (
+            dr_spark.merge(spark, path, dr_spark.read(spark, path), "id = id")
+            .when_matched_delete()
+            .execute()
+        ),
+    ),
+    "one name for both sides": (
+        "statement.expression",
+        lambda spark, path: (
+            dr_spark.merge(spark, path, source(spark), "s.id = 1", target_alias="s")
+            .when_matched_update_all()
+            .execute()
+        ),
+    ),
     "no clause": (
         "rows.merge",
         lambda spark, path: dr_spark.merge(spark, path, source(spark), "1 = 0").execute(),
@@ -321,15 +338,75 @@ BAD: dict[str, tuple[str, Callable[[Any, Path], Any]]] = {
 }
 
 
+#: What only the rows tell: all others are known before the first job.
+BY_ROWS = {"a value that does not fit", "several rows for one"}
+
+
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_changes_nothing(spark: Any, tmp_path: Path, case: str) -> None:
     path = tmp_path / "table"
     made(spark, path, {})
     before = sorted(path.rglob("*.parquet"))
     code, run = BAD[case]
-    raises(code, lambda: run(spark, path))
+    context = spark.sparkContext
+    context.setJobGroup(case, case)
+    try:
+        raises(code, lambda: run(spark, path))
+    finally:
+        jobs = context.statusTracker().getJobIdsForGroup(case)
+        for name in ("spark.jobGroup.id", "spark.job.description"):
+            context.setLocalProperty(name, None)
+    assert bool(jobs) == (case in BY_ROWS)
     assert dr.Table(path).snapshot().version == 0
     assert sorted(path.rglob("*.parquet")) == before
+
+
+def test_a_table_merges_with_itself(spark: Any, table: Path) -> None:
+    merge = dr_spark.merge(spark, table, dr_spark.read(spark, table), "target.id = source.id + 1")
+    merge = merge.when_matched_update({"v": "source.v"}).when_not_matched_insert_all()
+    done = merge.execute().metrics
+    assert (done["numTargetRowsUpdated"], done["numTargetRowsInserted"]) == (399, 1)
+    found = dr.Table(table).snapshot().scan(columns=["id", "v"], filter="id > 397").to_arrow()
+    assert sorted(found["v"].to_pylist()) == ["v397", "v398", "v399"]
+
+
+def test_a_function_that_raises_leaves_nothing(spark: Any, tmp_path: Path) -> None:
+    from pyspark.sql import functions as sf
+
+    path = tmp_path / "table"
+    made(spark, path, FEATURES["feed"])
+    before = sorted(path.rglob("*.*"))
+
+    def broken(number):  # PySpark takes hints for those of Arrow's functions
+        if number == 390:
+            raise ValueError("no number for me")
+        return number
+
+    fails = sf.udf(broken, "long")
+    merge = dr_spark.merge(spark, path, source(spark), "target.id = s.id")
+    for call in (
+        lambda: dr_spark.delete(spark, path, fails("id") == 3),
+        lambda: dr_spark.update(spark, path, None, {"k": fails("id")}),
+        merge.when_matched_update({"k": fails("target.id")}).execute,
+    ):
+        with pytest.raises(Exception, match="no number for me"):
+            call()
+    assert dr.Table(path).snapshot().version == 0
+    assert sorted(path.rglob("*.*")) == before
+
+
+def test_a_table_that_cannot_be_written(spark: Any, tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path / "table")
+    log.create(logs.schema(id="long"), protocol_action=logs.features(writer_only=["newer"]))
+    merge = dr_spark.merge(spark, log.uri, spark.range(3), "target.id = source.id")
+    for call in (
+        lambda: dr_spark.delete(spark, log.uri, "id = 3"),
+        lambda: dr_spark.update(spark, log.uri, None, {"id": "1L"}),
+        merge.when_matched_delete().execute,
+        lambda: dr_spark.optimize(spark, log.uri),
+    ):
+        with pytest.raises(dr.UnsupportedFeatureError, match="newer"):
+            call()
 
 
 def test_an_append_only_table_keeps_its_rows(spark: Any, tmp_path: Path) -> None:

@@ -100,7 +100,10 @@ class MergeSource:
         spark = self.frame.sparkSession
         directory = Directory(target.table, uuid.uuid4().hex, root)
         try:
-            self.frame.write.mode("append").parquet(directory.place)
+            writer = self.frame.write.mode("append")
+            # VACUUM would not take the mark
+            writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+            writer.parquet(directory.place)
             kept = spark.read.schema(self.frame.schema).parquet(directory.place)
             yield self._marked(kept.alias(self.alias or "source"))
         finally:

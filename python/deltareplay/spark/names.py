@@ -29,7 +29,8 @@ BEFORE = "__deltareplay_before"
 #: What a merge adds to joined rows: whether a row of the source is there, and the clause.
 FROM_SOURCE = "__deltareplay_from_source"
 CLAUSE = "__deltareplay_clause"
-IS_CHANGE = "__deltareplay_is_change"
+#: Names of directories must not begin with ``_``: VACUUM passes over them.
+IS_CHANGE = "deltareplay_is_change"
 
 
 def quoted(name: str) -> str:
