@@ -49,11 +49,12 @@ test-spark: $(VENV)/.dev $(VENV)/.spark build ## in short beside delta-spark, on
 test-spark-full: $(VENV)/.dev $(VENV)/.spark $(SPARKS:%=$(VENV)/.spark-%) build ## in full beside delta-spark, in short on each PySpark
 	$(ON_SPARK) DELTAREPLAY_SPARKS="$(foreach one,$(SPARKS),$(one)=$(abspath $(VENV))/spark-$(one)/bin/python) $(SPARK)=$(abspath $(BIN))/python" $(TWO_SPARKS)
 
-test-faults: $(VENV)/.dev $(VENV)/.stores build ## the fault tests in full, for hours: docs/concepts/reliability.md; root for power cuts
+test-faults: $(VENV)/.dev $(VENV)/.stores $(VENV)/.spark build ## the fault tests in full, for hours: docs/concepts/reliability.md; root for power cuts
 	$(ACTIVE) DELTAREPLAY_SLOW=1 DELTAREPLAY_KILLS=500 DELTAREPLAY_POWER_CUTS=100 python -m pytest -rP tests/faults/test_every_call.py tests/faults/test_kills.py tests/faults/test_power_cuts.py tests/faults/test_clocks.py
 	$(ACTIVE) DELTAREPLAY_WRITERS=16 DELTAREPLAY_COMMITS=50 python -m pytest tests/concurrency
 	$(ACTIVE) DELTAREPLAY_WRITERS=16 DELTAREPLAY_COMMITS=20 python -m pytest -m stores tests/stores
 	$(ACTIVE) DELTAREPLAY_HISTORIES=10000 python -m pytest tests/property/test_retained.py
+	$(ON_SPARK) DELTAREPLAY_SLOW=1 DELTAREPLAY_SEQUENCES=50 DELTAREPLAY_STEPS=20 python -m pytest -m spark tests/spark/test_sequences.py tests/spark/test_killed_drivers.py tests/spark/test_executors.py
 	DELTAREPLAY_SIMULATIONS=2000 cargo test --release -p deltareplay-core --test it simulation
 
 fuzz: ## the fuzz targets at length, for hours, in the process; FUZZ=executions of each

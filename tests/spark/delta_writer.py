@@ -1,9 +1,9 @@
 """One process with delta-spark that does steps: ``delta_writer JARS``.
 
 Takes lines of JSON: the table's directory, names of writers, the number of their commits, the
-directory of the journals. Each writer is a thread with a session of its own. Says ``ready`` when
-the session stands, and for each line how many commits its log store has put, and how often another
-writer had a version first.
+directory of the journals, and whether every step is a MERGE. Each writer is a thread with a session
+of its own. Says ``ready`` when the session stands, and for each line how many commits its log store
+has put, and how often another writer had a version first.
 """
 
 from __future__ import annotations
@@ -66,13 +66,25 @@ def statement(step: plans.Step, table: str) -> str:
     return f"UPDATE {table} SET v = v + 1 WHERE {plans.where(step)}"
 
 
+def merge(step: plans.Step, table: str) -> str:
+    """The same step as a MERGE."""
+    if step["kind"] in ("append", "merge"):
+        return statement({**step, "kind": "merge"}, table)
+    then = "DELETE" if step["kind"] == "delete" else "UPDATE SET v = t.v + s.more"
+    return (
+        f"MERGE INTO {table} t USING (VALUES ('{step['key']}', 1L) AS s(key, more)) s "
+        f"ON t.key = s.key AND t.owner = '{step['owner']}' WHEN MATCHED THEN {then}"
+    )
+
+
 def write(session: Any, job: dict[str, Any], name: str) -> None:
     own = session.newSession()
     table = f"delta.`{job['table']}`"
+    make = merge if job.get("merges") else statement
 
     def carry_out(step: plans.Step, mark: str) -> None:
         own.conf.set(MARK, mark)
-        own.sql(statement({**step, "wide": False}, table))
+        own.sql(make({**step, "wide": False}, table))
 
     journal = Path(job["journals"], f"writer-{name}")
     steps = plans.planned(name, job["commits"])

@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
+from spark import losing_statements
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -60,6 +61,8 @@ def main(jar: str, root: Path) -> None:
         if dr.is_table(root / case):
             told["rows"] = sorted(table.snapshot().scan().to_arrow()["id"].to_pylist())
         print("TOLD" + json.dumps(told), flush=True)
+    for one in losing_statements.told(spark, root):
+        print("TOLD" + json.dumps(one), flush=True)
     spark.stop()
 
 

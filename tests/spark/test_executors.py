@@ -34,14 +34,21 @@ def run(*command: str, **env: str) -> list[dict[str, Any]]:
     return [json.loads(part) for part in parts]
 
 
-def test_files_of_a_lost_attempt_do_not_enter_the_log(spark: Any, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def told(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What came of writes and statements on real executors."""
     import pyspark
 
+    root = tmp_path_factory.mktemp("losing")
     home = spark._jvm.System.getProperty("java.home")
-    jar = java_classes.jar("LosingCommitter", tmp_path, home)
+    jar = java_classes.jar("LosingCommitter", root, home)
     spark_home = str(Path(pyspark.__file__).parent)
-    told = run("-m", "spark.losing", jar, str(tmp_path), SPARK_HOME=spark_home)
-    every = {one["case"]: one for one in told}
+    return run("-m", "spark.losing", jar, str(root), SPARK_HOME=spark_home)
+
+
+def test_files_of_a_lost_attempt_do_not_enter_the_log(told: list[dict[str, Any]]) -> None:
+    every = {one["case"]: one for one in told if "raised" in one}
+    told = list(every.values())
     assert all(one["lost"] for one in told), "no executor was lost"
     expected = list(range(40))
     # tasks whose files move when the job commits: those of the lost attempt never do
@@ -52,6 +59,17 @@ def test_files_of_a_lost_attempt_do_not_enter_the_log(spark: Any, tmp_path: Path
     assert "committed 40 rows" in every["v2"]["message"]
     # the same with rows that do not differ from one attempt to the next
     assert (every["v2, same rows"]["raised"], every["v2, same rows"]["rows"]) == (None, expected)
+
+
+def test_statements_survive_what_happens_to_their_tasks(told: list[dict[str, Any]]) -> None:
+    found = {one.pop("case"): one for one in told if "right" in one}
+    assert len(found) >= 2
+    for case, one in found.items():
+        print(case, one)
+        assert one["met"], f"{case}: no task met the fault"
+        del one["met"], one["seconds"]
+    expected = {"right": True, "changes": True, "wrong": [], "left": [], "version": 1}
+    assert found == dict.fromkeys(found, expected)
 
 
 def test_executors_without_the_package_run_what_spark_runs(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import select
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,14 @@ import pytest
 from concurrency import mixed, plans, verdict
 from spark import java_classes
 
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
 pytestmark = pytest.mark.spark
 
 WRITERS = int(os.environ.get("DELTAREPLAY_WRITERS", "4"))
 COMMITS = int(os.environ.get("DELTAREPLAY_COMMITS", "10"))
+SLOW = bool(os.environ.get("DELTAREPLAY_SLOW"))
 #: Seconds for delta-spark to start, and for each of its commits beside ours.
 PATIENCE = 120
 
@@ -100,8 +105,81 @@ def test_with_delta_spark(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: s
     assert sorted(zip(*ours.to_pydict().values(), strict=True)) == found.rows
     assert sorted(map(tuple, seen_there.collect())) == found.rows
     assert {one.code for one in table.verify(rows=True).findings} <= {"hint.stale"}
-    counted = sum(step.get("key") == plans.SHARED for step in done(journals))
+    counted = sum(step.get("key") == plans.SHARED for step in done_steps(journals))
     assert (plans.SHARED, 0, counted) in found.rows, "no count is lost"
+
+
+# as above
+@pytest.mark.filterwarnings("ignore:the hint names version:deltareplay.DeltaReplayWarning")
+@pytest.mark.parametrize("kind", list(mixed.KINDS)[0 if SLOW else -1 :])
+def test_merges_on_executors(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: str) -> None:
+    root = tmp_path / "table"
+    ours, theirs = ["e0", "e1"], ["d0", "d1"]
+    commits = max(2, COMMITS // 4)
+    table = mixed.table(root, kind)
+    race = mixed.Race(table, tmp_path / "journals")
+    try:
+        job = {"table": str(root), "names": theirs, "commits": commits, "merges": True}
+        delta.ask({**job, "journals": str(race.journals)})
+        with ThreadPoolExecutor(len(ours)) as drivers:
+            done = [drivers.submit(merges, spark, root, race, name, commits) for name in ours]
+            told = json.loads(delta.answer(len(theirs) * commits * PATIENCE))
+            for one in done:
+                one.result()
+        journals, seen = race.end()
+    finally:
+        race.kill()
+
+    found = verdict.judged(root, mixed.FIRST, journals, seen)
+    print(kind, len(found.authors), "commits", found.conflicts, found.reads, "reads", told)
+    assert len(found.authors) == (len(ours) + len(theirs)) * commits
+    assert told["put"] == len(theirs) * commits, "the log store is not the one that links"
+    assert {one["operation"] for one in table.history(len(found.authors)).to_pylist()} == {"MERGE"}
+    seen_there = spark.read.format("delta").load(str(root)).select("key", "half", "v")
+    assert sorted(map(tuple, seen_there.collect())) == found.rows
+    assert {one.code for one in table.verify(rows=True).findings} <= {"hint.stale"}
+    counted = sum(step.get("key") == plans.SHARED for step in done_steps(journals))
+    assert (plans.SHARED, 0, counted) in found.rows, "no count is lost"
+    refused = {
+        entry["failed"].split()[0]
+        for journal in journals
+        for entry in verdict.lines(journal)
+        if "failed" in entry
+    }
+    assert refused <= CONFLICTS
+
+
+#: What a MERGE is refused with when another one was first.
+CONFLICTS = {
+    "ConcurrentAppendException",
+    "ConcurrentDeleteReadException",
+    "ConcurrentDeleteDeleteException",
+}
+
+
+def merges(spark: Any, root: Path, race: mixed.Race, name: str, commits: int) -> None:
+    """One driver, whose steps are merges on executors."""
+
+    def carry_out(step: plans.Step, mark: str) -> int:
+        brings = step["kind"] in ("append", "merge")
+        rows = plans.rows(step) if brings else [{"key": step["key"], "more": 1}]
+        on = "t.key = s.key" + (" AND t.half = s.half" if brings else "")
+        on += "" if step["wide"] else f" AND t.owner = '{step['owner']}'"
+        source = spark.createDataFrame(rows).alias("s")
+        merge = dr_spark.merge(spark, root, source, on, target_alias="t", user_metadata=mark)
+        if brings:
+            merge = merge.when_matched_update_all().when_not_matched_insert_all()
+        elif step["kind"] == "delete":
+            merge = merge.when_matched_delete()
+        else:
+            merge = merge.when_matched_update({"v": "t.v + s.more"})
+        version = merge.execute().version
+        assert version is not None, f"{mark}: rows are missing"
+        return version
+
+    journal = race.journals / f"writer-{name}"
+    steps = plans.planned(name, commits)
+    plans.carried_out(name, steps, journal, carry_out, dr.CommitConflictError)
 
 
 def changes_of_hands(authors: list[str], names: list[str]) -> int:
@@ -110,7 +188,7 @@ def changes_of_hands(authors: list[str], names: list[str]) -> int:
     return sum(one != next_ for one, next_ in pairwise(theirs))
 
 
-def done(journals: Iterable[Path]) -> list[plans.Step]:
+def done_steps(journals: Iterable[Path]) -> list[plans.Step]:
     """The steps of all journals, each once."""
     entries = [entry for journal in journals for entry in verdict.lines(journal)]
     committed = {entry["mark"] for entry in entries if "version" in entry}

@@ -25,7 +25,7 @@ import deltareplay as dr
 pytestmark = pytest.mark.spark
 
 SEQUENCES = int(os.environ.get("DELTAREPLAY_SEQUENCES", "1"))
-STEPS = int(os.environ.get("DELTAREPLAY_STEPS", "7"))
+STEPS = int(os.environ.get("DELTAREPLAY_STEPS", "5"))
 SEED = int(os.environ.get("DELTAREPLAY_SEED", "20270"))
 
 
