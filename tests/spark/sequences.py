@@ -37,7 +37,7 @@ class Ours(Engine):
     def write(self, rows: Any, **options: str) -> None:
         named = {
             "mode": options["mode"],
-            "replace_where": options.get("replaceWhere"),
+            "where": options.get("replaceWhere"),
             "partition_overwrite": options.get("partitionOverwriteMode", "static"),
         }
         dr_spark.write(rows, self.path, **named)
