@@ -14,23 +14,22 @@ Logs come from ``DELTAREPLAY_BENCH_LOGS`` when it is set; otherwise they are gen
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import engines
 import generate
+import harness
+from harness import Figures
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
-LEAN = ("path", "size", "partitionValues", "deletionVector")
+ROOT = Path(__file__).parent.parent.parent
 # Names of the same logs elsewhere.
 ALIASES = {"million": "T2", "commits": "T4", "tail": "T7"}
+
+
+WITH_BARE = ("deltareplay", "deltalake", "bare_decode")
 
 
 @dataclass(frozen=True)
@@ -39,37 +38,18 @@ class Case:
     log: str
     task: str
     engines: tuple[str, ...] = ("deltareplay", "deltalake")
-    bare: tuple[str, ...] = ()  # columns of the bare decode
 
 
 CASES = [
     Case("1M files: open (version, schema, properties)", "million", "open"),
-    Case("1M files: paths alone", "million", "paths", ("deltareplay",), ("path",)),
-    Case("1M files: path, size, partition values, vector", "million", "files", bare=LEAN),
-    Case("1M files: the same with stats", "million", "stats", bare=(*LEAN, "stats")),
+    Case("1M files: paths alone", "million", "paths", ("deltareplay", "bare_decode")),
+    Case("1M files: path, size, partition values, vector", "million", "files", WITH_BARE),
+    Case("1M files: the same with stats", "million", "stats", WITH_BARE),
     Case("1M files: streamed, nothing kept", "million", "streamed", ("deltareplay",)),
     Case("1M files: one new commit, then the new list", "million", "update"),
     Case("10,000 commits after a checkpoint of 10,000 files", "tail", "files"),
     Case("1,000 JSON commits of 100 actions, no checkpoint", "commits", "files"),
 ]
-
-
-@dataclass(frozen=True)
-class Figures:
-    """The least that one process took; ``beyond`` is the peak over what the libraries took."""
-
-    cpu: float
-    wall: float
-    peak: float
-    beyond: float | None
-
-    def least(self, other: Figures | None) -> Figures:
-        if other is None:
-            return self
-        beyond = None if self.beyond is None else min(self.beyond, other.beyond or 0.0)
-        return Figures(
-            min(self.cpu, other.cpu), min(self.wall, other.wall), min(self.peak, other.peak), beyond
-        )
 
 
 def find_log(name: str, data: Path) -> Path:
@@ -78,72 +58,14 @@ def find_log(name: str, data: Path) -> Path:
             if (Path(elsewhere) / candidate / "_expected.json").is_file():
                 return Path(elsewhere) / candidate
         sys.exit(f"no log `{name}` or `{ALIASES[name]}` in DELTAREPLAY_BENCH_LOGS")
-    if not (data / name / "_next_commit").is_dir():
-        print(f"generating {name}", file=sys.stderr)
-        generate.generate(data / name, generate.SHAPES[name])
-    return data / name
+    return harness.generated(name, generate.SHAPES[name], data)
 
 
-def run_bare(log: Path, columns: tuple[str, ...], profile: str) -> Figures:
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    [checkpoint] = (log / "_delta_log").glob("*.checkpoint.parquet")
-    command = [str(target / profile / "bare-decode"), str(checkpoint), *columns]
-    started = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"{' '.join(command)} failed; `make bench` builds it")
-    cpu = usage.ru_utime + usage.ru_stime
-    return Figures(cpu, wall, usage.ru_maxrss / 1024, None)
-
-
-def run_engine(engine: str, case: Case, log: Path) -> Figures:
-    expected = json.loads((log / "_expected.json").read_text())
-    command = [sys.executable, str(HERE / "worker.py"), engine, case.task]
-    if case.task != "update":
-        answer = finish([*command, str(log)])
-        right = expected["version"] if case.task == "open" else expected["live_files"]
-    else:
-        [commit] = (log / "_next_commit").glob("*.json")
-        with tempfile.TemporaryDirectory() as copy:
-            mirror(log / "_delta_log", Path(copy) / "_delta_log")
-            answer = finish([*command, copy, str(commit)])
-        actions = [line for line in commit.read_text().splitlines() if line]
-        added = sum(line.startswith('{"add":') for line in actions)
-        removed = sum(line.startswith('{"remove":') for line in actions)
-        right = expected["live_files"] + added - removed
-    if answer["found"] != right:
-        sys.exit(f"{engine}, {case.title}: found {answer['found']}, but it is {right}")
-    return Figures(answer["cpu"], answer["wall"], answer["peak"], answer["beyond"])
-
-
-def mirror(source: Path, target: Path) -> None:
-    """A log of links, which can be written to while the real one stays as it is."""
-    target.mkdir()
-    for file in source.iterdir():
-        try:
-            os.link(file, target / file.name)
-        except OSError:  # another file system
-            shutil.copy2(file, target / file.name)
-
-
-def finish(command: list[str]) -> dict[str, float]:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
-    return json.loads(done.stdout)
-
-
-def measure(case: Case, log: Path, runs: int, profile: str) -> dict[str, Figures]:
-    best: dict[str, Figures] = {}
-    for _ in range(runs):
-        for engine in case.engines:
-            best[engine] = run_engine(engine, case, log).least(best.get(engine))
-        if case.bare:
-            best["bare decode"] = run_bare(log, case.bare, profile).least(best.get("bare decode"))
-    return best
+def measure(case: Case, log: Path, runs: int) -> dict[str, Figures]:
+    try:
+        return dict(harness.in_turn(case.engines, case.task, log, runs))
+    except (harness.FailedError, engines.MissingError) as error:
+        sys.exit(f"{case.title}: {error}")
 
 
 def main() -> None:
@@ -154,6 +76,7 @@ def main() -> None:
     parser.add_argument("--profile", default="dist", help="Cargo profile of the bare decode")
     arguments = parser.parse_args()
 
+    os.environ["BENCH_PROFILE"] = arguments.profile
     print(
         "| task | engine | CPU s | wall s | wall / CPU | peak MB | MB beyond libraries "
         "| CPU, ours = 1 |"
@@ -163,12 +86,13 @@ def main() -> None:
         if arguments.only not in case.title:
             continue
         log = find_log(case.log, arguments.data)
-        best = measure(case, log, arguments.runs, arguments.profile)
+        best = measure(case, log, arguments.runs)
         ours = best["deltareplay"].cpu
         for engine, figures in best.items():
             beyond = "-" if figures.beyond is None else f"{figures.beyond:,.0f}"
             print(
-                f"| {case.title} | {engine} | {figures.cpu:.4f} | {figures.wall:.4f} | "
+                f"| {case.title} | {engines.load(engine).title} "
+                f"| {figures.cpu:.4f} | {figures.wall:.4f} | "
                 f"{figures.wall / max(figures.cpu, 1e-6):.2f} | {figures.peak:,.0f} | {beyond} | "
                 f"{figures.cpu / max(ours, 1e-6):.2f} |",
                 flush=True,

@@ -263,7 +263,7 @@ def newest_checkpoint(table: Path) -> Path:
 
 def mirrored(log: Path, root: Path) -> Path:
     """The log as links, so that it stays as it is."""
-    from run import mirror
+    from harness import mirror
 
     root.mkdir()
     mirror(log / "_delta_log", root / "_delta_log")

@@ -1,0 +1,47 @@
+"""The ``parquet`` crate on the columns of the checkpoint, one thread, every row kept."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from engines import LEAN, Adapter, MissingError
+from engines._log import parts
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+class Engine(Adapter):
+    title = "bare decode"
+    floor = True
+    child = True
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(uri)
+        target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+        self.program = target / os.environ.get("BENCH_PROFILE", "dist") / "bare-decode"
+        if not self.program.is_file():
+            raise MissingError(
+                f"no program {self.program.name} of this profile; `make bench` builds it"
+            )
+        self.checkpoint, _ = parts(uri)
+
+    def version(self) -> str:
+        lock = (ROOT / "Cargo.lock").read_text()
+        found = re.search(r'name = "parquet"\nversion = "(.+)"', lock)
+        return f"parquet crate {found[1] if found else '-'}"
+
+    def paths(self) -> int:
+        return self._decoded("path")
+
+    def files(self) -> int:
+        return self._decoded(*LEAN)
+
+    def stats(self) -> int:
+        return self._decoded(*LEAN, "stats")
+
+    def _decoded(self, *columns: str) -> int:
+        command = [self.program, self.checkpoint, *columns]
+        return int(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)

@@ -1,0 +1,73 @@
+"""The replay as a lazy query: the checkpoint without what later commits say of its files."""
+
+from __future__ import annotations
+
+import json
+
+from engines import LEAN, Adapter
+from engines._log import parts
+
+VECTOR = ("storageType", "pathOrInlineDv", "offset")
+
+
+class Engine(Adapter):
+    title = "Polars, log as a query"
+    package = "polars"
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(uri)
+        import polars
+
+        self.pl = polars
+
+    def paths(self) -> int:
+        return self._listed("path")
+
+    def files(self) -> int:
+        return self._listed(*LEAN)
+
+    def stats(self) -> int:
+        return self._listed(*LEAN, "stats")
+
+    def _listed(self, *columns: str) -> int:
+        pl = self.pl
+        checkpoint, commits = parts(self.uri)
+        newest = {}
+        for commit in commits:
+            for line in commit.read_bytes().splitlines():
+                action = json.loads(line)
+                if file := action.get("add") or action.get("remove"):
+                    newest[_key(file)] = action.get("add")
+        old = pl.scan_parquet(checkpoint).select("add").filter(pl.col("add").is_not_null())
+        old = old.select(pl.col("add").struct.unnest())
+        vector = pl.col("deletionVector").struct
+        spoken_of = pl.LazyFrame(
+            list(newest),
+            schema=dict.fromkeys(("path", *VECTOR), pl.String) | {"offset": pl.Int32},
+            orient="row",
+        )
+        kept = old.join(
+            spoken_of,
+            left_on=["path", *(vector.field(name) for name in VECTOR)],
+            right_on=["path", *VECTOR],
+            how="anti",
+            nulls_equal=True,
+        ).select(columns)
+        schema = kept.collect_schema()
+        added = [_row(add, columns) for add in newest.values() if add]
+        return pl.concat([kept, pl.LazyFrame(added, schema=schema)]).collect().height
+
+
+def _key(file: dict) -> tuple:
+    """Two actions are about one file if path and vector are the same."""
+    vector = file.get("deletionVector") or {}
+    return (file["path"], *(vector.get(name) for name in VECTOR))
+
+
+def _row(add: dict, columns: tuple[str, ...]) -> dict:
+    """As a checkpoint has it: a map is a list of pairs."""
+    row = {name: add.get(name) for name in columns}
+    if "partitionValues" in row:
+        pairs = add["partitionValues"].items()
+        row["partitionValues"] = [{"key": key, "value": value} for key, value in pairs]
+    return row

@@ -1,0 +1,33 @@
+"""pyarrow on the columns of the checkpoint, one thread: a bare decode that needs no Rust build."""
+
+from __future__ import annotations
+
+from engines import LEAN, Adapter
+from engines._log import parts
+
+
+class Engine(Adapter):
+    title = "decode by pyarrow"
+    package = "pyarrow"
+    floor = True
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(uri)
+        from pyarrow.parquet import ParquetFile
+
+        self.open_file = ParquetFile
+        self.checkpoint, _ = parts(uri)
+
+    def paths(self) -> int:
+        return self._decoded("path")
+
+    def files(self) -> int:
+        return self._decoded(*LEAN)
+
+    def stats(self) -> int:
+        return self._decoded(*LEAN, "stats")
+
+    def _decoded(self, *columns: str) -> int:
+        with self.open_file(self.checkpoint) as file:
+            wanted = [f"add.{name}" for name in columns]
+            return file.read(columns=wanted, use_threads=False).num_rows

@@ -1,0 +1,108 @@
+"""Times engines side by side: fresh processes, in turn, answers held against the generator's."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import engines
+import generate
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+
+
+class FailedError(Exception):
+    """An engine gave up, took too long, or was wrong."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The least that one process took; ``beyond`` is the peak over what the libraries took."""
+
+    cpu: float
+    wall: float
+    peak: float
+    beyond: float | None
+    version: str
+
+    def least(self, other: Figures | None) -> Figures:
+        if other is None:
+            return self
+        beyond = None if self.beyond is None else min(self.beyond, other.beyond or 0.0)
+        return Figures(
+            min(self.cpu, other.cpu),
+            min(self.wall, other.wall),
+            min(self.peak, other.peak),
+            beyond,
+            self.version,
+        )
+
+
+def generated(name: str, shape: generate.Shape, data: Path) -> Path:
+    """A log that is generated once."""
+    if not (data / name / "_next_commit").is_dir():
+        print(f"generating {name}", file=sys.stderr)
+        generate.generate(data / name, shape)
+    return data / name
+
+
+def timed(engine: str, task: str, log: Path, seconds: float | None = None) -> Figures:
+    """The task in one fresh process, which is ended after ``seconds``."""
+    expected = json.loads((log / "_expected.json").read_text())
+    command = [sys.executable, str(HERE / "worker.py"), engine, task]
+    if task != "update":
+        answer = _answer([*command, str(log)], seconds)
+        right = expected["version"] if task == "open" else expected["live_files"]
+    else:
+        [commit] = (log / "_next_commit").glob("*.json")
+        with tempfile.TemporaryDirectory() as copy:
+            mirror(log / "_delta_log", Path(copy) / "_delta_log")
+            answer = _answer([*command, copy, str(commit)], seconds)
+        actions = [line for line in commit.read_text().splitlines() if line]
+        added = sum(line.startswith('{"add":') for line in actions)
+        removed = sum(line.startswith('{"remove":') for line in actions)
+        right = expected["live_files"] + added - removed
+    found = answer.pop("found")
+    if found != right and not engines.load(engine).floor:
+        raise FailedError(f"{engine}, {task}, {log.name}: found {found}, but it is {right}")
+    return Figures(**answer)
+
+
+def in_turn(able: Sequence[str], task: str, log: Path, runs: int) -> Iterator[tuple[str, Figures]]:
+    """The least of several runs for each engine, all of them in each round."""
+    best: dict[str, Figures] = {}
+    for _ in range(runs):
+        for engine in able:
+            best[engine] = timed(engine, task, log).least(best.get(engine))
+    yield from best.items()
+
+
+def mirror(source: Path, target: Path) -> None:
+    """A log of links, which can be written to while the real one stays as it is."""
+    target.mkdir()
+    for file in source.iterdir():
+        try:
+            os.link(file, target / file.name)
+        except OSError:  # another file system
+            shutil.copy2(file, target / file.name)
+
+
+def _answer(command: list[str], seconds: float | None) -> dict:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise FailedError(f"took more than {seconds:,.0f} s") from None
+    if done.returncode:
+        raise FailedError(f"{' '.join(command)} failed:\n{done.stderr}")
+    answer = json.loads(done.stdout)
+    if "missing" in answer:
+        raise engines.MissingError(answer["missing"])
+    return answer
