@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,15 +73,6 @@ def timed(engine: str, task: str, log: Path, seconds: float | None = None) -> Fi
     if found != right and not engines.load(engine).floor:
         raise FailedError(f"{engine}, {task}, {log.name}: found {found}, but it is {right}")
     return Figures(**answer)
-
-
-def in_turn(able: Sequence[str], task: str, log: Path, runs: int) -> Iterator[tuple[str, Figures]]:
-    """The least of several runs for each engine, all of them in each round."""
-    best: dict[str, Figures] = {}
-    for _ in range(runs):
-        for engine in able:
-            best[engine] = timed(engine, task, log).least(best.get(engine))
-    yield from best.items()
 
 
 def mirror(source: Path, target: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from importlib.resources import files
 
 from deltareplay import _native
@@ -29,9 +30,36 @@ _SECTIONS = (
 
 def page(facts: Facts) -> str:
     """The report as HTML."""
-    style = Html(_resource("report.css"))
-    script = Html(_resource("report.js"))
     name = facts.snapshot.metadata.name or facts.shown_uri.rstrip("/").rpartition("/")[2]
+    return document(
+        f"{clip(name, 100)}, version {facts.snapshot.version}",
+        f"{GENERATOR} {_native.__version__}",
+        sections.header(facts),
+        [(key, title, made(facts)) for key, title, made in _SECTIONS],
+        _footer(facts),
+    )
+
+
+def document(
+    title: str,
+    generator: str,
+    header: Html,
+    parts: Sequence[tuple[str, str, Html]],
+    footer: Html,
+    more_style: str = "",
+) -> str:
+    """A page with the look of the report.
+
+    Args:
+        title: What a tab shows.
+        generator: What made it.
+        header: What is above the navigation.
+        parts: Sections with their ids and what the navigation calls them.
+        footer: What is below them.
+        more_style: Rules beside those of the report.
+    """
+    style = Html(resource("report.css") + more_style)
+    script = Html(resource("report.js"))
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
         "base-uri 'none'; form-action 'none'"
@@ -40,22 +68,22 @@ def page(facts: Facts) -> str:
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", http_equiv="Content-Security-Policy", content=Html(policy)),
-        tag("meta", name="generator", content=f"{GENERATOR} {_native.__version__}"),
+        tag("meta", name="generator", content=generator),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{clip(name, 100)}, version {facts.snapshot.version}"),
+        tag("title", title),
         Html(f"<style>{style}</style>"),
     )
-    links = [tag("li", tag("a", title, href=f"#{key}")) for key, title, _ in _SECTIONS]
+    links = [tag("li", tag("a", shown, href=f"#{key}")) for key, shown, _ in parts]
     theme = tag("button", "Dark", type="button", id="theme", hidden=True)
     navigation = tag("nav", tag("div", tag("ul", *links), theme), aria_label="Sections")
     body = tag(
         "body",
         tag("a", "Skip to the report", href="#main", class_="skip"),
-        sections.header(facts),
+        header,
         navigation,
-        tag("main", *(made(facts) for _, _, made in _SECTIONS), id="main"),
-        _footer(facts),
+        tag("main", *(part for _, _, part in parts), id="main"),
+        footer,
         Html(f"<script>{script}</script>"),
     )
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
@@ -73,7 +101,8 @@ def _footer(facts: Facts) -> Html:
     )
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """A file of this package."""
     return files("deltareplay.viz").joinpath(name).read_text(encoding="utf-8").strip()
 
 

@@ -1,0 +1,392 @@
+"""The results of ``sizes.py`` for people: a page with the look of the report, and one picture.
+
+Both are drawn from the JSON alone. The charts have two logarithmic axes: work in proportion to the
+number of files rises as steeply as the dotted line, whatever its constant.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import engines
+
+from deltareplay.viz import page, units
+from deltareplay.viz.charts import WIDTH, legend
+from deltareplay.viz.html import Html, join, tag
+from deltareplay.viz.sections import figure, section
+from deltareplay.viz.tables import Cell, table
+
+#: What the docs show is drawn from the results that are in the repository.
+SHOWN = {"benches/results": "docs/charts/files.svg"}
+TITLES = {
+    "open": ("Open", "Version, schema and properties of the latest version"),
+    "files": ("List", "Path, size, partition values and deletion vector of every live file, held"),
+    "stats": ("List with statistics", "The same with the statistics of every file"),
+    "streamed": ("Stream", "The list batch by batch, nothing kept"),
+    "update": ("Follow", "One new commit on a loaded list, then the new list"),
+}
+METRICS = ("cpu", "wall", "memory")
+COLOURS = 6
+STYLE = (
+    "\n.l{fill:none;stroke-width:2;stroke-linejoin:round}"
+    + "".join(f".l{place}{{stroke:var(--s{place})}}" for place in range(1, COLOURS + 1))
+    + ".dash{stroke-dasharray:6 4}"
+    + ".guide{stroke:var(--soft);stroke-dasharray:1 5;stroke-width:1.5;fill:none}"
+)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The figures of one engine by the number of files."""
+
+    title: str
+    colour: int
+    floor: bool
+    points: Sequence[tuple[int, float]]
+
+
+def draw(file: Path) -> list[Path]:
+    """Writes the page beside the results, and the picture of the docs if they are those shown."""
+    results = json.loads(file.read_text(encoding="utf-8"))
+    written = [file.with_name("index.html")]
+    written[0].write_text(html(results), encoding="utf-8")
+    root = Path(__file__).resolve().parents[2]
+    for folder, target in SHOWN.items():
+        if file.resolve().parent == root / folder:
+            (root / target).parent.mkdir(exist_ok=True)
+            (root / target).write_text(svg(results), encoding="utf-8")
+            written.append(root / target)
+    return written
+
+
+def curves(results: dict[str, Any], task: str, metric: str) -> list[Curve]:
+    names = engines.names()
+    found = []
+    for engine in results["engines"]:
+        points = [
+            (entry["size"], value_of(entry, metric))
+            for entry in results["figures"]
+            if (entry["task"], entry["engine"]) == (task, engine["name"])
+        ]
+        # as good as any, if the engine is no longer here
+        place = names.index(engine["name"]) if engine["name"] in names else len(names)
+        if points:
+            title = f"{engine['title']} {engine['version']}"
+            found.append(Curve(title, place % COLOURS + 1, engine["floor"], points))
+    return found
+
+
+def value_of(entry: dict[str, Any], metric: str) -> float:
+    """Memory is that beyond the libraries; of a process of its own, all that it took."""
+    if metric != "memory":
+        return entry[metric]
+    return entry["peak"] if entry["beyond"] is None else entry["beyond"]
+
+
+def lines(drawn: Sequence[Curve], shown: Callable[[float], str], label: str, height: int) -> Html:
+    """Curves on two logarithmic axes."""
+    sizes = sorted({size for curve in drawn for size, _ in curve.points})
+    values = [max(value, LEAST) for curve in drawn for _, value in curve.points]
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    high = max(high, low + 1)
+    first, last = math.log10(sizes[0]), math.log10(sizes[-1])
+    top, bottom = 8.0, height - 24.0
+
+    def x(size: float) -> float:
+        return 0.03 + 0.94 * ((math.log10(size) - first) / (last - first) if last > first else 0.5)
+
+    def y(value: float) -> float:
+        return bottom - (bottom - top) * (math.log10(max(value, LEAST)) - low) / (high - low)
+
+    def path(points: Sequence[tuple[float, float]], kind: str) -> Html:
+        steps = "L".join(f"{WIDTH * x(size):.1f} {y(value):.1f}" for size, value in points)
+        return tag("path", d=f"M{steps}", class_=kind, vector_effect="non-scaling-stroke")
+
+    marks: list[Html] = []
+    for power in range(low, high + 1):
+        at = y(10.0**power)
+        kind = "base" if power == low else "grid"
+        marks.append(tag("line", x1=0, x2="100%", y1=f"{at:.1f}", y2=f"{at:.1f}", class_=kind))
+        name = shown(10.0**power)
+        marks.append(tag("text", name, x=-8, y=f"{at + 4:.1f}", text_anchor="end"))
+    for size in sizes:
+        where = f"{100 * x(size):.1f}%"
+        name = units.short(size)
+        marks.append(tag("text", name, x=where, y=height - 6, text_anchor="middle"))
+    # in proportion, from the lowest mark as far as it stays in the picture
+    reach = min(sizes[-1] / sizes[0], 10.0 ** (high - low))
+    guide = [(sizes[0], 10.0**low), (sizes[0] * reach, 10.0**low * reach)]
+    paths = [path(guide, "guide")] if reach > 1 else []
+    dots = []
+    for curve in drawn:
+        dash = " dash" if curve.floor else ""
+        paths.append(path(curve.points, f"l l{curve.colour}{dash}"))
+        for size, value in curve.points:
+            said = f"{curve.title}, {units.plural(size, 'file')}: {shown(value)}"
+            where = {"cx": f"{100 * x(size):.1f}%", "cy": f"{y(value):.1f}"}
+            dots.append(
+                tag("circle", tag("title", said), r=3.5, class_=f"s{curve.colour}", **where)
+            )
+    inner = tag(
+        "svg",
+        *paths,
+        viewBox=f"0 0 {WIDTH} {height}",
+        preserveAspectRatio="none",
+        width="100%",
+        height=height,
+    )
+    return tag(
+        "svg",
+        *marks,
+        inner,
+        *dots,
+        class_="chart",
+        width="100%",
+        height=height,
+        role="img",
+        aria_label=label,
+    )
+
+
+#: What a chart shows of nothing: a logarithm has no zero.
+LEAST = 0.0001
+
+
+def seconds(value: float) -> str:
+    return units.seconds(value) if value >= 0.001 else f"{value * 1000:.2g}{units.SPACE}ms"
+
+
+def megabytes(value: float) -> str:
+    return f"{value:,.3g}{units.SPACE}MB" if value < 100 else f"{value:,.0f}{units.SPACE}MB"
+
+
+SHOWN_AS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "cpu": ("CPU time, all threads", seconds),
+    "wall": ("Time on the clock", seconds),
+    "memory": ("Memory beyond the loaded libraries", megabytes),
+}
+
+
+def chart(results: dict[str, Any], task: str, metric: str, height: int) -> Html:
+    name, shown = SHOWN_AS[metric]
+    drawn = curves(results, task, metric)
+    label = f"{TITLES[task][0]}: {name} by the number of files; the numbers are in the table below"
+    return figure(name, "", lines(drawn, shown, label, height))
+
+
+def html(results: dict[str, Any]) -> str:
+    parts = []
+    for task, (title, said) in TITLES.items():
+        drawn = curves(results, task, "cpu")
+        if not drawn:
+            continue
+        small = tag("div", *(chart(results, task, name, 200) for name in METRICS[1:]), class_="two")
+        content = [
+            tag("p", f"{said}.", class_="soft"),
+            chart(results, task, "cpu", 280),
+            key(drawn),
+            small,
+            numbers(results, task),
+        ]
+        parts.append((task, title, section(task, title, *content)))
+    parts.append(("how", "How", section("how", "How it was measured", *how(results))))
+    footer = tag(
+        "footer",
+        tag("p", "Drawn from sizes.json beside this page, which loads nothing and sends nothing."),
+    )
+    return page.document(
+        "deltareplay: benchmarks by the size of the log",
+        "deltareplay benchmarks",
+        header(results),
+        parts,
+        footer,
+        STYLE,
+    )
+
+
+def key(drawn: Sequence[Curve]) -> Html:
+    names = [(f"s{curve.colour}", curve.title + floor_said(curve)) for curve in drawn]
+    dots = Html("Dotted: twice the files, twice the cost.")
+    return join([legend(names), tag("p", dots, class_="source")])
+
+
+def floor_said(curve: Curve) -> str:
+    return " (decodes the checkpoint, replays nothing)" if curve.floor else ""
+
+
+def header(results: dict[str, Any]) -> Html:
+    machine, load = results["machine"], results["load"]
+    sizes = results["log"]["sizes"]
+    tiles = [
+        ("Files", f"{units.short(sizes[0])} to {units.short(sizes[-1])}", "live in the log"),
+        ("Engines", str(len(results["engines"])), "side by side in one run"),
+        ("Runs", str(results["runs"]), "fresh processes; the least counts"),
+        ("Cores", str(machine["cores"]), machine["processor"]),
+        ("Memory", units.size(machine["memory_mb"] * (1 << 20)), machine["system"]),
+        ("Load", f"{load['before'][0]:.1f}", f"{load['after'][0]:.1f} at the end"),
+    ]
+    busy = max(load["before"][0], load["after"][0]) > machine["cores"]
+    warning = (
+        "The machine was busy with other work: CPU time and memory can be compared, time on the "
+        "clock hardly."
+    )
+    return tag(
+        "header",
+        tag("h1", "What a Delta log costs by its size"),
+        tag("p", f"{results['begun']}, {results['command']}", class_="uri"),
+        tag("p", warning, class_="warn") if busy else None,
+        tag(
+            "dl",
+            *(
+                tag("div", tag("dt", name), tag("dd", value), tag("dd", said))
+                for name, value, said in tiles
+            ),
+            class_="figures",
+        ),
+    )
+
+
+def numbers(results: dict[str, Any], task: str) -> Html:
+    titles = {engine["name"]: engine["title"] for engine in results["engines"]}
+    entries = [entry for entry in results["figures"] if entry["task"] == task]
+    found = {(entry["engine"], entry["size"]): entry for entry in entries}
+    rows = []
+    for entry in entries:
+        name, size = entry["engine"], entry["size"]
+        ours = found.get(("deltareplay", size))
+        smaller = max((one for of, one in found if of == name and one < size), default=None)
+        ratio = entry["cpu"] / max(ours["cpu"], 1e-6) if ours else None
+        growth = "-"
+        if smaller is not None:
+            times = entry["cpu"] / max(found[name, smaller]["cpu"], 1e-6)
+            growth = f"{times:.3g}x for {size / smaller:.3g}x"
+        memory = value_of(entry, "memory")
+        rows.append(
+            [
+                Cell(units.count(size), size),
+                titles[name],
+                Cell(f"{entry['cpu']:.4f}", entry["cpu"]),
+                Cell(f"{entry['wall']:.4f}", entry["wall"]),
+                Cell(f"{memory:,.1f}", memory),
+                Cell("-" if ratio is None else f"{ratio:.2f}", ratio),
+                growth,
+            ]
+        )
+    heads = ["files", "engine", "CPU s", "wall s", "memory MB", "CPU, ours = 1", "growth of CPU"]
+    return table(f"{TITLES[task][0]}: figures", heads, rows, numbers=(0, 2, 3, 4, 5, 6))
+
+
+def how(results: dict[str, Any]) -> list[Html]:
+    machine, log, load = results["machine"], results["log"], results["load"]
+    versions = (f"{engine['title']} {engine['version']}" for engine in results["engines"])
+    memory = units.size(machine["memory_mb"] * (1 << 20))
+    pairs = [
+        ("Command", results["command"]),
+        ("Begun", f"{results['begun']}, took {results['seconds']:,} s"),
+        ("Commit", results["commit"] or "-"),
+        ("Machine", f"{machine['processor']}, {machine['cores']} cores, {memory}"),
+        ("System", f"{machine['system']}, Python {machine['python']}"),
+        ("Load of the machine", ", ".join(f"{one:.1f}" for one in load["before"])),
+        ("Niceness", str(results["niceness"])),
+        ("Engines", ", ".join(versions)),
+        (
+            "Logs",
+            f"one classic checkpoint with JSON statistics, then {log['commits']} commits of "
+            f"{log['adds']} adds and {log['removes']} removes, on a local disk",
+        ),
+    ]
+    said = (
+        "Each figure is the least of several fresh processes, engines in turn. CPU time is that of "
+        "the task, over all threads; libraries are loaded before. Memory is the peak beyond what "
+        "the process held then; of a program of its own, all of it. Each answer is held against "
+        "the count of the generator."
+    )
+    names = {engine["name"]: engine["title"] for engine in results["engines"]}
+    lacks = [f"{name}: {why}" for name, why in results["missing"].items()] + [
+        f"{names.get(entry['engine'], entry['engine'])}, {TITLES[entry['task']][0].lower()}, "
+        f"{units.plural(entry['size'], 'file')}: {entry['why']}"
+        for entry in results["left_out"]
+    ]
+    listed = tag("ul", *(tag("li", lack) for lack in lacks)) if lacks else None
+    return [
+        tag("p", said),
+        tag(
+            "dl",
+            *(join([tag("dt", name), tag("dd", value)]) for name, value in pairs),
+            class_="pairs",
+        ),
+        *([tag("h3", "Not measured"), listed] if listed else []),
+    ]
+
+
+def svg(results: dict[str, Any], task: str = "files", metric: str = "cpu") -> str:
+    """One chart as a file of its own, with the colours of the report, dark and light."""
+    drawn = curves(results, task, metric)
+    name, shown = SHOWN_AS[metric]
+    wide, left, top, tall = 760, 70, 62, 300
+    rows = -(-len(drawn) // 2)
+    height = top + tall + 22 * rows + 44
+    style = page.resource("report.css")
+    [light] = re.findall(r"\A:root(\{.*?\})", style, re.DOTALL)
+    dark = re.search(
+        r"@media screen and \(prefers-color-scheme:dark\)\{:root\S*?(\{.*?\})\}", style, re.DOTALL
+    )
+    if dark is None:
+        raise ValueError("report.css has no dark colours")
+    rules = (
+        f"svg{light}@media (prefers-color-scheme:dark){{svg{dark[1]}}}"
+        'text{font:12px system-ui,-apple-system,"Segoe UI",sans-serif;fill:var(--soft)}'
+        ".title{font-size:15px;font-weight:600;fill:var(--ink)}.chart{overflow:visible}"
+        ".back{fill:var(--card);stroke:var(--line)}"
+        ".grid{stroke:var(--line)}.base{stroke:var(--soft)}"
+        + "".join(f".s{place}{{fill:var(--s{place})}}" for place in range(1, COLOURS + 1))
+        + STYLE
+    )
+    keys = []
+    for place, curve in enumerate(drawn):
+        x, y = left + place % 2 * 340, top + tall + 24 + 22 * (place // 2)
+        dash = " dash" if curve.floor else ""
+        keys += [
+            tag("path", d=f"M{x} {y - 4}h26", class_=f"l l{curve.colour}{dash}"),
+            tag("text", curve.title + floor_said(curve).partition(",")[0], x=x + 34, y=y),
+        ]
+    machine = results["machine"]
+    said = (
+        f"{machine['processor']}, {machine['cores']} cores, least of {results['runs']} runs, "
+        f"{results['begun'][:10]}; dotted: in proportion to the files"
+    )
+    title = f"{TITLES[task][0]} the files of a table: {name[0].lower() + name[1:]}"
+    title = title.replace("cPU", "CPU")
+    label = f"{title}, by the number of files"
+    return (
+        tag(
+            "svg",
+            tag("title", label),
+            Html(f"<style>{rules}</style>"),
+            tag("rect", x=0.5, y=0.5, width=wide - 1, height=height - 1, rx=8, class_="back"),
+            tag("text", title, x=16, y=30, class_="title"),
+            tag(
+                "svg",
+                lines(drawn, shown, label, tall),
+                x=left,
+                y=top,
+                width=wide - left - 24,
+                height=tall,
+                class_="chart",
+            ),
+            *keys,
+            tag("text", said, x=16, y=height - 16),
+            xmlns="http://www.w3.org/2000/svg",
+            viewBox=f"0 0 {wide} {height}",
+            width=wide,
+            height=height,
+            role="img",
+        )
+        + "\n"
+    )

@@ -1,0 +1,200 @@
+"""Times every engine by the size of the log, and draws the answers: one JSON file and one page.
+
+``python benches/python/sizes.py [--sizes 10000,100000] [--runs 3] [--engines deltareplay,duckdb]``
+
+Writes ``benches/results/sizes.json`` and ``index.html`` beside it. Figures are the minimum over
+fresh processes, engines in turn. An engine that took too long, or would need more memory than the
+machine has, is not tried on larger logs; the results say so. ``--draw`` times nothing: it draws the
+page, and the picture of the README, from the JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import engines
+import generate
+import harness
+import picture
+import psutil
+
+ROOT = harness.ROOT
+SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
+TASKS = ("open", "files", "stats", "streamed", "update")
+COMMITS, ADDS, REMOVES = 10, 60, 40  # after the checkpoint, whatever its size
+
+
+@dataclass
+class Measured:
+    """What was found so far, as the JSON has it."""
+
+    sizes: list[int]
+    runs: int
+    figures: list[dict[str, Any]] = field(default_factory=list)
+    left_out: list[dict[str, Any]] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+
+
+def measure(names: list[str], found: Measured, data: Path, seconds: float) -> Iterator[None]:
+    """Fills ``found`` task by task: sizes in ascending order, engines in turn in each round."""
+    for size in found.sizes:
+        shape = generate.Shape(size, COMMITS, ADDS, REMOVES)
+        log = harness.generated(f"files-{size}", shape, data)
+        for task in TASKS:
+            able = [name for name in names if can(name, task, size, found)]
+            best: dict[str, harness.Figures] = {}
+            for _ in range(found.runs):
+                for name in list(able):
+                    try:
+                        best[name] = harness.timed(name, task, log, seconds).least(best.get(name))
+                    except engines.MissingError as lack:
+                        found.missing[name] = str(lack)
+                        able.remove(name)
+                    except harness.FailedError as failure:
+                        leave_out(found, name, task, size, str(failure))
+                        best.pop(name, None)
+                        able.remove(name)
+            for name, figures in best.items():
+                entry = asdict(figures)
+                found.versions[name] = entry.pop("version")
+                found.figures.append({"task": task, "size": size, "engine": name, **entry})
+            print(f"{size:>12,} files, {task}: {', '.join(best)}", file=sys.stderr, flush=True)
+            yield
+
+
+def can(name: str, task: str, size: int, found: Measured) -> bool:
+    """Whether an engine has a task, and its last size lets hope for this one."""
+    if name in found.missing or not hasattr(engines.load(name), task):
+        return False
+    ours = (name, task)
+    if any((entry["engine"], entry["task"]) == ours for entry in found.left_out):
+        return False
+    before = [entry for entry in found.figures if (entry["engine"], entry["task"]) == ours]
+    if before:
+        last = before[-1]
+        needs = last["peak"] * size / last["size"]
+        free = psutil.virtual_memory().available / (1 << 20)
+        # a small log says nothing of memory: most of it is the libraries
+        if last["size"] >= 1_000_000 and needs > free:
+            why = f"would need some {needs:,.0f} MB of memory; {free:,.0f} MB are free"
+            leave_out(found, name, task, size, why)
+            return False
+    return True
+
+
+def leave_out(found: Measured, name: str, task: str, size: int, why: str) -> None:
+    found.left_out.append({"task": task, "size": size, "engine": name, "why": why})
+
+
+def machine() -> dict[str, Any]:
+    """What the figures depend on, and nothing that names the machine."""
+    return {
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "memory_mb": round(psutil.virtual_memory().total / (1 << 20)),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+    }
+
+
+def processor() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.processor() or platform.machine()
+    lines = (line.partition(":") for line in text.splitlines())
+    return next(
+        (value.strip() for key, _, value in lines if key.strip() == "model name"),
+        platform.machine(),
+    )
+
+
+def commit() -> str | None:
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return done.stdout.strip() or None
+
+
+def results(found: Measured, begun: datetime, before: tuple[float, ...]) -> dict[str, Any]:
+    ran = [name for name in engines.names() if name in found.versions]
+    return {
+        "begun": begun.isoformat(timespec="seconds"),
+        "seconds": round((datetime.now(timezone.utc) - begun).total_seconds()),
+        "command": shlex.join(["python", "benches/python/sizes.py", *sys.argv[1:]]),
+        "commit": commit(),
+        "machine": machine(),
+        "load": {"before": list(before), "after": list(os.getloadavg())},
+        "niceness": os.nice(0),
+        "runs": found.runs,
+        "log": {"commits": COMMITS, "adds": ADDS, "removes": REMOVES, "sizes": found.sizes},
+        "engines": [
+            {
+                "name": name,
+                "title": engines.load(name).title,
+                "version": found.versions[name],
+                "floor": engines.load(name).floor,
+            }
+            for name in ran
+        ],
+        "missing": found.missing,
+        "left_out": found.left_out,
+        "figures": found.figures,
+    }
+
+
+def numbers(text: str) -> list[int]:
+    return sorted({int(part.replace("_", "")) for part in text.split(",")})
+
+
+def words(text: str) -> list[str]:
+    wanted = text.split(",")
+    unknown = set(wanted) - set(engines.names())
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no engine {', '.join(unknown)}: {engines.names()}")
+    return wanted
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=ROOT / "benches" / "data")
+    parser.add_argument("--results", type=Path, default=ROOT / "benches" / "results")
+    parser.add_argument("--sizes", type=numbers, default=list(SIZES), help="live files, by commas")
+    parser.add_argument("--engines", type=words, default=engines.names(), help="by commas")
+    parser.add_argument("--runs", type=int, default=3, help="fresh processes for each figure")
+    parser.add_argument("--seconds", type=float, default=600, help="the most that a task may take")
+    parser.add_argument("--profile", default="dist", help="Cargo profile of the bare decode")
+    parser.add_argument("--draw", action="store_true", help="time nothing, draw the JSON again")
+    arguments = parser.parse_args()
+    os.environ["BENCH_PROFILE"] = arguments.profile
+    file = arguments.results / "sizes.json"
+    if not arguments.draw:
+        begun, before = datetime.now(timezone.utc), os.getloadavg()
+        found = Measured(arguments.sizes, arguments.runs)
+        arguments.results.mkdir(parents=True, exist_ok=True)
+        for _ in measure(arguments.engines, found, arguments.data, arguments.seconds):
+            # a run takes long: what is there is kept
+            text = json.dumps(results(found, begun, before), indent=1)
+            file.write_text(text + "\n", encoding="utf-8")
+        if not found.figures:
+            sys.exit(f"nothing was measured: {found.missing or found.left_out}")
+    for written in picture.draw(file):
+        print(written)
+
+
+if __name__ == "__main__":
+    main()
