@@ -31,7 +31,6 @@ TITLES = {
     "streamed": ("Stream", "The list batch by batch, nothing kept"),
     "update": ("Follow", "One new commit on a loaded list, then the new list"),
 }
-METRICS = ("cpu", "wall", "memory")
 COLOURS = 6
 STYLE = (
     "\n.l{fill:none;stroke-width:2;stroke-linejoin:round}"
@@ -89,10 +88,11 @@ def value_of(entry: dict[str, Any], metric: str) -> float:
     return entry["peak"] if entry["beyond"] is None else entry["beyond"]
 
 
-def lines(drawn: Sequence[Curve], shown: Callable[[float], str], label: str, height: int) -> Html:
+def lines(drawn: Sequence[Curve], metric: Metric, label: str, height: int) -> Html:
     """Curves on two logarithmic axes."""
+    shown, least = metric.shown, metric.least
     sizes = sorted({size for curve in drawn for size, _ in curve.points})
-    values = [max(value, LEAST) for curve in drawn for _, value in curve.points]
+    values = [max(value, least) for curve in drawn for _, value in curve.points]
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     high = max(high, low + 1)
     first, last = math.log10(sizes[0]), math.log10(sizes[-1])
@@ -102,7 +102,7 @@ def lines(drawn: Sequence[Curve], shown: Callable[[float], str], label: str, hei
         return 0.03 + 0.94 * ((math.log10(size) - first) / (last - first) if last > first else 0.5)
 
     def y(value: float) -> float:
-        return bottom - (bottom - top) * (math.log10(max(value, LEAST)) - low) / (high - low)
+        return bottom - (bottom - top) * (math.log10(max(value, least)) - low) / (high - low)
 
     def path(points: Sequence[tuple[float, float]], kind: str) -> Html:
         steps = "L".join(f"{WIDTH * x(size):.1f} {y(value):.1f}" for size, value in points)
@@ -154,10 +154,6 @@ def lines(drawn: Sequence[Curve], shown: Callable[[float], str], label: str, hei
     )
 
 
-#: What a chart shows of nothing: a logarithm has no zero.
-LEAST = 0.0001
-
-
 def seconds(value: float) -> str:
     return units.seconds(value) if value >= 0.001 else f"{value * 1000:.2g}{units.SPACE}ms"
 
@@ -166,18 +162,28 @@ def megabytes(value: float) -> str:
     return f"{value:,.3g}{units.SPACE}MB" if value < 100 else f"{value:,.0f}{units.SPACE}MB"
 
 
-SHOWN_AS: dict[str, tuple[str, Callable[[float], str]]] = {
-    "cpu": ("CPU time, all threads", seconds),
-    "wall": ("Time on the clock", seconds),
-    "memory": ("Memory beyond the loaded libraries", megabytes),
+@dataclass(frozen=True)
+class Metric:
+    """What it is called, how its values are written, and what the chart shows of less than that."""
+
+    title: str
+    shown: Callable[[float], str]
+    least: float
+
+
+METRICS = {
+    "cpu": Metric("CPU time, all threads", seconds, 0.0001),
+    "wall": Metric("Time on the clock", seconds, 0.0001),
+    "memory": Metric("Memory beyond the loaded libraries", megabytes, 1.0),
 }
 
 
 def chart(results: dict[str, Any], task: str, metric: str, height: int) -> Html:
-    name, shown = SHOWN_AS[metric]
-    drawn = curves(results, task, metric)
-    label = f"{TITLES[task][0]}: {name} by the number of files; the numbers are in the table below"
-    return figure(name, "", lines(drawn, shown, label, height))
+    kind = METRICS[metric]
+    said = (
+        f"{TITLES[task][0]}: {kind.title} by the number of files; the table below has the figures"
+    )
+    return figure(kind.title, "", lines(curves(results, task, metric), kind, said, height))
 
 
 def html(results: dict[str, Any]) -> str:
@@ -186,7 +192,9 @@ def html(results: dict[str, Any]) -> str:
         drawn = curves(results, task, "cpu")
         if not drawn:
             continue
-        small = tag("div", *(chart(results, task, name, 200) for name in METRICS[1:]), class_="two")
+        small = tag(
+            "div", *(chart(results, task, name, 200) for name in ("wall", "memory")), class_="two"
+        )
         content = [
             tag("p", f"{said}.", class_="soft"),
             chart(results, task, "cpu", 280),
@@ -217,7 +225,7 @@ def key(drawn: Sequence[Curve]) -> Html:
 
 
 def floor_said(curve: Curve) -> str:
-    return " (decodes the checkpoint, replays nothing)" if curve.floor else ""
+    return " (replays nothing)" if curve.floor else ""
 
 
 def header(results: dict[str, Any]) -> Html:
@@ -328,7 +336,7 @@ def how(results: dict[str, Any]) -> list[Html]:
 def svg(results: dict[str, Any], task: str = "files", metric: str = "cpu") -> str:
     """One chart as a file of its own, with the colours of the report, dark and light."""
     drawn = curves(results, task, metric)
-    name, shown = SHOWN_AS[metric]
+    kind = METRICS[metric]
     wide, left, top, tall = 760, 70, 62, 300
     rows = -(-len(drawn) // 2)
     height = top + tall + 22 * rows + 44
@@ -354,15 +362,14 @@ def svg(results: dict[str, Any], task: str = "files", metric: str = "cpu") -> st
         dash = " dash" if curve.floor else ""
         keys += [
             tag("path", d=f"M{x} {y - 4}h26", class_=f"l l{curve.colour}{dash}"),
-            tag("text", curve.title + floor_said(curve).partition(",")[0], x=x + 34, y=y),
+            tag("text", curve.title + floor_said(curve), x=x + 34, y=y),
         ]
     machine = results["machine"]
     said = (
         f"{machine['processor']}, {machine['cores']} cores, least of {results['runs']} runs, "
         f"{results['begun'][:10]}; dotted: in proportion to the files"
     )
-    title = f"{TITLES[task][0]} the files of a table: {name[0].lower() + name[1:]}"
-    title = title.replace("cPU", "CPU")
+    title = f"{TITLES[task][0]} the files of a table: {kind.title}"
     label = f"{title}, by the number of files"
     return (
         tag(
@@ -373,7 +380,7 @@ def svg(results: dict[str, Any], task: str = "files", metric: str = "cpu") -> st
             tag("text", title, x=16, y=30, class_="title"),
             tag(
                 "svg",
-                lines(drawn, shown, label, tall),
+                lines(drawn, kind, label, tall),
                 x=left,
                 y=top,
                 width=wide - left - 24,

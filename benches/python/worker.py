@@ -8,6 +8,7 @@ when the libraries were loaded, and the engine's version; or what the engine lac
 from __future__ import annotations
 
 import json
+import re
 import resource
 import shutil
 import sys
@@ -16,6 +17,8 @@ from pathlib import Path
 
 import engines
 
+STATUS = Path("/proc/self/status")
+
 
 def cpu_seconds(who: int) -> float:
     usage = resource.getrusage(who)
@@ -23,6 +26,10 @@ def cpu_seconds(who: int) -> float:
 
 
 def peak_mb(who: int) -> float:
+    """Of this program alone, where there is ``/proc``: ``getrusage`` begins with its parent's."""
+    if who == resource.RUSAGE_SELF and STATUS.is_file():
+        [peak] = re.findall(r"VmHWM:\s*(\d+) kB", STATUS.read_text())
+        return int(peak) / (1 << 10)
     peak = resource.getrusage(who).ru_maxrss
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
