@@ -11,6 +11,8 @@ GLIBC := 2.17
 ARCH := $(shell uname -m)
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 BENCH_DATA := benches/data
+# live files of the logs of `make bench`; the largest takes 3 GB of disk
+SIZES ?= 10000,100000,1000000,10000000
 # the PySpark of the extra spark-tests, and those that are tried beside it
 SPARK := 4.2
 SPARKS := 3.5 4.0 4.1 4.3
@@ -86,12 +88,13 @@ format: $(VENV)/.dev ## write the formatting that `make lint` asks for
 	$(ACTIVE) ruff format .
 	$(ACTIVE) ruff check --fix .
 
-bench: $(VENV)/.bench ## time us, deltalake and a bare Parquet decode side by side
+bench: $(VENV)/.bench ## time us and others side by side; a page with charts: benches/results/index.html
 	cargo build --profile dist --package deltareplay-benches --bins
 	$(ACTIVE) maturin develop --profile dist --skip-install
 	$(ACTIVE) python benches/python/run.py --data $(BENCH_DATA)
 	$(ACTIVE) python benches/python/rows.py --data $(BENCH_DATA)
 	$(ACTIVE) python benches/python/changes.py --data $(BENCH_DATA)
+	$(ACTIVE) python benches/python/sizes.py --data $(BENCH_DATA) --sizes $(SIZES)
 
 bench-spark: $(VENV)/.bench $(VENV)/.spark ## time reads in Spark beside delta-spark and bare Parquet
 	$(ACTIVE) maturin develop --profile dist --skip-install

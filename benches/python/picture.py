@@ -22,8 +22,9 @@ from deltareplay.viz.html import Html, join, tag
 from deltareplay.viz.sections import figure, section
 from deltareplay.viz.tables import Cell, table
 
-#: What the docs show is drawn from the results that are in the repository.
-SHOWN = {"benches/results": "docs/charts/files.svg"}
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = ROOT / "benches" / "results"
+SHOWN = ROOT / "docs" / "charts" / "files.svg"
 TITLES = {
     "open": ("Open", "Version, schema and properties of the latest version"),
     "files": ("List", "Path, size, partition values and deletion vector of every live file, held"),
@@ -50,18 +51,45 @@ class Curve:
     points: Sequence[tuple[int, float]]
 
 
+def seconds(value: float) -> str:
+    return units.seconds(value) if value >= 0.001 else f"{value * 1000:.2g}{units.SPACE}ms"
+
+
+def megabytes(value: float) -> str:
+    return f"{value:,.3g}{units.SPACE}MB" if value < 100 else f"{value:,.0f}{units.SPACE}MB"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What it is called, how its values are written, and what the chart shows of less than that."""
+
+    title: str
+    shown: Callable[[float], str]
+    least: float
+
+
+METRICS = {
+    "cpu": Metric("CPU time, all threads", seconds, 0.0001),
+    "wall": Metric("Time on the clock", seconds, 0.0001),
+    "memory": Metric("Memory beyond the loaded libraries", megabytes, 1.0),
+}
+
+
 def draw(file: Path) -> list[Path]:
-    """Writes the page beside the results, and the picture of the docs if they are those shown."""
+    """Writes a page and a picture beside the results.
+
+    The docs have the picture of the results that are in the repository.
+    """
     results = json.loads(file.read_text(encoding="utf-8"))
-    written = [file.with_name("index.html")]
-    written[0].write_text(html(results), encoding="utf-8")
-    root = Path(__file__).resolve().parents[2]
-    for folder, target in SHOWN.items():
-        if file.resolve().parent == root / folder:
-            (root / target).parent.mkdir(exist_ok=True)
-            (root / target).write_text(svg(results), encoding="utf-8")
-            written.append(root / target)
-    return written
+    page_file, picture = file.with_name("index.html"), file.with_name("files.svg")
+    page_file.write_text(html(results), encoding="utf-8")
+    if not curves(results, "files", "cpu"):  # nothing to show
+        return [page_file]
+    picture.write_text(svg(results), encoding="utf-8")
+    if file.resolve().parent != KEPT:
+        return [page_file, picture]
+    SHOWN.parent.mkdir(exist_ok=True)
+    return [page_file, picture.replace(SHOWN)]
 
 
 def curves(results: dict[str, Any], task: str, metric: str) -> list[Curve]:
@@ -154,30 +182,6 @@ def lines(drawn: Sequence[Curve], metric: Metric, label: str, height: int) -> Ht
     )
 
 
-def seconds(value: float) -> str:
-    return units.seconds(value) if value >= 0.001 else f"{value * 1000:.2g}{units.SPACE}ms"
-
-
-def megabytes(value: float) -> str:
-    return f"{value:,.3g}{units.SPACE}MB" if value < 100 else f"{value:,.0f}{units.SPACE}MB"
-
-
-@dataclass(frozen=True)
-class Metric:
-    """What it is called, how its values are written, and what the chart shows of less than that."""
-
-    title: str
-    shown: Callable[[float], str]
-    least: float
-
-
-METRICS = {
-    "cpu": Metric("CPU time, all threads", seconds, 0.0001),
-    "wall": Metric("Time on the clock", seconds, 0.0001),
-    "memory": Metric("Memory beyond the loaded libraries", megabytes, 1.0),
-}
-
-
 def chart(results: dict[str, Any], task: str, metric: str, height: int) -> Html:
     kind = METRICS[metric]
     said = (
@@ -220,12 +224,17 @@ def html(results: dict[str, Any]) -> str:
 
 def key(drawn: Sequence[Curve]) -> Html:
     names = [(f"s{curve.colour}", curve.title + floor_said(curve)) for curve in drawn]
-    dots = Html("Dotted: twice the files, twice the cost.")
-    return join([legend(names), tag("p", dots, class_="source")])
+    dotted = "Dotted: twice the files, twice the cost."
+    return join([legend(names), tag("p", dotted, class_="source")])
 
 
 def floor_said(curve: Curve) -> str:
     return " (replays nothing)" if curve.floor else ""
+
+
+def busy(results: dict[str, Any]) -> bool:
+    """Whether others had work for the machine when the run began."""
+    return results["load"]["before"][0] > results["machine"]["cores"] / 2
 
 
 def header(results: dict[str, Any]) -> Html:
@@ -239,7 +248,6 @@ def header(results: dict[str, Any]) -> Html:
         ("Memory", units.size(machine["memory_mb"] * (1 << 20)), machine["system"]),
         ("Load", f"{load['before'][0]:.1f}", f"{load['after'][0]:.1f} at the end"),
     ]
-    busy = max(load["before"][0], load["after"][0]) > machine["cores"]
     warning = (
         "The machine was busy with other work: CPU time and memory can be compared, time on the "
         "clock hardly."
@@ -248,7 +256,7 @@ def header(results: dict[str, Any]) -> Html:
         "header",
         tag("h1", "What a Delta log costs by its size"),
         tag("p", f"{results['begun']}, {results['command']}", class_="uri"),
-        tag("p", warning, class_="warn") if busy else None,
+        tag("p", warning, class_="warn") if busy(results) else None,
         tag(
             "dl",
             *(
@@ -365,9 +373,11 @@ def svg(results: dict[str, Any], task: str = "files", metric: str = "cpu") -> st
             tag("text", curve.title + floor_said(curve), x=x + 34, y=y),
         ]
     machine = results["machine"]
+    load = f", busy with other work: load {results['load']['before'][0]:.0f}"
     said = (
-        f"{machine['processor']}, {machine['cores']} cores, least of {results['runs']} runs, "
-        f"{results['begun'][:10]}; dotted: in proportion to the files"
+        f"{machine['processor']}, {machine['cores']} cores{load if busy(results) else ''}; "
+        f"the least of {units.plural(results['runs'], 'run')}, {results['begun'][:10]}; "
+        "dotted: in proportion to the files"
     )
     title = f"{TITLES[task][0]} the files of a table: {kind.title}"
     label = f"{title}, by the number of files"

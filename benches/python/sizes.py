@@ -41,6 +41,7 @@ class Measured:
 
     sizes: list[int]
     runs: int
+    commit: str | None
     figures: list[dict[str, Any]] = field(default_factory=list)
     left_out: list[dict[str, Any]] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
@@ -136,7 +137,7 @@ def results(found: Measured, begun: datetime, before: tuple[float, ...]) -> dict
         "begun": begun.isoformat(timespec="seconds"),
         "seconds": round((datetime.now(timezone.utc) - begun).total_seconds()),
         "command": shlex.join(["python", "benches/python/sizes.py", *sys.argv[1:]]),
-        "commit": commit(),
+        "commit": found.commit,
         "machine": machine(),
         "load": {"before": list(before), "after": list(os.getloadavg())},
         "niceness": os.nice(0),
@@ -184,7 +185,7 @@ def main() -> None:
     file = arguments.results / "sizes.json"
     if not arguments.draw:
         begun, before = datetime.now(timezone.utc), os.getloadavg()
-        found = Measured(arguments.sizes, arguments.runs)
+        found = Measured(arguments.sizes, arguments.runs, commit())
         arguments.results.mkdir(parents=True, exist_ok=True)
         for _ in measure(arguments.engines, found, arguments.data, arguments.seconds):
             # a run takes long: what is there is kept

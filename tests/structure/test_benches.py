@@ -1,0 +1,90 @@
+"""The benches run and refuse wrong answers; their page and the picture of the docs are sound."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from support.html import Page
+
+pytest.importorskip("psutil")
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "benches" / "results" / "sizes.json"
+
+
+def sizes(results: Path, *options: str) -> dict[str, Any]:
+    """What a run of the harness on a log of 50 files wrote."""
+    command = [sys.executable, str(ROOT / "benches/python/sizes.py"), "--results", str(results)]
+    subprocess.run([*command, *options], check=True, capture_output=True, timeout=300)
+    return json.loads((results / "sizes.json").read_text(encoding="utf-8"))
+
+
+def test_engines_run_and_wrong_answers_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARGO_TARGET_DIR", str(tmp_path / "empty"))  # no program for the decode
+    options = ["--data", str(tmp_path), "--sizes", "50", "--runs", "1", "--engines"]
+    found = sizes(tmp_path / "a", *options, "deltareplay,bare_decode")
+    tasks = {entry["task"]: entry for entry in found["figures"]}
+    assert {*tasks} == {"open", "files", "stats", "streamed", "update"}
+    for entry in tasks.values():
+        assert entry["engine"] == "deltareplay"
+        assert entry["size"] == 50
+        assert 0 < entry["cpu"] < 100
+        assert 0 <= entry["beyond"] < entry["peak"]
+    assert found["left_out"] == []
+    assert "make bench" in found["missing"]["bare_decode"]
+    assert found["machine"]["cores"] > 0
+    assert "--sizes 50" in found["command"]
+
+    page = Page((tmp_path / "a" / "index.html").read_text(encoding="utf-8"))
+    assert {"open", "files", "stats", "streamed", "update", "how"} <= {*page.ids}
+    assert page.values("src") == []
+    assert all(target.startswith("#") for target in page.values("href"))
+    assert page.tables["List: figures"].rows[1][:2] == ["50", "deltareplay"]
+    assert any("make bench" in text for text in page.text)
+
+    expected = tmp_path / "files-50" / "_expected.json"
+    told = json.loads(expected.read_text())
+    assert told["live_files"] == 250  # and 10 commits, each of which adds 60 and removes 40
+    expected.write_text(json.dumps({**told, "live_files": 249}))
+    found = sizes(tmp_path / "b", *options, "deltareplay,duckdb,polars")
+    assert [(entry["task"], entry["engine"]) for entry in found["figures"]] == [
+        ("open", "deltareplay")
+    ]
+    wrong = {(entry["engine"], entry["task"]): entry["why"] for entry in found["left_out"]}
+    for engine in ("deltareplay", "duckdb", "polars"):
+        assert wrong[engine, "files"].endswith("found 250, but it is 249")
+        assert wrong[engine, "stats"].endswith("found 250, but it is 249")
+    assert wrong["deltareplay", "update"].endswith("found 270, but it is 269")
+    page = Page((tmp_path / "b" / "index.html").read_text(encoding="utf-8"))
+    assert sum("found 250, but it is 249" in text for text in page.text) == 7
+
+
+def test_the_picture_of_the_docs_is_that_of_the_results(tmp_path: Path) -> None:
+    shutil.copy(RESULTS, tmp_path)
+    sizes(tmp_path, "--draw")
+    drawn = (tmp_path / "files.svg").read_text(encoding="utf-8")
+    kept = (ROOT / "docs" / "charts" / "files.svg").read_text(encoding="utf-8")
+    assert drawn == kept, "run benches/python/sizes.py --draw"
+    ElementTree.fromstring(drawn)
+    assert "prefers-color-scheme:dark" in drawn
+    Page((tmp_path / "index.html").read_text(encoding="utf-8"))
+
+
+def test_the_readme_shows_engines_that_ran_side_by_side() -> None:
+    assert "](docs/charts/files.svg)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    listed = {entry["engine"] for entry in results["figures"] if entry["task"] == "files"}
+    assert {"deltareplay", "deltalake"} < listed
+    assert re.match(
+        r"python benches/python/sizes.py --sizes [\d,]+ --runs \d+$", results["command"]
+    )
