@@ -11,7 +11,7 @@ GLIBC := 2.17
 ARCH := $(shell uname -m)
 VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 BENCH_DATA := benches/data
-# live files of the logs of `make bench`; the largest takes 3 GB of disk
+# live files of the logs of `make bench`; the largest takes 1.5 GB of disk, and minutes to generate
 SIZES ?= 10000,100000,1000000,10000000
 # the PySpark of the extra spark-tests, and those that are tried beside it
 SPARK := 4.2
