@@ -1,6 +1,8 @@
 //! Expected values are Spark's: `SELECT <expression>` of Spark 4 in ANSI mode.
 
 use super::*;
+use arrow_array::cast::AsArray;
+use arrow_array::types::TimestampMicrosecondType;
 use arrow_array::{Int32Array, StringArray, TimestampMicrosecondArray};
 use arrow_cast::display::array_value_to_string;
 
@@ -19,6 +21,11 @@ fn value(text: &str) -> Result<Vec<String>> {
     let bound = Formula::parse(text)?.bind(rows.schema_ref().fields())?;
     let values = bound.evaluate(&rows)?;
     assert_eq!(values.data_type(), bound.data_type(), "{text}");
+    // arrow shows no zone by its name
+    let values = match values.as_primitive_opt::<TimestampMicrosecondType>() {
+        Some(moments) => Arc::new(moments.clone().with_timezone("+00:00")),
+        None => values,
+    };
     Ok((0..2)
         .map(|row| array_value_to_string(&values, row).unwrap())
         .collect())
