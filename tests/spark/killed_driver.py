@@ -17,11 +17,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as sf
-
 from deltareplay import spark as dr_spark
 from deltareplay._transaction import Transaction
 from deltareplay.spark.marked import Marked
@@ -47,6 +42,10 @@ WRITING = "rows are written"
 
 def session() -> Any:
     """A session of the JVM that others have started."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
     gateway: Any = launch_gateway()
     core = gateway.jvm.org.apache.spark
     jsc = core.api.java.JavaSparkContext.fromSparkContext(core.SparkContext.getOrCreate())
@@ -85,6 +84,8 @@ def statement(spark: Any, path: Path, name: str, value: Any) -> Any:
 
 
 def run(job: dict[str, Any]) -> None:
+    from pyspark.sql import functions as sf
+
     spark = session()
     value: Any = sf.lit(7)
     if job["point"] == WRITING:
