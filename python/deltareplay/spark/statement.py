@@ -112,10 +112,10 @@ class Statement:
         Raises:
             InvalidArgumentError: Spark does not understand the condition.
         """
-        frame = self.empty(alias)
-        filter = None
+        none = self.empty(alias)
+        frame, filter = none, None
         if where is not None:
-            frame = analyzed(lambda: self.empty(alias).where(as_column(where)))
+            frame = analyzed(lambda: none.where(as_column(where)))
             filter = target_filter(where, self.snapshot, alias, lambda: frame)
         note_read(transaction, filter)
         return self.candidates(filter), frame
