@@ -1,0 +1,14 @@
+"""The files of ``without_jar`` on Spark Connect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from spark.without_jar import check
+
+pytestmark = pytest.mark.spark
+
+
+def test_all_holds_without_the_jar(tmp_path: Path) -> None:
+    check("connect", tmp_path)
