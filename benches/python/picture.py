@@ -16,7 +16,8 @@ from typing import Any
 
 import engines
 
-from deltareplay.viz import page, units
+from deltareplay import _units as units
+from deltareplay.viz import page
 from deltareplay.viz.charts import WIDTH, legend
 from deltareplay.viz.html import Html, join, tag
 from deltareplay.viz.sections import figure, section

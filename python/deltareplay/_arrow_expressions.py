@@ -53,8 +53,8 @@ class ArrowExpression:
         walk = _Walk(iter(steps), values, schema)
         try:
             sql = walk.condition(walk.node())
-        except (LookupError, StopIteration, ValueError):  # a form of later releases
-            return None
+        except (AttributeError, LookupError, RecursionError, StopIteration, TypeError, ValueError):
+            return None  # a form of later releases, or too deep: Arrow alone evaluates it
         return cls(frozenset(walk.columns), sql)
 
 

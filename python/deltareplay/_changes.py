@@ -12,6 +12,7 @@ from deltareplay._change_split import ChangeSplit
 from deltareplay._frames import Frames
 from deltareplay._readers import reader, to_schema
 from deltareplay._scan import TARGET_SIZE
+from deltareplay._viz import Carded
 
 if TYPE_CHECKING:
     from deltareplay._native import Changes as NativeChanges
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @checked_methods
-class Changes(Frames):
+class Changes(Frames, Carded):
     """What happened to rows, from ``Table.changes``; the rows are read when you ask for them.
 
     The columns are those of the table at the end of the range, with their names and types at that
@@ -181,9 +182,3 @@ class Changes(Frames):
         first, last = self.versions
         kind = self._arguments["kind"]
         return f"<Changes of {self._table!r}: versions {first} to {last}, {kind}>"
-
-    def _repr_html_(self) -> str:
-        """The card of a notebook."""
-        from deltareplay.viz import cards
-
-        return cards.changes(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import pyarrow as pa
 import pyarrow.dataset as pds
@@ -13,7 +13,17 @@ from deltareplay._arrow_expressions import ArrowExpression
 from deltareplay.exceptions import UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from deltareplay._snapshot import Snapshot
+    from deltareplay._scan import Scan
+
+
+class Rows(Protocol):
+    """The snapshot, as far as its rows are asked for."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def scan(self, columns: list[str] | None = None, filter: str | None = None) -> Scan: ...
+
 
 #: What is "opened" by those who pass over the methods below: an error, and never no rows.
 _NO_FILE = "rows of deltareplay: use the dataset's own methods"
@@ -22,7 +32,7 @@ _NO_FILE = "rows of deltareplay: use the dataset's own methods"
 class RowsDataset(pds.UnionDataset):
     """The rows of a snapshot, from ``Snapshot.dataset``."""
 
-    def __init__(self, snapshot: Snapshot, filter: Any = None) -> None:
+    def __init__(self, snapshot: Rows, filter: Any = None) -> None:
         """Reads nothing.
 
         Args:

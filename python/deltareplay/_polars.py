@@ -114,7 +114,12 @@ def comparisons(predicate: pl.Expr | None, schema: pa.Schema) -> list[Comparison
                 if "Column" in right:
                     left, op, right = right, _MIRRORED[op], left
                 found += _compared(columns, left, _OPERATORS[op], right)
-            case {"Function": {"input": [column, *values], "function": {"Boolean": which}}}:
+            case {
+                "Function": {
+                    "input": [{"Column": _} as column, *values],
+                    "function": {"Boolean": which},
+                }
+            }:
                 found += _called(columns, which, column, values)
             case _:
                 pass
@@ -148,9 +153,11 @@ def _called(columns: Columns, which: Any, column: Any, values: list[Any]) -> lis
 
 
 def _compared(columns: Columns, column: Any, op: str, literal: Any) -> list[Comparison]:
-    name = column.get("Column")
-    if name not in columns or "Literal" not in literal:
-        return []
+    match column, literal:
+        case {"Column": name}, {"Literal": _} if name in columns:
+            pass
+        case _:
+            return []
     import polars as pl
 
     plain = pl.Expr.deserialize(json.dumps(literal).encode(), format="json")

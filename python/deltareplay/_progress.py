@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from deltareplay import _log
+from deltareplay import _units as units
 
 _WIDTH = 30
 _CLEAR = "\r\x1b[K"
@@ -154,17 +155,17 @@ def line(now: Progress, *, bars: bool = False, colours: bool = False) -> str:
     >>> line(Progress(2.4, 1203, 0, None))
     'deltareplay 1,203 files listed 0:00:02'
     >>> line(Progress(75.0, 3, 1_520_000_000, 0.25))
-    'deltareplay [#######.......................]  25% 1.52 GB 20.3 MB/s 0:01:15'
+    'deltareplay [#######.......................]  25% 1.42 GiB 19.3 MiB/s 0:01:15'
     >>> line(Progress(75.0, 3, 1_520_000_000, 0.25), bars=True)
-    'deltareplay ━━━━━━━╸──────────────────────  25% 1.52 GB 20.3 MB/s 0:01:15'
+    'deltareplay ━━━━━━━╸──────────────────────  25% 1.42 GiB 19.3 MiB/s 0:01:15'
     """
     parts = ["deltareplay"]
     if now.fraction is not None:
         parts += [_bar(now.fraction, bars, colours), f"{100 * now.fraction:3.0f}%"]
     if now.bytes_read:
-        parts.append(_size(now.bytes_read))
+        parts.append(units.size(now.bytes_read, " "))
         if now.seconds > 0:
-            parts.append(f"{_size(int(now.bytes_read / now.seconds))}/s")
+            parts.append(f"{units.size(now.bytes_read / now.seconds, ' ')}/s")
     elif now.files_listed:
         parts.append(f"{now.files_listed:,} files listed")
     minutes, seconds = divmod(int(now.seconds), 60)
@@ -182,10 +183,3 @@ def _bar(fraction: float, bars: bool, colours: bool) -> str:
     if not colours:
         return done + "─" * left
     return f"{_DONE}{done}{_PLAIN}{_LEFT}{'━' * left}{_PLAIN}"
-
-
-def _size(read: int) -> str:
-    for unit, size in (("GB", 10**9), ("MB", 10**6)):
-        if read >= size:
-            return f"{read / size:.3g} {unit}"
-    return f"{read / 1000:.3g} kB"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from deltareplay import _native
 from deltareplay._arguments import checked_methods
 from deltareplay._metadata import Metadata
+from deltareplay._viz import Carded
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Obstacle:
 
 @dataclass(frozen=True)
 @checked_methods
-class Protocol:
+class Protocol(Carded):
     """What a table requires of its readers and writers.
 
     Attributes:
@@ -251,12 +252,6 @@ class Protocol:
         (True, False)
         """  # noqa: E501
         return _native.protocol_can_upgrade_to(self._facts(), new._facts())
-
-    def _repr_html_(self) -> str:
-        """The card of a notebook."""
-        from deltareplay.viz import cards
-
-        return cards.protocol(self)
 
     def _facts(self) -> tuple[int, int, list[str] | None, list[str] | None]:
         return (

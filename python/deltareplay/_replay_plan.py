@@ -10,6 +10,7 @@ import pyarrow as pa
 from deltareplay._readers import to_table
 from deltareplay._replay_piece import ReplayPiece
 from deltareplay._replay_tail import ReplayTail
+from deltareplay._viz import Carded
 
 if TYPE_CHECKING:
     from deltareplay import _native
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class ReplayPlan:
+class ReplayPlan(Carded):
     """What ``Snapshot.replay_plan`` returns.
 
     Attributes:
@@ -39,12 +40,6 @@ class ReplayPlan:
         return (
             f"<ReplayPlan of {len(self.pieces)} pieces, {self.files.num_rows} files, {self.tail!r}>"
         )
-
-    def _repr_html_(self) -> str:
-        """The card of a notebook."""
-        from deltareplay.viz import cards
-
-        return cards.replay_plan(self)
 
     @classmethod
     def _made(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 from deltareplay._arguments import checked_methods
 from deltareplay._table_location import TableLocation
+from deltareplay._viz import drawn
 from deltareplay.exceptions import InvalidArgumentError
 
-if TYPE_CHECKING:
-    from deltareplay._table import Table
+#: How a report is known again; nothing else is overwritten.
+GENERATOR = "deltareplay report"
 
 #: Where the name of a report's generator stands in a file.
 _HEAD = 4096
@@ -59,18 +59,14 @@ class Reporting(TableLocation):
         >>> written.name, written.stat().st_size < 300_000
         ('report.html', True)
         """
-        # they are of no use to those who want no report
-        from deltareplay.viz.facts import measure
-        from deltareplay.viz.page import GENERATOR, page
-
         place = Path(os.fspath(output))
-        _check(place, GENERATOR)
-        content = page(measure(cast("Table", self), version, orphans))
+        _check(place)
+        content = drawn("page", "report", self, version, orphans)
         _replace(place, content.encode("utf-8", "replace"))
         return place
 
 
-def _check(place: Path, generator: str) -> None:
+def _check(place: Path) -> None:
     """Raises if the file must not be written."""
     if place.is_dir():
         raise _wrong(f"{place} is a directory: name a file in it")
@@ -79,7 +75,7 @@ def _check(place: Path, generator: str) -> None:
     if place.exists():
         with place.open("rb") as file:
             head = file.read(_HEAD)
-        if b'<meta name="generator" content="' + generator.encode() not in head:
+        if b'<meta name="generator" content="' + GENERATOR.encode() not in head:
             raise _wrong(f"{place} exists and is no report: choose another name, or delete it")
 
 

@@ -15,6 +15,7 @@ from deltareplay._polars import LazyFrames
 from deltareplay._readers import reader, to_schema, to_table
 from deltareplay._skipped_file import SkippedFile
 from deltareplay._split import Split
+from deltareplay._viz import Carded
 
 if TYPE_CHECKING:
     from deltareplay._native import Scan as NativeScan
@@ -33,7 +34,7 @@ class Scanned(Protocol):
 
 
 @checked_methods
-class Scan(Frames, LazyFrames):
+class Scan(Frames, LazyFrames, Carded):
     """Rows of a snapshot, from ``Snapshot.scan``; nothing is read before you ask for it.
 
     Deleted rows are left out, columns have their logical names and types, partition values are
@@ -195,9 +196,3 @@ class Scan(Frames, LazyFrames):
         condition = self._keywords["filter"]
         where = "" if condition is None else f", where {condition}"
         return f"<Scan of {self._snapshot!r}: reads {some_names(self.schema.names)}{where}>"
-
-    def _repr_html_(self) -> str:
-        """The card of a notebook."""
-        from deltareplay.viz import cards
-
-        return cards.scan(self)

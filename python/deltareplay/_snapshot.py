@@ -21,6 +21,7 @@ from deltareplay._replay_plan import ReplayPlan
 from deltareplay._scan import Scan
 from deltareplay._snapshot_diff import SnapshotDiff
 from deltareplay._snapshot_files import SnapshotFiles
+from deltareplay._viz import Carded
 from deltareplay._warnings import warn
 from deltareplay.exceptions import CorruptTableError, InvalidArgumentError
 
@@ -34,7 +35,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 @checked_methods
-class Snapshot(SnapshotFiles, Frames):
+class Snapshot(SnapshotFiles, Frames, Carded):
     """The state of a table at one version; ``Table.snapshot`` opens it.
 
     A snapshot never changes. Version, protocol and metadata are available at once; the rest is read
@@ -462,12 +463,6 @@ class Snapshot(SnapshotFiles, Frames):
             f"<Snapshot of {self._table!r}: version {self.version} of {moment}, "
             f"columns {some_names(self.schema.names)}>"
         )
-
-    def _repr_html_(self) -> str:
-        """The card of a notebook."""
-        from deltareplay.viz import cards
-
-        return cards.snapshot(self)
 
     def _tell(self) -> None:
         """Passes new warnings on to Python's ``warnings``, once each."""

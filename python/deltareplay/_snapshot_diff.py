@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from deltareplay._readers import to_table
+from deltareplay._viz import Carded
 
 if TYPE_CHECKING:
     from deltareplay._native import Snapshot as NativeSnapshot
 
 
-class SnapshotDiff:
+class SnapshotDiff(Carded):
     """What differs between two versions, from ``Snapshot.diff``; ``str`` shows all of it.
 
     Two states are compared, not the commits between them: a file that was added and removed in
@@ -156,12 +157,6 @@ class SnapshotDiff:
         defined = f", {len(self._definition)} changes of the definition" if self._definition else ""
         first, last = self._versions
         return f"<SnapshotDiff of versions {first} and {last}: {changed}{defined}>"
-
-    def _repr_html_(self) -> str:
-        """The card of a notebook."""
-        from deltareplay.viz import cards
-
-        return cards.snapshot_diff(self)
 
 
 def _count(rows: int | None) -> str:

@@ -33,6 +33,7 @@ from deltareplay._transaction import Transaction
 from deltareplay._update import Updating
 from deltareplay._vacuum import Vacuuming
 from deltareplay._verify import Verifying
+from deltareplay._viz import Carded
 from deltareplay.exceptions import InvalidArgumentError
 
 #: The kinds of changes.
@@ -56,6 +57,7 @@ class Table(
     Cloning,
     Verifying,
     Reporting,
+    Carded,
 ):
     """A Delta table: its URI and storage options. Creating the object does no I/O.
 
@@ -380,12 +382,6 @@ class Table(
         }
         native = _native.Follow(self._native, arguments)
         return Follow._made(self, native, poll_interval)
-
-    def _repr_html_(self) -> str:
-        """The card of a notebook."""
-        from deltareplay.viz import cards
-
-        return cards.table(self)
 
 
 @checked

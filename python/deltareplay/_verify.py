@@ -11,10 +11,11 @@ from deltareplay import _native
 from deltareplay._arguments import checked_methods
 from deltareplay._finding import Finding
 from deltareplay._table_location import TableLocation
+from deltareplay._viz import Carded
 
 
 @dataclass(frozen=True, repr=False)
-class Verification:
+class Verification(Carded):
     """What was checked, and what is wrong.
 
     Attributes:
@@ -60,12 +61,6 @@ class Verification:
         found = ", ".join(f"{number} of severity {kind}" for kind, number in kinds.items())
         more = f", {self.omitted} more" if self.omitted else ""
         return f"<Verification of version {self.version}: {found or 'nothing is wrong'}{more}>"
-
-    def _repr_html_(self) -> str:
-        """The card of a notebook."""
-        from deltareplay.viz import cards
-
-        return cards.verification(self)
 
     def __str__(self) -> str:
         files = "unknown" if self.num_files is None else self.num_files

@@ -17,6 +17,7 @@ from deltareplay._metadata import Metadata
 from deltareplay._protocol import Protocol
 from deltareplay._row_sources import Rows, arrow_stream, schema_string
 from deltareplay._table import Table
+from deltareplay._table_location import without_secrets
 from deltareplay._transaction import Transaction
 from deltareplay._written import Written
 from deltareplay.exceptions import (
@@ -117,8 +118,8 @@ def write(
         return Written(None, {})
     if mode == "error":
         raise InvalidArgumentError(
-            f"there is a table already at {table.uri}: append to it, overwrite it, or pass "
-            "mode='ignore'",
+            f"there is a table already at {without_secrets(table.uri)}: append to it, overwrite "
+            "it, or pass mode='ignore'",
             code="table.exists",
         )
     if partition_columns is not None:
@@ -212,8 +213,23 @@ def _check(
         raise InvalidArgumentError(
             f"mode is {mode!r}: pass 'append', 'overwrite', 'error' or 'ignore'", code="write.mode"
         )
+    if schema_mode not in (None, "merge", "overwrite"):
+        raise InvalidArgumentError(
+            f"schema_mode is {schema_mode!r}: pass 'merge' or 'overwrite'", code="write.mode"
+        )
+    if partition_overwrite not in ("static", "dynamic"):
+        raise InvalidArgumentError(
+            f"partition_overwrite is {partition_overwrite!r}: pass 'static' or 'dynamic'",
+            code="write.mode",
+        )
     if mode == "overwrite":
-        return  # Table.overwrite checks the rest
+        if where is not None and partition_overwrite == "dynamic":
+            raise InvalidArgumentError(
+                "where and partition_overwrite='dynamic' are two ways to say what is replaced: "
+                "pass one of them",
+                code="write.mode",
+            )
+        return
     for argument, given in (
         ("where", where is not None),
         ("partition_overwrite='dynamic'", partition_overwrite == "dynamic"),

@@ -11,6 +11,7 @@ from support import logs, vectors
 from support.html import Page
 
 import deltareplay as dr
+from deltareplay.viz import cards
 
 HOSTILE = "</td><script>alert(1)</script><img src=http://evil.example/x onerror=alert(2)>'\"&"
 
@@ -152,3 +153,14 @@ def test_everything_of_the_table_is_escaped(log: logs.LogBuilder) -> None:
             "code",
         }
     assert HOSTILE in "".join(Page(cards[1]).text)
+
+
+def test_a_table_that_opens_and_cannot_be_read_shows_the_error(
+    rows: dr.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(snapshot: dr.Snapshot) -> Any:
+        raise dr.CorruptTableError("a page is damaged", code="checkpoint.page")
+
+    monkeypatch.setattr(cards, "_state", fails)
+    for value in (rows, rows.snapshot()):
+        assert "a page is damaged [checkpoint.page]" in shown(value)[1]

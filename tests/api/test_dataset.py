@@ -204,3 +204,11 @@ def test_engines_push_down(snapshot: dr.Snapshot) -> None:
     assert told.fetchall() == [("a", 4, 28), ("b", 4, 30)]
     lazy = pl.scan_pyarrow_dataset(dataset).filter((pl.col("id") > 2) & (pl.col("p") == "a"))
     assert sorted(lazy.select("id").collect()["id"].to_list()) == [4, 6, 8, 10]
+
+
+def test_a_filter_of_many_terms(snapshot: dr.Snapshot) -> None:
+    many = pc.field("id") == -1
+    for number in range(3000):
+        many = many | (pc.field("id") == number)
+    everything = pds.dataset(snapshot.scan().to_arrow()).to_table(filter=many)
+    assert snapshot.dataset().to_table(filter=many).num_rows == everything.num_rows > 0

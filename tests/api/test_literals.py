@@ -139,3 +139,10 @@ def test_one_moment_for_all_who_read_the_filter(tmp_path: Path) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="filter_at") as caught:
         table.snapshot().scan(filter=AT)
     assert caught.value.code == "filter.unsupported"
+
+
+def test_a_literal_of_a_literal_is_refused() -> None:
+    literal = dr.lit(5)
+    literal.value = literal  # type: ignore[assignment]
+    with pytest.raises(TypeError, match="not for another literal"):
+        dr.lit([literal])

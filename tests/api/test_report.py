@@ -22,6 +22,7 @@ from support.html import Page
 import deltareplay as dr
 from deltareplay.viz.advice import advice, command, shell_command
 from deltareplay.viz.buckets import Sizes, Times
+from deltareplay.viz.commits import _metadata
 from deltareplay.viz.facts import measure
 
 DAY = 86_400_000
@@ -456,3 +457,15 @@ def test_times_and_sizes_that_nobody_can_mean_are_no_obstacle(
     said = plain(" ".join(page.text))
     assert "2 live files of 8 EiB" in said
     assert Page(dr.Table(log.uri)._repr_html_()).names
+
+
+def test_a_change_inside_of_a_type_is_one_of_the_schema() -> None:
+    def facts(element: str, nullable: bool) -> dict[tuple[str, str], str]:
+        kind = {"type": "array", "elementType": element, "containsNull": True}
+        field = {"name": "a", "type": kind, "nullable": nullable, "metadata": {}}
+        schema = json.dumps({"type": "struct", "fields": [field]})
+        body = {"schemaString": schema, "configuration": [], "partitionColumns": []}
+        return _metadata(body | {"name": None, "description": None})
+
+    assert facts("integer", True) == {("column", "a"): "array<integer>"}
+    assert facts("long", False) == {("column", "a"): "array<long> not null"}

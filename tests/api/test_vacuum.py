@@ -253,3 +253,16 @@ def test_an_emptied_directory_is_made_again_by_a_writer(tmp_path: Path) -> None:
     assert not (tmp_path / "t" / "p=a").exists()
     table.append({"p": ["a"], "id": [3]})
     assert sorted(table.snapshot().scan().to_arrow()["id"].to_pylist()) == [2, 3]
+
+
+def test_what_tasks_of_spark_have_left_goes_as_well(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    table = dr.Table(busy(root).uri)
+    staged = f"{'0af3' * 8}/_temporary/0/_temporary/attempt_1/part-0.parquet"
+    others = ["_temporary/0/x.parquet", "deep/_temporary/x.parquet", f"{'0af3' * 8}/_hidden/x"]
+    put(root, staged, *others)
+    assert set(table.vacuum().files) == EXPIRED | {staged}
+    age(root, *(path for path in root.rglob("*") if path.is_dir()))
+    table.vacuum(dry_run=False)
+    assert not (root / staged).exists()
+    assert all((root / path).exists() for path in others)

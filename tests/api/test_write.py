@@ -142,3 +142,19 @@ def test_a_stream_is_read_once_and_in_full(tmp_path: Path) -> None:
     # what the rows say of nulls holds for the table
     with pytest.raises(dr.InvalidArgumentError):
         dr.write(tmp_path / "t", {"id": [None]})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"mode": "overwrite", "partition_overwrite": "banana"},
+        {"mode": "overwrite", "partition_overwrite": "dynamic", "where": "id = 1"},
+        {"schema_mode": "nonsense"},
+    ],
+    ids=str,
+)
+def test_arguments_are_checked_before_there_is_a_table(given: Any, tmp_path: Path) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr.write(tmp_path / "t", [{"id": 1}], **given)
+    assert caught.value.code == "write.mode"
+    assert not (tmp_path / "t").exists()

@@ -42,7 +42,7 @@ def test_show_for_a_person(run, orders) -> None:
         "Orders of a small shop",
         "7, 2026-11-21 12:42:22+00:00",
         "260",
-        "25.8 kB",
+        "25.2 KiB",
         "country",
         "deletionVectors",
         "decimal(10,2)",

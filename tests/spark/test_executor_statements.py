@@ -464,6 +464,7 @@ def test_char_and_identity_columns(spark: Any, tmp_path: Path) -> None:
     other = spark.sql("SELECT id + 2 AS n, 'new' AS c FROM range(0, 40, 1, 4)").alias("s")
     merge = dr_spark.merge(spark, path, other, "target.n = s.n")
     merge = merge.when_matched_update({"v": "'up'"})
+    merge = merge.when_not_matched_insert({"n": "s.n"}, "s.n % 2 = 0")
     assert merge.when_not_matched_insert({"n": "s.n"}).execute().version == 3
     dr_spark.write(spark.range(100, 130, 1, 3).selectExpr("CAST(id AS INT) AS n", "'w' AS c"), path)
     # delta-spark counts on from there

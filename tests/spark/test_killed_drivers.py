@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -108,6 +109,9 @@ def test_the_old_version_or_the_new_one(
     dr_spark.write(rows, path, properties=properties)
 
     assert drivers.killed(path, name, point) == signal.SIGKILL
+    tracker = spark.sparkContext.statusTracker()
+    while tracker.getActiveJobsIds():  # the JVM lives on, and ends its job
+        time.sleep(0.1)
     found = dr.Table(path)
     done = point == "after the commit"
     assert found.snapshot().version == int(done)

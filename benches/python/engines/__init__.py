@@ -35,6 +35,22 @@ class Adapter:
         return importlib.metadata.version(self.package)
 
 
+class Lister(Adapter):
+    """An engine that lists files by the columns that are asked for."""
+
+    def listed(self, *columns: str) -> int:
+        raise NotImplementedError
+
+    def paths(self) -> int:
+        return self.listed("path")
+
+    def files(self) -> int:
+        return self.listed(*LEAN)
+
+    def stats(self) -> int:
+        return self.listed(*LEAN, "stats")
+
+
 class MissingError(Exception):
     """This machine lacks what an engine needs."""
 

@@ -7,13 +7,13 @@ import re
 import subprocess
 from pathlib import Path
 
-from engines import LEAN, Adapter, MissingError
+from engines import Lister, MissingError
 from engines._log import parts
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-class Engine(Adapter):
+class Engine(Lister):
     title = "bare decode"
     floor = True
     child = True
@@ -33,15 +33,6 @@ class Engine(Adapter):
         found = re.search(r'name = "parquet"\nversion = "(.+)"', lock)
         return f"parquet crate {found[1] if found else '-'}"
 
-    def paths(self) -> int:
-        return self._decoded("path")
-
-    def files(self) -> int:
-        return self._decoded(*LEAN)
-
-    def stats(self) -> int:
-        return self._decoded(*LEAN, "stats")
-
-    def _decoded(self, *columns: str) -> int:
+    def listed(self, *columns: str) -> int:
         command = [self.program, self.checkpoint, *columns]
         return int(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)

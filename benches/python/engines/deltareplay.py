@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from engines import LEAN, Adapter
+from engines import LEAN, Lister
 
 
-class Engine(Adapter):
+class Engine(Lister):
     title = "deltareplay"
 
     def __init__(self, uri: str) -> None:
@@ -22,16 +22,7 @@ class Engine(Adapter):
         seen = (snapshot.schema, snapshot.properties)
         return snapshot.version if all(part is not None for part in seen) else -1
 
-    def paths(self) -> int:
-        return self._listed("path")
-
-    def files(self) -> int:
-        return self._listed(*LEAN)
-
-    def stats(self) -> int:
-        return self._listed(*LEAN, "stats")
-
-    def _listed(self, *columns: str) -> int:
+    def listed(self, *columns: str) -> int:
         return self.table(self.uri).snapshot().files(columns=columns).num_rows
 
     def streamed(self) -> int:

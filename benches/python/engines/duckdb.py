@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engines import LEAN, Adapter
+from engines import Lister
 from engines._log import parts
 
 VECTOR = 'STRUCT("storageType" VARCHAR, "pathOrInlineDv" VARCHAR, "offset" INT)'
@@ -37,7 +37,7 @@ SELECT COLUMNS_OF_ADD FROM newest WHERE "add" IS NOT NULL
 """
 
 
-class Engine(Adapter):
+class Engine(Lister):
     title = "DuckDB, log as SQL"
     package = "duckdb"
 
@@ -48,16 +48,7 @@ class Engine(Adapter):
 
         self.connect = duckdb.connect
 
-    def paths(self) -> int:
-        return self._listed("path")
-
-    def files(self) -> int:
-        return self._listed(*LEAN)
-
-    def stats(self) -> int:
-        return self._listed(*LEAN, "stats")
-
-    def _listed(self, *columns: str) -> int:
+    def listed(self, *columns: str) -> int:
         checkpoint, commits = parts(self.uri)
         given = {"checkpoint": str(checkpoint), "commits": [str(path) for path in commits]}
         wanted = ", ".join(f'"add"."{name}" AS "{name}"' for name in columns)

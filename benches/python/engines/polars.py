@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 
-from engines import LEAN, Adapter
+from engines import Lister
 from engines._log import parts
 
 VECTOR = ("storageType", "pathOrInlineDv", "offset")
 
 
-class Engine(Adapter):
+class Engine(Lister):
     title = "Polars, log as a query"
     package = "polars"
 
@@ -20,16 +20,7 @@ class Engine(Adapter):
 
         self.pl = polars
 
-    def paths(self) -> int:
-        return self._listed("path")
-
-    def files(self) -> int:
-        return self._listed(*LEAN)
-
-    def stats(self) -> int:
-        return self._listed(*LEAN, "stats")
-
-    def _listed(self, *columns: str) -> int:
+    def listed(self, *columns: str) -> int:
         pl = self.pl
         checkpoint, commits = parts(self.uri)
         newest = {}

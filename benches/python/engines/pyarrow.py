@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from engines import LEAN, Adapter
+from engines import Lister
 from engines._log import parts
 
 
-class Engine(Adapter):
+class Engine(Lister):
     title = "decode by pyarrow"
     package = "pyarrow"
     floor = True
@@ -18,16 +18,7 @@ class Engine(Adapter):
         self.open_file = ParquetFile
         self.checkpoint, _ = parts(uri)
 
-    def paths(self) -> int:
-        return self._decoded("path")
-
-    def files(self) -> int:
-        return self._decoded(*LEAN)
-
-    def stats(self) -> int:
-        return self._decoded(*LEAN, "stats")
-
-    def _decoded(self, *columns: str) -> int:
+    def listed(self, *columns: str) -> int:
         with self.open_file(self.checkpoint) as file:
             wanted = [f"add.{name}" for name in columns]
             return file.read(columns=wanted, use_threads=False).num_rows

@@ -54,7 +54,7 @@ def _says(kind: str, body: dict[str, Any]) -> str:
     """An action in a few words.
 
     >>> _says("add", {"path": "a.parquet", "size": 1000})
-    'a.parquet (1.0 kB)'
+    'a.parquet (1,000 B)'
     """
     if "path" in body:
         vector = body.get("deletionVector") or {}

@@ -9,17 +9,12 @@ import math
 import re
 from typing import Any
 
-#: What a terminal would obey, or what would break a line.
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+from deltareplay import _units as units
+from deltareplay._names import INVISIBLE
+
+#: What a terminal would obey, what would break a line, and what nobody sees.
+_CONTROL = re.compile(f"[\x00-\x1f{INVISIBLE}]")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-_UNITS = (
-    ("EB", 10**18),
-    ("PB", 10**15),
-    ("TB", 10**12),
-    ("GB", 10**9),
-    ("MB", 10**6),
-    ("kB", 10**3),
-)
 
 
 def plain(value: Any) -> str:
@@ -60,25 +55,19 @@ def count(value: int | None) -> str:
 def counted(value: int | None, noun: str) -> str:
     """A number of things.
 
-    >>> counted(1, "file"), counted(2000, "file")
-    ('1 file', '2,000 files')
+    >>> counted(1, "file"), counted(2000, "file"), counted(None, "file")
+    ('1 file', '2,000 files', '? files')
     """
-    return f"{count(value)} {noun}{'' if value == 1 else 's'}"
+    return f"? {noun}s" if value is None else units.plural(value, noun)
 
 
 def size(value: int | None) -> str:
     """A number of bytes.
 
     >>> size(25_788), size(999), size(None)
-    ('25.8 kB', '999 B', '?')
+    ('25.2 KiB', '999 B', '?')
     """
-    if value is None:
-        return "?"
-    for unit, one in _UNITS:
-        if value >= one:
-            number = value / one
-            return f"{number:.0f} {unit}" if number >= 99.95 else f"{number:.1f} {unit}"
-    return f"{value} B"
+    return "?" if value is None else units.size(value, " ")
 
 
 def instant(milliseconds: int) -> datetime.datetime | None:
@@ -116,19 +105,6 @@ def short_moment(value: datetime.datetime | None, *, utc: bool) -> str:
     '1970-01-01 00:00:00'
     """
     return "?" if value is None else format(zoned(value, utc=utc), "%Y-%m-%d %H:%M:%S")
-
-
-def age(value: datetime.datetime, now: datetime.datetime | None = None) -> str:
-    """How long ago it was.
-
-    >>> age(_EPOCH, _EPOCH + datetime.timedelta(hours=50)), age(_EPOCH, _EPOCH)
-    ('2 days ago', 'now')
-    """
-    seconds = ((now or datetime.datetime.now(datetime.timezone.utc)) - value).total_seconds()
-    for name, one in (("year", 31_557_600), ("day", 86_400), ("hour", 3600), ("minute", 60)):
-        if (number := int(seconds // one)) >= 1:
-            return f"{number:,} {name}{'s' if number > 1 else ''} ago"
-    return "in the future" if seconds < -60 else "now"
 
 
 def to_json(value: Any, *, utc: bool, ascii_only: bool = False) -> str:

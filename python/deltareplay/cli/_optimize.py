@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from deltareplay import _native
 from deltareplay.cli._format import counted, size
 from deltareplay.cli._options import Yes, names
 from deltareplay.cli._records import records
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from deltareplay import Snapshot
-
-_GIB = 1 << 30
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 @verb
@@ -47,7 +44,7 @@ def optimize(
     table = request.table
     if not yes:
         snapshot = table.snapshot()
-        target = target_file_size or _target(snapshot.properties)
+        target = target_file_size or _native.target_file_size(snapshot._native)
         everything = z_order_by is not None or "clustering" in snapshot.protocol.features
         facts = {"dry_run": True, **_plan(snapshot, where, target, purge, everything)}
         request.output.document(facts, lambda console: _tell(console, facts))
@@ -77,19 +74,20 @@ def _plan(
     snapshot: Snapshot, where: str | None, target: int, purge: bool, everything: bool
 ) -> dict[str, Any]:
     """The files that are smaller than the target and not alone in their partition, or all."""
-    partitions: dict[Any, list[int]] = {}
+    partitions: dict[Any, tuple[int, int]] = {}  # files and bytes
     columns = ["partitionValues", "size", "deletionVector"]
     for file in records(snapshot.file_batches(columns, where)):
         has_vector = file["deletionVector"] is not None
         if has_vector if purge else everything or has_vector or file["size"] < target:
             values = tuple(sorted(file["partitionValues"].items()))
-            partitions.setdefault(values, []).append(file["size"])
+            number, total = partitions.get(values, (0, 0))
+            partitions[values] = number + 1, total + file["size"]
     if not purge and not everything:
-        partitions = {key: found for key, found in partitions.items() if len(found) > 1}
+        partitions = {key: found for key, found in partitions.items() if found[0] > 1}
     return {
         "version": snapshot.version,
-        "files": sum(map(len, partitions.values())),
-        "size_in_bytes": sum(map(sum, partitions.values())),
+        "files": sum(number for number, _ in partitions.values()),
+        "size_in_bytes": sum(total for _, total in partitions.values()),
         "partitions": len(partitions),
         "target_file_size": target,
     }
@@ -106,14 +104,3 @@ def _tell(console: Console, facts: dict[str, Any]) -> None:
         soft_wrap=True,
     )
     console.print("with --yes, it rewrites them")
-
-
-def _target(properties: dict[str, str]) -> int:
-    """The size of files that the table asks for.
-
-    >>> _target({"delta.targetFileSize": "128mb"}), _target({})
-    (134217728, 1073741824)
-    """
-    text = properties.get("delta.targetFileSize", "")
-    found = re.fullmatch(r"\s*(\d+)\s*([kmgt]?)b?\s*", text, re.IGNORECASE)
-    return int(found[1]) * _UNITS[found[2].lower()] if found else _GIB

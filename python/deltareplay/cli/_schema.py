@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from deltareplay._schema_text import leaves
 from deltareplay.cli._options import Timestamp, Version
 from deltareplay.cli._output import Column
 from deltareplay.cli._records import records
-from deltareplay.cli._schema_text import leaves
 from deltareplay.cli._verb import Request, verb
 
 if TYPE_CHECKING:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from deltareplay import _units as units
+from deltareplay._schema_text import leaves
 from deltareplay.cli import _commits, _findings
-from deltareplay.cli._format import age, count, counted, plain, size
+from deltareplay.cli._format import count, counted, plain, size
 from deltareplay.cli._options import Timestamp, Version
-from deltareplay.cli._schema_text import leaves
 from deltareplay.cli._verb import Request, verb
 from deltareplay.exceptions import DeltaReplayWarning
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 #: Columns and properties on the screen.
 _MOST = 20
 #: Files below this are small; so many of them, or so many commits, are many.
-_SMALL, _MANY = 32_000_000, 100
+_SMALL, _MANY = 32 << 20, 100
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.")
 
 
@@ -146,8 +148,9 @@ def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
     files, total = facts["files"], facts["size_in_bytes"]
     average = f", {size(total // files)} on average" if files else ""
     commit = " ".join(filter(None, [plain(facts["operation"]), _in_brackets(facts["effect"])]))
+    age = units.ago(when, datetime.now(timezone.utc))
     said = {
-        "Version": f"{facts['version']}, {request.output.moment(when)} ({age(when)})",
+        "Version": f"{facts['version']}, {request.output.moment(when)} ({age})",
         "Last commit": commit or "not in the log any more",
         "By": facts["by"],
         "Rows": "unknown: some files have no statistics; deltareplay count"

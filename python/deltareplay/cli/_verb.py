@@ -230,7 +230,12 @@ def _logged(wanted: bool) -> Iterator[None]:
 
     logger = logging.getLogger("deltareplay")
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+
+    class Plain(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return "\n".join(map(plain, super().format(record).splitlines()))
+
+    handler.setFormatter(Plain("%(asctime)s %(levelname)s %(message)s"))
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from deltareplay._table import Table
+from deltareplay._table_location import without_secrets
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark import clones, delta_settings, identifiers, results, session
 from deltareplay.spark._convert import convert
@@ -540,7 +541,9 @@ class DeltaTable:
 
 def _check_exists(table: Table) -> None:
     if not table._native.exists():
-        raise TableNotFoundError(f"there is no Delta table at {table.uri}", code="table.not_found")
+        raise TableNotFoundError(
+            f"there is no Delta table at {without_secrets(table.uri)}", code="table.not_found"
+        )
 
 
 def _check_type(value: object, kind: type, argument: str, wanted: str) -> None:

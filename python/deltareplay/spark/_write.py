@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay._renamed import Old, WrittenVersion, renamed
 from deltareplay._snapshot import Snapshot
+from deltareplay._table_location import without_secrets
 from deltareplay._written import Written
 from deltareplay.exceptions import (
     CommitStateUnknownError,
@@ -49,8 +50,8 @@ def write(
     """Write rows into a table, in one commit.
 
     The executors write the Parquet files into a separate directory in the table, with Spark's own
-    Parquet writer and without Python. Then they read the statistics from the footers, in Rust, and
-    the driver commits once. If anything fails before that, readers see nothing, and the files are
+    Parquet writer and without Python. Then the driver reads the statistics from the footers and
+    commits once. If anything fails before that, readers see nothing, and the files are
     deleted, or left for ``VACUUM``.
 
     Spark checks NOT NULL, CHECK constraints, invariants and the values of generated columns while
@@ -63,7 +64,7 @@ def write(
 
     Args:
         df: The rows. Columns are found by name, ignoring case; they have the table's types, or
-            narrower ones. Missing columns are null.
+            narrower ones. Missing columns are null, computed, or get their default or identity.
         table: A ``Table``, a ``Snapshot``, or the table's path or URI. A new table is created in
             the commit of its first rows. With a ``Snapshot``, commits after it are checked for
             conflicts.
@@ -125,8 +126,8 @@ def write(
         return WrittenVersion(None, {})
     elif mode == "error":
         raise InvalidArgumentError(
-            f"there is a table already at {of.uri}: append to it, overwrite it, or pass "
-            "mode='ignore'",
+            f"there is a table already at {without_secrets(of.uri)}: append to it, overwrite it, "
+            "or pass mode='ignore'",
             code="table.exists",
         )
     else:

@@ -257,11 +257,11 @@ def _set(
                 continue
             partly.append((one, setting))
         value = sides.old(one)
-        for at in set_by:
-            if at in setting:
-                value = sf.when(number == at, sf.col(_value(at, which))).otherwise(value)
-            elif clauses[at].then == feed.INSERT:
-                value = sf.when(number == at, default(one)).otherwise(value)
+        for at in setting:
+            value = sf.when(number == at, sf.col(_value(at, which))).otherwise(value)
+        lacking = [at for at in set_by if at not in setting and clauses[at].then == feed.INSERT]
+        if lacking:  # one expression, so that an identity counts the rows of all clauses together
+            value = sf.when(number.isin(lacking), default(one)).otherwise(value)
         columns.append(value.alias(one["name"]))
     own = [sf.col(name) for name in rows.columns if name.startswith(names.OWN)]
     found = rows.select(*columns, *own)

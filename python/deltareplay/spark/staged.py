@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 
 from deltareplay import _native
-from deltareplay.exceptions import StorageError
+from deltareplay.exceptions import DeltaReplayError, StorageError
 from deltareplay.spark import constraints, identities, names, session
 from deltareplay.spark.directory import Directory
 from deltareplay.spark.outgoing import Outgoing
@@ -152,9 +153,9 @@ class Staged:
             directories = row["path"].split("/")[1 : 1 + len(partitions)]
             values = [tuple(map(unquote, one.split("=", 1))) for one in directories]
             known = [(key, None if value == _NULL else value) for key, value in values]
-            told_by = dict(known).pop(names.IS_CHANGE, "false")
+            is_change = dict(known).get(names.IS_CHANGE) == "true"
             known = [one for one in known if one[0] != names.IS_CHANGE]
-            if told_by == "true":
+            if is_change:
                 changes.append({**row, "partitionValues": known})
                 changed += count
             else:
@@ -171,8 +172,8 @@ class Staged:
             _, _, *directories, file = one["path"].split("/")
             file = "cdc-" + file.removeprefix("part-")
             moved[one["path"]] = "/".join(["_change_data", *directories, file])
+        self._changes = list(moved.values())  # some are there even if not all can be moved
         _native.move_staged(self._target.table._native, list(moved.items()))
-        self._changes = list(moved.values())
         return [
             {
                 "path": quote(moved[one["path"]], safe=SAFE),
@@ -197,7 +198,8 @@ class Staged:
         """Deletes the files, as far as possible; what stays is for ``VACUUM``."""
         if self._changes:
             paths = [quote(path, safe=SAFE) for path in self._changes]
-            _native.discard_staged(self._target.table._native, paths)
+            with contextlib.suppress(DeltaReplayError):  # the error that led here counts
+                _native.discard_staged(self._target.table._native, paths)
         self._directory.discard()
 
 

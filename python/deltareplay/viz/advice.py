@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from deltareplay import _units as units
 from deltareplay._table_location import without_secrets
 from deltareplay.exceptions import DeltaReplayError
-from deltareplay.viz import units
 from deltareplay.viz.facts import Facts
 
 #: Fewer small files are not worth a commit.

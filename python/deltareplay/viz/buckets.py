@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from deltareplay._units import FIRST_MOMENT, LAST_MOMENT
 from deltareplay.viz.kernels import pc
-from deltareplay.viz.units import FIRST_MOMENT, LAST_MOMENT
 
 _SECOND = 1000
 _MINUTE = 60_000

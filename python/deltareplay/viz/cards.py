@@ -7,15 +7,16 @@ has an id or a script. A card never raises: where something cannot be read, it s
 from __future__ import annotations
 
 import functools
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from deltareplay import _units as units
 from deltareplay._table_location import without_secrets
-from deltareplay.exceptions import DeltaReplayError
-from deltareplay.viz import units
+from deltareplay.exceptions import DeltaReplayError, DeltaReplayWarning
 from deltareplay.viz.html import Content, Html, clip, join, tag
-from deltareplay.viz.live_files import fields_of, leaves
+from deltareplay.viz.live_files import columns_of, fields_of
 
 if TYPE_CHECKING:
     from deltareplay._changes import Changes
@@ -31,8 +32,6 @@ T = TypeVar("T")
 
 #: Rows of a list on a card; the others are counted.
 MOST_ROWS = 12
-#: Counting the rows of more files takes longer than anybody waits for a card.
-MOST_COUNTED = 1_000_000
 
 _LINE = "rgba(128,128,128,.35)"
 _CARD = (
@@ -120,12 +119,14 @@ def table(of: Table) -> str:
     """Where the table is, and its latest version."""
     where = without_secrets(of.uri)
     try:
-        snapshot = of.snapshot()
+        with warnings.catch_warnings():  # the card says that there are some
+            warnings.simplefilter("ignore", DeltaReplayWarning)
+            snapshot = of.snapshot()
+        name = snapshot.metadata.name
+        facts: list[tuple[str, Content]] = [("place", where)] if name else []
+        return card("Table", name or where, pairs([*facts, *_state(snapshot)]), _schema(snapshot))
     except DeltaReplayError as error:
         return card("Table", where, marked("bad", clip(f"{error} [{error.code}]", 600)))
-    name = snapshot.metadata.name
-    facts: list[tuple[str, Content]] = [("place", where)] if name else []
-    return card("Table", name or where, pairs([*facts, *_state(snapshot)]), _schema(snapshot))
 
 
 @careful("Snapshot")
@@ -140,9 +141,9 @@ def snapshot(of: Snapshot) -> str:
 def _state(of: Snapshot) -> list[tuple[str, Content]]:
     # not by the properties, which would warn at somebody's line: nobody has called anything
     native = of._native
+    known = native.num_rows()  # first: what it reads tells the number of files and bytes, too
     number = native.num_files()
     damage = len(native.warnings(0))
-    known = native.num_rows() if number <= MOST_COUNTED else None
     how_many = units.count(known) if known is not None else "unknown by statistics alone"
     protocol = of.protocol
     moment = units.stamp(units.moment(native.timestamp))
@@ -168,8 +169,7 @@ def _state(of: Snapshot) -> list[tuple[str, Content]]:
 
 
 def _schema(of: Snapshot) -> Html:
-    fields = list(leaves(fields_of(of.schema_json)))
-    return _columns(fields)
+    return _columns(columns_of(fields_of(of.schema_json)))
 
 
 def _columns(fields: Sequence[tuple[str, str]]) -> Html:
@@ -335,3 +335,21 @@ def protocol(of: Protocol) -> str:
 
 def _obstacle(one: Obstacle) -> Html:
     return tag("div", marked("bad", "no: "), clip(str(one), 400))
+
+
+_CARDS: dict[str, Callable[[Any], str]] = {
+    "Changes": changes,
+    "Protocol": protocol,
+    "ReplayPlan": replay_plan,
+    "Scan": scan,
+    "Snapshot": snapshot,
+    "SnapshotDiff": snapshot_diff,
+    "Table": table,
+    "Verification": verification,
+}
+
+
+def card_of(thing: object) -> str:
+    """The card of an object of this package, or of a class derived from its own."""
+    made = (_CARDS[one.__name__] for one in type(thing).__mro__ if one.__name__ in _CARDS)
+    return next(made)(thing)

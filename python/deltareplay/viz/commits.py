@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from deltareplay._schema_text import leaves
+from deltareplay._units import moment
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz.kernels import pc
-from deltareplay.viz.live_files import fields_of, leaves
-from deltareplay.viz.units import moment
 
 if TYPE_CHECKING:
     from deltareplay._snapshot import Snapshot
@@ -300,8 +301,8 @@ def _differences(
 def _metadata(body: dict[str, Any]) -> dict[tuple[str, str], str]:
     facts: dict[tuple[str, str], str] = {}
     try:
-        fields = fields_of(body["schemaString"])
-        facts |= {("column", name): kind for name, kind in leaves(fields)}
+        for path, kind, nullable, _ in leaves(json.loads(body["schemaString"])):
+            facts["column", ".".join(path)] = kind if nullable else f"{kind} not null"
     except (ValueError, TypeError, KeyError):
         facts["schema", ""] = "not readable"
     facts |= {("property", key): str(value) for key, value in body["configuration"] or ()}

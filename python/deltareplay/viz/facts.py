@@ -47,7 +47,6 @@ class Facts:
         verification: What is wrong with the log; with ``orphans``, with the files too. None: the
             latest version was replayed as a whole and is right; the table is too large for more.
         orphans: What vacuum would delete; None if that was not asked for.
-        vacuum_cutoff: Vacuum deletes what was removed before, in milliseconds.
         seconds: How long it took.
     """
 
@@ -62,7 +61,6 @@ class Facts:
     cleanup: LogCleanup | DeltaReplayError
     verification: Verification | DeltaReplayError | None
     orphans: Vacuumed | DeltaReplayError | None
-    vacuum_cutoff: int
     seconds: float
 
     @property
@@ -80,7 +78,7 @@ class Facts:
 
 
 def measure(table: Table, version: int | None, orphans: bool) -> Facts:
-    """Read a table once for its report."""
+    """Measure a table for its report: its log is read several times, in bounded memory."""
     began = time.monotonic()
     now = datetime.now(timezone.utc)
     newest = table.snapshot()
@@ -102,7 +100,6 @@ def measure(table: Table, version: int | None, orphans: bool) -> Facts:
         cleanup=_or_error(table.cleanup_log),
         verification=verification,
         orphans=_or_error(table.vacuum) if orphans else None,
-        vacuum_cutoff=cutoff,
         seconds=time.monotonic() - began,
     )
 

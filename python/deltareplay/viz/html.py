@@ -6,12 +6,12 @@ import html
 import re
 from collections.abc import Iterable
 
+from deltareplay._names import INVISIBLE
+
 #: Tags without content.
 _VOID = frozenset({"br", "col", "input", "link", "meta"})
 #: Characters that a page must not contain, or that reorder what a reader sees.
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
-)
+_INVISIBLE = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f{INVISIBLE}]")
 
 
 class Html(str):

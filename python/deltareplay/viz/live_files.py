@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from deltareplay import _native
+from deltareplay._schema_text import leaves
 from deltareplay.viz.buckets import Sizes, Times
 from deltareplay.viz.kernels import pc
 
@@ -86,15 +87,10 @@ class LiveFiles:
     columns: list[Column] | None = None
 
 
-def leaves(fields: list[dict[str, Any]], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Path and type of each column of a Delta schema, those in structs included."""
-    for one in fields:
-        kind = one["type"]
-        path = f"{prefix}{one['name']}"
-        if isinstance(kind, dict) and kind.get("type") == "struct":
-            yield from leaves(kind["fields"], f"{path}.")
-        else:
-            yield path, kind if isinstance(kind, str) else str(kind.get("type"))
+def columns_of(fields: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Path and type of each column of a Delta schema; of a struct, those of its fields."""
+    found = leaves({"fields": fields})
+    return [(".".join(path), kind) for path, kind, _, _ in found if kind != "struct"]
 
 
 def fields_of(schema_string: str) -> list[dict[str, Any]]:
@@ -108,14 +104,14 @@ def live_files(snapshot: Snapshot) -> LiveFiles:
     found = LiveFiles()
     fields = fields_of(snapshot.schema_json)
     keys = partition_keys(fields, snapshot.partition_columns)
-    found.target = target_size(snapshot.properties)
+    found.target = _native.target_file_size(snapshot._native)
     found.small_limit = min(SMALL, found.target // 4) or 1
     found.levels = len(keys)
     partitions = _Partitions(len(keys))
     asked = ["path", "size", "modificationTime", "partitionValues", "deletionVector", "numRecords"]
     columns = [
         Column(name, kind)
-        for name, kind in leaves(fields)
+        for name, kind in columns_of(fields)
         if name not in set(snapshot.partition_columns)
     ]
     if 0 < len(columns) <= MOST_COLUMNS:
@@ -152,17 +148,6 @@ def partition_keys(fields: list[dict[str, Any]], names: list[str]) -> list[str]:
         for one in fields
     }
     return [physical.get(name, name) for name in names]
-
-
-def target_size(properties: dict[str, str]) -> int:
-    """``delta.targetFileSize`` in bytes, or what OPTIMIZE takes without it."""
-    wanted = properties.get("delta.targetFileSize", "").strip().lower()
-    digits = wanted.rstrip("bkmgti ")
-    unit = wanted[len(digits) :].strip().removesuffix("b").removesuffix("i")
-    power = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}.get(unit)
-    if not digits.isdecimal() or power is None or len(digits) > 15:
-        return 1 << 30
-    return int(digits) * 1024**power or 1 << 30
 
 
 def _add(found: LiveFiles, batch: pa.RecordBatch) -> None:

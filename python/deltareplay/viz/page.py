@@ -6,14 +6,17 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from deltareplay import _native
-from deltareplay.viz import sections, storage_sections, units
-from deltareplay.viz.facts import Facts
+from deltareplay import _units as units
+from deltareplay._report import GENERATOR
+from deltareplay.viz import sections, storage_sections
+from deltareplay.viz.facts import Facts, measure
 from deltareplay.viz.html import Html, clip, tag
 
-#: How a report is known again; ``Table.report`` overwrites nothing else.
-GENERATOR = "deltareplay report"
+if TYPE_CHECKING:
+    from deltareplay._table import Table
 
 _SECTIONS = (
     ("advice", "Advice", sections.to_do),
@@ -26,6 +29,11 @@ _SECTIONS = (
     ("log", "Log", storage_sections.log),
     ("definition", "Schema", storage_sections.definition),
 )
+
+
+def report(table: Table, version: int | None, orphans: bool) -> str:
+    """The report of a table as HTML."""
+    return page(measure(table, version, orphans))
 
 
 def page(facts: Facts) -> str:

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
+from deltareplay import _units as units
 from deltareplay.exceptions import DeltaReplayError
-from deltareplay.viz import axes, units
+from deltareplay.viz import axes
 from deltareplay.viz.advice import advice, command, commit_range, shell_command
 from deltareplay.viz.buckets import WIDTHS
 from deltareplay.viz.charts import Axes, Bar, columns, legend, sparkline

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from deltareplay import _units as units
 from deltareplay.exceptions import DeltaReplayError
-from deltareplay.viz import axes, units
+from deltareplay.viz import axes
 from deltareplay.viz.advice import commit_range
 from deltareplay.viz.charts import Axes, Bar, Tile, columns, legend, share, treemap
 from deltareplay.viz.facts import Facts
 from deltareplay.viz.html import Content, Html, clip, join, tag
 from deltareplay.viz.kernels import pc
-from deltareplay.viz.live_files import MOST_COLUMNS, LiveFiles, fields_of, leaves
+from deltareplay.viz.live_files import MOST_COLUMNS, LiveFiles, columns_of, fields_of
 from deltareplay.viz.sections import (
     MOST_BARS,
     failed,
@@ -477,7 +478,7 @@ def definition(facts: Facts) -> Html:
             "partition" if name in partitioned else "not null" if name in required else "",
             clip(str(comments.get(name, "")), 160),
         )
-        for name, kind in leaves(fields)
+        for name, kind in columns_of(fields)
     ]
     properties: list[Row] = [
         (tag("code", clip(key, 100)), clip(value, 200))

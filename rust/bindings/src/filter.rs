@@ -70,6 +70,12 @@ fn conjunction(tuples: &Bound<'_, PyList>) -> PyResult<Vec<(String, String, Lite
         .collect()
 }
 
+/// Whether this is what `dr.lit(...)` returns: SQL text that stands for a value.
+fn is_lit(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let class = value.get_type();
+    Ok(class.name()? == "SqlLiteral" && class.module()? == "deltareplay._lit")
+}
+
 fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
     if value.is_none() {
         return Ok(Literal::Null);
@@ -85,11 +91,16 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
         return Ok(Literal::Double(value.extract()?));
     }
     if let Ok(text) = value.cast::<PyString>() {
-        // `dr.lit(...)`, which is its SQL text, stands for its value
-        if value.get_type().name()? == "SqlLiteral" {
-            return literal(&value.getattr("value")?, depth);
+        if !is_lit(value)? {
+            return Ok(Literal::String(text.extract()?));
         }
-        return Ok(Literal::String(text.extract()?));
+        let value = value.getattr("value")?;
+        if is_lit(&value)? {
+            return Err(PyTypeError::new_err(
+                "a literal stands for a plain value, not for another literal",
+            ));
+        }
+        return literal(&value, depth);
     }
     if let Ok(value) = value.cast::<PyBytes>() {
         return Ok(Literal::Binary(value.as_bytes().to_vec()));

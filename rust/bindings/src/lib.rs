@@ -68,6 +68,7 @@ mod _native {
     #[pymodule_export]
     use super::optimize::{
         OptimizePlan, discard_spilled, gather_rows, optimize, pack_files, scatter_rows,
+        target_file_size,
     };
     #[pymodule_export]
     use super::pieces::{ReplayPiece, ReplayTail};

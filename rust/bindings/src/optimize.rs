@@ -16,6 +16,12 @@ use crate::rows::{Facts, Options, Outcome, facts_in, outcome};
 use crate::snapshot::Snapshot;
 use crate::table::Table;
 
+/// The size of files that a table asks for, or the default, in bytes.
+#[pyfunction]
+pub(crate) fn target_file_size(snapshot: &Snapshot) -> u64 {
+    core::target_file_size(snapshot.state().metadata())
+}
+
 /// Packs files or puts rows in order, and commits.
 #[pyfunction]
 #[pyo3(signature = (table, condition, z_order_by, purge, options))]

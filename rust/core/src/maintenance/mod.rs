@@ -56,7 +56,7 @@ const ALIKE: i64 = MINUTE;
 const AT_ONCE: usize = 500;
 
 /// Deletes files in this order; the first that cannot be deleted ends it.
-fn delete_all(storage: &dyn Storage, paths: &[&str]) -> Result<()> {
+pub(crate) fn delete_all(storage: &dyn Storage, paths: &[&str]) -> Result<()> {
     for some in paths.chunks(AT_ONCE) {
         interrupt::check()?;
         storage.delete(some).into_iter().collect::<Result<()>>()?;

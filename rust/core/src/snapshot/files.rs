@@ -11,7 +11,7 @@ use arrow_schema::SchemaRef;
 
 use super::Snapshot;
 use super::columns::FileColumns;
-use super::replayed::{Live, Replay, chosen, total_size};
+use super::replayed::{Live, Replay, add_totals, chosen, total_size};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::columns::{TypedColumns, filter_rows};
 use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
@@ -199,9 +199,7 @@ impl Snapshot {
         let columns = FileColumns::fields_only(&[FileField::Size]);
         let mut totals = (0, 0);
         for batch in self.file_batches(source, columns, None)? {
-            let batch = batch?;
-            totals.0 += batch.num_rows() as u64;
-            totals.1 += total_size(&batch).unwrap_or_default();
+            add_totals(&mut totals, &batch?);
         }
         self.0.cache.keep_totals(totals);
         Ok(totals)

@@ -214,6 +214,12 @@ impl Replay {
     }
 }
 
+/// Adds files and bytes of a batch to those of others.
+pub(super) fn add_totals((files, bytes): &mut (u64, u64), rows: &RecordBatch) {
+    *files += rows.num_rows() as u64;
+    *bytes = bytes.saturating_add(total_size(rows).unwrap_or_default());
+}
+
 /// The sum of a column of sizes; `None` when the column is not there.
 pub(super) fn total_size(rows: &RecordBatch) -> Option<u64> {
     let sizes: &Int64Array = rows.typed("size").ok()?;
@@ -222,6 +228,6 @@ pub(super) fn total_size(rows: &RecordBatch) -> Option<u64> {
             .iter()
             .flatten()
             .map(|size| u64::try_from(size).unwrap_or_default())
-            .sum(),
+            .fold(0, u64::saturating_add),
     )
 }

@@ -7,7 +7,7 @@ use arrow_array::{Array, Int64Array, RecordBatch, StructArray};
 
 use super::Snapshot;
 use super::columns::FileColumns;
-use super::replayed::total_size;
+use super::replayed::add_totals;
 use crate::codec::columns::TypedColumns;
 use crate::error::Result;
 use crate::log::LogWarning;
@@ -20,11 +20,10 @@ impl Snapshot {
         let names = ["path", "size", "numRecords", "deletionVector"].map(str::to_owned);
         let columns = FileColumns::new(Some(&names), self)?;
         let mut total = 0_u64;
-        let mut totals = (0_u64, 0_u64); // of files, which cost nothing more here
+        let mut totals = (0, 0); // files and bytes: their question costs no read of its own then
         for rows in self.file_batches(source, columns, None)? {
             let rows = rows?;
-            totals.0 += rows.num_rows() as u64;
-            totals.1 += total_size(&rows).unwrap_or_default();
+            add_totals(&mut totals, &rows);
             for (row, known) in live_rows(&rows)?.into_iter().enumerate() {
                 let Some(known) = known else {
                     self.lacks_rows(&rows, row);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{RowSource, Table};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
+use crate::maintenance::delete_all;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::schema::StructType;
 use crate::storage::{FileMeta, is_below, pool};
@@ -96,7 +97,7 @@ impl Table {
         })
     }
 
-    /// Deletes a directory with all files in it, none of which a commit names.
+    /// Deletes a directory of the table root with all files in it, none of which a commit names.
     ///
     /// # Errors
     ///
@@ -105,7 +106,7 @@ impl Table {
         let storage = &*self.source.storage;
         let files = storage.list_below(directory, &|_| true)?;
         let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-        storage.delete(&paths).into_iter().collect::<Result<()>>()?;
+        delete_all(storage, &paths)?;
         let inside =
             storage.list_directories(&|path| path == directory || is_below(path, directory))?;
         for one in inside.iter().rev() {
@@ -126,8 +127,7 @@ impl Table {
             .map(|path| resolver.resolve("", path))
             .collect::<Result<Vec<_>>>()?;
         let located: Vec<&str> = located.iter().map(AsRef::as_ref).collect();
-        let done = self.source.storage.delete(&located);
-        done.into_iter().collect()
+        delete_all(&*self.source.storage, &located)
     }
 
     /// Moves files that no commit names to other paths in the table, neither encoded. A file that was
@@ -147,7 +147,6 @@ impl Table {
             }
         })?;
         let from: Vec<&str> = files.iter().map(|(from, _)| from.as_str()).collect();
-        let done = self.source.storage.delete(&from);
-        done.into_iter().collect()
+        delete_all(&*self.source.storage, &from)
     }
 }

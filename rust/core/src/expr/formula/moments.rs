@@ -17,22 +17,23 @@ use crate::spec::json::clipped;
 
 const DAY: i64 = 86_400_000_000;
 
-/// A span of time as it is written: months, or microseconds.
+/// A span of time as it is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Span {
     Months(i64),
-    /// A date that it moves stays one.
+    /// A date plus days is a date.
     Days(i64),
     Micros(i64),
 }
 
 impl Span {
-    fn negated(self) -> Self {
-        match self {
-            Self::Months(count) => Self::Months(-count),
-            Self::Days(count) => Self::Days(-count),
-            Self::Micros(count) => Self::Micros(-count),
-        }
+    fn negated(self) -> Result<Self> {
+        let negated = |count: i64| count.checked_neg().ok_or_else(out_of_range);
+        Ok(match self {
+            Self::Months(count) => Self::Months(negated(count)?),
+            Self::Days(count) => Self::Days(negated(count)?),
+            Self::Micros(count) => Self::Micros(negated(count)?),
+        })
     }
 }
 
@@ -53,7 +54,7 @@ impl FormulaEvaluator<'_> {
         };
         let span = span(interval)?;
         let span = if *op == BinaryOperator::Minus {
-            span.negated()
+            span.negated()?
         } else {
             span
         };
@@ -65,12 +66,9 @@ impl FormulaEvaluator<'_> {
         };
         match (values.data_type(), span) {
             (DataType::Date32, Span::Months(_) | Span::Days(_)) => {
-                let moved = |day: i32| moved(date(day)?.and_time(NaiveTime::MIN), span);
                 let days = values.as_primitive::<Date32Type>();
-                let days = days
-                    .iter()
-                    .map(|day| day.map(|day| moved(day).map(day_of)).transpose());
-                Ok(Some(Arc::new(days.collect::<Result<Date32Array>>()?)))
+                let days = days.try_unary::<_, Date32Type, Error>(|day| moved_day(day, span))?;
+                Ok(Some(Arc::new(days)))
             }
             (DataType::Date32, Span::Micros(_)) => {
                 let moments = cast_value(&values, &self.moment())?;
@@ -86,25 +84,41 @@ impl FormulaEvaluator<'_> {
 
 /// `date_add` and `date_sub`.
 pub(super) fn date_add(values: &ArrayRef, days: &ArrayRef, sign: i64) -> Result<ArrayRef> {
-    let count = match days.data_type() {
+    counted(values, days, "days", |day, count| {
+        let moved = i64::from(day) + sign * i64::from(count);
+        i32::try_from(moved).map_err(|_| out_of_range())
+    })
+}
+
+/// `add_months`.
+pub(super) fn add_months(values: &ArrayRef, months: &ArrayRef) -> Result<ArrayRef> {
+    counted(values, months, "months", |day, count| {
+        moved_day(day, Span::Months(count.into()))
+    })
+}
+
+/// Dates made of a date and a count each.
+fn counted(
+    values: &ArrayRef,
+    counts: &ArrayRef,
+    what: &str,
+    made: impl Fn(i32, i32) -> Result<i32>,
+) -> Result<ArrayRef> {
+    let counts = match counts.data_type() {
         DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Null => {
-            cast_value(days, &DataType::Int32)?
+            cast_value(counts, &DataType::Int32)?
         }
-        other => return Err(mistyped(&format!("days are an INT, not {other}"))),
+        other => return Err(mistyped(&format!("{what} are an INT, not {other}"))),
     };
     let values = cast_value(values, &DataType::Date32)?;
-    let both = values
-        .as_primitive::<Date32Type>()
-        .iter()
-        .zip(count.as_primitive::<Int32Type>().iter());
-    let moved = both.map(|(day, count)| {
-        let (Some(day), Some(count)) = (day, count) else {
-            return Ok(None);
-        };
-        let moved = i64::from(day) + sign * i64::from(count);
-        i32::try_from(moved).map(Some).map_err(|_| out_of_range())
+    let days = values.as_primitive::<Date32Type>().iter();
+    let both = days.zip(counts.as_primitive::<Int32Type>().iter());
+    let made = both.map(|(day, count)| {
+        day.zip(count)
+            .map(|(day, count)| made(day, count))
+            .transpose()
     });
-    Ok(Arc::new(moved.collect::<Result<Date32Array>>()?))
+    Ok(Arc::new(made.collect::<Result<Date32Array>>()?))
 }
 
 /// `datediff(end, start)`: days.
@@ -117,45 +131,23 @@ pub(super) fn datediff(end: &ArrayRef, start: &ArrayRef) -> Result<ArrayRef> {
         .as_primitive::<Date32Type>()
         .iter()
         .zip(start.as_primitive::<Date32Type>().iter());
-    let days = both.map(|(end, start)| end?.checked_sub(start?));
-    Ok(Arc::new(days.collect::<Int32Array>()))
-}
-
-/// `add_months`.
-pub(super) fn add_months(values: &ArrayRef, months: &ArrayRef) -> Result<ArrayRef> {
-    let count = match months.data_type() {
-        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Null => {
-            cast_value(months, &DataType::Int32)?
-        }
-        other => return Err(mistyped(&format!("months are an INT, not {other}"))),
-    };
-    let values = cast_value(values, &DataType::Date32)?;
-    let both = values
-        .as_primitive::<Date32Type>()
-        .iter()
-        .zip(count.as_primitive::<Int32Type>().iter());
-    let moved = both.map(|(day, count)| {
-        let (Some(day), Some(count)) = (day, count) else {
-            return Ok(None);
-        };
-        let span = Span::Months(i64::from(count));
-        moved(date(day)?.and_time(NaiveTime::MIN), span).map(|time| Some(day_of(time)))
+    let days = both.map(|(end, start)| {
+        let days = end.zip(start).map(|(end, start)| end.checked_sub(start));
+        days.map(|days| days.ok_or_else(out_of_range)).transpose()
     });
-    Ok(Arc::new(moved.collect::<Result<Date32Array>>()?))
+    Ok(Arc::new(days.collect::<Result<Int32Array>>()?))
 }
 
 /// `last_day`: of the month.
 pub(super) fn last_day(values: &ArrayRef) -> Result<ArrayRef> {
     let values = cast_value(values, &DataType::Date32)?;
     let last = |day: i32| {
-        let first = date(day)?.with_day(1);
-        let next = first.and_then(|first| first.checked_add_months(Months::new(1)));
-        let last = next.and_then(|next| next.checked_sub_days(Days::new(1)));
+        let day = date(day)?;
+        let last = day.with_day(day.num_days_in_month().into());
         last.map(|day| day.to_epoch_days()).ok_or_else(out_of_range)
     };
-    let days = values.as_primitive::<Date32Type>().iter();
-    let days = days.map(|day| day.map(last).transpose());
-    Ok(Arc::new(days.collect::<Result<Date32Array>>()?))
+    let days = values.as_primitive::<Date32Type>();
+    Ok(Arc::new(days.try_unary::<_, Date32Type, Error>(last)?))
 }
 
 /// `date_trunc(unit, timestamp)`: null where the unit is none, as in Spark.
@@ -174,7 +166,10 @@ pub(super) fn date_trunc(
         let (Some(micros), Some(unit)) = (micros, unit) else {
             return Ok(None);
         };
-        let to = |size: i64| Ok(Some(micros - micros.rem_euclid(size)));
+        let to = |size: i64| {
+            let cut = micros.checked_sub(micros.rem_euclid(size));
+            cut.map(Some).ok_or_else(out_of_range)
+        };
         match unit.to_ascii_uppercase().as_str() {
             "MICROSECOND" => Ok(Some(micros)),
             "MILLISECOND" => to(1_000),
@@ -232,36 +227,31 @@ fn first_day(day: NaiveDate, unit: &str) -> Option<Option<NaiveDate>> {
 
 fn moved_timestamps(values: &ArrayRef, span: Span) -> Result<ArrayRef> {
     let kind = values.data_type().clone();
-    let moments = values.as_primitive::<TimestampMicrosecondType>().iter();
-    let shifted = moments.map(|micros| {
-        let Some(micros) = micros else {
-            return Ok(None);
-        };
+    let moments = values.as_primitive::<TimestampMicrosecondType>();
+    let shifted = moments.try_unary::<_, TimestampMicrosecondType, Error>(|micros| {
         let added = |more: i64| micros.checked_add(more).ok_or_else(out_of_range);
         match span {
             Span::Micros(more) => added(more),
             Span::Days(days) => added(days.checked_mul(DAY).ok_or_else(out_of_range)?),
             Span::Months(_) => moved(time(micros)?, span).map(micros_of),
         }
-        .map(Some)
-    });
-    let shifted = shifted.collect::<Result<TimestampMicrosecondArray>>()?;
+    })?;
     Ok(Arc::new(shifted.with_data_type(kind)))
 }
 
-/// A day of the month that there is not becomes its last one.
+fn moved_day(day: i32, span: Span) -> Result<i32> {
+    Ok(day_of(moved(date(day)?.and_time(NaiveTime::MIN), span)?))
+}
+
+/// A day past the end of its month becomes the last day.
 fn moved(time: NaiveDateTime, span: Span) -> Result<NaiveDateTime> {
-    let (count, unit) = match span {
-        Span::Months(count) => (count, false),
-        Span::Days(count) => (count, true),
-        Span::Micros(_) => return Err(out_of_range()),
-    };
-    let size = u32::try_from(count.unsigned_abs()).map_err(|_| out_of_range())?;
-    let moved = match (unit, count < 0) {
-        (false, false) => time.checked_add_months(Months::new(size)),
-        (false, true) => time.checked_sub_months(Months::new(size)),
-        (true, false) => time.checked_add_days(Days::new(size.into())),
-        (true, true) => time.checked_sub_days(Days::new(size.into())),
+    let size = |count: i64| u32::try_from(count.unsigned_abs()).map_err(|_| out_of_range());
+    let moved = match span {
+        Span::Months(count) if count < 0 => time.checked_sub_months(Months::new(size(count)?)),
+        Span::Months(count) => time.checked_add_months(Months::new(size(count)?)),
+        Span::Days(count) if count < 0 => time.checked_sub_days(Days::new(size(count)?.into())),
+        Span::Days(count) => time.checked_add_days(Days::new(size(count)?.into())),
+        Span::Micros(_) => None,
     };
     moved.ok_or_else(out_of_range)
 }

@@ -10,33 +10,46 @@ use std::fmt::Write;
 use regex::Regex;
 use regex_syntax::ast::parse::Parser;
 use regex_syntax::ast::{
-    AssertionKind, Ast, ClassPerl, ClassPerlKind, ClassSet, ClassSetItem, Flag, Flags,
-    FlagsItemKind, GroupKind, Literal, LiteralKind, SpecialLiteralKind,
+    AssertionKind, Ast, ClassPerl, ClassPerlKind, ClassSet, ClassSetItem, GroupKind, Literal,
+    LiteralKind, SpecialLiteralKind,
 };
 
 /// Java's line breaks, for within a class.
 const BREAKS: &str = r"\n\r\x{85}\x{2028}\x{2029}";
 
-/// Whether a pattern is found anywhere in a text.
+/// A pattern of Java as one of Rust that finds the same texts.
 ///
 /// # Errors
 ///
 /// Why the pattern is not supported.
 pub(super) fn java_regex(pattern: &str) -> Result<Regex, String> {
+    let (flags, pattern) = leading_flags(pattern);
     let ast = Parser::new()
         .parse(pattern)
         .map_err(|cause| cause.kind().to_string())?;
     let mut writer = Writer {
         pattern,
         written: String::with_capacity(pattern.len() + 16),
-        folds: false,
-        dots_break: false,
+        folds: flags.contains('i'),
+        dots_break: flags.contains('s'),
     };
-    let ast = writer.leading_flags(&ast)?;
-    for (number, part) in ast.iter().enumerate() {
-        writer.part(part, number + 1 == ast.len())?;
-    }
+    writer.part(&ast, true)?;
     Regex::new(&writer.written).map_err(|_| "it becomes too large".to_owned())
+}
+
+/// The flags i and s at the start of a pattern, which hold for all of it, and the rest.
+fn leading_flags(pattern: &str) -> (&str, &str) {
+    let split = pattern
+        .strip_prefix("(?")
+        .and_then(|rest| rest.split_once(')'));
+    match split {
+        Some((flags, rest))
+            if !flags.is_empty() && flags.bytes().all(|flag| b"is".contains(&flag)) =>
+        {
+            (flags, rest)
+        }
+        _ => ("", pattern),
+    }
 }
 
 struct Writer<'a> {
@@ -55,36 +68,11 @@ fn refused<T>(what: &str) -> Result<T, String> {
 }
 
 impl Writer<'_> {
-    /// Takes in the flags at the begin; what is left.
-    fn leading_flags<'b>(&mut self, ast: &'b Ast) -> Result<&'b [Ast], String> {
-        match ast {
-            Ast::Concat(parts) => match parts.asts.split_first() {
-                Some((Ast::Flags(set), rest)) => {
-                    self.flags(&set.flags)?;
-                    Ok(rest)
-                }
-                _ => Ok(&parts.asts),
-            },
-            other => Ok(std::slice::from_ref(other)),
-        }
-    }
-
-    fn flags(&mut self, flags: &Flags) -> Written {
-        for item in &flags.items {
-            match item.kind {
-                FlagsItemKind::Flag(Flag::CaseInsensitive) => self.folds = true,
-                FlagsItemKind::Flag(Flag::DotMatchesNewLine) => self.dots_break = true,
-                _ => return refused("flags other than i and s"),
-            }
-        }
-        Ok(())
-    }
-
     /// Writes a part, after which nothing comes if it is the last one.
     fn part(&mut self, ast: &Ast, is_last: bool) -> Written {
         match ast {
             Ast::Empty(_) => {}
-            Ast::Flags(_) => return refused("flags that are not at its begin"),
+            Ast::Flags(_) => return refused("flags other than i and s at its start"),
             Ast::Literal(literal) => {
                 let letter = letter(literal)?;
                 self.letter(letter);
@@ -100,9 +88,11 @@ impl Writer<'_> {
                     let _ = write!(self.written, r"(?:\r\n|[{BREAKS}])?\z");
                 }
                 AssertionKind::EndLine => return refused("$ before its end"),
-                _ => return refused("boundaries of words, of which each Java has its own idea"),
+                _ => return refused("word boundaries, which differ between versions of Java"),
             },
-            Ast::ClassUnicode(_) => return refused(r"\p, which each Java knows more of"),
+            Ast::ClassUnicode(_) => {
+                return refused(r"\p, whose members differ between versions of Java");
+            }
             Ast::ClassPerl(class) => {
                 let negated = if class.negated { "^" } else { "" };
                 let _ = write!(self.written, "[{negated}{}]", members(class));
@@ -123,7 +113,7 @@ impl Writer<'_> {
                 let span = repeated.op.span;
                 let op = self.pattern.get(span.start.offset..span.end.offset);
                 let op = op.unwrap_or_default();
-                if op.contains(' ') {
+                if op.contains(char::is_whitespace) {
                     return refused("a blank in a quantifier");
                 }
                 self.written.push_str("(?:");
@@ -268,6 +258,8 @@ mod tests {
             (r"\S", "\u{a0}", true),
             ("(?i)ABC", "xabcx", true),
             ("(?i)Ä", "ä", false),
+            ("(?i)foo|bar", "BAR", true),
+            ("(?is)a.b|c", "A\nB", true),
             ("(?i)[a-c]+$", "xABC", true),
             ("(?i)[^a-c]", "ABC", false),
             ("[^a-c]", "ABC", true),
@@ -308,10 +300,11 @@ mod tests {
             (r"\v", r"\v"),
             ("a{,3}", "repetition"),
             ("a{ 1 }", "blank"),
+            ("a{\t1}", "blank"),
             ("(", "unclosed"),
         ] {
-            let told = java_regex(pattern).unwrap_err();
-            assert!(told.contains(why), "{pattern}: {told}");
+            let reason = java_regex(pattern).unwrap_err();
+            assert!(reason.contains(why), "{pattern}: {reason}");
         }
     }
 }

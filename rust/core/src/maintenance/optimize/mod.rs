@@ -29,6 +29,6 @@ pub use bin::Bin;
 pub use metrics::metrics;
 pub use order::{Curve, Sampled};
 pub use pack::{Facts, pack};
-pub use plan::{Plan, Request};
+pub use plan::{Plan, Request, target_file_size};
 pub use sample::sampled;
 pub use spill::{Spilled, gather, scatter};

@@ -17,6 +17,7 @@ use crate::replay::{FileFilter, Source};
 use crate::scan::Split;
 use crate::scan::data_file::Extras;
 use crate::snapshot::Snapshot;
+use crate::spec::actions::Metadata;
 use crate::spec::column_path::column_path_text;
 use crate::spec::file_size::parse_file_size;
 use crate::transaction::AddFile;
@@ -90,10 +91,7 @@ impl Plan {
         };
         let target = match request.target_file_size {
             Some(size) => size,
-            None => metadata
-                .property("delta.targetFileSize")
-                .and_then(parse_file_size)
-                .unwrap_or(TARGET),
+            None => target_file_size(metadata),
         };
         let names = |columns: &[Vec<String>]| -> Vec<String> {
             columns.iter().map(|path| column_path_text(path)).collect()
@@ -245,4 +243,10 @@ impl Packing<'_> {
         let bins = packed(self.live(&keep)?).filter(gains);
         Ok(bins.map(plain).collect())
     }
+}
+
+/// The size of files that a table asks for, or the default, in bytes.
+pub fn target_file_size(metadata: &Metadata) -> u64 {
+    let asked = metadata.property("delta.targetFileSize");
+    asked.and_then(parse_file_size).unwrap_or(TARGET)
 }

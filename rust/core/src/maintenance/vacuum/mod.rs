@@ -250,8 +250,8 @@ fn hours(milliseconds: i64) -> i64 {
     milliseconds / (60 * 60 * 1000)
 }
 
-/// What may be looked at: names that begin with `_` or `.` are hidden, but for change files and
-/// directories of partitions.
+/// What may be looked at: names that begin with `_` or `.` are hidden, but for change files,
+/// directories of partitions, and what tasks of Spark have left in a directory of ours.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Visible {
     partitions: Vec<String>,
@@ -303,11 +303,19 @@ impl Visible {
         !name.starts_with(['_', '.'])
             || name.starts_with("_change_data")
             || name.starts_with("_delta_index")
+            || (name == "_temporary" && is_staged(path))
             || self
                 .partitions
                 .iter()
                 .any(|column| name.starts_with(column))
     }
+}
+
+/// Whether a path lies in a directory for files that no commit names yet, as statements in Spark make them:
+/// 32 hexadecimal digits at the table root. What Spark's tasks leave there is nobody else's.
+fn is_staged(path: &str) -> bool {
+    let (directory, _) = path.split_once('/').unwrap_or_default();
+    directory.len() == 32 && directory.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
 /// Storage paths of live files, of those removed after the cutoff, and of their deletion vectors.

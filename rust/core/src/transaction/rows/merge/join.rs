@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Schema};
 use arrow_select::take::take_record_batch;
 
-use super::keys::{KeyType, KeyedRows};
+use super::keys::KeyedRows;
 use super::scope::{Scope, empty_rows};
 use super::{misfit, wrong};
 use crate::error::Result;
@@ -35,8 +35,6 @@ pub(super) struct Join {
     by_key: Option<KeyedRows>,
     /// Of the table.
     target_keys: Vec<(BoundFormula, DataType)>,
-    /// All rows of the source, where there is no key.
-    all: Vec<u32>,
     rest: Option<Rest>,
     /// The source's key of each plain column of the table.
     pub(super) plain_keys: Vec<(String, ArrayRef)>,
@@ -54,12 +52,11 @@ impl Join {
         let mut join = Self {
             by_key: None,
             target_keys: Vec::with_capacity(pairs.len()),
-            all: Vec::new(),
             rest: None,
             plain_keys: Vec::new(),
         };
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(pairs.len());
-        let mut types = Vec::with_capacity(pairs.len());
+        let mut null_safes = Vec::with_capacity(pairs.len());
         for pair in pairs {
             let Equality {
                 target,
@@ -77,16 +74,11 @@ impl Join {
                 join.plain_keys.push((name, Arc::clone(&values)));
             }
             columns.push(values);
-            join.target_keys.push((target, both.clone()));
-            types.push(KeyType {
-                data_type: both,
-                null_safe,
-            });
+            join.target_keys.push((target, both));
+            null_safes.push(null_safe);
         }
-        if columns.is_empty() {
-            join.all = (0_u32..).take(rows).collect();
-        } else {
-            join.by_key = Some(KeyedRows::new(types, &columns, rows)?);
+        if !columns.is_empty() {
+            join.by_key = Some(KeyedRows::new(null_safes, &columns, rows)?);
         }
         if let Some(rest) = rest {
             let (scope, columns) = scope.narrowed(&rest.words());
@@ -130,7 +122,8 @@ impl Join {
             }
         } else {
             for row in (0_u32..).take(rows.num_rows()) {
-                self.all.iter().try_for_each(|other| pair(row, *other))?;
+                let mut others = (0_u32..).take(source.num_rows());
+                others.try_for_each(|other| pair(row, other))?;
             }
         }
         self.keep(rows, source, pairs, found)

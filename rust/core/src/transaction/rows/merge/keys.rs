@@ -1,29 +1,24 @@
 //! Keys of rows: the values of some columns, as bytes that are equal where the values are.
 
+use std::hash::{BuildHasher, RandomState};
+
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 use arrow_row::{RowConverter, Rows, SortField};
-use arrow_schema::DataType;
 use hashbrown::HashTable;
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{misfit, wrong};
 use crate::codec::row_bytes::normalised;
 use crate::error::Result;
 
-/// A column of a key.
-#[derive(Clone, Debug)]
-pub(super) struct KeyType {
-    /// The type in which values are compared.
-    pub(super) data_type: DataType,
-    /// Whether nulls equal nulls; otherwise they equal nothing.
-    pub(super) null_safe: bool,
-}
-
 /// Rows by their key.
 #[derive(Debug)]
 pub(super) struct KeyedRows {
-    types: Vec<KeyType>,
+    /// Of each column of the key: whether nulls equal nulls; otherwise they equal nothing.
+    null_safe: Vec<bool>,
+    /// So that nobody can prepare keys that collide.
+    seed: u64,
     converter: RowConverter,
     keys: Rows,
     /// The first row of each key.
@@ -36,22 +31,19 @@ const END: u32 = u32::MAX;
 
 impl KeyedRows {
     /// Hashes rows, fewer than 2^32.
-    pub(super) fn new(types: Vec<KeyType>, columns: &[ArrayRef], rows: usize) -> Result<Self> {
-        if let Some(other) = types.iter().find(|one| one.data_type.is_nested()) {
-            let message = format!(
-                "columns of the type {} cannot be keys of a merge",
-                other.data_type
-            );
+    pub(super) fn new(null_safe: Vec<bool>, columns: &[ArrayRef], rows: usize) -> Result<Self> {
+        let types = columns.iter().map(|column| column.data_type());
+        if let Some(nested) = types.clone().find(|one| one.is_nested()) {
+            let message = format!("columns of the type {nested} cannot be keys of a merge");
             return Err(wrong(&message));
         }
-        let fields = types
-            .iter()
-            .map(|one| SortField::new(one.data_type.clone()));
+        let fields = types.map(|one| SortField::new(one.clone()));
         let converter = RowConverter::new(fields.collect()).map_err(misfit)?;
         let keys = converter
             .convert_columns(&all_normalised(columns)?)
             .map_err(misfit)?;
-        let comparable = comparable(&types, columns);
+        let comparable = comparable(&null_safe, columns);
+        let seed = RandomState::new().hash_one(0);
         let mut first: HashTable<u32> = HashTable::with_capacity(rows);
         let mut next = vec![END; rows];
         let key = |row: u32| keys.row(row as usize);
@@ -65,17 +57,20 @@ impl KeyedRows {
                 continue;
             }
             let own = key(row);
-            let hash = xxh3_64(own.as_ref());
+            let hash = xxh3_64_with_seed(own.as_ref(), seed);
             let same = |other: &u32| key(*other) == own;
             match first.find_mut(hash, same) {
                 Some(other) => *next = std::mem::replace(other, row),
                 None => {
-                    first.insert_unique(hash, row, |row| xxh3_64(key(*row).as_ref()));
+                    first.insert_unique(hash, row, |row| {
+                        xxh3_64_with_seed(key(*row).as_ref(), seed)
+                    });
                 }
             }
         }
         Ok(Self {
-            types,
+            null_safe,
+            seed,
             converter,
             keys,
             first,
@@ -89,11 +84,12 @@ impl KeyedRows {
             .converter
             .convert_columns(&all_normalised(columns)?)
             .map_err(misfit)?;
-        let comparable = comparable(&self.types, columns);
+        let comparable = comparable(&self.null_safe, columns);
         let is_null = |row| comparable.as_ref().is_some_and(|one| one.is_null(row));
         let found = others.iter().enumerate().map(|(row, key)| {
             let same = |other: &u32| self.keys.row(*other as usize) == key;
-            let found = self.first.find(xxh3_64(key.as_ref()), same);
+            let hash = xxh3_64_with_seed(key.as_ref(), self.seed);
+            let found = self.first.find(hash, same);
             found.filter(|_| !is_null(row)).copied()
         });
         Ok(found.collect())
@@ -111,8 +107,8 @@ impl KeyedRows {
 }
 
 /// Null where a value of the key is a null that equals nothing.
-fn comparable(types: &[KeyType], columns: &[ArrayRef]) -> Option<NullBuffer> {
-    let strict = types.iter().zip(columns).filter(|(one, _)| !one.null_safe);
+fn comparable(null_safe: &[bool], columns: &[ArrayRef]) -> Option<NullBuffer> {
+    let strict = null_safe.iter().zip(columns).filter(|(safe, _)| !**safe);
     strict.fold(None, |found, (_, column)| {
         NullBuffer::union(found.as_ref(), column.logical_nulls().as_ref())
     })

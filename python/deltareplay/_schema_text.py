@@ -17,13 +17,13 @@ def leaves(
     for field in schema["fields"]:
         path, kind = (*above, field["name"]), field["type"]
         comment = (field.get("metadata") or {}).get("comment")
-        yield path, type_text(kind), bool(field["nullable"]), comment
+        yield path, type_text(kind), bool(field.get("nullable", True)), comment
         if isinstance(kind, dict) and kind["type"] == "struct":
             yield from leaves(kind, path)
 
 
 def type_text(kind: str | dict[str, Any]) -> str:
-    """A type in one word, or as SQL writes it; structs are told by their fields.
+    """A type in one word, or as SQL writes it; a struct is one by its fields.
 
     >>> type_text({"type": "array", "elementType": "long", "containsNull": True})
     'array<long>'

@@ -36,7 +36,7 @@ def short(number: float) -> str:
     return _three_digits(number)
 
 
-def size(number: float) -> str:
+def size(number: float, between: str = SPACE) -> str:
     r"""Bytes, with three digits.
 
     >>> size(0), size(1536), size(1 << 30)
@@ -46,7 +46,7 @@ def size(number: float) -> str:
     value = number / 1024**power
     if abs(value) >= 1023.5 and power + 1 < len(_SIZES):
         value, power = value / 1024, power + 1
-    return f"{_three_digits(value)}{SPACE}{_SIZES[power]}"
+    return f"{_three_digits(value)}{between}{_SIZES[power]}"
 
 
 def _three_digits(value: float) -> str:
