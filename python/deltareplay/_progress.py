@@ -102,8 +102,7 @@ def show(seconds: float, listed: int, read: int, units: tuple[int, int] | None) 
     if callback is not None:
         _call(callback, now)
     elif (stream := attached()) is not None:
-        stream.write(_CLEAR + line(now, **_abilities(stream)))
-        stream.flush()
+        _write(stream, _CLEAR + line(now, **_abilities(stream)))
 
 
 def clear() -> None:
@@ -114,8 +113,7 @@ def clear() -> None:
         if last is not None:
             _call(callback, dataclasses.replace(last, finished=True))
     elif (stream := attached()) is not None:
-        stream.write(_CLEAR)
-        stream.flush()
+        _write(stream, _CLEAR)
 
 
 def _call(callback: Callback, now: Progress) -> None:
@@ -123,6 +121,13 @@ def _call(callback: Callback, now: Progress) -> None:
         callback(now)
     except Exception as error:
         _log.warning("the callback of the progress failed: %r", error)
+
+
+def _write(stream: TextIO, text: str) -> None:
+    # A terminal that is gone does not end the work.
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        stream.write(text)
+        stream.flush()
 
 
 def attached() -> TextIO | None:
@@ -133,7 +138,10 @@ def attached() -> TextIO | None:
     stream = sys.stderr
     if stream is None or os.environ.get("DELTAREPLAY_PROGRESS") == "0":
         return None
-    return stream if stream.isatty() or _is_notebook() else None
+    try:
+        return stream if stream.isatty() or _is_notebook() else None
+    except (AttributeError, OSError, ValueError):  # closed, or only half a stream
+        return None
 
 
 def _is_notebook() -> bool:

@@ -148,6 +148,33 @@ def test_what_a_signal_handler_raises_comes_out(tmp_path: Path) -> None:
     assert run(code, log.uri).strip() == "TimeIsUp"
 
 
+def test_what_a_signal_handler_raises_while_progress_is_told_comes_out(tmp_path: Path) -> None:
+    log = samples.many_files(tmp_path, commits=3, files=10)
+    code = """
+        import os, signal, sys
+        import deltareplay
+        from deltareplay import _log
+
+        class TimeIsUp(Exception):
+            pass
+
+        def handler(number, frame):
+            raise TimeIsUp
+
+        def transferred(seconds, listed, read):
+            os.kill(os.getpid(), signal.SIGALRM)
+
+        signal.signal(signal.SIGALRM, handler)
+        table = deltareplay.Table(sys.argv[1])
+        _log.transferred = transferred
+        try:
+            table.snapshot()
+        except TimeIsUp:
+            print("TimeIsUp")
+    """
+    assert run(code, log.uri).strip() == "TimeIsUp"
+
+
 def test_ctrl_c_stops_a_stream(tmp_path: Path) -> None:
     log = samples.many_files(tmp_path, commits=200, files=30_000)
     code = """

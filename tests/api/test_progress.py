@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -137,3 +138,21 @@ def test_no_stream_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _progress.attached() is None
     _progress.show(1.0, 0, 0, (1, 2))
     _progress.clear()
+
+
+def test_a_stream_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stderr", Gone())
+    _progress.show(1.0, 0, 0, (1, 2))
+    _progress.clear()
+
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    assert _progress.attached() is None

@@ -7,7 +7,6 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use deltareplay_core::storage::progress::{self, Totals};
-use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 /// Calls shorter than this show nothing.
@@ -35,8 +34,8 @@ pub(crate) fn begin() {
     }));
 }
 
-/// Shows how far the call is, if it is time to. Only Ctrl-C is an error: a terminal that is gone
-/// must not end the work.
+/// Shows how far the call is, if it is time to. `deltareplay._progress` takes a terminal that is gone
+/// as it is: an error is what a signal handler raised meanwhile.
 pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
     let Some(call) = CALL.get() else {
         return Ok(());
@@ -60,11 +59,11 @@ pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
     let shown = py
         .import("deltareplay._progress")
         .and_then(|module| module.call_method1("show", arguments));
-    interrupted(py, shown)
+    shown.map(drop)
 }
 
-/// The call is over: its line is removed, and the log is told what it listed and read. Only Ctrl-C
-/// is an error.
+/// The call is over: its line is removed, and the log is told what it listed and read. An error
+/// is what a signal handler raised meanwhile.
 pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
     let Some(call) = CALL.take() else {
         return Ok(());
@@ -76,7 +75,7 @@ pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
         let cleared = py
             .import("deltareplay._progress")
             .and_then(|module| module.call_method0("clear"));
-        interrupted(py, cleared)?;
+        cleared?;
     }
     if listed == 0 && read == 0 {
         return Ok(());
@@ -85,13 +84,5 @@ pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
     let told = py
         .import("deltareplay._log")
         .and_then(|module| module.call_method1("transferred", arguments));
-    interrupted(py, told)
-}
-
-/// Of what goes wrong while a person is told something, only Ctrl-C ends the work.
-fn interrupted<T>(py: Python<'_>, told: PyResult<T>) -> PyResult<()> {
-    match told {
-        Err(raised) if raised.is_instance_of::<PyKeyboardInterrupt>(py) => Err(raised),
-        _ => Ok(()),
-    }
+    told.map(drop)
 }

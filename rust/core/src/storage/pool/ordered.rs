@@ -22,7 +22,7 @@ type Work<U, T> = dyn Fn(U) -> Result<T> + Send + Sync;
 /// At most `look_ahead` units (at least one) are begun or finished beyond those already given out, so
 /// that memory stays bounded however slow the consumer is. An error is one result among others: the
 /// units after it still come, for whoever asks for them. A panic inside `work` is the error
-/// `internal.panic`. Dropping the iterator cancels the units that have not begun. While it waits, it
+/// `internal.panic`. Dropping the iterator cancels the units that have not begun. Before each result it
 /// asks [`interrupt::check`]; an interrupt is the last result. A single unit, a pool of one thread, and
 /// units asked for by a unit run in the caller's thread.
 pub fn ordered<U, T, W>(units: Vec<U>, look_ahead: usize, work: W) -> Ordered<U, T>
@@ -156,9 +156,11 @@ fn wait<T>(pool: &ThreadPool, receiver: &Receiver<Result<T>>) -> Result<T> {
         return wait_as_worker(pool, receiver);
     }
     loop {
+        // Before each result: those that come one upon the other leave no time to wait.
+        interrupt::check()?;
         match receiver.recv_timeout(interrupt::INTERVAL) {
             Ok(result) => return result,
-            Err(RecvTimeoutError::Timeout) => interrupt::check()?,
+            Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(lost()),
         }
     }

@@ -90,16 +90,17 @@ impl<T> Iterator for Unordered<T> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let result = match self.results.as_ref()?.recv_timeout(WAIT) {
-                Ok(result) => result,
-                Err(RecvTimeoutError::Timeout) => match interrupt::check() {
-                    Ok(()) => continue,
-                    Err(error) => Err(error),
+            let results = self.results.as_ref()?;
+            let result = match interrupt::check() {
+                Err(error) => Err(error),
+                Ok(()) => match results.recv_timeout(WAIT) {
+                    Ok(result) => result,
+                    Err(RecvTimeoutError::Timeout) => continue,
+                    Err(RecvTimeoutError::Disconnected) => {
+                        self.results = None;
+                        return None;
+                    }
                 },
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.results = None;
-                    return None;
-                }
             };
             if result.is_err() {
                 self.results = None; // the threads end at their next result

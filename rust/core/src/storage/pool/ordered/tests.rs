@@ -116,6 +116,18 @@ fn an_interrupt_ends_the_wait_and_the_iterator() {
 }
 
 #[test]
+fn an_interrupt_is_seen_when_results_never_let_wait() {
+    let mut iterator = on_two_threads((0..4).collect(), 4, Ok::<i32, _>);
+    assert_eq!(iterator.next().unwrap().unwrap(), 0);
+    thread::sleep(Duration::from_millis(100)); // all the others are there
+    interrupt::testing::stop_this_thread(true);
+    let result = iterator.next().unwrap();
+    interrupt::testing::stop_this_thread(false);
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::Interrupted);
+    assert!(iterator.next().is_none());
+}
+
+#[test]
 fn one_unit_runs_in_the_callers_thread() {
     let here = thread::current().id();
     let mut iterator = ordered(vec![()], 8, move |()| Ok(thread::current().id() == here));

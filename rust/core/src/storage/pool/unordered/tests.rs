@@ -31,6 +31,22 @@ fn a_panic_is_an_error_and_the_end() {
 }
 
 #[test]
+fn an_interrupt_is_seen_when_results_never_let_wait() {
+    let work = |_: &(), give: &mut dyn FnMut(usize) -> Result<()>| (0..).try_for_each(&mut *give);
+    let mut stream = unordered(vec![(); 2], None, 100, work).unwrap();
+    assert!(stream.next().unwrap().is_ok());
+    std::thread::sleep(Duration::from_millis(100)); // many are there
+    interrupt::testing::stop_this_thread(true);
+    let result = stream.next().unwrap();
+    interrupt::testing::stop_this_thread(false);
+    assert_eq!(
+        result.unwrap_err().kind(),
+        crate::error::ErrorKind::Interrupted
+    );
+    assert!(stream.next().is_none());
+}
+
+#[test]
 fn dropping_the_stream_ends_the_threads() {
     let alive = Arc::new(());
     let held = Arc::clone(&alive);
