@@ -176,7 +176,7 @@ class _FirstRows:
                 native.transaction(None, "WRITE", None, durable, timeout),
                 Transaction._description_of(
                     {
-                        "mode": _NAMES[self.mode],
+                        "mode": MODES[self.mode],
                         "partitionBy": metadata.partition_columns,
                     },
                     metrics,
@@ -198,7 +198,7 @@ class _FirstRows:
 
 
 #: What the history calls the modes, as delta-spark does.
-_NAMES = {
+MODES = {
     "append": "Append",
     "overwrite": "Overwrite",
     "error": "ErrorIfExists",
@@ -209,7 +209,7 @@ _NAMES = {
 def _check(
     mode: str, where: Filter | None, partition_overwrite: str, schema_mode: str | None
 ) -> None:
-    if mode not in _NAMES:
+    if mode not in MODES:
         raise InvalidArgumentError(
             f"mode is {mode!r}: pass 'append', 'overwrite', 'error' or 'ignore'", code="write.mode"
         )

@@ -223,6 +223,9 @@ def test_modes_that_spark_refuses_are_those_of_write(delta: Any, tmp_path: Path)
         writer = delta.range(1).write.format("delta").mode(mode)
         assert "UNSUPPORTED_DATA_SOURCE_SAVE_MODE" in message(lambda w=writer: w.save(str(place)))
     assert dr_spark.write(delta.range(1), place, mode="error").version == 0
+    [write] = dr.Table(place).history().to_pylist()
+    mode = dict(write["operationParameters"])["mode"]
+    assert mode == "ErrorIfExists", "as delta-spark calls it"
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.write(delta.range(1), place, mode="error")
     assert caught.value.code == "table.exists"

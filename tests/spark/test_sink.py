@@ -20,7 +20,7 @@ from spark.written import properties
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 from deltareplay.spark import sink_options
-from deltareplay.spark.sink import Sink, Written
+from deltareplay.spark.sink import Sink, StagedRows
 from deltareplay.spark.target_table import TargetTable
 
 pytestmark = pytest.mark.spark
@@ -256,7 +256,7 @@ def test_a_query_without_a_name_is_refused(tmp_path: Path) -> None:
     version = table.snapshot().version
     sink = Sink(TargetTable.of(table.snapshot()), options, False)
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        sink.commit([Written("[]", 0, 0, version, None)], 3)
+        sink.commit([StagedRows("[]", 0, 0, version, None)], 3)
     assert caught.value.code == "sink.query"
     sink.commit([], 4)  # nobody was there to ask, and nothing can come twice
     assert table.snapshot().version == version

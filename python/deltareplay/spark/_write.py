@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltareplay._renamed import Old, WrittenVersion, renamed
 from deltareplay._snapshot import Snapshot
 from deltareplay._table_location import without_secrets
+from deltareplay._write import MODES
 from deltareplay._written import Written
 from deltareplay.exceptions import (
     CommitStateUnknownError,
@@ -139,7 +140,7 @@ def write(
         target = target.with_columns(df.schema)
     target.check(partition_columns)
     parameters: dict[str, Any] = {
-        "mode": mode.capitalize(),
+        "mode": MODES[mode],
         "partitionBy": list(target.partition_columns),
     }
     if where is not None:
@@ -149,10 +150,10 @@ def write(
     transaction = target.begin(snapshot, "WRITE", parameters, user_metadata)
     if txn is not None and transaction.set_transaction(*txn):
         return WrittenVersion(transaction.commit(), {})
-    gone = None
+    removed = None
     if mode == "overwrite" and snapshot is not None:
-        gone = replaced.files(spark, snapshot, where)
-        if gone is None and where is not None:
+        removed = replaced.files(spark, snapshot, where)
+        if removed is None and where is not None:
             statement = Statement(spark, snapshot, target, root)
             return WrittenVersion(*replaced_rows.replace(statement, df, where, transaction))
     outgoing = Outgoing.of(df, target, where)
@@ -162,12 +163,12 @@ def write(
         written = files.adds
         identities.set_marks(transaction, target, files.marks)
         transaction.add_files(written)
-        if gone is not None:
+        if removed is not None:
             if partition_overwrite == "dynamic":
-                gone = replaced.same_partitions(gone, written)
+                removed = replaced.same_partitions(removed, written)
             replaced.note_read(transaction, where)
-            transaction.remove_files(gone)
-        metrics = staged.metrics(written) | replaced.metrics(gone)
+            transaction.remove_files(removed)
+        metrics = staged.metrics(written) | replaced.metrics(removed)
         transaction.set_metrics(metrics)
     except BaseException:
         staged.discard()
@@ -185,7 +186,7 @@ def write(
 
 
 def _check(mode: str, where: str | None, partition_overwrite: str, schema_mode: str | None) -> None:
-    if mode not in ("append", "overwrite", "error", "ignore"):
+    if mode not in MODES:
         raise InvalidArgumentError(
             f"mode is {mode!r}: pass 'append', 'overwrite', 'error' or 'ignore'", code="write.mode"
         )

@@ -83,14 +83,14 @@ class Merging:
 
 
 def _parameters(on: str | Column, clauses: Sequence[Clause]) -> dict[str, Any]:
-    def told(when: str) -> str:
+    def predicates(when: str) -> str:
         return json.dumps([one.shown() for one in clauses if one.when == when])
 
     return {
         "predicate": json.dumps([shown(on)]),
-        "matchedPredicates": told(_MATCHED),
-        "notMatchedPredicates": told(_INSERTED),
-        "notMatchedBySourcePredicates": told(_ALONE),
+        "matchedPredicates": predicates(_MATCHED),
+        "notMatchedPredicates": predicates(_INSERTED),
+        "notMatchedBySourcePredicates": predicates(_ALONE),
     }
 
 
@@ -171,8 +171,8 @@ class _Run:
             ]
             bits[f"{when} {kind}"] = _bits(sf.col(names.CLAUSE).isin(which))
         pairs = sf.count_if(matched).alias(_PAIRS)
-        told = words(numbered, bits, pairs, beside=source.agg(sf.count(sf.lit(1)).alias(_PAIRS)))
-        found = _Found.of(spark, told)
+        marks = words(numbered, bits, pairs, beside=source.agg(sf.count(sf.lit(1)).alias(_PAIRS)))
+        found = _Found.of(spark, marks)
         several = found.pairs > len(found.matched or ())
         if several and not merge_clauses.takes_several(self.clauses):
             self._refuse_several(joined)
@@ -190,11 +190,11 @@ class _Run:
             sf.count(sf.lit(1)).alias("n"), sf.first(row.cast("string")).alias("row")
         )
         one = several.where("n > 1").head()
-        told = "" if one is None else f", such as {one['n']} the row {one['row']}"
+        example = "" if one is None else f", such as {one['n']} the row {one['row']}"
         raise InvalidArgumentError(
-            f"several rows of the source match one row of the table{told}: which of them counts is "
-            "not known, whatever conditions clauses have; make the source's keys unique, or say it "
-            "in `on`; nothing was written",
+            f"several rows of the source match one row of the table{example}: which of them "
+            "counts is not known, whatever conditions clauses have; make the source's keys "
+            "unique, or say it in `on`; nothing was written",
             code="rows.ambiguous",
         )
 
@@ -214,8 +214,8 @@ class _Run:
             # several pairs of a deleted row are one change
             which = (_INSERTED,) if several else (_MATCHED, _INSERTED)
             parts.append(self._changed(joined, which))
-        if several and has_feed and (gone := found.changed[_MATCHED, feed.DELETE]):
-            parts.append(self._of_target(gone, candidates, source, _MATCHED))
+        if several and has_feed and (deleted := found.changed[_MATCHED, feed.DELETE]):
+            parts.append(self._of_target(deleted, candidates, source, _MATCHED))
         alone = [found.changed[_ALONE, kind] for kind in kinds]
         if any(alone):
             parts += [self._of_target(rows, candidates, source, _ALONE) for rows in alone if rows]
@@ -297,16 +297,16 @@ class _Found:
         return cls(None, dict.fromkeys(_CHANGES, nothing), nothing, source_rows, 0)
 
     @classmethod
-    def of(cls, spark: SparkSession, told: pa.Table) -> _Found:
+    def of(cls, spark: SparkSession, found: pa.Table) -> _Found:
         """What the first query has found."""
-        beside = pc.equal(told["file"], pa.scalar(BESIDE))
-        source_rows = pc.sum(told.filter(beside)[_PAIRS]).as_py()
-        told = told.filter(pc.invert(beside))
-        pairs = pc.sum(told[_PAIRS]).as_py() or 0
+        beside = pc.equal(found["file"], pa.scalar(BESIDE))
+        source_rows = pc.sum(found.filter(beside)[_PAIRS]).as_py()
+        found = found.filter(pc.invert(beside))
+        pairs = pc.sum(found[_PAIRS]).as_py() or 0
         columns = {one: f"{one[0]} {one[1]}" for one in _CHANGES}
-        changed = {one: Marked.of_words(spark, told, name) for one, name in columns.items()}
-        every = Marked.of_words(spark, told, *columns.values())
-        matched = Marked.of_words(spark, told, "matched")
+        changed = {one: Marked.of_words(spark, found, name) for one, name in columns.items()}
+        every = Marked.of_words(spark, found, *columns.values())
+        matched = Marked.of_words(spark, found, "matched")
         return cls(matched, changed, every, source_rows, pairs)
 
     def count(self, kind: str, *whens: When) -> int:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Written:
+class StagedRows:
     """What one task has written; readers do not see it yet.
 
     Attributes:
@@ -96,7 +96,7 @@ class Sink:
         """The table."""
         return self.target.table
 
-    def stage(self, batches: Iterable[pa.RecordBatch], query: str | None) -> Written:
+    def stage(self, batches: Iterable[pa.RecordBatch], query: str | None) -> StagedRows:
         """Writes the rows of one task; runs on an executor.
 
         Raises:
@@ -106,13 +106,13 @@ class Sink:
         coming = iter(batches)
         first = next(coming, None)
         if first is None:
-            return Written("[]", 0, 0, self.target.version, query)
+            return StagedRows("[]", 0, 0, self.target.version, query)
         rows = pa.RecordBatchReader.from_batches(first.schema, itertools.chain([first], coming))
         condition = self.options.replace_where
         staged = _native.stage_rows(self.table._native, rows, self.target.facts, condition)
-        return Written(*staged, self.target.version, query)
+        return StagedRows(*staged, self.target.version, query)
 
-    def commit(self, written: Sequence[Written], batch: int | None) -> None:
+    def commit(self, written: Sequence[StagedRows], batch: int | None) -> None:
         """Commits what all tasks have written, once; if that fails, the files are deleted.
 
         Args:
@@ -132,7 +132,7 @@ class Sink:
         if done is None:
             self.discard(written)
 
-    def _committed(self, written: Sequence[Written], batch: int | None) -> int | None:
+    def _committed(self, written: Sequence[StagedRows], batch: int | None) -> int | None:
         snapshot = self.target.snapshot()
         if not written and not self.overwrite and snapshot is not None:
             return None
@@ -151,18 +151,18 @@ class Sink:
         adds = f"[{','.join(one.adds[1:-1] for one in written if one.adds != '[]')}]"
         transaction._native.add(adds)
         files = json.loads(adds)
-        gone = None
+        removed = None
         if self.overwrite and snapshot is not None:
-            gone = self._removed(transaction, snapshot, files)
-        told = {
+            removed = self._removed(transaction, snapshot, files)
+        metrics = {
             "numFiles": len(files),
             "numOutputRows": sum(one.rows for one in written),
             "numOutputBytes": sum(one.size_in_bytes for one in written),
         }
-        transaction.set_metrics(told | replaced.metrics(gone))
+        transaction.set_metrics(metrics | replaced.metrics(removed))
         return transaction.commit()
 
-    def _parameters(self, written: Sequence[Written], batch: int | None) -> dict[str, Any]:
+    def _parameters(self, written: Sequence[StagedRows], batch: int | None) -> dict[str, Any]:
         if batch is not None:
             return {
                 "outputMode": "Complete" if self.overwrite else "Append",
@@ -179,7 +179,7 @@ class Sink:
             found["isDynamicPartitionOverwrite"] = True
         return found
 
-    def _application(self, written: Sequence[Written]) -> str | None:
+    def _application(self, written: Sequence[StagedRows]) -> str | None:
         """The application id of the batches: from the options, or else the query of the checkpoint.
 
         None if no task ran: a batch without rows may be committed twice.
@@ -219,7 +219,7 @@ class Sink:
         transaction.remove_files(live)
         return live
 
-    def discard(self, written: Iterable[Written]) -> None:
+    def discard(self, written: Iterable[StagedRows]) -> None:
         """Deletes files that no commit names; what stays is for ``VACUUM``."""
         paths = [path for one in written for path in one.paths]
         with contextlib.suppress(DeltaReplayError):

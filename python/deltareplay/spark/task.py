@@ -17,7 +17,7 @@ from deltareplay._replay_tail import ReplayTail
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.spark.arrow import as_spark_takes
 from deltareplay.spark.sent_changes import SentChanges
-from deltareplay.spark.sink import Sink, Written
+from deltareplay.spark.sink import Sink, StagedRows
 
 if TYPE_CHECKING:
     from deltareplay._table import Table
@@ -346,7 +346,7 @@ def gather_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
     yield from _answers(numbers, gathered)
 
 
-def stage(sink: Sink, batches: Iterable[pa.RecordBatch]) -> Written:
+def stage(sink: Sink, batches: Iterable[pa.RecordBatch]) -> StagedRows:
     """Writes the rows of a task into files that no commit speaks of yet.
 
     Args:
