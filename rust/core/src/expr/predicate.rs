@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use sqlparser::ast::BinaryOperator;
+
 use crate::error::{Error, Result};
 use crate::expr::formula::Formula;
 use crate::expr::literal::Literal;
@@ -72,6 +74,20 @@ pub(super) enum Op {
 }
 
 impl Op {
+    /// The comparison that an operator of SQL is; `None` if it is another operator.
+    pub(super) fn of(op: &BinaryOperator) -> Option<Self> {
+        Some(match op {
+            BinaryOperator::Eq => Self::Eq,
+            BinaryOperator::NotEq => Self::NotEq,
+            BinaryOperator::Lt => Self::Lt,
+            BinaryOperator::LtEq => Self::LtEq,
+            BinaryOperator::Gt => Self::Gt,
+            BinaryOperator::GtEq => Self::GtEq,
+            BinaryOperator::Spaceship => Self::NullSafeEq,
+            _ => return None,
+        })
+    }
+
     /// The operator with its sides exchanged.
     pub(super) fn flipped(self) -> Self {
         match self {

@@ -3,9 +3,9 @@
 //! Protocol: table properties hold Spark's calendar interval text; months and years have no fixed
 //! length and are refused.
 
-const MICROS_PER_DAY: i128 = 24 * 3_600 * 1_000_000;
+const MICROS_PER_DAY: i64 = 24 * 3_600 * 1_000_000;
 
-const UNITS: [(&str, i128); 7] = [
+const UNITS: [(&str, i64); 7] = [
     ("week", 7 * MICROS_PER_DAY),
     ("day", MICROS_PER_DAY),
     ("hour", 3_600 * 1_000_000),
@@ -14,6 +14,13 @@ const UNITS: [(&str, i128); 7] = [
     ("millisecond", 1_000),
     ("microsecond", 1),
 ];
+
+/// Microseconds of a unit of time, which is written in the singular and in small letters; `None` if it is
+/// none or, as months and years are, has no fixed length.
+pub(crate) fn micros_of_unit(unit: &str) -> Option<i64> {
+    let found = UNITS.iter().find(|(name, _)| *name == unit);
+    found.map(|(_, length)| *length)
+}
 
 /// Milliseconds of an interval, rounded down; what is wrong with it when it is none.
 pub(crate) fn parse_interval(text: &str) -> Result<i64, String> {
@@ -32,14 +39,12 @@ pub(crate) fn parse_interval(text: &str) -> Result<i64, String> {
             "year" | "month" => return Err("months and years have no fixed length".to_owned()),
             "second" => seconds(number),
             singular => {
-                let (_, length) = UNITS
-                    .iter()
-                    .find(|(name, _)| *name == singular)
+                let length = micros_of_unit(singular)
                     .ok_or_else(|| format!("{unit} is not a unit of time"))?;
                 number
                     .parse::<i64>()
                     .ok()
-                    .map(|count| i128::from(count) * length)
+                    .map(|count| i128::from(count) * i128::from(length))
             }
         };
         // each part stays below 2^63 weeks and there are fewer than 2^40 of them: no overflow

@@ -4,7 +4,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, TimestampMicrosecondType};
 use arrow_schema::{DataType, Fields};
-use sqlparser::ast::{self, BinaryOperator};
+use sqlparser::ast;
 
 use crate::expr::formula::Formula;
 use crate::expr::literal::Literal;
@@ -14,16 +14,7 @@ use crate::expr::predicate::{Expr, Op, Operand, Path};
 pub(super) fn folded(formula: &Formula) -> Option<Expr> {
     match formula.root() {
         ast::Expr::BinaryOp { left, op, right } => {
-            let op = match op {
-                BinaryOperator::Eq => Op::Eq,
-                BinaryOperator::NotEq => Op::NotEq,
-                BinaryOperator::Lt => Op::Lt,
-                BinaryOperator::LtEq => Op::LtEq,
-                BinaryOperator::Gt => Op::Gt,
-                BinaryOperator::GtEq => Op::GtEq,
-                BinaryOperator::Spaceship => Op::NullSafeEq,
-                _ => return None,
-            };
+            let op = Op::of(op)?;
             let (left, right) = match (column(left), column(right)) {
                 (Some(path), None) => (Operand::Column(path), Operand::Literal(moment(right)?)),
                 (None, Some(path)) => (Operand::Literal(moment(left)?), Operand::Column(path)),

@@ -13,6 +13,7 @@ use super::evaluate::FormulaEvaluator;
 use super::{cast_value, mistyped, unsupported};
 use crate::error::{Error, Result};
 use crate::expr::quoted;
+use crate::spec::interval::micros_of_unit;
 use crate::spec::json::clipped;
 
 const DAY: i64 = 86_400_000_000;
@@ -312,12 +313,8 @@ fn span(interval: &Interval) -> Result<Span> {
         "month" => Span::Months(times(1)?),
         "week" => Span::Days(times(7)?),
         "day" => Span::Days(times(1)?),
-        "hour" => Span::Micros(times(3_600_000_000)?),
-        "minute" => Span::Micros(times(60_000_000)?),
         "second" => Span::Micros(seconds(number).ok_or_else(refused)?),
-        "millisecond" => Span::Micros(times(1_000)?),
-        "microsecond" => Span::Micros(times(1)?),
-        _ => return Err(refused()),
+        shorter => Span::Micros(times(micros_of_unit(shorter).ok_or_else(refused)?)?),
     })
 }
 

@@ -117,23 +117,14 @@ impl Simple {
     }
 
     fn binary(&self, left: &ast::Expr, op: &BinaryOperator, right: &ast::Expr) -> Found<Expr> {
-        let op = match op {
-            BinaryOperator::And | BinaryOperator::Or => {
-                let left = known!(self.inner(left)?);
-                let parts = vec![left, known!(self.inner(right)?)];
-                let is_and = *op == BinaryOperator::And;
-                let joined = if is_and { Expr::all } else { Expr::any };
-                return Ok(Some(joined(parts)));
-            }
-            BinaryOperator::Eq => Op::Eq,
-            BinaryOperator::NotEq => Op::NotEq,
-            BinaryOperator::Lt => Op::Lt,
-            BinaryOperator::LtEq => Op::LtEq,
-            BinaryOperator::Gt => Op::Gt,
-            BinaryOperator::GtEq => Op::GtEq,
-            BinaryOperator::Spaceship => Op::NullSafeEq,
-            _ => return Ok(None),
-        };
+        if let BinaryOperator::And | BinaryOperator::Or = op {
+            let left = known!(self.inner(left)?);
+            let parts = vec![left, known!(self.inner(right)?)];
+            let is_and = *op == BinaryOperator::And;
+            let joined = if is_and { Expr::all } else { Expr::any };
+            return Ok(Some(joined(parts)));
+        }
+        let op = known!(Op::of(op));
         self.compared(left, op, right)
     }
 
