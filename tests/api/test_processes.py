@@ -148,7 +148,7 @@ def test_what_a_signal_handler_raises_comes_out(tmp_path: Path) -> None:
     assert run(code, log.uri).strip() == "TimeIsUp"
 
 
-def test_what_a_signal_handler_raises_while_progress_is_told_comes_out(tmp_path: Path) -> None:
+def test_what_a_signal_handler_raises_at_the_end_of_a_call_comes_out(tmp_path: Path) -> None:
     log = samples.many_files(tmp_path, commits=3, files=10)
     code = """
         import os, signal, sys

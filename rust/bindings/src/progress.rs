@@ -34,8 +34,8 @@ pub(crate) fn begin() {
     }));
 }
 
-/// Shows how far the call is, if it is time to. `deltareplay._progress` takes a terminal that is gone
-/// as it is: an error is what a signal handler raised meanwhile.
+/// Shows how far the call is, if it is time to. `deltareplay._progress` passes over a terminal that
+/// is gone, so an error is what a signal handler raised.
 pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
     let Some(call) = CALL.get() else {
         return Ok(());
@@ -63,7 +63,7 @@ pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
 }
 
 /// The call is over: its line is removed, and the log is told what it listed and read. An error
-/// is what a signal handler raised meanwhile.
+/// is what a signal handler raised.
 pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
     let Some(call) = CALL.take() else {
         return Ok(());
@@ -81,8 +81,8 @@ pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
         return Ok(());
     }
     let arguments = (call.began.elapsed().as_secs_f64(), listed, read);
-    let told = py
+    let logged = py
         .import("deltareplay._log")
         .and_then(|module| module.call_method1("transferred", arguments));
-    told.map(drop)
+    logged.map(drop)
 }
