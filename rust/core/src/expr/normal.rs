@@ -16,6 +16,7 @@ use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 use crate::error::{Error, Result};
 use crate::expr::bound_column::BoundColumn;
+use crate::spec::interval::MICROS_PER_DAY;
 
 /// A form that values are compared in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +90,7 @@ impl Form {
             }
             Self::Micros => match values.data_type() {
                 DataType::Date32 => {
-                    let micros = |days| i64::from(days).saturating_mul(86_400_000_000);
+                    let micros = |days| i64::from(days).saturating_mul(MICROS_PER_DAY);
                     let days = values.as_primitive::<Date32Type>();
                     Arc::new(days.unary::<_, Int64Type>(micros))
                 }

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::expr::like::DEFAULT_ESCAPE;
 use crate::expr::literal::Literal;
 use crate::expr::predicate::{self, Expr, Op, Operand, Path, Predicate};
+use crate::spec::interval::MICROS_PER_DAY;
 
 /// Words that mean something where a name may stand.
 const RESERVED: [&str; 38] = [
@@ -308,9 +309,8 @@ fn date(days: i64, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 fn timestamp(micros: i64, f: &mut Formatter<'_>) -> fmt::Result {
-    const DAY: i64 = 86_400_000_000;
-    date(micros.div_euclid(DAY), f)?;
-    let of_day = micros.rem_euclid(DAY);
+    date(micros.div_euclid(MICROS_PER_DAY), f)?;
+    let of_day = micros.rem_euclid(MICROS_PER_DAY);
     let (seconds, fraction) = (of_day / 1_000_000, of_day % 1_000_000);
     let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
     write!(f, "T{hour:02}:{minute:02}:{second:02}.{fraction:06}")

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use super::traces::{PROTECTION, protected_before};
-use super::{DAY, MINUTE, delete_all};
+use super::{MINUTE, delete_all};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::listing::CheckpointInstance;
@@ -23,6 +23,7 @@ use crate::replay::{Checkpoint, Source};
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
 use crate::snapshot::load::load;
+use crate::spec::interval::MILLIS_PER_DAY;
 use crate::storage::FileMeta;
 use crate::transaction::random;
 
@@ -118,7 +119,10 @@ fn delete(source: &Source, report: &LogCleanup) -> Result<()> {
 
 /// When the table's retention begins: by the day, so that not every checkpoint finds something.
 fn cutoff(snapshot: &Snapshot, now: i64) -> i64 {
-    floor(now.saturating_sub(snapshot.properties().log_retention), DAY)
+    floor(
+        now.saturating_sub(snapshot.properties().log_retention),
+        MILLIS_PER_DAY,
+    )
 }
 
 fn floor(instant: i64, unit: i64) -> i64 {
@@ -144,7 +148,7 @@ fn plan(source: &Source, snapshot: &Snapshot, now: i64, cutoff: i64) -> Result<L
         return Ok(report);
     }
     report.earliest_version = Some(first);
-    let yesterday = floor(now, DAY) - DAY;
+    let yesterday = floor(now, MILLIS_PER_DAY) - MILLIS_PER_DAY;
     let (mut commits, mut checkpoints) = (Vec::new(), Vec::new());
     for file in files {
         let name = file.path.rsplit('/').next().unwrap_or_default();

@@ -43,9 +43,6 @@ pub fn to_json<T: serde::Serialize>(report: &T) -> String {
     serde_json::to_string(report).unwrap_or_default()
 }
 
-/// A day in milliseconds.
-const DAY: i64 = 24 * 60 * 60 * 1000;
-
 /// A minute in milliseconds.
 pub(crate) const MINUTE: i64 = 60 * 1000;
 

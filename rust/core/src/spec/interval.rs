@@ -3,7 +3,11 @@
 //! Protocol: table properties hold Spark's calendar interval text; months and years have no fixed
 //! length and are refused.
 
-const MICROS_PER_DAY: i64 = 24 * 3_600 * 1_000_000;
+/// Microseconds of a day, which in UTC is always as long.
+pub(crate) const MICROS_PER_DAY: i64 = 24 * 3_600 * 1_000_000;
+
+/// Milliseconds of a day.
+pub(crate) const MILLIS_PER_DAY: i64 = MICROS_PER_DAY / 1_000;
 
 const UNITS: [(&str, i64); 7] = [
     ("week", 7 * MICROS_PER_DAY),

@@ -14,11 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::spec::actions::{Metadata, Protocol};
-use crate::spec::interval::parse_interval;
+use crate::spec::interval::{MILLIS_PER_DAY, parse_interval};
 use crate::spec::json::clipped;
 use crate::spec::schema::StructField;
-
-const DAY: i64 = 86_400_000;
 
 /// How columns of data files find their column of the schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -113,16 +111,16 @@ impl TableProperties {
         let properties = Self {
             deleted_file_retention: read
                 .interval("delta.deletedFileRetentionDuration")
-                .unwrap_or(7 * DAY),
+                .unwrap_or(7 * MILLIS_PER_DAY),
             log_retention: read
                 .interval("delta.logRetentionDuration")
-                .unwrap_or(30 * DAY),
+                .unwrap_or(30 * MILLIS_PER_DAY),
             expired_log_cleanup: read
                 .boolean("delta.enableExpiredLogCleanup")
                 .unwrap_or(true),
             truncated_history_retention: read
                 .interval("delta.dropFeatureTruncateHistory.retentionDuration")
-                .unwrap_or(DAY),
+                .unwrap_or(MILLIS_PER_DAY),
             set_transaction_retention: read.interval("delta.setTransactionRetentionDuration"),
             checkpoint_interval: read.checkpoint_interval(),
             in_commit_timestamps: read

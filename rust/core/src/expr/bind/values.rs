@@ -14,9 +14,8 @@ use crate::expr::normal::{Form, key};
 use crate::expr::predicate::Op;
 use crate::expr::text;
 use crate::spec::char_length::fitted;
+use crate::spec::interval::MICROS_PER_DAY;
 use crate::spec::schema::{DataType, PrimitiveType};
-
-const DAY: i64 = 86_400_000_000;
 
 /// Types that compare alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -230,8 +229,8 @@ fn try_position(family: &Family, literal: &Literal) -> Option<LiteralPosition> {
             | Literal::TimestampNtz(micros)
             | Literal::LocalTimestamp(micros),
         ) => {
-            let day = Value::Integer(micros.div_euclid(DAY));
-            Some(if micros.rem_euclid(DAY) == 0 {
+            let day = Value::Integer(micros.div_euclid(MICROS_PER_DAY));
+            Some(if micros.rem_euclid(MICROS_PER_DAY) == 0 {
                 LiteralPosition::At(Form::Integer, day)
             } else {
                 LiteralPosition::After(Form::Integer, day)
@@ -244,7 +243,7 @@ fn try_position(family: &Family, literal: &Literal) -> Option<LiteralPosition> {
                 | Literal::TimestampNtz(micros)
                 | Literal::LocalTimestamp(micros) => *micros,
                 Literal::String(text) => text::timestamp(text, utc)?,
-                Literal::Date(days) => match i64::from(*days).checked_mul(DAY) {
+                Literal::Date(days) => match i64::from(*days).checked_mul(MICROS_PER_DAY) {
                     Some(micros) => micros,
                     None if *days < 0 => return Some(LiteralPosition::Below),
                     None => return Some(LiteralPosition::Above),

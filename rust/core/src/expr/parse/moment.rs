@@ -7,8 +7,7 @@ use crate::error::Result;
 use crate::expr::literal::Literal;
 use crate::expr::predicate::Predicate;
 use crate::expr::quoted::canonical;
-
-const DAY: i64 = 86_400_000_000;
+use crate::spec::interval::MICROS_PER_DAY;
 
 impl Predicate {
     /// As [`Predicate::parse_sql`], where a moment stands for `now()`, `current_timestamp` and
@@ -53,7 +52,7 @@ fn answered(tokens: &Tokens<'_>, number: usize, moment: i64) -> Option<(Literal,
         return None;
     }
     let literal = if is_day {
-        Literal::Date(i32::try_from(moment.div_euclid(DAY)).ok()?)
+        Literal::Date(i32::try_from(moment.div_euclid(MICROS_PER_DAY)).ok()?)
     } else {
         Literal::Timestamp(moment)
     };

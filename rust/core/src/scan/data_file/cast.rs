@@ -13,6 +13,7 @@ use arrow_array::{Array, ArrayRef, PrimitiveArray, new_null_array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType as ArrowType, TimeUnit};
 
+use crate::spec::interval::MICROS_PER_DAY;
 use crate::spec::schema::PrimitiveType;
 
 /// How one leaf becomes logical.
@@ -96,12 +97,11 @@ impl Cast {
             }
             Self::Micros(unit, target) => micros(array, *unit, target),
             Self::Midnight(target) => {
-                const DAY: i64 = 86_400_000_000;
                 let days = array
                     .as_primitive_opt::<Date32Type>()
                     .ok_or_else(other_type)?;
                 let micros: PrimitiveArray<TimestampMicrosecondType> =
-                    days.try_unary(|day| times(i64::from(day), DAY))?;
+                    days.try_unary(|day| times(i64::from(day), MICROS_PER_DAY))?;
                 Ok(Arc::new(micros.with_data_type(target.clone())))
             }
         }

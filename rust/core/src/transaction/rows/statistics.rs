@@ -26,12 +26,12 @@ use crate::codec::statistics::render_stats;
 use crate::error::Result;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::column_path::parse_column_paths;
+use crate::spec::interval::MICROS_PER_DAY;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, PrimitiveType, StructField};
 
 /// Years that every reader's parser takes: from 0001-01-01 to 9999-12-31.
 const DAYS: std::ops::RangeInclusive<i32> = -719_162..=2_932_896;
-const DAY: i64 = 86_400_000_000;
 
 /// Which statistics the files of a table have.
 #[derive(Clone, Debug)]
@@ -301,7 +301,8 @@ fn extremes(values: &ArrayRef) -> Option<(ArrayRef, ArrayRef)> {
         ArrowType::Decimal128(..) => of::<Decimal128Type>(values, |_| true),
         ArrowType::Timestamp(TimeUnit::Microsecond, _) => {
             of::<TimestampMicrosecondType>(values, |micros| {
-                i32::try_from(micros.div_euclid(DAY)).is_ok_and(|day| DAYS.contains(&day))
+                i32::try_from(micros.div_euclid(MICROS_PER_DAY))
+                    .is_ok_and(|day| DAYS.contains(&day))
             })
         }
         // a NaN is greater than everything, and JSON has no number for it
