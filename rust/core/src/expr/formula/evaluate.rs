@@ -16,8 +16,7 @@ use sqlparser::ast::{BinaryOperator, CaseWhen, CastKind, Expr, Ident, UnaryOpera
 
 use super::cast::named_type;
 use super::operators::{agreed, compared, one_nan};
-use super::patterns::java_regex;
-use super::{cast_value, failed, mistyped, unsupported};
+use super::{Bound, cast_value, failed, mistyped, unsupported};
 use crate::error::{Error, Result};
 use crate::expr::like::{DEFAULT_ESCAPE, Matcher};
 use crate::expr::quoted;
@@ -28,12 +27,12 @@ use crate::spec::json::clipped;
 /// Evaluates formulas over the rows of a batch.
 pub(super) struct FormulaEvaluator<'a> {
     pub(super) batch: &'a RecordBatch,
-    pub(super) now: i64,
+    pub(super) bound: &'a Bound,
 }
 
 impl<'a> FormulaEvaluator<'a> {
-    pub(super) fn new(batch: &'a RecordBatch, now: i64) -> Self {
-        Self { batch, now }
+    pub(super) fn new(batch: &'a RecordBatch, bound: &'a Bound) -> Self {
+        Self { batch, bound }
     }
 
     pub(super) fn schema(&self) -> &Schema {
@@ -274,7 +273,7 @@ impl<'a> FormulaEvaluator<'a> {
         }
         let pattern = text(pattern)
             .ok_or_else(|| unsupported("RLIKE with a pattern that is no text in quotes"))?;
-        let regex = java_regex(&pattern).map_err(|why| {
+        let regex = self.bound.patterns.regex(&pattern).map_err(|why| {
             unsupported(&format!(
                 "the regular expression {}: {why}",
                 clipped(&pattern)

@@ -135,7 +135,8 @@ impl FormulaEvaluator<'_> {
             ("isnan", [one]) => not_a_number(one),
             ("date_format", [one, shape]) => formatted(one, shape),
             ("current_timestamp" | "now", []) => {
-                let now = TimestampMicrosecondArray::from(vec![self.now]).with_timezone("UTC");
+                let now =
+                    TimestampMicrosecondArray::from(vec![self.bound.now]).with_timezone("UTC");
                 self.repeated(&(Arc::new(now) as ArrayRef))
             }
             ("current_date" | "curdate", []) => {

@@ -33,6 +33,7 @@ pub(crate) use cast::cast_value;
 pub(crate) use equalities::{Equality, Side, equalities};
 pub(crate) use evaluate::spread;
 pub(crate) use operators::common as common_type;
+use patterns::Patterns;
 
 /// Bytes of the longest formula.
 const MAX_TEXT: usize = 64 << 10;
@@ -101,7 +102,10 @@ impl Formula {
         let micros = since.map_or(0, |since| since.as_micros());
         let mut bound = BoundFormula {
             formula: self.clone(),
-            now: i64::try_from(micros).unwrap_or(i64::MAX),
+            bound: Arc::new(Bound {
+                now: i64::try_from(micros).unwrap_or(i64::MAX),
+                patterns: Patterns::default(),
+            }),
             data_type: DataType::Null,
         };
         // one row of nothing shows the types, and what is not known
@@ -137,9 +141,16 @@ impl Formula {
 #[derive(Clone, Debug)]
 pub struct BoundFormula {
     formula: Formula,
-    /// What `current_timestamp()` gives, the same for all rows: microseconds since the epoch.
-    now: i64,
+    bound: Arc<Bound>,
     data_type: DataType,
+}
+
+/// What stays the same for all rows.
+#[derive(Debug)]
+struct Bound {
+    /// What `current_timestamp()` gives: microseconds since the epoch.
+    now: i64,
+    patterns: Patterns,
 }
 
 impl BoundFormula {
@@ -159,7 +170,7 @@ impl BoundFormula {
     ///
     /// Invalid argument: `formula.value` for a value that cannot be computed.
     pub fn evaluate(&self, rows: &RecordBatch) -> Result<ArrayRef> {
-        evaluate::FormulaEvaluator::new(rows, self.now).value(&self.formula.root)
+        evaluate::FormulaEvaluator::new(rows, &self.bound).value(&self.formula.root)
     }
 
     /// The value of a formula without columns.

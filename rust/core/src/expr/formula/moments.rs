@@ -13,10 +13,8 @@ use super::evaluate::FormulaEvaluator;
 use super::{cast_value, mistyped, unsupported};
 use crate::error::{Error, Result};
 use crate::expr::quoted;
-use crate::spec::interval::micros_of_unit;
+use crate::spec::interval::{MICROS_PER_DAY, micros_of_unit};
 use crate::spec::json::clipped;
-
-const DAY: i64 = 86_400_000_000;
 
 /// A span of time as it is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -177,7 +175,7 @@ pub(super) fn date_trunc(
             "SECOND" => to(1_000_000),
             "MINUTE" => to(60_000_000),
             "HOUR" => to(3_600_000_000),
-            "DAY" | "DD" => to(DAY),
+            "DAY" | "DD" => to(MICROS_PER_DAY),
             other => match first_day(time(micros)?.date(), other) {
                 None => Ok(None),
                 Some(day) => {
@@ -233,7 +231,7 @@ fn moved_timestamps(values: &ArrayRef, span: Span) -> Result<ArrayRef> {
         let added = |more: i64| micros.checked_add(more).ok_or_else(out_of_range);
         match span {
             Span::Micros(more) => added(more),
-            Span::Days(days) => added(days.checked_mul(DAY).ok_or_else(out_of_range)?),
+            Span::Days(days) => added(days.checked_mul(MICROS_PER_DAY).ok_or_else(out_of_range)?),
             Span::Months(_) => moved(time(micros)?, span).map(micros_of),
         }
     })?;
