@@ -222,20 +222,9 @@ impl<W: Work> OrderedRows<W> {
     }
 
     fn start(&mut self) -> Result<()> {
-        for number in 0..self.shared.look.threads.max(1) {
-            let shared = Arc::clone(&self.shared);
-            let spawned = std::thread::Builder::new()
-                .name(format!("deltareplay-scan-{number}"))
-                .spawn(move || shared.run());
-            match spawned {
-                Ok(thread) => self.threads.push(thread),
-                Err(cause) if number == 0 => {
-                    let message = "no thread could be started";
-                    return Err(Error::storage("storage.threads", message).because(cause));
-                }
-                Err(_) => break, // the threads that did start do all of the work
-            }
-        }
+        let shared = Arc::clone(&self.shared);
+        let threads = shared.look.threads.max(1);
+        self.threads = pool::start(threads, "scan", move || shared.run())?;
         Ok(())
     }
 
@@ -316,7 +305,10 @@ impl<W: Work> Iterator for OrderedRows<W> {
                 return Some(Err(error));
             }
         }
-        let next = self.pull();
+        let next = match interrupt::check() {
+            Ok(()) => self.pull(),
+            Err(interrupted) => Some(Err(interrupted)),
+        };
         if !matches!(next, Some(Ok(_))) {
             self.done = true;
             self.shared.lock().cancelled = true;
@@ -335,3 +327,7 @@ impl<W: Work> Drop for OrderedRows<W> {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,9 +1,9 @@
 //! The threads that decode and read.
 //!
 //! [`ordered`] runs units of work on one pool and gives their results in order; [`unordered`] runs them on
-//! threads of its own, which may wait for whoever takes the results, and gives these as they come; [`on_all`]
-//! does so with units that mostly wait for the store. The pool
-//! is one for each process id. Nothing starts at import. A forked child starts a pool of its own and leaves the parent's alone.
+//! threads of its own ([`start`]), which may wait for whoever takes the results, and gives these as they
+//! come; [`on_all`] does so with units that mostly wait for the store. The pool is one for each process
+//! id. Nothing starts at import. A forked child starts a pool of its own and leaves the parent's alone.
 //! `DELTAREPLAY_THREADS` sets the number of threads; otherwise it is what the process may use, at
 //! most [`MOST_THREADS`].
 
@@ -18,10 +18,12 @@ use super::per_process::PerProcess;
 use crate::error::{Error, Result};
 
 mod ordered;
+mod started;
 mod unordered;
 mod waiting;
 
 pub use ordered::{Ordered, ordered};
+pub use started::start;
 pub use unordered::{Unordered, unordered};
 pub use waiting::on_all;
 
@@ -61,14 +63,7 @@ pub fn pool() -> Result<&'static ThreadPool> {
             .num_threads(threads())
             .thread_name(|index| format!("deltareplay-{index}"))
             .build()
-            .map_err(|cause| {
-                Error::storage(
-                    "storage.threads",
-                    "no thread could be started; raise the process's limit, \
-                     or set DELTAREPLAY_THREADS=1",
-                )
-                .because(cause)
-            })
+            .map_err(started::none_started)
     })
 }
 

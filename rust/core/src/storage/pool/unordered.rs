@@ -3,12 +3,11 @@
 //! The threads belong to one stream and end with it: a reader that is left half read holds up no one
 //! else, and nothing is shared with a forked child. What is in flight is bounded, so is the memory.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use super::guarded;
+use super::{guarded, start};
 use crate::error::{Error, Result};
 use crate::storage::interrupt;
 
@@ -38,29 +37,15 @@ where
         .unwrap_or_else(super::threads)
         .max(1)
         .min(units.len());
-    let shared = Arc::new((units, work, AtomicUsize::new(0)));
-    for number in 0..threads {
-        let (shared, sender) = (Arc::clone(&shared), sender.clone());
-        let spawned = std::thread::Builder::new()
-            .name(format!("deltareplay-read-{number}"))
-            .spawn(move || {
-                let (units, work, next) = &*shared;
-                while let Some((number, unit)) = take(units, next) {
-                    if let Err(error) = one(number, unit, work, &sender) {
-                        let _ = sender.send(Err(error)); // nobody listens: nothing to tell
-                        return;
-                    }
-                }
-            });
-        if let Err(cause) = spawned {
-            if number == 0 {
-                return Err(
-                    Error::storage("storage.threads", "no thread could be started").because(cause),
-                );
+    let next = AtomicUsize::new(0);
+    start(threads, "read", move || {
+        while let Some((number, unit)) = take(&units, &next) {
+            if let Err(error) = one(number, unit, &work, &sender) {
+                let _ = sender.send(Err(error)); // nobody listens: nothing to tell
+                return;
             }
-            break; // the threads that did start do all of the work
         }
-    }
+    })?;
     Ok(Unordered {
         results: Some(results),
     })

@@ -1,0 +1,138 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow_array::Int64Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+
+use super::*;
+use crate::error::ErrorKind;
+
+/// Files of three units, each of which gives two batches of one row: file * 100 + unit * 10 + batch.
+struct Numbers {
+    files: usize,
+    /// The file whose second unit fails, after a batch.
+    broken: Option<usize>,
+    passes_over: bool,
+    alive: Arc<()>,
+    given: Arc<AtomicUsize>,
+}
+
+impl Numbers {
+    fn of(files: usize) -> Self {
+        Self {
+            files,
+            broken: None,
+            passes_over: false,
+            alive: Arc::new(()),
+            given: Arc::default(),
+        }
+    }
+
+    /// As read by this many threads, which hold next to nothing ahead.
+    fn read_by(self, threads: usize) -> OrderedRows<Self> {
+        OrderedRows::new(self, Look { bytes: 1, threads })
+    }
+}
+
+impl Work for Numbers {
+    type Unit = (usize, usize);
+
+    fn files(&self) -> usize {
+        self.files
+    }
+
+    fn open(&self, file: usize) -> Result<Vec<Self::Unit>> {
+        Ok((0..3).map(|unit| (file, unit)).collect())
+    }
+
+    fn read(&self, (file, unit): Self::Unit, give: &mut Give<'_>) -> Result<()> {
+        for batch in 0..2 {
+            if self.broken == Some(file) && (unit, batch) == (1, 1) {
+                return Err(Error::corrupt("test.broken", "cut off"));
+            }
+            let number = i64::try_from(file * 100 + unit * 10 + batch).unwrap();
+            let column: arrow_array::ArrayRef = Arc::new(Int64Array::from(vec![number]));
+            self.given.fetch_add(1, Ordering::Relaxed);
+            give(RecordBatch::try_from_iter([("number", column)]).unwrap())?;
+        }
+        Ok(())
+    }
+
+    fn passes_over(&self, _: usize, _: &Error) -> bool {
+        self.passes_over
+    }
+}
+
+fn number(batch: &RecordBatch) -> i64 {
+    batch.column(0).as_primitive::<Int64Type>().value(0)
+}
+
+/// What a file gives in whole.
+fn whole(file: i64) -> Vec<i64> {
+    [0, 1, 10, 11, 20, 21].map(|one| file * 100 + one).to_vec()
+}
+
+#[test]
+fn rows_come_in_the_order_of_files_and_units() {
+    for threads in [1, 2, 8] {
+        let rows = Numbers::of(20).read_by(threads);
+        let found: Vec<i64> = rows.map(|batch| number(&batch.unwrap())).collect();
+        let wanted: Vec<i64> = (0..20).flat_map(whole).collect();
+        assert_eq!(found, wanted, "{threads} threads");
+    }
+    assert!(Numbers::of(0).read_by(2).next().is_none());
+}
+
+#[test]
+fn an_error_comes_in_its_place_and_ends_the_stream() {
+    let mut numbers = Numbers::of(5);
+    numbers.broken = Some(1);
+    let mut rows = numbers.read_by(4);
+    let before: Vec<i64> = rows
+        .by_ref()
+        .map_while(Result::ok)
+        .map(|batch| number(&batch))
+        .collect();
+    assert_eq!(before, [whole(0), vec![100, 101, 110]].concat());
+    assert!(rows.next().is_none());
+}
+
+#[test]
+fn a_file_that_is_passed_over_hides_no_other() {
+    let mut numbers = Numbers::of(3);
+    (numbers.broken, numbers.passes_over) = (Some(1), true);
+    let found: Vec<i64> = numbers
+        .read_by(4)
+        .map(|batch| number(&batch.unwrap()))
+        .collect();
+    assert_eq!(found, [whole(0), vec![100, 101, 110], whole(2)].concat());
+}
+
+#[test]
+fn threads_wait_for_a_slow_reader_and_end_with_it() {
+    let numbers = Numbers::of(1_000);
+    let (alive, given) = (Arc::clone(&numbers.alive), Arc::clone(&numbers.given));
+    let mut rows = numbers.read_by(4);
+    assert!(rows.next().unwrap().is_ok());
+    std::thread::sleep(Duration::from_millis(100));
+    // one batch that was taken, what the threads hold, and what may wait
+    assert!(given.load(Ordering::Relaxed) <= 2 + 2 * 4);
+    drop(rows);
+    assert_eq!(Arc::strong_count(&alive), 1);
+}
+
+#[test]
+fn an_interrupt_is_seen_when_rows_never_let_wait() {
+    let look = Look {
+        bytes: 1 << 20,
+        threads: 2,
+    };
+    let mut rows = OrderedRows::new(Numbers::of(2), look);
+    assert!(rows.next().unwrap().is_ok());
+    std::thread::sleep(Duration::from_millis(100)); // all the others are there
+    interrupt::testing::stop_this_thread(true);
+    let result = rows.next().unwrap();
+    interrupt::testing::stop_this_thread(false);
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::Interrupted);
+    assert!(rows.next().is_none());
+}

@@ -1,0 +1,41 @@
+//! Threads that belong to one stream of results, and end with it.
+
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
+use crate::error::{Error, Result};
+
+/// Starts `count` threads that all do `work`; as many of them as the system lets start.
+///
+/// # Errors
+///
+/// `storage.threads`: not even one thread could be started.
+pub fn start(
+    count: usize,
+    name: &str,
+    work: impl Fn() + Send + Sync + 'static,
+) -> Result<Vec<JoinHandle<()>>> {
+    let work = Arc::new(work);
+    let mut started = Vec::with_capacity(count);
+    for number in 0..count {
+        let work = Arc::clone(&work);
+        let thread = Builder::new()
+            .name(format!("deltareplay-{name}-{number}"))
+            .spawn(move || work());
+        match thread {
+            Ok(thread) => started.push(thread),
+            Err(cause) if started.is_empty() => return Err(none_started(cause)),
+            Err(_) => break, // those that did start do all of the work
+        }
+    }
+    Ok(started)
+}
+
+/// The error for a system that refuses to start a thread.
+pub(super) fn none_started(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::storage(
+        "storage.threads",
+        "no thread could be started; raise the process's limit, or set DELTAREPLAY_THREADS=1",
+    )
+    .because(cause)
+}
