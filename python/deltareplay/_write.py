@@ -96,7 +96,7 @@ def write(
     >>> dr.Table(place).snapshot().scan().to_pandas()["id"].tolist()
     [1, 3]
     """
-    _check(mode, where, partition_overwrite, schema_mode)
+    check_modes(mode, where, partition_overwrite, schema_mode)
     table = Table(uri, storage_options)
     how: dict[str, Any] = {
         "txn": txn,
@@ -206,37 +206,33 @@ MODES = {
 }
 
 
-def _check(
+def check_modes(
     mode: str, where: Filter | None, partition_overwrite: str, schema_mode: str | None
 ) -> None:
+    """Refuses what is no mode, and modes that contradict each other."""
     if mode not in MODES:
-        raise InvalidArgumentError(
-            f"mode is {mode!r}: pass 'append', 'overwrite', 'error' or 'ignore'", code="write.mode"
-        )
+        raise _wrong_mode(f"mode is {mode!r}: pass 'append', 'overwrite', 'error' or 'ignore'")
     if schema_mode not in (None, "merge", "overwrite"):
-        raise InvalidArgumentError(
-            f"schema_mode is {schema_mode!r}: pass 'merge' or 'overwrite'", code="write.mode"
-        )
+        raise _wrong_mode(f"schema_mode is {schema_mode!r}: pass 'merge' or 'overwrite'")
     if partition_overwrite not in ("static", "dynamic"):
-        raise InvalidArgumentError(
-            f"partition_overwrite is {partition_overwrite!r}: pass 'static' or 'dynamic'",
-            code="write.mode",
+        raise _wrong_mode(
+            f"partition_overwrite is {partition_overwrite!r}: pass 'static' or 'dynamic'"
         )
-    if mode == "overwrite":
-        if where is not None and partition_overwrite == "dynamic":
-            raise InvalidArgumentError(
-                "where and partition_overwrite='dynamic' are two ways to say what is replaced: "
-                "pass one of them",
-                code="write.mode",
-            )
-        return
     for argument, given in (
         ("where", where is not None),
         ("partition_overwrite='dynamic'", partition_overwrite == "dynamic"),
         ("schema_mode='overwrite'", schema_mode == "overwrite"),
     ):
-        if given:
-            raise InvalidArgumentError(
-                f"{argument} says what mode='overwrite' replaces: pass that mode",
-                code="write.mode",
+        if given and mode != "overwrite":
+            raise _wrong_mode(
+                f"{argument} says what mode='overwrite' replaces: pass that mode with it"
             )
+    if where is not None and partition_overwrite == "dynamic":
+        raise _wrong_mode(
+            "where and partition_overwrite='dynamic' are two ways to say what is replaced: "
+            "pass one of them"
+        )
+
+
+def _wrong_mode(message: str) -> InvalidArgumentError:
+    return InvalidArgumentError(message, code="write.mode")

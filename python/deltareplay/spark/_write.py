@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltareplay._renamed import Old, WrittenVersion, renamed
 from deltareplay._snapshot import Snapshot
 from deltareplay._table_location import without_secrets
-from deltareplay._write import MODES
+from deltareplay._write import MODES, check_modes
 from deltareplay._written import Written
 from deltareplay.exceptions import (
     CommitStateUnknownError,
@@ -186,34 +186,11 @@ def write(
 
 
 def _check(mode: str, where: str | None, partition_overwrite: str, schema_mode: str | None) -> None:
-    if mode not in MODES:
-        raise InvalidArgumentError(
-            f"mode is {mode!r}: pass 'append', 'overwrite', 'error' or 'ignore'", code="write.mode"
-        )
-    if partition_overwrite not in ("static", "dynamic"):
-        raise InvalidArgumentError(
-            f"partition_overwrite is {partition_overwrite!r}: pass 'static' or 'dynamic'",
-            code="write.mode",
-        )
-    if schema_mode not in (None, "merge", "overwrite"):
-        raise InvalidArgumentError(
-            f"schema_mode is {schema_mode!r}: pass 'merge' or 'overwrite'", code="write.mode"
-        )
+    check_modes(mode, where, partition_overwrite, schema_mode)
     narrowed = where is not None or partition_overwrite == "dynamic"
-    if narrowed and mode != "overwrite":
+    if schema_mode == "overwrite" and narrowed:
         raise InvalidArgumentError(
-            "where and partition_overwrite say what mode='overwrite' replaces: pass it",
-            code="write.mode",
-        )
-    if schema_mode == "overwrite" and (mode != "overwrite" or narrowed):
-        raise InvalidArgumentError(
-            "schema_mode='overwrite' replaces all rows with their columns: pass mode='overwrite' "
-            "with it, without where and partition_overwrite",
-            code="write.mode",
-        )
-    if where is not None and partition_overwrite == "dynamic":
-        raise InvalidArgumentError(
-            "where and partition_overwrite='dynamic' are two ways to say what is replaced: "
-            "pass one of them",
+            "schema_mode='overwrite' replaces all rows with their columns: leave where and "
+            "partition_overwrite out",
             code="write.mode",
         )
