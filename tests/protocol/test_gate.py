@@ -3,12 +3,16 @@
 # ruff: noqa: PT017  an error and an answer may both be in order
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from protocol.reading import SCHEMA, opened, paths
 from support import logs
 
 import deltareplay as dr
 
+ROOT = Path(__file__).resolve().parents[2]
 # Features that ask something of a reader of snapshots that this release does.
 READABLE = [
     "columnMapping",
@@ -44,14 +48,17 @@ WRITER_ONLY = [
     "collations-preview",
     "aFeatureOfTheFuture",
 ]
-REFUSED = [
-    "catalogManaged",
-    "geospatial",
-    "adaptiveMetadata",
-    "adaptiveMetadata-preview",
-    "redirectReaderWriter-preview",
-    "aFeatureOfTheFuture",
+# Features that are refused: what the section on `protocol.reader_features` explains, and others.
+EXPLAINED = [
+    feature
+    for row in re.findall(
+        r"^\| (`.+?) \|",
+        (ROOT / "docs" / "troubleshooting" / "definition.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+    for feature in re.findall(r"`(.+?)`", row)
 ]
+REFUSED = [*EXPLAINED, "aFeatureOfTheFuture"]
 
 
 def table(log: logs.LogBuilder, protocol: logs.Action, **options: object) -> logs.LogBuilder:
@@ -115,6 +122,14 @@ def test_reader_features_that_are_refused_are_named(log: logs.LogBuilder, featur
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         opened(table(log, logs.features(feature)))
     assert feature in str(caught.value)
+
+
+def test_the_documentation_explains_every_known_feature_that_is_refused() -> None:
+    source = (ROOT / "rust" / "core" / "src" / "spec" / "features.rs").read_text(encoding="utf-8")
+    known = re.findall(r"\brefused\(\s*\"(.+?)\"", source)
+
+    assert len(known) > 5, "the pattern finds no features any more"
+    assert sorted({*known} - {*EXPLAINED}) == []
 
 
 def test_one_error_names_every_missing_feature(log: logs.LogBuilder) -> None:
