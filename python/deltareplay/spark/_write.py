@@ -187,8 +187,7 @@ def write(
 
 def _check(mode: str, where: str | None, partition_overwrite: str, schema_mode: str | None) -> None:
     check_modes(mode, where, partition_overwrite, schema_mode)
-    narrowed = where is not None or partition_overwrite == "dynamic"
-    if schema_mode == "overwrite" and narrowed:
+    if schema_mode == "overwrite" and (where is not None or partition_overwrite == "dynamic"):
         raise InvalidArgumentError(
             "schema_mode='overwrite' replaces all rows with their columns: leave where and "
             "partition_overwrite out",

@@ -16,7 +16,7 @@ use sqlparser::ast::{BinaryOperator, CaseWhen, CastKind, Expr, Ident, UnaryOpera
 
 use super::cast::named_type;
 use super::operators::{agreed, compared, one_nan};
-use super::{Bound, cast_value, failed, mistyped, unsupported};
+use super::{Context, cast_value, failed, mistyped, unsupported};
 use crate::error::{Error, Result};
 use crate::expr::like::{DEFAULT_ESCAPE, Matcher};
 use crate::expr::quoted;
@@ -27,12 +27,12 @@ use crate::spec::json::clipped;
 /// Evaluates formulas over the rows of a batch.
 pub(super) struct FormulaEvaluator<'a> {
     pub(super) batch: &'a RecordBatch,
-    pub(super) bound: &'a Bound,
+    pub(super) context: &'a Context,
 }
 
 impl<'a> FormulaEvaluator<'a> {
-    pub(super) fn new(batch: &'a RecordBatch, bound: &'a Bound) -> Self {
-        Self { batch, bound }
+    pub(super) fn new(batch: &'a RecordBatch, context: &'a Context) -> Self {
+        Self { batch, context }
     }
 
     pub(super) fn schema(&self) -> &Schema {
@@ -273,7 +273,7 @@ impl<'a> FormulaEvaluator<'a> {
         }
         let pattern = text(pattern)
             .ok_or_else(|| unsupported("RLIKE with a pattern that is no text in quotes"))?;
-        let regex = self.bound.patterns.regex(&pattern).map_err(|why| {
+        let regex = self.context.patterns.regex(&pattern).map_err(|why| {
             unsupported(&format!(
                 "the regular expression {}: {why}",
                 clipped(&pattern)

@@ -136,7 +136,7 @@ impl FormulaEvaluator<'_> {
             ("date_format", [one, shape]) => formatted(one, shape),
             ("current_timestamp" | "now", []) => {
                 let now =
-                    TimestampMicrosecondArray::from(vec![self.bound.now]).with_timezone("UTC");
+                    TimestampMicrosecondArray::from(vec![self.context.now]).with_timezone("UTC");
                 self.repeated(&(Arc::new(now) as ArrayRef))
             }
             ("current_date" | "curdate", []) => {

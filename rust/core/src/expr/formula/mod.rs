@@ -102,7 +102,7 @@ impl Formula {
         let micros = since.map_or(0, |since| since.as_micros());
         let mut bound = BoundFormula {
             formula: self.clone(),
-            bound: Arc::new(Bound {
+            context: Arc::new(Context {
                 now: i64::try_from(micros).unwrap_or(i64::MAX),
                 patterns: Patterns::default(),
             }),
@@ -141,13 +141,13 @@ impl Formula {
 #[derive(Clone, Debug)]
 pub struct BoundFormula {
     formula: Formula,
-    bound: Arc<Bound>,
+    context: Arc<Context>,
     data_type: DataType,
 }
 
 /// What stays the same for all rows.
 #[derive(Debug)]
-struct Bound {
+struct Context {
     /// What `current_timestamp()` gives: microseconds since the epoch.
     now: i64,
     patterns: Patterns,
@@ -170,7 +170,7 @@ impl BoundFormula {
     ///
     /// Invalid argument: `formula.value` for a value that cannot be computed.
     pub fn evaluate(&self, rows: &RecordBatch) -> Result<ArrayRef> {
-        evaluate::FormulaEvaluator::new(rows, &self.bound).value(&self.formula.root)
+        evaluate::FormulaEvaluator::new(rows, &self.context).value(&self.formula.root)
     }
 
     /// The value of a formula without columns.

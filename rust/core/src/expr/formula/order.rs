@@ -22,7 +22,10 @@ impl FormulaEvaluator<'_> {
             return self.value(expr);
         }
         let rows = filter_record_batch(self.batch, mask).map_err(failed)?;
-        spread(&FormulaEvaluator::new(&rows, self.bound).value(expr)?, mask)
+        spread(
+            &FormulaEvaluator::new(&rows, self.context).value(expr)?,
+            mask,
+        )
     }
 
     /// As [`FormulaEvaluator::value_on`]; a constant is computed in any case.
@@ -103,7 +106,7 @@ impl FormulaEvaluator<'_> {
     pub(super) fn in_list(&self, expr: &Expr, list: &[Expr], negated: bool) -> Result<ArrayRef> {
         let value = self.value(expr)?;
         let no_rows = self.batch.slice(0, 0);
-        let none = FormulaEvaluator::new(&no_rows, self.bound);
+        let none = FormulaEvaluator::new(&no_rows, self.context);
         let mut both = value.data_type().clone();
         for one in list {
             let kind = none.value(one)?.data_type().clone();

@@ -122,7 +122,7 @@ fn threads_wait_for_a_slow_reader_and_end_with_it() {
 }
 
 #[test]
-fn an_interrupt_is_seen_when_rows_never_let_wait() {
+fn an_interrupt_is_seen_while_rows_are_ready() {
     let look = Look {
         bytes: 1 << 20,
         threads: 2,
