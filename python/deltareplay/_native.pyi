@@ -8,6 +8,7 @@ from typing_extensions import CapsuleType
 
 from deltareplay._filters import Filter
 from deltareplay._row_sources import ArrowStream
+from deltareplay.catalogs import Catalog
 
 __all__ = [
     "ArrowBatch",
@@ -123,6 +124,7 @@ class Table:
         storage_options: Mapping[str, str] | None = None,
         allowed_roots: Sequence[str] | None = None,
         strict: bool = False,
+        catalog: Catalog | None = None,
     ) -> Table: ...
     @property
     def uri(self) -> str: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -36,6 +36,9 @@ from deltareplay._verify import Verifying
 from deltareplay._viz import Carded
 from deltareplay.exceptions import InvalidArgumentError
 
+if TYPE_CHECKING:
+    from deltareplay.catalogs import Catalog, Locator
+
 #: The kinds of changes.
 Kind = Literal["full-delta", "min-delta", "upsert", "append-only"]
 
@@ -63,7 +66,8 @@ class Table(
 
     Args:
         uri: The table root: a local path, or ``file://``, ``s3://``, ``az://``, ``abfss://``,
-            ``gs://``, ``hdfs://``, ``http(s)://`` or ``memory://``.
+            ``gs://``, ``hdfs://``, ``http(s)://`` or ``memory://``. Or a name as for
+            ``from_name``, e.g. ``uc://main.sales.orders``, which the catalog is asked for.
         storage_options: Credentials and settings of the object store, with the keys of the
             ``object_store`` library, e.g. ``aws_region``; for HDFS with Hadoop's own keys. They
             never appear in ``repr``, but a pickle contains them, because a worker needs them.
@@ -73,6 +77,10 @@ class Table(
             With None, links in the table are followed like any path of the machine.
         strict: Refuses a damaged log, instead of working around the damage with a warning.
             ``snapshot(strict=...)`` overrides it.
+        catalog: The catalog that manages the commits of this table: any object with the methods of
+            ``deltareplay.catalogs.Catalog``. It is asked whenever the log is listed, and ratifies
+            what is committed. A table with the feature ``catalogManaged`` is refused without it. Or
+            a kind of catalog, as for ``from_name``, if ``uri`` is a name.
 
     Raises:
         InvalidArgumentError: The URI or an option is invalid.
@@ -82,6 +90,39 @@ class Table(
     """
 
     __slots__ = ()
+
+    @classmethod
+    def from_name(
+        cls,
+        name: str,
+        catalog: Locator | str | None = None,
+        *,
+        storage_options: Mapping[str, str] | None = None,
+        allowed_roots: Sequence[str | os.PathLike[str]] | None = None,
+        strict: bool = False,
+    ) -> Table:
+        """Open a table by its name in a catalog, which is asked where the table lies.
+
+        Args:
+            name: The name, e.g. ``main.sales.orders``. Parts with dots in them stand in backticks.
+            catalog: A catalog of ``deltareplay.catalogs``, or its kind: ``"uc"`` is
+                ``UnityCatalog()``, with address and token from the environment. None goes by the
+                name, e.g. ``uc://main.sales.orders``.
+            storage_options: As for ``Table``; they override what the catalog says.
+            allowed_roots: As for ``Table``.
+            strict: As for ``Table``.
+
+        Raises:
+            TableNotFoundError: The catalog has no such table.
+            InvalidArgumentError: The name or the kind is invalid; or the catalog refuses the token
+                (``catalog.denied``).
+            StorageError: The catalog does not answer.
+        """
+        from deltareplay.catalogs._locate import locate
+
+        found = locate(name, catalog)
+        options = {**found.storage_options, **(storage_options or {})}
+        return cls(found.uri, options, allowed_roots, strict=strict, catalog=found.catalog)
 
     def snapshot(
         self,
@@ -385,12 +426,18 @@ class Table(
 
 
 @checked
-def is_table(uri: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> bool:
+def is_table(
+    uri: str | os.PathLike[str],
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    catalog: Catalog | None = None,
+) -> bool:
     """Return whether there is a Delta table at a place.
 
     Args:
         uri: As for ``Table``.
         storage_options: As for ``Table``.
+        catalog: As for ``Table``.
 
     Raises:
         StorageError: The storage did not answer.
@@ -398,7 +445,7 @@ def is_table(uri: str | os.PathLike[str], storage_options: Mapping[str, str] | N
     >>> is_table(table.uri), is_table(table.uri + "/nothing")
     (True, False)
     """
-    return Table(uri, storage_options)._native.exists()
+    return Table(uri, storage_options, catalog=catalog)._native.exists()
 
 
 @checked
@@ -413,6 +460,7 @@ def create_table(
     if_not_exists: bool = False,
     or_replace: bool = False,
     storage_options: Mapping[str, str] | None = None,
+    catalog: Catalog | None = None,
     durable: bool = True,
 ) -> Table:
     """Create a Delta table: version 0, without rows.
@@ -434,6 +482,8 @@ def create_table(
         if_not_exists: If there is a table, return it as it is.
         or_replace: If there is a table, replace it.
         storage_options: As for ``Table``.
+        catalog: As for ``Table``. With the property ``delta.feature.catalogManaged`` it manages the
+            table from the first version on, and learns of it by ``Catalog.published``.
         durable: Whether a local commit is synced to disk before the call returns.
 
     Returns:
@@ -466,7 +516,7 @@ def create_table(
             code="create.mode",
         )
     mode = "if_not_exists" if if_not_exists else "or_replace" if or_replace else "new"
-    created = Table(uri, storage_options)
+    created = Table(uri, storage_options, catalog=catalog)
     created._native.create(
         schema_string(schema),
         list(partition_columns),

@@ -5,11 +5,17 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from deltareplay import _native
 from deltareplay._arguments import checked_methods
+
+if TYPE_CHECKING:
+    from deltareplay.catalogs import Catalog
+
+#: How names begin that say which kind of catalog knows them.
+CATALOG_SCHEMES = ("uc://",)
 
 #: What stands in a path of a URI as it is, beside letters and digits.
 _UNRESERVED = "/-._~!$&'()*+,;=:@"
@@ -19,7 +25,7 @@ _UNRESERVED = "/-._~!$&'()*+,;=:@"
 class TableLocation:
     """What ``Table`` is without its verbs: snapshots, scans and splits need no more of it."""
 
-    __slots__ = ("_allowed_roots", "_native", "_options", "_strict")
+    __slots__ = ("_allowed_roots", "_catalog", "_native", "_options", "_strict")
 
     def __init__(
         self,
@@ -28,12 +34,27 @@ class TableLocation:
         allowed_roots: Sequence[str | os.PathLike[str]] | None = None,
         *,
         strict: bool = False,
+        catalog: Catalog | str | None = None,
     ) -> None:
         self._options = dict(storage_options or {})
+        uri = os.fspath(uri)
+        if isinstance(catalog, str) or (catalog is None and "://" in uri):
+            uri, catalog = self._named(uri, catalog)
         roots = None if allowed_roots is None else [os.fspath(root) for root in allowed_roots]
-        self._native = _native.Table(os.fspath(uri), self._options, roots, strict)
+        self._native = _native.Table(uri, self._options, roots, strict, catalog)
+        self._catalog = catalog
         self._allowed_roots = roots
         self._strict = strict
+
+    def _named(self, uri: str, kind: str | None) -> tuple[str, Catalog | None]:
+        """The place and the catalog of a table that is given by its name."""
+        if kind is None and not uri.startswith(CATALOG_SCHEMES):
+            return uri, None
+        from deltareplay.catalogs._locate import locate
+
+        found = locate(uri, kind)
+        self._options = {**found.storage_options, **self._options}
+        return found.uri, found.catalog
 
     @property
     def uri(self) -> str:
@@ -68,10 +89,10 @@ class TableLocation:
         return hash(self.uri)
 
     def _identity(self) -> tuple[Any, ...]:
-        return self.uri, self._options, self._allowed_roots, self._strict
+        return self.uri, self._options, self._allowed_roots, self._strict, self._catalog
 
     def __reduce__(self) -> tuple[Any, ...]:
-        made = functools.partial(type(self), strict=self._strict)
+        made = functools.partial(type(self), strict=self._strict, catalog=self._catalog)
         return made, (self.uri, self._options, self._allowed_roots)
 
     def __repr__(self) -> str:
@@ -82,6 +103,8 @@ class TableLocation:
             text += f", allowed_roots={[without_secrets(root) for root in self._allowed_roots]}"
         if self._strict:
             text += ", strict=True"
+        if self._catalog is not None:
+            text += f", catalog=<{type(self._catalog).__name__}>"
         return f"Table({text})"
 
 

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -26,6 +26,9 @@ from deltareplay.exceptions import (
     InvalidArgumentError,
 )
 
+if TYPE_CHECKING:
+    from deltareplay.catalogs import Catalog
+
 Mode = Literal["append", "overwrite", "error", "ignore"]
 
 
@@ -43,6 +46,7 @@ def write(
     name: str | None = None,
     description: str | None = None,
     storage_options: Mapping[str, str] | None = None,
+    catalog: Catalog | None = None,
     txn: tuple[str, int] | None = None,
     user_metadata: str | None = None,
     target_file_size: int | None = None,
@@ -68,6 +72,7 @@ def write(
         name: The name of a new table.
         description: What a new table is for.
         storage_options: As for ``Table``.
+        catalog: As for ``Table``, and ``create_table``.
         txn: As in ``Table.append``.
         user_metadata: As in ``Table.append``.
         target_file_size: As in ``Table.append``.
@@ -97,7 +102,7 @@ def write(
     [1, 3]
     """
     check_modes(mode, where, partition_overwrite, schema_mode)
-    table = Table(uri, storage_options)
+    table = Table(uri, storage_options, catalog=catalog)
     how: dict[str, Any] = {
         "txn": txn,
         "user_metadata": user_metadata,

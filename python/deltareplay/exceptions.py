@@ -22,6 +22,7 @@ _PAGES = {
     "changes": "changes follow",
     "writing": "clone conflict convert create rows transaction",
     "maintenance": "generate optimize report restore vacuum",
+    "catalogs": "catalog",
     "spark": "column definition merge name option sink spark sql statement write",
 }
 _PAGE_OF = {word: page for page, words in _PAGES.items() for word in words.split()}

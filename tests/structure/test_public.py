@@ -89,7 +89,7 @@ def test_no_module_bears_the_name_of_a_function_or_stands_beside_the_names() -> 
     import deltareplay.spark as dr_spark
 
     beside = [info.name for info in pkgutil.iter_modules(dr.__path__) if info.name[0] != "_"]
-    assert sorted(beside) == ["cli", "exceptions", "spark", "viz"]
+    assert sorted(beside) == ["catalogs", "cli", "exceptions", "spark", "viz"]
     assert not {info.name for info in pkgutil.iter_modules(dr_spark.__path__)} & {*dr_spark.__all__}
 
 

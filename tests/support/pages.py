@@ -36,6 +36,7 @@ HOLDS = {
         " and copy.snapshot().scan().count() == full.snapshot().scan().count() == 2"
     ),
     "docs/guide/services.md": "result.ok",
+    "docs/guide/catalogs.md": "same.snapshot().num_files == 1",
     "docs/guide/storage.md": "table.uri == 'hdfs://lake/warehouse/orders'",
     "docs/guide/time-travel.md": "table.snapshot(timestamp=old.timestamp).version == 3",
     "docs/guide/warnings.md": "snapshot.warnings == []",

@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rows: u64 = arguments
         .next()
         .map_or(Ok(10_000_000), |text| text.parse())?;
-    let source = Source::new(&table, &[], None)?;
+    let source = Source::new(&table, &[], None, None)?;
     let descriptors = descriptors(&table)?;
     let read = || -> Result<Vec<Arc<DeletionVector>>, deltareplay_core::error::Error> {
         load(&source.storage, &source.resolver, &descriptors)

@@ -1,11 +1,64 @@
 //! Core errors as the exception classes of `deltareplay.exceptions`.
 
+use std::fmt;
+
 use deltareplay_core::error::{Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The exception for a core error: the class by its kind, the facts as attributes.
+/// What Python code raised while the core was asking it for something: the cause of a core error.
+#[derive(Debug)]
+pub(crate) struct Raised(pub(crate) PyErr);
+
+impl fmt::Display for Raised {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl std::error::Error for Raised {}
+
+impl Raised {
+    /// The kind of an exception of ours.
+    pub(crate) fn kind(py: Python<'_>, error: &PyErr) -> Option<ErrorKind> {
+        let module = py.import("deltareplay.exceptions").ok()?;
+        let is = |class: &str| {
+            let class = module.getattr(class).ok()?;
+            error.matches(py, class).ok().filter(|found| *found)
+        };
+        let kinds = [
+            ("TableNotFoundError", ErrorKind::TableNotFound),
+            ("VersionNotFoundError", ErrorKind::VersionNotFound),
+            ("UnsupportedFeatureError", ErrorKind::Unsupported),
+            ("CorruptTableError", ErrorKind::Corrupt),
+            ("CommitConflictError", ErrorKind::Conflict),
+            ("StorageError", ErrorKind::Storage),
+            ("DeltaReplayError", ErrorKind::InvalidArgument),
+        ];
+        let found = kinds.into_iter().find(|(class, _)| is(class).is_some());
+        found.map(|(_, kind)| kind)
+    }
+}
+
+/// The exception for a core error: the class by its kind, the facts as attributes. An exception of ours
+/// that was raised on the way comes out as it is, another one as the cause.
 pub(crate) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
+    let mut cause = std::error::Error::source(error);
+    while let Some(found) = cause {
+        if let Some(Raised(raised)) = found.downcast_ref::<Raised>() {
+            if error.code() == "catalog.failed" && Raised::kind(py, raised).is_some() {
+                return raised.clone_ref(py);
+            }
+            let made = without_cause(py, error);
+            made.set_cause(py, Some(raised.clone_ref(py)));
+            return made;
+        }
+        cause = found.source();
+    }
+    without_cause(py, error)
+}
+
+fn without_cause(py: Python<'_>, error: &Error) -> PyErr {
     let facts = PyDict::new(py);
     let built = facts
         .set_item("code", error.code())

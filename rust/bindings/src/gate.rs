@@ -59,6 +59,13 @@ pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
     text.unwrap_or("a panic without a message").to_owned()
 }
 
+/// Keeps an exception that is to come out of the gate, whatever the core makes of it.
+pub(crate) fn keep(raised: PyErr) {
+    if INSIDE.get() {
+        RAISED.set(Some(raised));
+    }
+}
+
 /// The core's question: shall this thread stop?
 fn stop_wanted() -> bool {
     if !INSIDE.get() {

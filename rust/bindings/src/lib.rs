@@ -5,6 +5,7 @@
 //! starts a thread at import.
 
 mod batches;
+mod catalog;
 mod changes;
 mod checkpoint_plan;
 mod cloning;

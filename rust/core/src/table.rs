@@ -7,8 +7,8 @@ use crate::changes::follow::{Follow, FollowOptions};
 use crate::changes::{ChangeOptions, Changes, Edge};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Predicate;
-use crate::log::LogListing;
 use crate::log::history::{history_batch, read_history, version_at};
+use crate::log::{Catalog, LogListing};
 use crate::replay::{FileFilter, Source};
 use crate::scan::min_max::min_max;
 use crate::scan::{Scan, ScanOptions};
@@ -60,6 +60,8 @@ pub struct TableOptions {
     pub allowed_roots: Option<Vec<String>>,
     /// Refuse what could be passed over with a warning.
     pub strict: bool,
+    /// The catalog that manages the table's commits.
+    pub catalog: Option<Arc<dyn Catalog>>,
 }
 
 /// Which version of a table.
@@ -89,7 +91,7 @@ impl Table {
     /// Invalid argument: the URI or an option.
     pub fn new(uri: &str, options: TableOptions) -> Result<Self> {
         let roots = options.allowed_roots.as_deref();
-        let source = Source::new(uri, &options.storage_options, roots)?;
+        let source = Source::new(uri, &options.storage_options, roots, options.catalog)?;
         Ok(Self {
             uri: source.storage.root().into(),
             source,

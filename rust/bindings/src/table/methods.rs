@@ -1,6 +1,7 @@
 //! What Python calls on a `Table`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use deltareplay_core::changes::ChangeOptions;
 use deltareplay_core::derived::checkpoint::CheckpointLayout;
@@ -15,6 +16,7 @@ use pyo3::types::PyDict;
 
 use super::Table;
 use crate::batches::{ArrowTable, BatchIterator};
+use crate::catalog::PyCatalog;
 use crate::changes::Changes;
 use crate::convert;
 use crate::exceptions::invalid;
@@ -28,18 +30,21 @@ use crate::written::{PyCheckpoint, checkpoint_out};
 #[pymethods]
 impl Table {
     #[new]
-    #[pyo3(signature = (uri, storage_options=None, allowed_roots=None, strict=false))]
+    #[pyo3(signature = (uri, storage_options=None, allowed_roots=None, strict=false, catalog=None))]
     fn new(
         py: Python<'_>,
         uri: &str,
         storage_options: Option<&Bound<'_, PyDict>>,
         allowed_roots: Option<&Bound<'_, PyAny>>,
         strict: bool,
+        catalog: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        let catalog = catalog.map(PyCatalog::new).transpose()?;
         let options = TableOptions {
             storage_options: convert::storage_options(storage_options)?,
             allowed_roots: convert::texts("allowed_roots", allowed_roots)?,
             strict,
+            catalog: catalog.map(|catalog| Arc::new(catalog) as _),
         };
         detached(py, || table::Table::new(uri, options)).map(Self)
     }

@@ -95,8 +95,7 @@ impl LogListing {
         };
         let mut parts: BTreeMap<(u64, u32), Vec<(u32, FileMeta)>> = BTreeMap::new();
         for file in files {
-            let name = file.path.rsplit('/').next().unwrap_or_default();
-            let Some((version, kind)) = path::parse(name) else {
+            let Some((version, kind)) = path::parse_path(&file.path) else {
                 continue;
             };
             match kind {

@@ -1,14 +1,18 @@
 //! Which files the log consists of, and which of them make up a version.
 
 pub mod actions;
+pub mod catalog;
 pub mod commit;
 pub mod hint;
 pub mod history;
 pub mod listing;
+pub mod managed;
 pub mod path;
 pub mod segment;
 pub mod warning;
 
+pub use catalog::Catalog;
 pub use listing::{CheckpointInstance, LogListing, VersionedFile};
+pub use managed::ManagedLog;
 pub use segment::{Avoid, LogSegment, TailFile};
 pub use warning::LogWarning;

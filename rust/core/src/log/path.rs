@@ -8,6 +8,9 @@
 /// The directory of the log, relative to the table root.
 pub const LOG_DIRECTORY: &str = "_delta_log";
 
+/// The directory of commits that only the table's catalog can judge, relative to the table root.
+pub const STAGED_DIRECTORY: &str = "_delta_log/_staged_commits";
+
 /// The directory of the sidecars, relative to the table root.
 pub const SIDECAR_DIRECTORY: &str = "_delta_log/_sidecars";
 
@@ -103,6 +106,29 @@ fn number(digits: &str) -> Option<u32> {
         .all(|byte| byte.is_ascii_digit())
         .then(|| digits.parse().ok())
         .flatten()
+}
+
+/// The version and kind that the path of a listed file says; a staged commit is listed only where the
+/// table's catalog has ratified it.
+pub fn parse_path(path: &str) -> Option<(u64, LogFileKind)> {
+    match staged_version(path) {
+        Some(version) => Some((version, LogFileKind::Commit)),
+        None => parse(path.rsplit('/').next().unwrap_or_default()),
+    }
+}
+
+/// The version in the path of a staged commit, `_staged_commits/<v>.<unique>.json`.
+pub fn staged_version(path: &str) -> Option<u64> {
+    let name = path.strip_prefix(STAGED_DIRECTORY)?.strip_prefix('/')?;
+    let (version, rest) = name.split_once('.')?;
+    let unique = rest.strip_suffix(".json")?;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    (!unique.is_empty() && unique.bytes().all(plain)).then(|| version_of(version))?
+}
+
+/// The path of a staged commit, relative to the table root.
+pub fn staged_path(version: u64, unique: &str) -> String {
+    format!("{STAGED_DIRECTORY}/{version:020}.{unique}.json")
 }
 
 /// The path of a commit, relative to the table root.

@@ -95,13 +95,10 @@ pub fn advise(source: &Source, snapshot: &Snapshot) -> Result<LogAdvice> {
 }
 
 fn gain(source: &Source, version: u64, make: impl FnOnce(&Source) -> Result<u64>) -> Result<Gain> {
-    let laid_over = Source {
-        storage: Arc::new(Overlay {
-            below: Arc::clone(&source.storage),
-            made: Mutex::default(),
-        }),
-        ..source.clone()
-    };
+    let laid_over = source.with_storage(Arc::new(Overlay {
+        below: Arc::clone(&source.storage),
+        made: Mutex::default(),
+    }));
     let begin = Instant::now();
     let size_in_bytes = make(&laid_over)?;
     let seconds_to_make = begin.elapsed().as_secs_f64();

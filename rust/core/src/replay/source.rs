@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::key::Keys;
-use crate::error::Result;
-
-use crate::storage::{self, Storage};
-use crate::storage::{Location, PathResolver};
+use crate::error::{Error, Result};
+use crate::log::catalog::Maintenance;
+use crate::log::{Catalog, ManagedLog};
+use crate::spec::actions::Protocol;
+use crate::storage::{self, Location, PathResolver, Storage, VendedStorage};
 
 /// What every reader of one table's log shares. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub struct Source {
     pub resolver: Arc<PathResolver>,
     /// File actions to keys.
     pub keys: Keys,
+    /// The table's log by the word of its catalog, where there is one: what `storage` is, or lies over.
+    catalog: Option<Arc<ManagedLog>>,
 }
 
 impl Source {
@@ -25,15 +28,129 @@ impl Source {
         uri: &str,
         storage_options: &[(String, String)],
         allowed_roots: Option<&[String]>,
+        catalog: Option<Arc<dyn Catalog>>,
     ) -> Result<Self> {
         let location = Location::parse(uri)?;
         let parse = |roots: &[String]| roots.iter().map(|uri| Location::parse(uri)).collect();
         let roots: Option<Vec<Location>> = allowed_roots.map(parse).transpose()?;
         let resolver = PathResolver::new(&location, roots.as_deref().unwrap_or_default());
+        let (storage, catalog): (Arc<dyn Storage>, _) = match catalog {
+            None => {
+                let roots = roots.as_deref();
+                (
+                    storage::open_location(&location, storage_options, roots)?,
+                    None,
+                )
+            }
+            Some(catalog) => {
+                let vending = Arc::clone(&catalog);
+                let place = location.clone();
+                let files = VendedStorage::new(place, storage_options, roots, vending)?;
+                let managed = Arc::new(ManagedLog::new(Arc::new(files), catalog));
+                (Arc::clone(&managed) as _, Some(managed))
+            }
+        };
         Ok(Self {
-            storage: storage::open_location(&location, storage_options, roots.as_deref())?,
+            storage,
             resolver: Arc::new(resolver),
             keys: Keys::below(location.root()),
+            catalog,
         })
+    }
+
+    /// The same with keys that were made elsewhere.
+    #[must_use]
+    pub fn with_keys(&self, keys: Keys) -> Self {
+        Self {
+            keys,
+            ..self.clone()
+        }
+    }
+
+    /// The same through another storage.
+    #[must_use]
+    pub fn with_storage(&self, storage: Arc<dyn Storage>) -> Self {
+        Self {
+            storage,
+            ..self.clone()
+        }
+    }
+
+    /// Lets a table through that this build reads correctly, the way it was opened.
+    ///
+    /// # Errors
+    ///
+    /// As [`Protocol::check_readable`]; Unsupported: `catalog.required` for a table whose newest commits
+    /// only its catalog knows.
+    pub fn admit(&self, protocol: &Protocol) -> Result<()> {
+        protocol.check_readable()?;
+        if protocol.is_catalog_managed() && !self.check_catalog()?.is_managed()? {
+            let message = "the table's protocol says that a catalog manages its commits, and the catalog that was \
+                           given knows of none: pass the catalog that manages this table";
+            return Err(Error::unsupported("catalog.required", message));
+        }
+        Ok(())
+    }
+
+    /// The table's catalog.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: `catalog.required` where the table was opened without one.
+    pub fn check_catalog(&self) -> Result<&ManagedLog> {
+        self.catalog.as_deref().ok_or_else(|| {
+            let message = "a catalog manages the table (table feature catalogManaged), and only the catalog knows its \
+                           newest commits: open the table by its name with Table.from_name, or pass catalog= to Table";
+            Error::unsupported("catalog.required", message)
+        })
+    }
+
+    /// Publishes the commits up to a version, where a catalog ratified them.
+    ///
+    /// # Errors
+    ///
+    /// As [`ManagedLog::publish`].
+    pub fn publish(&self, version: u64) -> Result<()> {
+        self.catalog
+            .as_ref()
+            .map_or(Ok(()), |catalog| catalog.publish(version))
+    }
+
+    /// Tells the catalog of a version that begins what it manages.
+    ///
+    /// # Errors
+    ///
+    /// As [`ManagedLog::hand_over`].
+    pub fn hand_over(&self, version: u64) -> Result<()> {
+        self.catalog
+            .as_ref()
+            .map_or(Ok(()), |catalog| catalog.hand_over(version))
+    }
+
+    /// Whether the table's catalog allows this; always where no catalog manages the table.
+    ///
+    /// # Errors
+    ///
+    /// As [`ManagedLog::allows`].
+    pub fn allows(&self, what: Maintenance) -> Result<bool> {
+        self.catalog
+            .as_ref()
+            .map_or(Ok(true), |catalog| catalog.allows(what))
+    }
+
+    /// Refuses what the table's catalog does not allow.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: `catalog.maintenance`.
+    pub fn check_allowed(&self, what: Maintenance) -> Result<()> {
+        if self.allows(what)? {
+            return Ok(());
+        }
+        let message = format!(
+            "a catalog manages the table, and it does not allow {}: leave it to the catalog, or have it allowed there",
+            what.name()
+        );
+        Err(Error::unsupported("catalog.maintenance", message))
     }
 }

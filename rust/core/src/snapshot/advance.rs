@@ -16,6 +16,7 @@ use crate::log::commit::read_commit_info;
 use crate::log::history::required_in_commit_timestamp;
 use crate::log::{LogListing, LogSegment, TailFile, VersionedFile, path};
 use crate::replay::{ActiveFiles, Reconciler, Source, decode_tail};
+use crate::storage::FileMeta;
 
 impl Snapshot {
     /// The newest version of the table; the same snapshot when there is no newer one. Verified if this
@@ -36,7 +37,7 @@ impl Snapshot {
         let segment = self.segment();
         let listing = LogListing::read(&*source.storage, self.version())?;
         let same = match (listing.commits.first(), &segment.last_commit) {
-            (Some(now), Some(then)) => now.version == self.version() && now.file == *then,
+            (Some(now), Some(then)) => now.version == self.version() && is_same(&now.file, then),
             _ => false,
         };
         let checkpointed = listing
@@ -96,7 +97,9 @@ impl Snapshot {
         } else {
             let protocol = protocol.unwrap_or(self.protocol()).clone();
             let metadata = metadata.unwrap_or(self.metadata()).clone();
-            Arc::new(TableDefinition::new(protocol, metadata, &mut warnings).map_err(located)?)
+            Arc::new(
+                TableDefinition::new(source, protocol, metadata, &mut warnings).map_err(located)?,
+            )
         };
         // typed columns are those of the old schema
         let outlived =
@@ -196,6 +199,12 @@ fn extended(segment: &LogSegment, listing: &LogListing, version: u64) -> Result<
         .find(|checksum| checksum.version == version)
         .map(|found| found.file.clone());
     Ok(next)
+}
+
+/// Whether two listings show the same commit; one that a catalog has ratified moves when it is published.
+fn is_same(now: &FileMeta, then: &FileMeta) -> bool {
+    let staged = |file: &FileMeta| path::staged_version(&file.path).is_some();
+    now == then || (staged(now) != staged(then) && now.size == then.size)
 }
 
 fn advance_files(

@@ -103,7 +103,7 @@ fn open(
     let mut state = None;
     let mut definition = None;
     if let Some((protocol, metadata)) = known {
-        match TableDefinition::new(protocol, metadata, &mut warnings) {
+        match TableDefinition::new(source, protocol, metadata, &mut warnings) {
             Ok(known) => definition = Some(known),
             // the log says whether it is the table or the checksum
             Err(error) => {
@@ -122,7 +122,7 @@ fn open(
             let found = read_state(source, &segment).map_err(located)?;
             let (protocol, metadata) = definition_of(&found, &segment)?;
             state = Some(Arc::new(found));
-            TableDefinition::new(protocol, metadata, &mut warnings)
+            TableDefinition::new(source, protocol, metadata, &mut warnings)
                 .map_err(|error| defined_in(source, &segment, error))
                 .map_err(located)?
         }

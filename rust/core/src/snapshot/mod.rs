@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::log::history::InCommitTimestamps;
 use crate::log::{LogSegment, LogWarning};
-use crate::replay::FileFilter;
+use crate::replay::{FileFilter, Source};
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::properties::TableProperties;
 use crate::spec::schema::StructType;
@@ -68,9 +68,14 @@ struct Checksum {
 }
 
 impl TableDefinition {
-    /// Refuses what this build cannot read.
-    fn new(protocol: Protocol, metadata: Metadata, warnings: &mut Vec<LogWarning>) -> Result<Self> {
-        protocol.check_readable()?;
+    /// Refuses what this build cannot read, or not the way the table was opened.
+    fn new(
+        source: &Source,
+        protocol: Protocol,
+        metadata: Metadata,
+        warnings: &mut Vec<LogWarning>,
+    ) -> Result<Self> {
+        source.admit(&protocol)?;
         let schema = StructType::parse(&metadata.schema_string)?;
         let (properties, problems) = TableProperties::new(&metadata, &protocol)?;
         warnings.extend(problems.into_iter().map(|problem| LogWarning {

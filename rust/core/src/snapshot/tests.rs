@@ -15,7 +15,7 @@ struct Log(Source);
 
 impl Log {
     fn new(name: &str) -> Self {
-        Self(Source::new(&format!("memory://reads-{name}"), &[], None).unwrap())
+        Self(Source::new(&format!("memory://reads-{name}"), &[], None, None).unwrap())
     }
 
     fn commit(&self, version: u64, lines: &[String]) {

@@ -11,7 +11,7 @@ use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
 /// Features whose duties a commit of this build fulfils. Duties about the rows themselves (constraints,
 /// generated values, change files) are those of whoever writes the data files.
-const WRITABLE: [&str; 23] = [
+const WRITABLE: [&str; 26] = [
     "appendOnly",
     "invariants",
     "checkConstraints",
@@ -35,6 +35,9 @@ const WRITABLE: [&str; 23] = [
     "allowColumnDefaults",
     "inCommitTimestamp",
     "checkpointProtection",
+    "catalogManaged",
+    "catalogOwned",
+    "catalogOwned-preview",
 ];
 
 /// Features that may appear beneath a running transaction.

@@ -134,9 +134,11 @@ const fn refused(
     }
 }
 
-const CATALOG: &str = "the newest commits are known to the table's catalog alone";
-const ASK_CATALOG: &str =
-    "read the table by its name through its catalog, or drop the feature there";
+/// The feature of tables that a catalog commits, and the names that it had before it was final.
+pub const CATALOG_MANAGED: [&str; 3] = ["catalogManaged", "catalogOwned", "catalogOwned-preview"];
+
+const CATALOG_REQUIRES: &[&str] = &["inCommitTimestamp", "vacuumProtocolCheck"];
+const CATALOG: &str = "ask the table's catalog for commits and have it ratify new ones";
 const GEO: &str = "geometry and geography columns are not understood";
 const ASK_GEO: &str = "read it with a client that supports geospatial types";
 const TREE: &str = "the list of files lies in manifests outside the log";
@@ -205,24 +207,9 @@ pub static TABLE_FEATURES: &[TableFeature] = &[
     both("variantType-preview", &[], VARIANT),
     both("variantShredding", &["variantType"], SHRED),
     both("variantShredding-preview", &["variantType"], SHRED),
-    refused(
-        "catalogManaged",
-        &["inCommitTimestamp", "vacuumProtocolCheck"],
-        CATALOG,
-        ASK_CATALOG,
-    ),
-    refused(
-        "catalogOwned",
-        &["inCommitTimestamp", "vacuumProtocolCheck"],
-        CATALOG,
-        ASK_CATALOG,
-    ),
-    refused(
-        "catalogOwned-preview",
-        &["inCommitTimestamp", "vacuumProtocolCheck"],
-        CATALOG,
-        ASK_CATALOG,
-    ),
+    both("catalogManaged", CATALOG_REQUIRES, CATALOG),
+    both("catalogOwned", CATALOG_REQUIRES, CATALOG),
+    both("catalogOwned-preview", CATALOG_REQUIRES, CATALOG),
     refused("geospatial", &[], GEO, ASK_GEO),
     refused("geospatial-dev", &[], GEO, ASK_GEO),
     refused(

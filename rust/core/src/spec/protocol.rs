@@ -10,7 +10,7 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::spec::actions::Protocol;
-use crate::spec::features::{FeatureKind, Reading, TABLE_FEATURES, find_feature};
+use crate::spec::features::{CATALOG_MANAGED, FeatureKind, Reading, TABLE_FEATURES, find_feature};
 use crate::spec::json::clipped;
 
 const MAX_READER_VERSION: i32 = 3;
@@ -61,6 +61,11 @@ impl Protocol {
                     && feature.min_writer_version <= self.min_writer_version
                     && feature.min_reader_version <= self.min_reader_version
             })
+    }
+
+    /// Whether the table's commits count only by its catalog's word.
+    pub fn is_catalog_managed(&self) -> bool {
+        CATALOG_MANAGED.iter().any(|name| self.is_supported(name))
     }
 
     /// Everything that keeps this build from reading the table; empty when it can.

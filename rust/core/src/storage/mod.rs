@@ -27,6 +27,7 @@ mod resolve;
 mod runtime;
 mod scratch;
 pub mod transfer;
+mod vended;
 
 use confined::Confinement;
 pub use local::LocalStorage;
@@ -35,6 +36,7 @@ pub use location::{Location, StoreKind};
 pub use object::ObjectStorage;
 pub use resolve::PathResolver;
 pub use scratch::Scratch;
+pub use vended::{Access, Credentials, VendedStorage, Vending};
 
 /// A file as a listing shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

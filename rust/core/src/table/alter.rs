@@ -289,6 +289,7 @@ fn tracks_rows(properties: &BTreeMap<String, String>) -> bool {
 fn absent(snapshot: &Snapshot, name: &str, if_exists: bool) -> Result<Commit> {
     if if_exists {
         return Ok(Commit {
+            hands_over: false,
             version: Some(snapshot.version()),
             attempts: 0,
             adds: Vec::new(),

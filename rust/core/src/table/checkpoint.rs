@@ -23,6 +23,7 @@ impl Table {
         layout: Option<CheckpointLayout>,
     ) -> Result<WrittenCheckpoint> {
         snapshot.protocol().check_writable()?;
+        self.source.publish(snapshot.version())?;
         let layout = layout.unwrap_or_else(|| CheckpointLayout::of(snapshot));
         write_checkpoint(&self.source, snapshot, layout)
     }
@@ -35,6 +36,7 @@ impl Table {
     /// is wrong with the log.
     pub fn plan_checkpoint(&self, snapshot: &Snapshot, target_size: u64) -> Result<Planned> {
         snapshot.protocol().check_writable()?;
+        self.source.publish(snapshot.version())?;
         distributed::plan(&self.source, snapshot, target_size)
     }
 
@@ -72,9 +74,9 @@ impl Table {
     ///
     /// As [`compact_log`]; Unsupported: a feature that this build cannot write.
     pub fn compact_log(&self, start: Option<u64>, end: Option<u64>) -> Result<WrittenCompaction> {
-        self.snapshot(At::Latest, None)?
-            .protocol()
-            .check_writable()?;
+        let newest = self.snapshot(At::Latest, None)?;
+        newest.protocol().check_writable()?;
+        self.source.publish(end.unwrap_or(newest.version()))?;
         compact_log(&self.source, start, end)
     }
 

@@ -43,6 +43,10 @@ impl Table {
     /// the table is small, and for versions that get a checkpoint: then everything is read anyway, and
     /// an error in what was carried on ends there.
     fn after(&self, version: u64, commit: &Commit) -> Result<()> {
+        if commit.hands_over {
+            self.source.hand_over(version)?;
+        }
+        self.source.publish(version)?;
         let carried = !commit.checkpoint_due
             && carry_checksum(&self.source, version, commit.text.as_bytes())?;
         let small = || {

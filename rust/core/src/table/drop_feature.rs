@@ -141,6 +141,9 @@ impl Table {
             | "inCommitTimestamp"
             | "vacuumProtocolCheck"
             | "checkpointProtection"
+            | "catalogManaged"
+            | "catalogOwned"
+            | "catalogOwned-preview"
             | "materializePartitionColumns" => Ok(()),
             "v2Checkpoint" => self.unset("delta.checkpointPolicy", options),
             "deletionVectors" => {

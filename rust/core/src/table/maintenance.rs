@@ -88,8 +88,9 @@ impl Table {
     ) -> Result<(i64, i64, i64)> {
         let own = snapshot.properties().deleted_file_retention;
         // what is refused leaves no trace, not even that of a clock
-        vacuum::period(snapshot, 0, options)?;
-        let (retention, cutoff) = vacuum::period(snapshot, self.now(options.dry_run)?, options)?;
+        vacuum::period(&self.source, snapshot, 0, options)?;
+        let now = self.now(options.dry_run)?;
+        let (retention, cutoff) = vacuum::period(&self.source, snapshot, now, options)?;
         Ok((own, retention, cutoff))
     }
 

@@ -92,7 +92,7 @@ fn unmapped(
 pub fn first_actions(metadata: Metadata) -> Result<(Metadata, Protocol)> {
     let protocol = Protocol::for_new_table(&metadata)?;
     protocol.check_writable()?;
-    let metadata = with_row_tracking_columns(without_consumed(metadata), &protocol);
+    let metadata = with_needed_properties(without_consumed(metadata), &protocol);
     Ok((metadata, protocol))
 }
 
@@ -253,8 +253,9 @@ fn map_type(data_type: &DataType, last: &mut i64, fresh: bool) -> Result<DataTyp
     })
 }
 
-/// Names of the columns in which files keep the ids of rows, where the protocol tracks rows.
-pub(super) fn with_row_tracking_columns(mut metadata: Metadata, protocol: &Protocol) -> Metadata {
+/// Properties that features of the protocol ask for: names of the columns in which files keep the ids of
+/// rows, and timestamps of commits where a catalog manages them.
+pub(super) fn with_needed_properties(mut metadata: Metadata, protocol: &Protocol) -> Metadata {
     if protocol.is_supported("rowTracking") {
         for (key, prefix) in ROW_TRACKING_COLUMNS {
             let name = || format!("{prefix}{}", new_id());
@@ -263,6 +264,12 @@ pub(super) fn with_row_tracking_columns(mut metadata: Metadata, protocol: &Proto
                 .entry(key.to_owned())
                 .or_insert_with(name);
         }
+    }
+    let timestamps = "delta.enableInCommitTimestamps";
+    if protocol.is_catalog_managed() && metadata.property(timestamps).is_none() {
+        metadata
+            .configuration
+            .insert(timestamps.to_owned(), "true".to_owned());
     }
     metadata
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::path::commit_path;
-use crate::spec::actions::{DomainMetadata, Metadata};
+use crate::spec::actions::{DomainMetadata, Metadata, Protocol};
 use crate::spec::properties::TableProperties;
 use crate::storage::interrupt;
 
@@ -39,6 +39,8 @@ pub struct Commit {
     pub id: String,
     /// Whether the table's properties ask for a checkpoint of this version.
     pub checkpoint_due: bool,
+    /// Whether a catalog manages the table from this version on.
+    pub hands_over: bool,
     /// The commit as it was written; empty where nothing was.
     pub text: String,
 }
@@ -107,11 +109,17 @@ impl Transaction {
             .zip(self.new_protocol())
             .and_then(|(metadata, protocol)| TableProperties::new(metadata, protocol).ok())
             .map(|(properties, _)| properties.checkpoint_interval);
+        let managed = |protocol: &Protocol| protocol.is_catalog_managed();
+        let before = self.base.as_ref().map(|base| &base.protocol);
+        let hands_over = version.is_some()
+            && self.new_protocol().is_some_and(managed)
+            && !before.is_some_and(managed);
         let due = |interval| version.is_some_and(|version| version > 0 && version % interval == 0);
         Commit {
             version,
             attempts,
             checkpoint_due: interval.is_some_and(due),
+            hands_over,
             adds: self.adds,
             id: self.id,
             text,

@@ -389,7 +389,7 @@ impl Transaction {
         if !new.is_equivalent(&old) {
             self.protocol = Some(new.clone());
         }
-        self.metadata = Some(alter::with_row_tracking_columns(
+        self.metadata = Some(alter::with_needed_properties(
             alter::without_consumed(metadata),
             &new,
         ));

@@ -44,6 +44,14 @@ impl Transaction {
         }
         let schema = StructType::parse(&metadata.schema_string)?;
         let (properties, _) = TableProperties::new(metadata, protocol)?;
+        if protocol.is_catalog_managed() {
+            self.source.check_catalog()?;
+            if !properties.in_commit_timestamps {
+                let message = "a table that a catalog manages needs in-commit timestamps: set \
+                               delta.enableInCommitTimestamps to true";
+                return Err(Error::invalid("catalog.in_commit_timestamps", message));
+            }
+        }
         let append_only = match &self.base {
             // rows that a table loses by being replaced are guarded by what it was before
             Some(base) if self.replaces_table => {

@@ -3,7 +3,7 @@
 //! Not part of the protocol; rules as in the reference implementation.
 
 use super::alter::clustering::{CLUSTERING, NOT_CLUSTERED};
-use super::alter::{with_row_tracking_columns, without_consumed};
+use super::alter::{with_needed_properties, without_consumed};
 use super::{AddFile, Transaction};
 use crate::error::Result;
 use crate::snapshot::columns::FileColumns;
@@ -50,7 +50,7 @@ impl Transaction {
             self.protocol = Some(needed.clone());
         }
         let metadata = without_consumed(metadata);
-        self.metadata = Some(with_row_tracking_columns(metadata, &needed));
+        self.metadata = Some(with_needed_properties(metadata, &needed));
         let nothing = || {
             let was_clustered = self.snapshot.is_some() && needed.is_supported("clustering");
             was_clustered.then(|| NOT_CLUSTERED.to_owned())

@@ -43,7 +43,7 @@ fn begin(place: &Place, timeout: Duration) -> Transaction {
 /// A table of one version.
 fn place() -> Place {
     let directory = tempfile::tempdir().unwrap();
-    let mut source = Source::new(directory.path().to_str().unwrap(), &[], None).unwrap();
+    let mut source = Source::new(directory.path().to_str().unwrap(), &[], None, None).unwrap();
     let faults = FaultStorage::new(Arc::clone(&source.storage));
     source.storage = Arc::new(faults.clone());
     let metadata = Metadata {

@@ -52,7 +52,7 @@ fn table() -> Log {
 }
 
 fn source(log: &Log) -> Source {
-    Source::new(&log.uri(), &[], None).unwrap()
+    Source::new(&log.uri(), &[], None, None).unwrap()
 }
 
 fn files(source: &Source, version: Option<u64>) -> (u64, BTreeSet<String>) {

@@ -336,7 +336,7 @@ impl Follow {
     fn check(&self, commit: &super::commits::Commit) -> Result<()> {
         let version = commit.stamp.version;
         if let Some(protocol) = &commit.protocol {
-            let readable = protocol.check_readable();
+            let readable = self.source.admit(protocol);
             readable.map_err(|error| error.at_version(version))?;
         }
         let Some(metadata) = &commit.metadata else {

@@ -16,6 +16,7 @@ use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::{Descriptors, VectorLocation, vector_location};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, Result};
+use crate::log::catalog::Maintenance;
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
@@ -64,9 +65,17 @@ pub struct Vacuum {
 /// # Errors
 ///
 /// Invalid argument: `vacuum.retention` for one that is negative, or shorter than the table's without
-/// `force`. Unsupported: a feature that this build cannot write.
-pub fn period(snapshot: &Snapshot, now: i64, options: &VacuumOptions) -> Result<(i64, i64)> {
+/// `force`. Unsupported: a feature that this build cannot write; `catalog.maintenance`.
+pub fn period(
+    source: &Source,
+    snapshot: &Snapshot,
+    now: i64,
+    options: &VacuumOptions,
+) -> Result<(i64, i64)> {
     snapshot.protocol().check_writable()?;
+    if !options.dry_run {
+        source.check_allowed(Maintenance::Vacuum)?;
+    }
     let least = snapshot.properties().deleted_file_retention;
     let retention = options.retention.unwrap_or(least);
     if retention < 0 {
@@ -96,7 +105,7 @@ pub fn plan(
     now: i64,
     options: &VacuumOptions,
 ) -> Result<Vacuum> {
-    let (retention, cutoff) = period(snapshot, now, options)?;
+    let (retention, cutoff) = period(source, snapshot, now, options)?;
     let protected = protected(source, snapshot, cutoff)?;
     let mut report = Vacuum {
         dry_run: options.dry_run,

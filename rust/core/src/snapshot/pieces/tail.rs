@@ -193,9 +193,6 @@ impl ReplayTail {
 
     /// The source with the keys that the tail was made with.
     pub(super) fn source(&self, source: &Source) -> Source {
-        Source {
-            keys: self.spec.keys.clone(),
-            ..source.clone()
-        }
+        source.with_keys(self.spec.keys.clone())
     }
 }

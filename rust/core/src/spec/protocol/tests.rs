@@ -144,7 +144,7 @@ fn features_without_a_duty_for_readers_are_readable() {
 fn one_error_names_every_missing_feature() {
     let names = [
         "deletionVectors",
-        "catalogManaged",
+        "timestampNanos",
         "featureFromTheFuture",
         "geospatial",
     ];
@@ -156,10 +156,10 @@ fn one_error_names_every_missing_feature() {
     );
     let message = error.to_string();
     for name in [
-        "catalogManaged",
+        "timestampNanos",
         "featureFromTheFuture",
         "geospatial",
-        "catalog",
+        "nanosecond",
     ] {
         assert!(message.contains(name), "{message}");
     }

@@ -47,7 +47,7 @@ const FAULTS: Faults = Faults {
 };
 
 fn source(world: &Arc<World>, actor: usize) -> Source {
-    let mut source = Source::new("memory://simulation", &[], None).unwrap();
+    let mut source = Source::new("memory://simulation", &[], None, None).unwrap();
     source.storage = Handle::open(world, actor);
     source
 }

@@ -51,7 +51,7 @@ impl Files {
 
     /// The number of live files and of warnings of the newest version.
     pub(super) fn replayed(self) -> Result<(u64, u64)> {
-        let mut source = Source::new("memory://fuzz", &[], None)?;
+        let mut source = Source::new("memory://fuzz", &[], None, None)?;
         source.storage = Arc::new(self);
         let snapshot = load(&source, None, false)?;
         let files = snapshot.files(&source, &FileColumns::all(), None)?;

@@ -1,0 +1,31 @@
+"""Catalogs: what knows tables by name, and which commits count of tables that it manages.
+
+Any object with the methods of ``Catalog`` can be passed to ``Table(uri, catalog=...)``, and any
+with that of ``Locator`` to ``Table.from_name(name, catalog=...)``.
+
+>>> from deltareplay.catalogs import LogTail, RatifiedCommit
+>>> LogTail(max_version=7, commits=[RatifiedCommit(7, content=b"{}")]).max_version
+7
+"""
+
+from deltareplay.catalogs._catalog import Catalog
+from deltareplay.catalogs._credentials import Credentials
+from deltareplay.catalogs._locate import Locator
+from deltareplay.catalogs._located import Located
+from deltareplay.catalogs._log_tail import LogTail, Maintenance
+from deltareplay.catalogs._ratified_commit import RatifiedCommit
+from deltareplay.catalogs._staged_commit import Ratification, StagedCommit
+from deltareplay.catalogs._unity_catalog import UnityCatalog
+
+__all__ = [
+    "Catalog",
+    "Credentials",
+    "Located",
+    "Locator",
+    "LogTail",
+    "Maintenance",
+    "Ratification",
+    "RatifiedCommit",
+    "StagedCommit",
+    "UnityCatalog",
+]

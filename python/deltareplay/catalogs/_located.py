@@ -1,0 +1,26 @@
+"""``Located``: where a named table lies, and how it is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from deltareplay.catalogs._catalog import Catalog
+
+
+@dataclass(frozen=True)
+class Located:
+    """Where a named table lies, and how it is reached.
+
+    Attributes:
+        uri: The table root, as for ``Table``.
+        catalog: What vends credentials and knows which commits count, if the catalog does.
+        storage_options: Settings of the storage that the catalog knows. Never printed.
+
+    >>> Located("s3://bucket/orders", storage_options={"aws_region": "eu-west-1"})
+    Located(uri='s3://bucket/orders', catalog=None)
+    """
+
+    uri: str
+    catalog: Catalog | None = None
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)

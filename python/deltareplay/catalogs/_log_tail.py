@@ -1,0 +1,34 @@
+"""``LogTail``: which commits count, by the word of a catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from deltareplay.catalogs._ratified_commit import RatifiedCommit
+
+#: What a catalog may allow on a table that it manages.
+Maintenance = Literal["vacuum", "optimize", "cleanup_log"]
+
+
+@dataclass(frozen=True)
+class LogTail:
+    """Which commits count, by the word of a catalog.
+
+    Attributes:
+        max_version: The latest version that counts; None if the catalog does not manage the
+            commits of this table.
+        commits: The ratified commits that may not be published yet: contiguous, and the last one is
+            ``max_version``. May be empty if all commits are published.
+        table_id: The catalog's id of the table. If it changes, the table was replaced by another.
+        allowed: What the catalog allows, beside commits, checkpoints, compacted logs and checksums.
+
+    >>> LogTail(max_version=3).commits
+    ()
+    """
+
+    max_version: int | None
+    commits: Sequence[RatifiedCommit] = ()
+    table_id: str | None = None
+    allowed: Sequence[Maintenance] = ()

@@ -1,0 +1,34 @@
+"""Names of tables, as catalogs have them."""
+
+from __future__ import annotations
+
+import re
+
+from deltareplay.exceptions import InvalidArgumentError
+
+_PART = r"(?:`(?:[^`]|``)+`|[^.`\s]+)"
+_NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
+
+
+def parts_of(name: str, schemes: tuple[str, ...], form: str) -> list[str]:
+    """The parts of a name; parts with dots in them stand in backticks.
+
+    Args:
+        name: With or without a scheme such as ``uc://``.
+        schemes: Schemes that it may have.
+        form: What such a name looks like, e.g. ``catalog.schema.table``.
+
+    Raises:
+        InvalidArgumentError: ``catalog.name``: it has another form.
+
+    >>> parts_of("uc://main.`my sales`.orders", ("uc",), "catalog.schema.table")
+    ['main', 'my sales', 'orders']
+    """
+    scheme, found, rest = name.partition("://")
+    plain = rest if found and scheme in schemes else name
+    parts = re.findall(_PART, plain) if _NAME.fullmatch(plain) else []
+    if len(parts) != form.count(".") + 1:
+        raise InvalidArgumentError(
+            f"{name!r} is not the name of a table here: it has the form {form}", code="catalog.name"
+        )
+    return [one[1:-1].replace("``", "`") if one[0] == "`" else one for one in parts]

@@ -1,0 +1,184 @@
+"""Requests to a catalog that speaks JSON over HTTP."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from deltareplay import _log
+from deltareplay.exceptions import InvalidArgumentError, StorageError
+
+Json = dict[str, Any]
+
+#: More bytes than that are no answer of a catalog.
+_MOST_BYTES = 64 << 20
+#: How often a request is made at most that may be repeated, and the first wait in seconds.
+_ATTEMPTS = 4
+_FIRST_WAIT = 0.2
+_LONGEST_WAIT = 30.0
+#: What a server says that may answer the next time.
+_BUSY = {429, 502, 503, 504}
+
+
+class RestError(Exception):
+    """An answer that is an error.
+
+    Attributes:
+        status: The status of HTTP.
+        kind: The catalog's name of the error, e.g. ``NoSuchTableException``; or "".
+        message: What the catalog says.
+    """
+
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        super().__init__(f"{kind or status}: {message}")
+        self.status = status
+        self.kind = kind
+        self.message = message
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Another server would be sent the token."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+class RestClient:
+    """Makes requests below one address. The token is never printed.
+
+    Args:
+        base: The address, without a slash at its end.
+        token: The bearer token, or a function that returns one and is asked for each request.
+        timeout: Seconds to wait for an answer.
+    """
+
+    def __init__(self, base: str, token: str | Callable[[], str] | None, timeout: float) -> None:
+        parts = urlsplit(base)
+        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+            raise InvalidArgumentError(
+                "the address of a catalog is http(s)://host, without a user in it",
+                code="catalog.address",
+            )
+        self.base = base
+        self._token = token
+        self._timeout = timeout
+
+    def __repr__(self) -> str:
+        return f"RestClient({self.base!r})"
+
+    def path(self, *parts: str) -> str:
+        """A path from parts, which may hold any character."""
+        return "/" + "/".join(quote(part, safe="") for part in parts)
+
+    def get(
+        self, path: str, query: Mapping[str, str] | None = None, body: Json | None = None
+    ) -> Json:
+        """Asks for something; tries again while the server is busy or away."""
+        return self._repeated("GET", path, query, body, lambda _: True)
+
+    def post(self, path: str, body: Json) -> Json:
+        """Asks to do something; tries again only where the server says that it has done nothing."""
+        return self._repeated("POST", path, None, body, _has_done_nothing)
+
+    def _repeated(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: Json | None,
+        harmless: Callable[[Exception], bool],
+    ) -> Json:
+        attempt = 1
+        while True:
+            try:
+                return self._once(method, path, query, body)
+            except _Busy as error:
+                if attempt == _ATTEMPTS or not harmless(error.error):
+                    raise error.error from error.error.__cause__
+                wait = error.retry_after or _FIRST_WAIT * 2**attempt * random.uniform(0.5, 1.0)
+                _log.warning("%s %s: %s; again in %.1f s", method, path, error.error, wait)
+            time.sleep(min(_LONGEST_WAIT, wait))
+            attempt += 1
+
+    def _once(
+        self, method: str, path: str, query: Mapping[str, str] | None, body: Json | None
+    ) -> Json:
+        url = self.base + path + (f"?{urlencode(query)}" if query else "")
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(url, data, method=method)
+        request.add_header("Accept", "application/json")
+        if data is not None:
+            request.add_header("Content-Type", "application/json")
+        token = self._token() if callable(self._token) else self._token
+        if token:
+            request.add_header("Authorization", f"Bearer {token}")
+        opener = urllib.request.build_opener(_NoRedirects)
+        began = time.monotonic()
+        try:
+            with opener.open(request, timeout=self._timeout) as response:
+                answer = _decoded(response.read(_MOST_BYTES + 1), path)
+        except urllib.error.HTTPError as error:
+            raise _refusal(error) from None
+        except (OSError, http.client.HTTPException) as error:
+            # without the request, which has the token
+            away = StorageError(
+                f"the catalog at {self.base} did not answer: {error}", code="catalog.unreachable"
+            )
+            away.__cause__ = error
+            raise _Busy(away, None) from None
+        _log.debug("%s %s in %.3f s", method, path, time.monotonic() - began)
+        return answer
+
+
+def _has_done_nothing(error: Exception) -> bool:
+    return isinstance(error, RestError) and error.status in (429, 503)
+
+
+class _Busy(Exception):  # noqa: N818  it never leaves this module
+    def __init__(self, error: Exception, retry_after: float | None) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.retry_after = retry_after
+
+
+def _decoded(content: bytes, path: str) -> Json:
+    if not content:
+        return {}
+    try:
+        if len(content) > _MOST_BYTES:
+            raise ValueError(f"it has more than {_MOST_BYTES} bytes")
+        answer = json.loads(content)
+        if not isinstance(answer, dict):
+            raise ValueError("it is no object")
+    except ValueError as error:
+        raise StorageError(
+            f"the catalog's answer to {path} is not what it should be: {error}",
+            code="catalog.response",
+        ) from error
+    return answer
+
+
+def _refusal(error: urllib.error.HTTPError) -> Exception:
+    """The error that an answer says, for those who decide by it."""
+    kind, message = "", error.reason or ""
+    try:
+        body = json.loads(error.read(1 << 20))
+        inner = body.get("error", body)
+        if isinstance(inner, dict):
+            kind = str(inner.get("type") or inner.get("error_code") or "")
+            message = str(inner.get("message") or message)
+    except (ValueError, OSError, AttributeError, http.client.HTTPException):
+        pass  # a proxy answers in HTML
+    found = RestError(error.code, kind, message)
+    exhausted = kind in ("ResourceExhaustedException", "RESOURCE_EXHAUSTED")
+    if error.code not in _BUSY or exhausted:
+        return found
+    after = error.headers.get("Retry-After", "")
+    return _Busy(found, float(after) if after.isdigit() else None)

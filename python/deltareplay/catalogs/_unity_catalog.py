@@ -1,0 +1,145 @@
+"""``UnityCatalog``: tables by name from a Unity Catalog server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from deltareplay._arguments import checked_methods
+from deltareplay.catalogs._located import Located
+from deltareplay.catalogs._names import parts_of
+from deltareplay.catalogs._rest import RestClient
+from deltareplay.catalogs._unity_staging import UnityStaging
+from deltareplay.catalogs._unity_table import UnityTable
+from deltareplay.exceptions import InvalidArgumentError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from deltareplay._table import Table
+
+_API = "/api/2.1/unity-catalog"
+#: Where address and token come from if none is passed: ours first, then those of Databricks.
+_ADDRESSES = ("UNITY_CATALOG_URI", "DATABRICKS_HOST")
+_TOKENS = ("UNITY_CATALOG_TOKEN", "DATABRICKS_TOKEN")
+
+
+@checked_methods
+class UnityCatalog:
+    """A Unity Catalog server: finds tables by name, and commits to those that it manages.
+
+    Uses the server's interface for Delta tables, and the older one for tables that the server
+    answers ``UnsupportedTableFormatException`` for. No request is made before a table is asked for.
+
+    Args:
+        uri: The server, e.g. ``https://host``; by default the environment variable
+            ``UNITY_CATALOG_URI``, or ``DATABRICKS_HOST``.
+        token: The bearer token, or a function that returns one and is called for each request; by
+            default the environment variable ``UNITY_CATALOG_TOKEN``, or ``DATABRICKS_TOKEN``, as it
+            is at each request. Never printed or logged, but a pickle contains a token that was
+            passed as a string.
+        timeout: Seconds to wait for an answer.
+
+    Raises:
+        InvalidArgumentError: There is no address, or it is none.
+
+    Source: the API of the open Unity Catalog server, ``api/delta.yaml``.
+
+    >>> UnityCatalog("http://localhost:8080", token="secret")
+    UnityCatalog('http://localhost:8080')
+    """
+
+    def __init__(
+        self,
+        uri: str | None = None,
+        token: str | Callable[[], str] | None = None,
+        *,
+        timeout: float = 60.0,
+    ) -> None:
+        address = uri or next((os.environ[one] for one in _ADDRESSES if os.environ.get(one)), "")
+        if not address:
+            raise InvalidArgumentError(
+                f"there is no address of a Unity Catalog server: pass it, or set {_ADDRESSES[0]}",
+                code="catalog.address",
+            )
+        if "://" not in address:
+            address = f"https://{address}"
+        self.uri = address.rstrip("/").removesuffix(_API)
+        self._arguments = (uri, token, timeout)
+        self._client = RestClient(self.uri + _API, token or _token_of_environment, timeout)
+
+    def locate(self, name: str) -> Located:
+        """Find a table: one request.
+
+        Args:
+            name: ``catalog.schema.table``, with or without ``uc://`` in front.
+
+        Raises:
+            TableNotFoundError: There is no such table.
+            InvalidArgumentError: The name has another form; or the catalog refuses the token
+                (``catalog.denied``).
+            StorageError: The catalog does not answer.
+        """
+        table = UnityTable(self._client, _parts(name))
+        return Located(table.find(), table)
+
+    def create_table(
+        self,
+        name: str,
+        schema: pa.Schema,
+        partition_columns: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        *,
+        description: str | None = None,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> Table:
+        """Create a table that the catalog manages, in a place that the catalog chooses.
+
+        The first version has the features and properties that the catalog requires, and those of
+        ``properties``. If anything fails, the catalog has no such table.
+
+        Args:
+            name: ``catalog.schema.table``.
+            schema: As for ``deltareplay.create_table``.
+            partition_columns: As for ``deltareplay.create_table``.
+            properties: As for ``deltareplay.create_table``.
+            description: As for ``deltareplay.create_table``.
+            storage_options: As for ``Table``, beside the catalog's credentials.
+
+        Raises:
+            InvalidArgumentError: There is such a table (``table.exists``); a column or a property
+                is invalid; or the catalog refuses the request (``catalog.denied``,
+                ``catalog.refused``).
+            UnsupportedFeatureError: The catalog requires a feature that cannot be written.
+            StorageError: The catalog does not answer.
+        """
+        staging = UnityStaging(self._client, _parts(name))
+        return staging.create(
+            schema, list(partition_columns), properties or {}, description, storage_options
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UnityCatalog) and self._arguments == other._arguments
+
+    def __hash__(self) -> int:
+        return hash(self.uri)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        uri, token, timeout = self._arguments
+        return _made, (uri or self.uri, token, timeout)
+
+    def __repr__(self) -> str:
+        return f"UnityCatalog({self.uri!r})"
+
+
+def _parts(name: str) -> list[str]:
+    return parts_of(name, ("uc", "unity"), "catalog.schema.table")
+
+
+def _token_of_environment() -> str:
+    return next((os.environ[one] for one in _TOKENS if os.environ.get(one)), "")
+
+
+def _made(uri: str, token: str | Callable[[], str] | None, timeout: float) -> UnityCatalog:
+    return UnityCatalog(uri, token, timeout=timeout)

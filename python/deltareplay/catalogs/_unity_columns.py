@@ -1,0 +1,102 @@
+"""What Unity Catalog keeps of a table's metadata, in its own spelling."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from deltareplay._metadata import Metadata
+from deltareplay._protocol import Protocol
+from deltareplay.catalogs._rest import Json
+
+_KEYS = {
+    "elementType": "element-type",
+    "containsNull": "contains-null",
+    "keyType": "key-type",
+    "valueType": "value-type",
+    "valueContainsNull": "value-contains-null",
+}
+#: Properties that the server makes itself.
+_DERIVED = {
+    "delta.minReaderVersion",
+    "delta.minWriterVersion",
+    "delta.clusteringColumns",
+    "delta.rowTracking.rowIdHighWaterMark",
+    "delta.lastUpdateVersion",
+    "delta.lastCommitTimestamp",
+}
+#: The domains that the server keeps.
+_DOMAINS = ("delta.clustering", "delta.rowTracking")
+
+
+def columns(schema_string: str) -> Json:
+    """A schema as the server takes it.
+
+    >>> columns('{"type":"struct","fields":[{"name":"a","type":{"type":"array",'
+    ...     '"elementType":"long","containsNull":true},"nullable":true,"metadata":{}}]}'
+    ... )["fields"][0]["type"]
+    {'type': 'array', 'element-type': 'long', 'contains-null': True}
+    """
+    found: Json = _respelled(json.loads(schema_string))
+    return found
+
+
+def _respelled(data_type: Any) -> Any:
+    if not isinstance(data_type, dict):
+        return data_type
+    found = {_KEYS.get(key, key): value for key, value in data_type.items()}
+    for key in ("element-type", "key-type", "value-type"):
+        if key in found:
+            found[key] = _respelled(found[key])
+    if "fields" in found:
+        found["fields"] = [{**one, "type": _respelled(one["type"])} for one in found["fields"]]
+    return found
+
+
+def protocol(found: Protocol) -> Json:
+    """A protocol as the server takes it."""
+    return {
+        "min-reader-version": found.min_reader_version,
+        "min-writer-version": found.min_writer_version,
+        "reader-features": found.reader_features or [],
+        "writer-features": found.writer_features or [],
+    }
+
+
+def domains(changed: Mapping[str, str | None]) -> tuple[Json, list[str]]:
+    """Those of the domains that the server keeps: what they are set to, and which are removed."""
+    kept = {name: text for name, text in changed.items() if name in _DOMAINS}
+    updates = {name: json.loads(text) for name, text in kept.items() if text is not None}
+    if "delta.clustering" in updates:
+        named = updates["delta.clustering"].get("clusteringColumns", [])
+        updates["delta.clustering"] = {"clusteringColumns": named}
+    if "delta.rowTracking" in updates:
+        mark = updates["delta.rowTracking"]["rowIdHighWaterMark"]
+        updates["delta.rowTracking"] = {"rowIdHighWaterMark": mark}
+    return updates, [name for name, text in kept.items() if text is None]
+
+
+def metadata_updates(new: Metadata, old: Mapping[str, Any]) -> list[Json]:
+    """What turns the metadata that the server has into that of a commit."""
+    found: list[Json] = []
+    had = {
+        key: value
+        for key, value in old.get("properties", {}).items()
+        if key not in _DERIVED and not key.startswith("delta.feature.")
+    }
+    changed = {key: text for key, text in new.configuration.items() if had.get(key) != text}
+    gone = sorted(had.keys() - new.configuration.keys())
+    if changed:
+        found.append({"action": "set-properties", "updates": changed})
+    if gone:
+        found.append({"action": "remove-properties", "removals": gone})
+    fields = columns(new.schema_string)
+    if fields != old.get("columns"):
+        found.append({"action": "set-columns", "columns": fields})
+    if list(new.partition_columns) != list(old.get("partition-columns") or []):
+        update = {"action": "set-partition-columns", "partition-columns": new.partition_columns}
+        found.append(update)
+    if new.description is not None and new.description != old.get("comment"):
+        found.append({"action": "set-table-comment", "comment": new.description})
+    return found

@@ -1,0 +1,51 @@
+"""Credentials that Unity Catalog vends, as storage options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deltareplay.catalogs._credentials import Credentials
+from deltareplay.catalogs._rest import Json
+
+_OPTIONS = {
+    "s3.access-key-id": "aws_access_key_id",
+    "s3.secret-access-key": "aws_secret_access_key",
+    "s3.session-token": "aws_session_token",
+    "azure.sas-token": "azure_storage_sas_token",
+    "gcs.oauth-token": "google_bearer_token",
+}
+#: The same, as the older interface has them.
+_OLDER = {
+    ("aws_temp_credentials", "access_key_id"): "aws_access_key_id",
+    ("aws_temp_credentials", "secret_access_key"): "aws_secret_access_key",
+    ("aws_temp_credentials", "session_token"): "aws_session_token",
+    ("azure_user_delegation_sas", "sas_token"): "azure_storage_sas_token",
+    ("gcp_oauth_token", "oauth_token"): "google_bearer_token",
+}
+
+
+def best_of(answer: Json, location: str) -> Credentials | None:
+    """Those for the longest prefix of a place; None if the place needs none."""
+    offered: list[dict[str, Any]] = answer.get("storage-credentials") or []
+    fitting = [one for one in offered if _is_below(location, one.get("prefix", ""))]
+    for one in sorted(fitting, key=lambda one: -len(one.get("prefix", ""))):
+        config = one.get("config") or {}
+        options = {option: config[key] for key, option in _OPTIONS.items() if config.get(key)}
+        if options:
+            return Credentials(options, one.get("expiration-time-ms"))
+    return None
+
+
+def of_older(answer: Json) -> Credentials | None:
+    """Those of the older interface."""
+    options = {
+        option: value
+        for (group, key), option in _OLDER.items()
+        if (value := (answer.get(group) or {}).get(key))
+    }
+    return Credentials(options, answer.get("expiration_time")) if options else None
+
+
+def _is_below(location: str, prefix: str) -> bool:
+    place = prefix.rstrip("/")
+    return location.rstrip("/") == place or location.startswith(f"{place}/")

@@ -1,0 +1,41 @@
+"""What a Unity Catalog server refuses, as exceptions."""
+
+from __future__ import annotations
+
+from deltareplay.catalogs._rest import RestError
+from deltareplay.exceptions import (
+    CorruptTableError,
+    DeltaReplayError,
+    InvalidArgumentError,
+    StorageError,
+    TableNotFoundError,
+)
+
+#: The table is one for the older interface.
+OTHER_FORMAT = "UnsupportedTableFormatException"
+
+
+def refused(error: RestError, name: str) -> DeltaReplayError:
+    """The exception for an answer that is an error.
+
+    Args:
+        error: The answer.
+        name: The table that it is about.
+    """
+    said = f"the catalog says about {name}: {error}"
+    if error.status in (401, 403):
+        return InvalidArgumentError(
+            f"{said}. Pass a token that may do this, or ask for the permission",
+            code="catalog.denied",
+        )
+    if error.status == 404:
+        return TableNotFoundError(f"{said}. Check the name", code="catalog.no_table")
+    if error.kind == "UpdateRequirementConflictException":
+        return CorruptTableError(
+            f"{said}. The table was replaced by another one: open it anew", code="catalog.table_id"
+        )
+    if error.kind == "AlreadyExistsException":
+        return InvalidArgumentError(f"{said}. Choose another name", code="table.exists")
+    if error.status >= 500 or error.status == 429:
+        return StorageError(said, code="catalog.unreachable")
+    return InvalidArgumentError(said, code="catalog.refused")

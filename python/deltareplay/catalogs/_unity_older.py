@@ -1,0 +1,92 @@
+"""The interface that Unity Catalog servers had before the one for Delta tables."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from deltareplay.catalogs._credentials import Credentials
+from deltareplay.catalogs._log_tail import LogTail
+from deltareplay.catalogs._ratified_commit import RatifiedCommit
+from deltareplay.catalogs._rest import Json, RestClient
+from deltareplay.catalogs._staged_commit import StagedCommit
+from deltareplay.catalogs._unity_credentials import of_older
+
+_COMMITS = "/delta/preview/commits"
+_MANAGED = ("delta.feature.catalogManaged", "delta.feature.catalogOwned-preview")
+
+
+class OlderTable:
+    """A table by the older interface.
+
+    Attributes:
+        uri: Its root.
+    """
+
+    def __init__(self, client: RestClient, parts: list[str]) -> None:
+        self._client = client
+        found = client.get(client.path("tables", ".".join(parts)))
+        self.uri = str(found["storage_location"])
+        self._id = str(found["table_id"])
+        properties = found.get("properties") or {}
+        self._is_managed = any(properties.get(key) == "supported" for key in _MANAGED)
+
+    def load(self) -> LogTail:
+        if not self._is_managed:
+            return LogTail(None, table_id=self._id)
+        commits: dict[int, RatifiedCommit] = {}
+        start = 0
+        while True:  # page by page
+            asked = {"table_id": self._id, "table_uri": self.uri, "start_version": start}
+            answer = self._client.get(_COMMITS, body=asked)
+            page = [_commit(one) for one in answer.get("commits") or []]
+            commits.update({one.version: one for one in page})
+            latest = int(answer.get("latest_table_version", -1))
+            newest = max((one.version for one in page), default=latest)
+            if newest >= latest or newest < start:
+                break
+            start = newest + 1
+        tail = [commits[version] for version in sorted(commits)]
+        # -1: nothing was committed since the first version, which is published
+        return LogTail(max(latest, 0), tail, self._id)
+
+    def commit(self, staged: StagedCommit) -> None:
+        """Commits.
+
+        Raises:
+            RestError: The server refuses it.
+        """
+        body = self._identity()
+        body["commit_info"] = {
+            "version": staged.version,
+            "timestamp": staged.timestamp,
+            "file_name": staged.file_name,
+            "file_size": staged.size,
+            "file_modification_timestamp": staged.modification_time,
+        }
+        if staged.published_version is not None:
+            body["latest_backfilled_version"] = staged.published_version
+        if staged.metadata is not None:
+            body["metadata"] = {
+                "description": staged.metadata.description,
+                "properties": {"properties": staged.metadata.configuration},
+            }
+        self._client.post(_COMMITS, body)
+
+    def published(self, version: int) -> None:
+        self._client.post(_COMMITS, {**self._identity(), "latest_backfilled_version": version})
+
+    def credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:
+        asked = {"table_id": self._id, "operation": operation}
+        return of_older(self._client.post("/temporary-table-credentials", asked))
+
+    def _identity(self) -> Json:
+        return {"table_id": self._id, "table_uri": self.uri}
+
+
+def _commit(found: Json) -> RatifiedCommit:
+    return RatifiedCommit(
+        int(found["version"]),
+        str(found["file_name"]),
+        int(found["file_size"]),
+        int(found["file_modification_timestamp"]),
+    )

@@ -1,0 +1,166 @@
+"""``UnityTable``: one table of a Unity Catalog server, as its ``Catalog``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+from deltareplay.catalogs import _unity_columns as spelled
+from deltareplay.catalogs._credentials import Credentials
+from deltareplay.catalogs._log_tail import LogTail
+from deltareplay.catalogs._ratified_commit import RatifiedCommit
+from deltareplay.catalogs._rest import Json, RestClient, RestError
+from deltareplay.catalogs._staged_commit import Ratification, StagedCommit
+from deltareplay.catalogs._unity_credentials import best_of
+from deltareplay.catalogs._unity_errors import OTHER_FORMAT, refused
+from deltareplay.catalogs._unity_older import OlderTable
+from deltareplay.exceptions import StorageError
+
+T = TypeVar("T")
+
+#: Another commit is this version.
+_TAKEN = ("CommitVersionConflictException", "ALREADY_EXISTS", "ABORTED")
+_EXHAUSTED = ("ResourceExhaustedException", "RESOURCE_EXHAUSTED")
+
+
+class UnityTable:
+    """One table of a Unity Catalog server; ``UnityCatalog.locate`` returns it.
+
+    Stands in the documentation for what ``Catalog`` asks of a catalog that speaks over a network.
+    """
+
+    def __init__(self, client: RestClient, parts: list[str]) -> None:
+        self._client = client
+        self._parts = parts
+        self._name = ".".join(parts)
+        self._path = "/delta/v1" + client.path(
+            "catalogs", parts[0], "schemas", parts[1], "tables", parts[2]
+        )
+        self._older: OlderTable | None = None
+        self._metadata: dict[str, Any] = {}
+
+    def find(self) -> str:
+        """The table's root; one request."""
+        if not self._metadata and self._older is None:
+            self.load()
+        return self._older.uri if self._older else str(self._metadata["location"])
+
+    def load(self) -> LogTail:
+        if self._older is not None:
+            return self._asked(self._older.load)
+        try:
+            answer = self._client.get(self._path)
+        except RestError as error:
+            if error.kind != OTHER_FORMAT:
+                raise refused(error, self._name) from error
+            self._older = self._asked(lambda: OlderTable(self._client, self._parts))
+            return self._asked(self._older.load)
+        return self._asked(lambda: self._tail(answer))
+
+    def _tail(self, answer: Json) -> LogTail:
+        self._metadata = answer["metadata"]
+        latest = answer.get("latest-table-version")
+        commits = sorted(answer.get("commits") or [], key=lambda one: int(one["version"]))
+        tail = [
+            RatifiedCommit(
+                int(one["version"]),
+                str(one["file-name"]),
+                int(one["file-size"]),
+                int(one["file-modification-timestamp"]),
+            )
+            for one in commits
+        ]
+        managed = self._metadata["table-type"] == "MANAGED" and latest is not None
+        newest = max(int(latest), 0) if managed and latest is not None else None
+        return LogTail(newest, tail if managed else (), str(self._metadata["table-uuid"]))
+
+    def commit(self, staged: StagedCommit) -> Ratification:
+        self.find()
+        try:
+            if self._older is not None:
+                self._older.commit(staged)
+            else:
+                self._client.post(self._path, self._update(self._updates(staged)))
+        except RestError as error:
+            if error.kind in _TAKEN:
+                return "taken"
+            if error.kind in _EXHAUSTED:
+                return "publish-first"
+            raise refused(error, self._name) from error
+        return "ratified"
+
+    def published(self, version: int) -> None:
+        self.find()
+        if self._older is not None:
+            older = self._older
+            return self._asked(lambda: older.published(version))
+        update = {"action": "set-latest-backfilled-version", "latest-published-version": version}
+        self._asked(lambda: self._client.post(self._path, self._update([update])))
+        return None
+
+    def credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:
+        location = self.find()
+        if self._older is not None:
+            older = self._older
+            return self._asked(lambda: older.credentials(operation))
+        path, query = f"{self._path}/credentials", {"operation": operation}
+        return best_of(self._asked(lambda: self._client.get(path, query)), location)
+
+    def _updates(self, staged: StagedCommit) -> list[Json]:
+        commit = {
+            "version": staged.version,
+            "timestamp": staged.timestamp,
+            "file-name": staged.file_name,
+            "file-size": staged.size,
+            "file-modification-timestamp": staged.modification_time,
+        }
+        found: list[Json] = [{"action": "add-commit", "commit": commit}]
+        if staged.published_version is not None:
+            found.append(
+                {
+                    "action": "set-latest-backfilled-version",
+                    "latest-published-version": staged.published_version,
+                }
+            )
+        if staged.protocol is not None:
+            found.append({"action": "set-protocol", "protocol": spelled.protocol(staged.protocol)})
+        if staged.metadata is not None:
+            found += spelled.metadata_updates(staged.metadata, self._metadata)
+        updates, removals = spelled.domains(staged.domain_metadata)
+        if updates:
+            found.append({"action": "set-domain-metadata", "updates": updates})
+        if removals:
+            found.append({"action": "remove-domain-metadata", "domains": removals})
+        return found
+
+    def _update(self, updates: list[Json]) -> Json:
+        uuid = self._metadata["table-uuid"]
+        return {"requirements": [{"type": "assert-table-uuid", "uuid": uuid}], "updates": updates}
+
+    def _asked(self, ask: Callable[[], T]) -> T:
+        """Asks; what the server refuses, or leaves out, is an exception of ours."""
+        try:
+            return ask()
+        except RestError as error:
+            raise refused(error, self._name) from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise StorageError(
+                f"the catalog's answer about {self._name} lacks something or has it in another "
+                f"form: {error!r}",
+                code="catalog.response",
+            ) from error
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UnityTable) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[str, str]:
+        return self._client.base, self._name
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return UnityTable, (self._client, self._parts)
+
+    def __repr__(self) -> str:
+        return f"UnityTable({self._name!r})"

@@ -1,0 +1,235 @@
+//! A catalog that Python gives: any object with the methods of `deltareplay.catalogs.Catalog`.
+//!
+//! Its methods are called on the thread that does the work, which takes the interpreter lock for as long
+//! as they run. What they raise comes out of the call that asked, as it was raised.
+
+use std::fmt;
+
+use bytes::Bytes;
+use deltareplay_core::error::{Error, ErrorKind, Result};
+use deltareplay_core::log::catalog::{
+    Catalog, Content, LogTail, Maintenance, Ratification, RatifiedCommit, StagedCommit,
+};
+use deltareplay_core::storage::{Access, Credentials, Vending};
+use deltareplay_core::transaction::actions::metadata_json;
+use pyo3::exceptions::{PyException, PyOSError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::convert;
+use crate::exceptions::Raised;
+use crate::gate;
+
+/// A Python object as the core's catalog.
+pub(crate) struct PyCatalog {
+    object: Py<PyAny>,
+    class: String,
+}
+
+impl fmt::Debug for PyCatalog {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.class)
+    }
+}
+
+#[derive(FromPyObject)]
+struct Tail {
+    commits: Vec<Ratified>,
+    max_version: Option<u64>,
+    table_id: Option<String>,
+    allowed: Vec<String>,
+}
+
+#[derive(FromPyObject)]
+struct Ratified {
+    version: u64,
+    file_name: Option<String>,
+    size: Option<u64>,
+    modification_time: Option<i64>,
+    content: Option<Vec<u8>>,
+}
+
+#[derive(FromPyObject)]
+struct Vended<'py> {
+    storage_options: Bound<'py, PyDict>,
+    expires_at: Option<i64>,
+}
+
+impl PyCatalog {
+    pub(crate) fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self {
+            class: object.get_type().name()?.to_string(),
+            object: object.clone().unbind(),
+        })
+    }
+
+    /// Calls a method and reads its answer.
+    fn ask<T>(
+        &self,
+        method: &str,
+        ask: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
+        read: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
+    ) -> Result<T> {
+        let asked = Python::try_attach(|py| {
+            let object = self.object.bind(py);
+            let answer = ask(object).map_err(|error| self.raised(py, method, error))?;
+            read(&answer).map_err(|error| {
+                let message = format!(
+                    "{}.{method} returned something else than deltareplay.catalogs.Catalog says: {error}",
+                    self.class
+                );
+                Error::invalid("catalog.answer", message)
+            })
+        });
+        asked.unwrap_or_else(|| Err(Error::interrupted()))
+    }
+
+    /// What a method raised, as an error that a commit can decide by.
+    fn raised(&self, py: Python<'_>, method: &str, error: PyErr) -> Error {
+        if !error.is_instance_of::<PyException>(py) {
+            gate::keep(error);
+            return Error::interrupted();
+        }
+        let unknown = error.is_instance_of::<PyOSError>(py)
+            || Raised::kind(py, &error) == Some(ErrorKind::Storage);
+        let kind = match Raised::kind(py, &error) {
+            _ if unknown => ErrorKind::Storage,
+            Some(kind) => kind,
+            None => ErrorKind::InvalidArgument,
+        };
+        let message = format!("{}.{method} failed: {error}", self.class);
+        Error::new(kind, "catalog.failed", message).because(Raised(error))
+    }
+}
+
+impl Vending for PyCatalog {
+    fn credentials(&self, access: Access) -> Result<Option<Credentials>> {
+        let operation = match access {
+            Access::Read => "READ",
+            Access::ReadWrite => "READ_WRITE",
+        };
+        let read = |answer: &Bound<'_, PyAny>| {
+            if answer.is_none() {
+                return Ok(None);
+            }
+            let vended: Vended<'_> = answer.extract()?;
+            Ok(Some(Credentials {
+                storage_options: convert::storage_options(Some(&vended.storage_options))?,
+                expires_at: vended.expires_at,
+            }))
+        };
+        self.ask(
+            "credentials",
+            |object| object.call_method1("credentials", (operation,)),
+            read,
+        )
+    }
+}
+
+impl Catalog for PyCatalog {
+    fn load(&self) -> Result<LogTail> {
+        let tail: Tail = self.ask(
+            "load",
+            |object| object.call_method0("load"),
+            |it| it.extract(),
+        )?;
+        let commits = tail.commits.into_iter().map(commit_of);
+        Ok(LogTail {
+            commits: commits.collect::<Result<_>>()?,
+            max_version: tail.max_version,
+            table_id: tail.table_id,
+            allowed: tail
+                .allowed
+                .iter()
+                .map(|name| maintenance(name))
+                .collect::<Result<_>>()?,
+        })
+    }
+
+    fn commit(&self, staged: &StagedCommit) -> Result<Ratification> {
+        let answer: String = self.ask(
+            "commit",
+            |object| object.call_method1("commit", (staged_out(object.py(), staged)?,)),
+            |answer| answer.extract(),
+        )?;
+        match answer.as_str() {
+            "ratified" => Ok(Ratification::Ratified),
+            "taken" => Ok(Ratification::Taken),
+            "publish-first" => Ok(Ratification::PublishFirst),
+            other => {
+                let message = format!(
+                    "{}.commit returned {other:?}: it returns \"ratified\", \"taken\" or \"publish-first\"",
+                    self.class
+                );
+                Err(Error::invalid("catalog.answer", message).at_version(staged.version))
+            }
+        }
+    }
+
+    fn published(&self, version: u64) -> Result<()> {
+        self.ask(
+            "published",
+            |object| object.call_method1("published", (version,)),
+            |_| Ok(()),
+        )
+    }
+}
+
+/// As a `deltareplay.catalogs.StagedCommit`.
+fn staged_out<'py>(py: Python<'py>, staged: &StagedCommit) -> PyResult<Bound<'py, PyAny>> {
+    let given = PyDict::new(py);
+    given.set_item("version", staged.version)?;
+    given.set_item("file_name", &staged.file_name)?;
+    given.set_item("size", staged.size)?;
+    given.set_item("modification_time", staged.modification_time)?;
+    given.set_item("timestamp", staged.timestamp)?;
+    let protocol = staged.protocol.as_ref().map(|found| {
+        let versions = (found.min_reader_version, found.min_writer_version);
+        (
+            versions.0,
+            versions.1,
+            &found.reader_features,
+            &found.writer_features,
+        )
+    });
+    given.set_item("protocol", protocol)?;
+    let metadata = staged.metadata.as_ref().map(metadata_json);
+    given.set_item("metadata", metadata.map(|json| json.to_string()))?;
+    let domains = PyDict::new(py);
+    for domain in &staged.domains {
+        let configuration = (!domain.removed).then_some(&domain.configuration);
+        domains.set_item(&domain.domain, configuration)?;
+    }
+    given.set_item("domain_metadata", domains)?;
+    given.set_item("published_version", staged.published)?;
+    let class = py.import("deltareplay.catalogs")?.getattr("StagedCommit")?;
+    class.call_method("_of", (), Some(&given))
+}
+
+fn commit_of(commit: Ratified) -> Result<RatifiedCommit> {
+    let content = match (commit.file_name, commit.content) {
+        (Some(name), None) => Content::File {
+            name,
+            size: commit.size,
+            modification_time: commit.modification_time,
+        },
+        (None, Some(bytes)) => Content::Inline(Bytes::from(bytes)),
+        _ => {
+            let message = "a ratified commit has either a file name or its content";
+            return Err(Error::invalid("catalog.answer", message).at_version(commit.version));
+        }
+    };
+    Ok(RatifiedCommit {
+        version: commit.version,
+        content,
+    })
+}
+
+fn maintenance(name: &str) -> Result<Maintenance> {
+    let found = Maintenance::ALL.into_iter().find(|one| one.name() == name);
+    found.ok_or_else(|| {
+        let names = Maintenance::ALL.map(Maintenance::name).join(", ");
+        let message = format!("the catalog allows {name:?}: it can allow {names}");
+        Error::invalid("catalog.answer", message)
+    })
+}

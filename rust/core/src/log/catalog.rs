@@ -1,0 +1,125 @@
+//! What a table asks of the catalog that manages it: which commits count, and to take one more.
+//!
+//! The trait and its nouns; how a log is read and written with them stands in [`super::managed`].
+//!
+//! Protocol: "Catalog-managed tables".
+
+use std::fmt::Debug;
+
+use bytes::Bytes;
+
+use crate::error::Result;
+use crate::spec::actions::{DomainMetadata, Metadata, Protocol};
+use crate::storage::Vending;
+
+/// The catalog of one table.
+pub trait Catalog: Vending {
+    /// What counts beside what is published.
+    fn load(&self) -> Result<LogTail>;
+
+    /// Asks for a staged commit to become its version.
+    ///
+    /// After any error of the kind Storage it is unknown whether the catalog took it: [`Self::load`]
+    /// tells, and asking again for the same version and file is safe.
+    fn commit(&self, staged: &StagedCommit) -> Result<Ratification>;
+
+    /// Tells that the commits up to this version are published.
+    fn published(&self, version: u64) -> Result<()>;
+}
+
+/// The newest commits, as the catalog knows them.
+#[derive(Clone, Debug, Default)]
+pub struct LogTail {
+    /// Ratified commits that may not be published yet: without a gap, up to the newest version.
+    pub commits: Vec<RatifiedCommit>,
+    /// The newest version that counts; `None` where the catalog does not manage the table's commits.
+    pub max_version: Option<u64>,
+    /// The catalog's id of the table.
+    pub table_id: Option<String>,
+    /// What the catalog allows beside commits, checkpoints, compacted files and checksums.
+    pub allowed: Vec<Maintenance>,
+}
+
+/// A commit that the catalog has ratified.
+#[derive(Clone, Debug)]
+pub struct RatifiedCommit {
+    /// The version.
+    pub version: u64,
+    /// Where its actions are.
+    pub content: Content,
+}
+
+/// Where the actions of a ratified commit are.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// In a file below `_staged_commits`, or published already.
+    File {
+        /// Its base name.
+        name: String,
+        /// Its length in bytes, if the catalog knows.
+        size: Option<u64>,
+        /// In milliseconds since the epoch, if the catalog knows.
+        modification_time: Option<i64>,
+    },
+    /// With the catalog.
+    Inline(Bytes),
+}
+
+/// A commit that is staged and waits for the catalog.
+#[derive(Clone, Debug)]
+pub struct StagedCommit {
+    /// The version that it would be.
+    pub version: u64,
+    /// The base name of its file below `_staged_commits`.
+    pub file_name: String,
+    /// Its length in bytes.
+    pub size: u64,
+    /// When it was staged, in milliseconds since the epoch.
+    pub modification_time: i64,
+    /// Its in-commit timestamp.
+    pub timestamp: i64,
+    /// The protocol, where the commit changes it.
+    pub protocol: Option<Protocol>,
+    /// The metadata, where the commit changes it.
+    pub metadata: Option<Metadata>,
+    /// The domains that the commit changes or removes.
+    pub domains: Vec<DomainMetadata>,
+    /// The newest version that is known to be published.
+    pub published: Option<u64>,
+}
+
+/// What a catalog says to a staged commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ratification {
+    /// It is the version now.
+    Ratified,
+    /// Another commit is that version.
+    Taken,
+    /// Too many commits wait for their publication: publish, then ask again.
+    PublishFirst,
+}
+
+/// What a catalog may allow on a table that it manages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maintenance {
+    /// Deleting data files that no version needs.
+    Vacuum,
+    /// Packing and ordering data files anew.
+    Optimize,
+    /// Deleting expired files of the log.
+    CleanupLog,
+}
+
+impl Maintenance {
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::Vacuum, Self::Optimize, Self::CleanupLog];
+
+    /// As users and catalogs spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Vacuum => "vacuum",
+            Self::Optimize => "optimize",
+            Self::CleanupLog => "cleanup_log",
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! The log of a table whose commits a catalog ratifies: to those who read and write it, a storage like
+//! any other.
+//!
+//! - A listing of `_delta_log` asks the catalog first. Its commits stand in the place of published ones,
+//!   files above its newest version are left out, and nothing that is staged is looked at unaided.
+//! - Creating the file of a version stages it and asks the catalog; publishing is [`ManagedLog::publish`].
+//!
+//! Where the catalog says that it does not manage the table, all of it is the storage below.
+//!
+//! Protocol: "Catalog-managed tables".
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use super::catalog::{Catalog, Content, LogTail, Maintenance, Ratification, StagedCommit};
+use super::path::{self, LOG_DIRECTORY, LogFileKind, STAGED_DIRECTORY};
+use crate::codec::commit::{ActionDecoder, Wanted};
+use crate::error::{Error, Result};
+use crate::storage::{FileMeta, Storage};
+
+mod storage;
+
+/// How often a commit is asked for while the catalog says that older ones must be published first.
+const MOST_REQUESTS: u32 = 3;
+
+/// The log as its catalog sees it.
+#[derive(Debug)]
+pub struct ManagedLog {
+    files: Arc<dyn Storage>,
+    catalog: Arc<dyn Catalog>,
+    known: Mutex<Arc<Known>>,
+}
+
+/// The catalog's last answer, and what the listings since then have shown.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    asked: bool,
+    commits: BTreeMap<u64, FileMeta>,
+    inline: BTreeMap<String, Bytes>,
+    max_version: Option<u64>,
+    table_id: Option<String>,
+    allowed: Vec<Maintenance>,
+    published: Option<u64>,
+}
+
+impl ManagedLog {
+    /// The log below `files`, whose commits this catalog knows. Nothing is asked yet.
+    pub fn new(files: Arc<dyn Storage>, catalog: Arc<dyn Catalog>) -> Self {
+        Self {
+            files,
+            catalog,
+            known: Mutex::default(),
+        }
+    }
+
+    /// Whether the catalog manages the commits, by its last answer.
+    ///
+    /// # Errors
+    ///
+    /// As [`Catalog::load`], where it was not asked yet.
+    pub fn is_managed(&self) -> Result<bool> {
+        Ok(self.last()?.max_version.is_some())
+    }
+
+    /// Whether the catalog allows this, by its last answer.
+    ///
+    /// # Errors
+    ///
+    /// As [`Catalog::load`], where it was not asked yet.
+    pub fn allows(&self, what: Maintenance) -> Result<bool> {
+        let known = self.last()?;
+        Ok(known.max_version.is_none() || known.allowed.contains(&what))
+    }
+
+    /// Publishes what is ratified, in order, up to a version. A commit that is published already is left
+    /// as it is.
+    ///
+    /// # Errors
+    ///
+    /// Storage; `catalog.commit_missing`; as [`Catalog::published`].
+    pub fn publish(&self, version: u64) -> Result<()> {
+        let known = self.last()?;
+        if known.max_version.is_none_or(|max| version > max)
+            || known
+                .published
+                .is_some_and(|published| published >= version)
+        {
+            return Ok(());
+        }
+        for (due, file) in known.commits.range(..=version) {
+            if known.published.is_none_or(|published| *due > published) {
+                let bytes = self.read(&file.path)?;
+                self.files.put_if_absent(&path::commit_path(*due), &bytes)?;
+                self.note(|known| known.published = known.published.max(Some(*due)));
+            }
+        }
+        self.catalog.published(version)
+    }
+
+    /// Tells the catalog of a version that was committed without it: the first one, or the one with
+    /// which the table is handed over.
+    ///
+    /// # Errors
+    ///
+    /// As [`Catalog::published`].
+    pub fn hand_over(&self, version: u64) -> Result<()> {
+        self.catalog.published(version)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Arc<Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, change: impl FnOnce(&mut Known)) {
+        change(Arc::make_mut(&mut self.locked()));
+    }
+
+    /// The last answer; the first one if there was none.
+    fn last(&self) -> Result<Arc<Known>> {
+        let known = Arc::clone(&self.locked());
+        if known.asked { Ok(known) } else { self.ask() }
+    }
+
+    /// Asks the catalog. An answer that is older than the one before is passed over: what was ratified
+    /// stays so.
+    fn ask(&self) -> Result<Arc<Known>> {
+        let fresh = self.checked(self.catalog.load()?)?;
+        let mut locked = self.locked();
+        if let (Some(before), Some(now)) = (&locked.table_id, &fresh.table_id)
+            && before != now
+        {
+            let message = format!(
+                "the catalog answers for another table now, {now} instead of {before}: open the table anew"
+            );
+            return Err(Error::corrupt("catalog.table_id", message));
+        }
+        let older = fresh.max_version.is_some() && fresh.max_version < locked.max_version;
+        if !older {
+            let published = locked.published.filter(|_| fresh.max_version.is_some());
+            *locked = Arc::new(Known { published, ..fresh });
+        }
+        Ok(Arc::clone(&locked))
+    }
+
+    /// Protocol: ratified commits are contiguous and end with the newest version.
+    fn checked(&self, tail: LogTail) -> Result<Known> {
+        let wrong = |message: String| Error::corrupt("catalog.tail", message);
+        let mut known = Known {
+            asked: true,
+            max_version: tail.max_version,
+            table_id: tail.table_id,
+            allowed: tail.allowed,
+            ..Known::default()
+        };
+        let mut commits = tail.commits;
+        commits.sort_by_key(|commit| commit.version);
+        let mut before: Option<u64> = None;
+        for commit in commits {
+            let version = commit.version;
+            if before.is_some_and(|before| before.checked_add(1) != Some(version)) {
+                let message = format!(
+                    "the catalog's commits are not contiguous: {version} follows {}",
+                    before.unwrap_or_default()
+                );
+                return Err(wrong(message).at_version(version));
+            }
+            before = Some(version);
+            let file = self.file_of(version, commit.content, &mut known.inline)?;
+            known.commits.insert(version, file);
+        }
+        match (before, known.max_version) {
+            (Some(last), None) => Err(wrong(format!(
+                "the catalog gives commits up to {last} and no newest version"
+            ))),
+            (Some(last), Some(max)) if last != max => Err(wrong(format!(
+                "the catalog says that the newest version is {max}, and its commits end with {last}"
+            ))),
+            _ => Ok(known),
+        }
+    }
+
+    fn file_of(
+        &self,
+        version: u64,
+        content: Content,
+        inline: &mut BTreeMap<String, Bytes>,
+    ) -> Result<FileMeta> {
+        match content {
+            Content::Inline(bytes) => {
+                let path = path::staged_path(version, "inline");
+                let size = bytes.len() as u64;
+                inline.insert(path.clone(), bytes);
+                Ok(FileMeta {
+                    path,
+                    size,
+                    modification_time: 0,
+                })
+            }
+            Content::File {
+                name,
+                size,
+                modification_time,
+            } => {
+                let staged = format!("{STAGED_DIRECTORY}/{name}");
+                let path = match path::staged_version(&staged) {
+                    Some(found) if found == version => staged,
+                    _ if name == format!("{version:020}.json") => path::commit_path(version),
+                    _ => {
+                        let message = format!(
+                            "the catalog names {name:?} as the file of version {version}: a staged commit is \
+                             called <version, 20 digits>.<uuid>.json"
+                        );
+                        return Err(Error::corrupt("catalog.tail", message).at_version(version));
+                    }
+                };
+                match (size, modification_time) {
+                    (Some(size), Some(modification_time)) => Ok(FileMeta {
+                        path,
+                        size,
+                        modification_time,
+                    }),
+                    _ => self.head_of(&path),
+                }
+            }
+        }
+    }
+
+    /// The log from the name `from` on, as the catalog wants it seen.
+    fn listed(&self, from: &str) -> Result<Vec<FileMeta>> {
+        let known = self.ask()?;
+        let Some(max) = known.max_version else {
+            return self.files.list(LOG_DIRECTORY, from);
+        };
+        let mut files = self.merged(&known, max, from)?;
+        if gap(&files, &known, max, from).is_some() {
+            // published and forgotten by the catalog between its answer and the listing, or a listing
+            // that lags behind
+            files = self.merged(&known, max, from)?;
+        }
+        if let Some(missing) = gap(&files, &known, max, from) {
+            let message = format!(
+                "the catalog says that version {max} is the newest, and this commit is neither published nor \
+                 among its own: ask whoever runs the catalog"
+            );
+            let error = Error::corrupt("catalog.gap", message);
+            return Err(error
+                .at_path(path::commit_path(missing))
+                .at_version(missing));
+        }
+        Ok(files)
+    }
+
+    fn merged(&self, known: &Known, max: u64, from: &str) -> Result<Vec<FileMeta>> {
+        let mut files = self.files.list(LOG_DIRECTORY, from)?;
+        let mut published = None;
+        files.retain(|file| match path::parse_path(&file.path) {
+            Some((version, _)) if version > max => false,
+            Some((version, LogFileKind::Commit)) => {
+                published = published.max(Some(version));
+                !known.commits.contains_key(&version)
+            }
+            _ => true,
+        });
+        self.note(|known| known.published = known.published.max(published));
+        let own = known.commits.iter();
+        let own = own.filter(|(version, _)| name_of(**version).as_str() >= from);
+        files.extend(own.map(|(_, file)| file.clone()));
+        files.sort_by(|a, b| base_name(&a.path).cmp(base_name(&b.path)));
+        Ok(files)
+    }
+
+    /// Stages the bytes of a version and asks the catalog for it.
+    fn commit(&self, version: u64, bytes: &[u8], durable: bool) -> Result<bool> {
+        let mut staged = staged(version, bytes)?;
+        let place = format!("{STAGED_DIRECTORY}/{}", staged.file_name);
+        // there already: this very commit, when the answer to an earlier try was lost
+        match durable {
+            true => self.files.put_if_absent(&place, bytes)?,
+            false => self.files.put_if_absent_unsynced(&place, bytes)?,
+        };
+        for _ in 0..MOST_REQUESTS {
+            staged.published = self.last()?.published;
+            match self.catalog.commit(&staged)? {
+                Ratification::Taken => return Ok(false),
+                Ratification::Ratified => {
+                    let file = FileMeta {
+                        path: place,
+                        size: staged.size,
+                        modification_time: staged.modification_time,
+                    };
+                    self.note(|known| {
+                        known.commits.insert(version, file);
+                        known.max_version = known.max_version.max(Some(version));
+                    });
+                    return Ok(true);
+                }
+                Ratification::PublishFirst => self.publish(version.saturating_sub(1))?,
+            }
+        }
+        let message =
+            "the catalog asks for older commits to be published, and they are: try again later";
+        Err(Error::unsupported("catalog.backlog", message).at_version(version))
+    }
+
+    /// Where else a commit is: published beside staged, staged beside published.
+    fn other_place(&self, wanted: &str) -> Option<String> {
+        if let Some(version) = path::staged_version(wanted) {
+            return Some(path::commit_path(version));
+        }
+        let version = committed_version(wanted)?;
+        let known = Arc::clone(&self.locked());
+        known.commits.get(&version).map(|file| file.path.clone())
+    }
+
+    /// Does `work` on a commit where it is, or where else it is.
+    fn at_either<T>(&self, wanted: &str, work: impl Fn(&str) -> Result<T>) -> Result<T> {
+        let error = match work(wanted) {
+            Err(error) if error.code() == "storage.not_found" => error,
+            done => return done,
+        };
+        let Some(other) = self.other_place(wanted) else {
+            return Err(error);
+        };
+        match work(&other) {
+            Err(error) if error.code() == "storage.not_found" => {
+                let message = "the catalog has ratified this commit, and neither its file nor a published copy is \
+                               there: restore it from a backup";
+                Err(Error::corrupt("catalog.commit_missing", message).at_path(wanted))
+            }
+            done => done,
+        }
+    }
+
+    fn head_of(&self, wanted: &str) -> Result<FileMeta> {
+        self.at_either(wanted, |path| self.files.head(path))
+    }
+
+    fn read(&self, wanted: &str) -> Result<Bytes> {
+        if let Some(bytes) = self.inline(wanted) {
+            return Ok(bytes);
+        }
+        self.at_either(wanted, |path| match self.inline(path) {
+            Some(bytes) => Ok(bytes),
+            None => self.files.read(path),
+        })
+    }
+
+    fn inline(&self, path: &str) -> Option<Bytes> {
+        let known = Arc::clone(&self.locked());
+        known.inline.get(path).cloned()
+    }
+}
+
+/// The first commit that must be there and is not.
+fn gap(files: &[FileMeta], known: &Known, max: u64, from: &str) -> Option<u64> {
+    // the newest commit, and the one before those of the catalog
+    let first = known.commits.keys().next();
+    let needed = [Some(max), first.and_then(|first| first.checked_sub(1))];
+    let covers = |needed: u64| {
+        name_of(needed).as_str() < from
+            || files.iter().any(|file| match path::parse_path(&file.path) {
+                Some((version, LogFileKind::Commit)) => version == needed,
+                Some((version, LogFileKind::Checkpoint(_))) => version >= needed,
+                _ => false,
+            })
+    };
+    needed.into_iter().flatten().find(|needed| !covers(*needed))
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+fn name_of(version: u64) -> String {
+    format!("{version:020}.json")
+}
+
+/// The version of a path that is a published commit's.
+fn committed_version(path: &str) -> Option<u64> {
+    let name = path.strip_prefix(LOG_DIRECTORY)?.strip_prefix('/')?;
+    match path::parse(name)? {
+        (version, LogFileKind::Commit) => Some(version),
+        _ => None,
+    }
+}
+
+/// What the catalog is told of a commit.
+fn staged(version: u64, bytes: &[u8]) -> Result<StagedCommit> {
+    let mut decoder = ActionDecoder::new(Wanted {
+        control: true,
+        commit_infos: true,
+        ..Wanted::default()
+    });
+    decoder.decode(bytes)?;
+    let actions = decoder.finish()?;
+    let info = actions.commit_infos.first().map(|(_, text)| text.as_str());
+    let info: serde_json::Value = info
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    let id = info.get("txnId").and_then(serde_json::Value::as_str);
+    let timestamp = info
+        .get("inCommitTimestamp")
+        .and_then(serde_json::Value::as_i64);
+    let (Some(id), Some(timestamp)) = (id, timestamp) else {
+        let message = "a commit to a table that a catalog manages needs txnId and inCommitTimestamp in its commitInfo";
+        return Err(Error::invalid("catalog.commit_info", message).at_version(version));
+    };
+    let place = path::staged_path(version, id);
+    Ok(StagedCommit {
+        version,
+        file_name: base_name(&place).to_owned(),
+        size: bytes.len() as u64,
+        modification_time: timestamp,
+        timestamp,
+        protocol: actions.protocols.last().map(|(_, found)| found.clone()),
+        metadata: actions.metadatas.last().map(|(_, found)| found.clone()),
+        domains: actions.domains.into_iter().map(|(_, found)| found).collect(),
+        published: None,
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,149 @@
+//! A managed log as a [`Storage`]: what concerns commits goes through the catalog, the rest straight to
+//! the files.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::{LOG_DIRECTORY, ManagedLog, committed_version};
+use crate::error::{Error, Result};
+use crate::storage::{FileMeta, Storage};
+
+impl Storage for ManagedLog {
+    fn root(&self) -> &str {
+        self.files.root()
+    }
+
+    fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
+        if directory == LOG_DIRECTORY {
+            return self.listed(from);
+        }
+        self.files.list(directory, from)
+    }
+
+    fn read(&self, path: &str) -> Result<Bytes> {
+        Self::read(self, path)
+    }
+
+    fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        if let Some(bytes) = self.inline(path) {
+            return ranges
+                .iter()
+                .map(|range| part(&bytes, range, path))
+                .collect();
+        }
+        self.at_either(path, |path| self.files.read_ranges(path, ranges))
+    }
+
+    fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
+        let filed: Vec<&str> = paths
+            .iter()
+            .copied()
+            .filter(|path| self.inline(path).is_none())
+            .collect();
+        let mut read = self.files.read_many(&filed).into_iter();
+        let one = |path: &&str| match self.inline(path) {
+            Some(bytes) => Ok(bytes),
+            None => match read.next() {
+                Some(Err(error)) if error.code() == "storage.not_found" => Self::read(self, path),
+                Some(done) => done,
+                None => Self::read(self, path),
+            },
+        };
+        paths.iter().map(one).collect()
+    }
+
+    fn head(&self, path: &str) -> Result<FileMeta> {
+        self.head_of(path)
+    }
+
+    fn check_readable(&self, path: &str) -> Result<()> {
+        self.files.check_readable(path)
+    }
+
+    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        match self.ratified_version(path)? {
+            Some(version) => self.commit(version, bytes, true),
+            None => self.files.put_if_absent(path, bytes),
+        }
+    }
+
+    fn put_if_absent_unsynced(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        match self.ratified_version(path)? {
+            Some(version) => self.commit(version, bytes, false),
+            None => self.files.put_if_absent_unsynced(path, bytes),
+        }
+    }
+
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        self.files.put(path, bytes)
+    }
+
+    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        self.files.list_all(enter)
+    }
+
+    fn list_below(
+        &self,
+        directory: &str,
+        enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Vec<FileMeta>> {
+        self.files.list_below(directory, enter)
+    }
+
+    fn directories_in(&self, directory: &str) -> Result<Vec<String>> {
+        self.files.directories_in(directory)
+    }
+
+    fn copy(&self, from: &str, to: &str) -> Result<()> {
+        self.files.copy(from, to)
+    }
+
+    fn put_pieces(
+        &self,
+        path: &str,
+        pieces: &mut dyn FnMut() -> Result<Option<Bytes>>,
+    ) -> Result<()> {
+        self.files.put_pieces(path, pieces)
+    }
+
+    fn list_directories(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        self.files.list_directories(enter)
+    }
+
+    fn delete_empty(&self, directory: &str) -> Result<bool> {
+        self.files.delete_empty(directory)
+    }
+
+    fn leads_out(&self, path: &str) -> Option<String> {
+        self.files.leads_out(path)
+    }
+
+    fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
+        self.files.delete(paths)
+    }
+}
+
+impl ManagedLog {
+    /// The version that this path is to become by the catalog's word. The first one is published at
+    /// once: there is no table yet that could be managed.
+    fn ratified_version(&self, path: &str) -> Result<Option<u64>> {
+        match committed_version(path).filter(|version| *version > 0) {
+            Some(version) if self.is_managed()? => Ok(Some(version)),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn part(bytes: &Bytes, range: &Range<u64>, path: &str) -> Result<Bytes> {
+    let ends = usize::try_from(range.start)
+        .ok()
+        .zip(usize::try_from(range.end).ok());
+    match ends {
+        Some((start, end)) if start <= end && end <= bytes.len() => Ok(bytes.slice(start..end)),
+        _ => {
+            let message = "the commit is shorter than what was asked of it";
+            Err(Error::storage("storage.truncated", message).at_path(path))
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What the files and the catalog are asked, and in which order.
+
+use std::sync::{Arc, Mutex};
+
+use super::ManagedLog;
+use crate::error::{ErrorKind, Result};
+use crate::log::LogListing;
+use crate::log::catalog::{
+    Catalog, Content, LogTail, Maintenance, Ratification, RatifiedCommit, StagedCommit,
+};
+use crate::log::path::{LOG_DIRECTORY, STAGED_DIRECTORY, commit_path, staged_path};
+use crate::storage::tests::counting::{CountingStorage, Operation};
+use crate::storage::{Access, Credentials, Storage, Vending, open};
+
+/// Ratifies everything that follows on.
+#[derive(Debug, Default)]
+struct Ledger(Mutex<LogTail>);
+
+impl Vending for Ledger {
+    fn credentials(&self, _: Access) -> Result<Option<Credentials>> {
+        Ok(None)
+    }
+}
+
+impl Catalog for Ledger {
+    fn load(&self) -> Result<LogTail> {
+        Ok(self.0.lock().unwrap().clone())
+    }
+
+    fn commit(&self, staged: &StagedCommit) -> Result<Ratification> {
+        let mut tail = self.0.lock().unwrap();
+        if tail.max_version.unwrap() + 1 != staged.version {
+            return Ok(Ratification::Taken);
+        }
+        tail.max_version = Some(staged.version);
+        tail.commits.push(RatifiedCommit {
+            version: staged.version,
+            content: Content::File {
+                name: staged.file_name.clone(),
+                size: Some(staged.size),
+                modification_time: Some(staged.modification_time),
+            },
+        });
+        Ok(Ratification::Ratified)
+    }
+
+    fn published(&self, version: u64) -> Result<()> {
+        let mut tail = self.0.lock().unwrap();
+        tail.commits.retain(|commit| commit.version > version);
+        Ok(())
+    }
+}
+
+fn text(version: u64) -> String {
+    format!(r#"{{"commitInfo":{{"txnId":"id-{version}","inCommitTimestamp":{version}}}}}"#)
+}
+
+/// A log with these published commits, of which the catalog counts all.
+fn log(name: &str, newest: u64) -> (ManagedLog, Arc<CountingStorage>, Arc<Ledger>) {
+    let files = open(&format!("memory://managed-{name}"), &[]).unwrap();
+    for version in 0..=newest {
+        let put = files.put_if_absent(&commit_path(version), text(version).as_bytes());
+        assert!(put.unwrap());
+    }
+    let ledger = Arc::new(Ledger(Mutex::new(LogTail {
+        max_version: Some(newest),
+        ..LogTail::default()
+    })));
+    let counting = Arc::new(CountingStorage::new(files));
+    let managed = ManagedLog::new(Arc::clone(&counting) as _, Arc::clone(&ledger) as _);
+    (managed, counting, ledger)
+}
+
+#[test]
+fn a_commit_is_one_staged_put_and_publishing_another() {
+    let (log, files, ledger) = log("one-put", 2);
+    LogListing::read(&log, 0).unwrap();
+    files.take();
+
+    assert!(
+        log.put_if_absent(&commit_path(3), text(3).as_bytes())
+            .unwrap()
+    );
+    let staged = staged_path(3, "id-3");
+    assert_eq!(files.pairs(), [(Operation::PutIfAbsent, staged.clone())]);
+    files.take();
+
+    log.publish(3).unwrap();
+    log.publish(3).unwrap();
+    let published = [
+        (Operation::Read, staged),
+        (Operation::PutIfAbsent, commit_path(3)),
+    ];
+    assert_eq!(files.pairs(), published);
+    assert!(ledger.0.lock().unwrap().commits.is_empty());
+}
+
+#[test]
+fn a_version_that_is_taken_is_published_by_nobody() {
+    let (log, files, _) = log("taken", 2);
+    LogListing::read(&log, 0).unwrap();
+
+    assert!(
+        !log.put_if_absent(&commit_path(2), text(7).as_bytes())
+            .unwrap()
+    );
+    log.publish(2).unwrap();
+    let before = files.read(&commit_path(2)).unwrap();
+    assert_eq!(before, text(2).as_bytes());
+}
+
+#[test]
+fn the_listing_begins_where_it_is_asked_to() {
+    let (log, _, _) = log("from", 4);
+    for version in 5..=7 {
+        assert!(
+            log.put_if_absent(&commit_path(version), text(version).as_bytes())
+                .unwrap()
+        );
+    }
+    for from in 0..=9 {
+        let listing = LogListing::read(&log, from).unwrap();
+        let found: Vec<u64> = listing
+            .commits
+            .iter()
+            .map(|commit| commit.version)
+            .collect();
+        assert_eq!(found, (from..=7).collect::<Vec<_>>());
+    }
+    // what is listed elsewhere is no log
+    assert_eq!(log.list(STAGED_DIRECTORY, "").unwrap().len(), 3);
+    assert!(log.list(LOG_DIRECTORY, "_").unwrap().is_empty());
+}
+
+#[test]
+fn a_commit_without_id_or_timestamp_is_refused_before_it_is_staged() {
+    let (log, files, _) = log("info", 0);
+    for line in [
+        "",
+        r#"{"commitInfo":{"txnId":"a"}}"#,
+        r#"{"commitInfo":{"inCommitTimestamp":1}}"#,
+        r#"{"add":{"path":"f","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}"#,
+    ] {
+        files.take();
+        let error = log
+            .put_if_absent(&commit_path(1), line.as_bytes())
+            .unwrap_err();
+        assert_eq!(
+            (error.code(), error.kind()),
+            ("catalog.commit_info", ErrorKind::InvalidArgument)
+        );
+        assert_eq!(files.count(Operation::PutIfAbsent), 0);
+    }
+}
+
+#[test]
+fn ranges_and_many_files_come_from_wherever_a_commit_is() {
+    let (log, files, ledger) = log("places", 1);
+    assert!(
+        log.put_if_absent(&commit_path(2), text(2).as_bytes())
+            .unwrap()
+    );
+    let inline = RatifiedCommit {
+        version: 3,
+        content: Content::Inline(text(3).into_bytes().into()),
+    };
+    {
+        let mut tail = ledger.0.lock().unwrap();
+        tail.max_version = Some(3);
+        tail.commits.push(inline);
+    }
+    let listing = LogListing::read(&log, 0).unwrap();
+    let paths: Vec<&str> = listing
+        .commits
+        .iter()
+        .map(|commit| commit.file.path.as_str())
+        .collect();
+    let all = log.read_many(&paths);
+    for (version, bytes) in (0..).zip(all) {
+        assert_eq!(bytes.unwrap(), text(version).as_bytes());
+    }
+    for path in &paths {
+        assert_eq!(
+            log.read_ranges(path, &[0..4, 2..14]).unwrap()[0].as_ref(),
+            br#"{"co"#
+        );
+    }
+    let short = log.read_ranges(paths[3], &[0..4, 4..1 << 20]).unwrap_err();
+    assert_eq!(short.code(), "storage.truncated");
+    // published, and the staged file is gone
+    log.publish(3).unwrap();
+    let staged = staged_path(2, "id-2");
+    files.delete(&[&staged]).pop().unwrap().unwrap();
+    assert_eq!(log.read(&staged).unwrap(), text(2).as_bytes());
+    assert_eq!(log.head(&staged).unwrap().path, commit_path(2));
+    assert_eq!(
+        log.read_many(&[&staged])[0].as_ref().unwrap(),
+        text(2).as_bytes()
+    );
+}
+
+#[test]
+fn without_a_newest_version_it_is_the_storage_below() {
+    let (log, files, ledger) = log("plain", 2);
+    ledger.0.lock().unwrap().max_version = None;
+
+    assert!(log.put_if_absent(&commit_path(3), b"{}").unwrap());
+    assert!(
+        files
+            .pairs()
+            .contains(&(Operation::PutIfAbsent, commit_path(3)))
+    );
+    assert_eq!(LogListing::read(&log, 0).unwrap().latest(), Some(3));
+    assert!(!log.is_managed().unwrap());
+    assert!(log.allows(Maintenance::Vacuum).unwrap());
+}

@@ -1,0 +1,252 @@
+//! A store whose credentials a catalog gives for a while: opened when it is first needed, and again
+//! before they expire.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+
+use super::{FileMeta, Location, Storage, open_location};
+use crate::error::{Error, Result};
+
+/// New credentials are asked for this long before the old ones expire, or after half of their life.
+const MARGIN: i64 = 60_000;
+
+/// What somebody is about to do to a table's files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// List and read.
+    Read,
+    /// Create and delete, too.
+    ReadWrite,
+}
+
+/// What opens a store for a while. Never printed.
+#[derive(Clone)]
+pub struct Credentials {
+    /// Options of the store, as `object_store` names them; they win over those of the table.
+    pub storage_options: Vec<(String, String)>,
+    /// Milliseconds since the epoch; `None` for ever.
+    pub expires_at: Option<i64>,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Credentials")
+    }
+}
+
+/// Who gives credentials.
+pub trait Vending: fmt::Debug + Send + Sync {
+    /// Credentials for a kind of access; `None` where those of the table are to be used.
+    fn credentials(&self, access: Access) -> Result<Option<Credentials>>;
+}
+
+/// A store that is opened with vended credentials.
+pub struct VendedStorage {
+    location: Location,
+    options: Vec<(String, String)>,
+    allowed_roots: Option<Vec<Location>>,
+    vending: Arc<dyn Vending>,
+    /// Without credentials of the catalog: its name, and what opens where it gives none.
+    plain: Arc<dyn Storage>,
+    opened: Mutex<[Option<Opened>; 2]>,
+}
+
+#[derive(Clone)]
+struct Opened {
+    storage: Arc<dyn Storage>,
+    renew_at: Option<i64>,
+}
+
+impl fmt::Debug for VendedStorage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("VendedStorage")
+            .field("root", &self.plain.root())
+            .finish_non_exhaustive()
+    }
+}
+
+impl VendedStorage {
+    /// The store below `location`; nothing is asked for yet.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: an option that the store does not know.
+    pub fn new(
+        location: Location,
+        options: &[(String, String)],
+        allowed_roots: Option<Vec<Location>>,
+        vending: Arc<dyn Vending>,
+    ) -> Result<Self> {
+        Ok(Self {
+            plain: open_location(&location, options, allowed_roots.as_deref())?,
+            options: options.to_vec(),
+            opened: Mutex::default(),
+            location,
+            allowed_roots,
+            vending,
+        })
+    }
+
+    /// The store with credentials that are good for now. Nothing is locked while the catalog is asked.
+    fn open(&self, access: Access) -> Result<Arc<dyn Storage>> {
+        let now = now();
+        let opened = |slots: &[Option<Opened>; 2]| {
+            let good = |slot: &&Opened| slot.renew_at.is_none_or(|at| now < at);
+            // whoever may write may read
+            let wanted = match access {
+                Access::Read => slots.as_slice(),
+                Access::ReadWrite => slots.get(1..).unwrap_or_default(),
+            };
+            let found = wanted.iter().flatten().find(good);
+            found.map(|slot| Arc::clone(&slot.storage))
+        };
+        if let Some(storage) = opened(&self.opened.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(storage);
+        }
+        let fresh = match self.vending.credentials(access)? {
+            None => Opened {
+                storage: Arc::clone(&self.plain),
+                renew_at: None,
+            },
+            Some(credentials) => self.with(credentials, now)?,
+        };
+        let storage = Arc::clone(&fresh.storage);
+        let mut slots = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let [read, write] = &mut *slots;
+        *match access {
+            Access::Read => read,
+            Access::ReadWrite => write,
+        } = Some(fresh);
+        Ok(storage)
+    }
+
+    fn with(&self, credentials: Credentials, now: i64) -> Result<Opened> {
+        let given = &credentials.storage_options;
+        let named = |key: &str| given.iter().any(|(name, _)| name.eq_ignore_ascii_case(key));
+        let own = self.options.iter().filter(|(key, _)| !named(key));
+        let options: Vec<_> = own.chain(given).cloned().collect();
+        let left = |at: i64| at.saturating_sub(now);
+        Ok(Opened {
+            storage: open_location(&self.location, &options, self.allowed_roots.as_deref())?,
+            renew_at: credentials
+                .expires_at
+                .map(|at| at.saturating_sub(MARGIN.min(left(at) / 2))),
+        })
+    }
+}
+
+/// The same error for each of these files.
+fn repeated<T>(error: &Error, paths: &[&str]) -> Vec<Result<T>> {
+    let same =
+        |path: &&str| Err(Error::new(error.kind(), error.code(), error.message()).at_path(*path));
+    paths.iter().map(same).collect()
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+impl Storage for VendedStorage {
+    fn root(&self) -> &str {
+        self.plain.root()
+    }
+
+    fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
+        self.open(Access::Read)?.list(directory, from)
+    }
+
+    fn read(&self, path: &str) -> Result<Bytes> {
+        self.open(Access::Read)?.read(path)
+    }
+
+    fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.open(Access::Read)?.read_ranges(path, ranges)
+    }
+
+    fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
+        match self.open(Access::Read) {
+            Ok(storage) => storage.read_many(paths),
+            Err(error) => repeated(&error, paths),
+        }
+    }
+
+    fn head(&self, path: &str) -> Result<FileMeta> {
+        self.open(Access::Read)?.head(path)
+    }
+
+    fn check_readable(&self, path: &str) -> Result<()> {
+        self.plain.check_readable(path)
+    }
+
+    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        self.open(Access::ReadWrite)?.put_if_absent(path, bytes)
+    }
+
+    fn put_if_absent_unsynced(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        self.open(Access::ReadWrite)?
+            .put_if_absent_unsynced(path, bytes)
+    }
+
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        self.open(Access::ReadWrite)?.put(path, bytes)
+    }
+
+    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        self.open(Access::Read)?.list_all(enter)
+    }
+
+    fn list_below(
+        &self,
+        directory: &str,
+        enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Vec<FileMeta>> {
+        self.open(Access::Read)?.list_below(directory, enter)
+    }
+
+    fn directories_in(&self, directory: &str) -> Result<Vec<String>> {
+        self.open(Access::Read)?.directories_in(directory)
+    }
+
+    fn copy(&self, from: &str, to: &str) -> Result<()> {
+        self.open(Access::ReadWrite)?.copy(from, to)
+    }
+
+    fn put_pieces(
+        &self,
+        path: &str,
+        pieces: &mut dyn FnMut() -> Result<Option<Bytes>>,
+    ) -> Result<()> {
+        self.open(Access::ReadWrite)?.put_pieces(path, pieces)
+    }
+
+    fn list_directories(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+        self.open(Access::Read)?.list_directories(enter)
+    }
+
+    fn delete_empty(&self, directory: &str) -> Result<bool> {
+        self.open(Access::ReadWrite)?.delete_empty(directory)
+    }
+
+    fn leads_out(&self, path: &str) -> Option<String> {
+        self.plain.leads_out(path)
+    }
+
+    fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
+        match self.open(Access::ReadWrite) {
+            Ok(storage) => storage.delete(paths),
+            Err(error) => repeated(&error, paths),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,77 @@
+"""Tables that a catalog manages, with commits that are staged and not published."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+from support import logs
+from support.memory_catalog import MemoryCatalog
+
+import deltareplay as dr
+from deltareplay.catalogs import RatifiedCommit
+
+FEATURES = ("catalogManaged", "vacuumProtocolCheck", "inCommitTimestamp")
+SCHEMA = logs.schema(id="long")
+
+
+class Managed:
+    """A log whose catalog has its newest commits.
+
+    Attributes:
+        log: All commits; those after ``published`` are moved to ``_staged_commits``.
+        catalog: Knows all of them.
+    """
+
+    def __init__(self, table: Path, *, published: int, newest: int, **options: Any) -> None:
+        self.log = logs.LogBuilder(table)
+        self.log.commit(
+            info(0),
+            {
+                "protocol": {
+                    "minReaderVersion": 3,
+                    "minWriterVersion": 7,
+                    "readerFeatures": ["catalogManaged", "vacuumProtocolCheck"],
+                    "writerFeatures": list(FEATURES),
+                }
+            },
+            logs.metadata(SCHEMA, configuration={"delta.enableInCommitTimestamps": "true"}),
+        )
+        for version in range(1, newest + 1):
+            self.log.commit(info(version), logs.add(f"f{version}"))
+        self.directory = table / "_delta_log" / "_staged_commits"
+        self.directory.mkdir()
+        staged = [self.stage(version) for version in range(published + 1, newest + 1)]
+        self.catalog = MemoryCatalog(newest, tuple(staged), **options)
+
+    def published(self, version: int) -> Path:
+        """Where a version is published."""
+        return self.log.table / "_delta_log" / f"{version:020}.json"
+
+    def stage(self, version: int) -> RatifiedCommit:
+        """Moves a published commit to where it is staged."""
+        name = f"{version:020}.{uuid.UUID(int=version)}.json"
+        self.published(version).rename(self.directory / name)
+        return RatifiedCommit(version, name)
+
+    def table(self) -> dr.Table:
+        return dr.Table(self.log.uri, catalog=self.catalog)
+
+
+def info(version: int) -> dict[str, Any]:
+    """The ``commitInfo`` of a version."""
+    return {
+        "commitInfo": {
+            "inCommitTimestamp": 1_800_000_000_000 + version,
+            "timestamp": 1_800_000_000_000 + version,
+            "operation": "WRITE",
+            "operationParameters": {},
+            "txnId": str(uuid.UUID(int=version)),
+        }
+    }
+
+
+def paths(snapshot: dr.Snapshot) -> list[str]:
+    """The paths of a snapshot's files, sorted."""
+    return sorted(snapshot.files(columns=["path"])["path"].to_pylist())

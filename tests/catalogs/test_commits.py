@@ -1,0 +1,393 @@
+"""Committing to a table that a catalog manages: staged, ratified, published in order.
+
+Protocol: "Catalog-managed tables".
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from catalogs.managed import Managed, info, paths
+from support import logs
+from support.memory_catalog import MemoryCatalog
+
+import deltareplay as dr
+from deltareplay.catalogs import Ratification, RatifiedCommit, StagedCommit
+
+ON = {"delta.feature.catalogManaged": "supported"}
+
+
+def created(place: Path, catalog: MemoryCatalog, **properties: str) -> dr.Table:
+    schema = pa.schema([("id", pa.int64())])
+    return dr.create_table(place, schema, properties=ON | properties, catalog=catalog)
+
+
+def ids(table: dr.Table) -> list[int]:
+    return sorted(table.snapshot().scan().to_arrow()["id"].to_pylist())
+
+
+def names(place: Path) -> list[str]:
+    return sorted(file.name for file in (place / "_delta_log").glob("*.json"))
+
+
+def staged(place: Path) -> list[Path]:
+    return sorted((place / "_delta_log" / "_staged_commits").glob("*.json"))
+
+
+def test_a_new_table_begins_published_and_is_handed_over(tmp_path: Path) -> None:
+    catalog = MemoryCatalog()
+    table = created(tmp_path, catalog)
+
+    assert catalog.max_version == 0
+    assert staged(tmp_path) == []
+    features = table.snapshot().protocol.writer_features
+    assert features is not None
+    assert {"catalogManaged", "inCommitTimestamp", "vacuumProtocolCheck"} <= set(features)
+    assert table.snapshot().in_commit_timestamp is not None
+
+
+def test_a_commit_is_staged_ratified_and_published(tmp_path: Path) -> None:
+    catalog = MemoryCatalog()
+    table = created(tmp_path, catalog)
+    catalog.calls.clear()
+
+    assert table.append({"id": [1, 2]}).version == 1
+
+    (file,) = staged(tmp_path)
+    published = tmp_path / "_delta_log" / "00000000000000000001.json"
+    assert file.read_bytes() == published.read_bytes()
+    lines = [json.loads(line) for line in published.read_text().splitlines()]
+    asked = catalog.staged[1]
+    assert lines[0]["commitInfo"]["txnId"] in file.name
+    assert (asked.file_name, asked.size) == (file.name, file.stat().st_size)
+    assert asked.timestamp == lines[0]["commitInfo"]["inCommitTimestamp"]
+    assert (asked.metadata, asked.protocol, asked.published_version) == (None, None, 0)
+    assert catalog.calls.count("commit") == catalog.calls.count("published") == 1
+    assert catalog.commits == {}
+
+
+def test_every_verb_commits_through_the_catalog(tmp_path: Path) -> None:
+    catalog = MemoryCatalog()
+    table = created(tmp_path, catalog)
+    table.append({"id": [1, 2, 3, 4]})
+    table.delete("id = 2")
+    table.update("id = 3", {"id": "id + 10"})
+    merge = table.merge({"id": [4, 5]}, "id").when_matched_delete()
+    merge.when_not_matched_insert_all().execute()
+    table.overwrite({"id": [5]}, "id = 5")
+    table.set_properties({"delta.appendOnly": "false"})
+    table.restore(4)
+
+    assert sorted(catalog.staged) == [1, 2, 3, 4, 5, 6, 7]
+    assert ids(table) == [1, 5, 13]
+    assert catalog.staged[6].metadata is not None
+    assert catalog.staged[6].metadata.configuration["delta.appendOnly"] == "false"
+    assert ids(dr.Table(tmp_path, catalog=catalog)) == [1, 5, 13]
+
+
+def test_the_catalog_says_who_won(tmp_path: Path) -> None:
+    catalog = MemoryCatalog()
+    table = created(tmp_path, catalog)
+    other = dr.Table(tmp_path, catalog=catalog)
+
+    with table.transaction("WRITE") as late:
+        other.append({"id": [1]})
+        late.add_files(pa.Table.from_pylist([file("late")]))
+
+    assert table.snapshot().version == 2
+    assert sorted(catalog.staged) == [1, 2]
+    # the proposal that lost stays where it is and is never read
+    assert len(staged(tmp_path)) == 3
+
+
+def file(name: str) -> dict[str, Any]:
+    return {
+        "path": name,
+        "partitionValues": {},
+        "size": 1,
+        "modificationTime": 1,
+        "dataChange": True,
+    }
+
+
+def test_conflicts_are_those_of_any_table(tmp_path: Path) -> None:
+    catalog = MemoryCatalog()
+    table = created(tmp_path, catalog)
+    table.append({"id": [1]})
+
+    with pytest.raises(dr.CommitConflictError), table.transaction("DELETE") as late:
+        late.read()
+        late.remove_files(late.snapshot.files())
+        table.delete("id = 1")
+
+
+class Forgetful(MemoryCatalog):
+    """Takes a commit and loses the answer, as often as it is told."""
+
+    lost = 1
+
+    def commit(self, staged: StagedCommit) -> Ratification:
+        answer = super().commit(staged)
+        if self.lost:
+            self.lost -= 1
+            raise TimeoutError("no answer")
+        return answer
+
+
+@pytest.mark.parametrize("lost", [1, 3])
+def test_a_lost_answer_commits_once(tmp_path: Path, lost: int) -> None:
+    catalog = Forgetful()
+    table = created(tmp_path, catalog)
+    catalog.lost = lost
+
+    assert table.append({"id": [1]}).version == 1
+    assert ids(table) == [1]
+    assert catalog.max_version == 1
+
+
+class Deaf(MemoryCatalog):
+    def commit(self, staged: StagedCommit) -> Ratification:
+        raise ConnectionError("refused")
+
+
+def test_a_catalog_that_never_answers_leaves_it_unknown(tmp_path: Path) -> None:
+    table = created(tmp_path, catalog := Deaf())
+
+    with pytest.raises(dr.CommitStateUnknownError) as caught:
+        table.append({"id": [1]}, timeout=0.2)
+    assert isinstance(caught.value.__cause__, ConnectionError)
+    assert catalog.max_version == 0
+    assert ids(table) == []
+
+
+@pytest.mark.parametrize("error", [PermissionError, ValueError, TypeError])
+def test_what_a_catalog_refuses_is_not_tried_again(tmp_path: Path, error: type[Exception]) -> None:
+    table = created(tmp_path, catalog := MemoryCatalog())
+
+    def refuse(method: str) -> None:
+        if method == "commit":
+            raise error("not yours")
+
+    catalog.before = refuse
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        table.append({"id": [1]}, timeout=0.2 if error is PermissionError else 60)
+    assert isinstance(caught.value.__cause__, error)
+    assert ids(table) == []
+
+
+class Backlogged(MemoryCatalog):
+    def commit(self, staged: StagedCommit) -> Ratification:
+        return "publish-first"
+
+
+def test_a_backlog_is_published_first(tmp_path: Path) -> None:
+    made = Managed(tmp_path, published=1, newest=4, most_unpublished=2)
+
+    assert made.table().append({"id": [1]}).version == 5
+    assert names(tmp_path) == [f"{version:020}.json" for version in range(6)]
+    assert made.catalog.calls.count("commit") == 2
+
+
+def test_a_backlog_that_never_ends_is_an_error(tmp_path: Path) -> None:
+    table = created(tmp_path, Backlogged())
+
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        table.append({"id": [1]})
+    assert caught.value.code == "catalog.backlog"
+
+
+class Rambling(MemoryCatalog):
+    def commit(self, staged: StagedCommit) -> Ratification:
+        return "perhaps"  # type: ignore[return-value]
+
+
+def test_an_answer_that_is_none_is_refused(tmp_path: Path) -> None:
+    table = created(tmp_path, Rambling())
+
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.append({"id": [1]})
+    assert caught.value.code == "catalog.answer"
+
+
+# -- publishing
+
+
+def test_a_publisher_that_stops_leaves_it_to_the_next(tmp_path: Path) -> None:
+    catalog = MemoryCatalog()
+    table = created(tmp_path, catalog)
+
+    def stop(method: str) -> None:
+        if method == "published":
+            raise OSError("killed")
+
+    catalog.before = stop
+    with pytest.warns(dr.DeltaReplayWarning, match="killed"):
+        assert table.append({"id": [1]}).version == 1
+    catalog.before = lambda _: None
+
+    assert ids(dr.Table(tmp_path, catalog=catalog)) == [1]
+    assert dr.Table(tmp_path, catalog=catalog).append({"id": [2]}).version == 2
+    assert names(tmp_path) == [f"{version:020}.json" for version in range(3)]
+    assert catalog.commits == {}
+
+
+def test_what_is_published_already_is_left_as_it_is(tmp_path: Path) -> None:
+    made = Managed(tmp_path, published=1, newest=3)
+    logs.write_commit(tmp_path, 2, [info(2), logs.add("f2")])
+    before = made.published(2).read_bytes()
+
+    made.table().append({"id": [1]})
+
+    assert made.published(2).read_bytes() == before
+    assert names(tmp_path) == [f"{version:020}.json" for version in range(5)]
+
+
+def test_inline_commits_are_published_as_files(tmp_path: Path) -> None:
+    made = Managed(tmp_path, published=1, newest=3)
+    for version, commit in made.catalog.commits.items():
+        place = made.directory / str(commit.file_name)
+        made.catalog.commits[version] = RatifiedCommit(version, content=place.read_bytes())
+        place.unlink()
+    content = made.catalog.commits[2].content
+
+    made.table().append({"id": [1]})
+
+    assert made.published(2).read_bytes() == content
+
+
+def test_checkpoints_and_compacted_files_are_of_published_versions(tmp_path: Path) -> None:
+    made = Managed(tmp_path, published=1, newest=5)
+
+    made.table().snapshot(version=3)
+    made.table().checkpoint()
+    assert names(tmp_path) == [f"{version:020}.json" for version in range(6)]
+
+    made = Managed(tmp_path / "other", published=1, newest=5)
+    made.table().compact_log(1, 3)
+    assert made.published(3).exists()
+    assert not made.published(4).exists()
+    assert paths(made.table().snapshot()) == ["f1", "f2", "f3", "f4", "f5"]
+
+
+def test_a_checkpoint_that_is_due_comes_after_publishing(tmp_path: Path) -> None:
+    catalog = MemoryCatalog()
+    table = created(tmp_path, catalog, **{"delta.checkpointInterval": "3"})
+    for number in range(3):
+        table.append({"id": [number]})
+
+    assert (tmp_path / "_delta_log" / "00000000000000000003.checkpoint.parquet").exists()
+    assert (tmp_path / "_delta_log" / "00000000000000000003.json").exists()
+
+
+# -- what a catalog must allow
+
+
+def test_maintenance_is_refused_unless_the_catalog_allows_it(tmp_path: Path) -> None:
+    catalog = MemoryCatalog()
+    table = created(tmp_path, catalog)
+    for number in range(3):
+        table.append({"id": [number]})
+    works = {
+        "vacuum": lambda: table.vacuum(dry_run=False),
+        "optimize": table.optimize,
+        "cleanup_log": lambda: table.cleanup_log(dry_run=False),
+    }
+
+    for name, work in works.items():
+        with pytest.raises(dr.UnsupportedFeatureError) as caught:
+            work()
+        assert caught.value.code == "catalog.maintenance"
+        assert name in str(caught.value)
+    table.vacuum(dry_run=True)
+    table.cleanup_log(dry_run=True)
+
+    catalog.allowed = ("vacuum", "optimize", "cleanup_log")
+    for work in works.values():
+        work()
+    assert ids(table) == [0, 1, 2]
+
+
+# -- turning it on and off
+
+
+def test_a_table_is_handed_over_and_taken_back(tmp_path: Path) -> None:
+    catalog = MemoryCatalog()
+    dr.write(tmp_path, {"id": [1]})
+    table = dr.Table(tmp_path, catalog=catalog)
+    table.append({"id": [2]})
+    assert catalog.staged == {}
+
+    table.set_properties(ON | {"delta.enableInCommitTimestamps": "true"})
+    assert catalog.max_version == 2
+    table.append({"id": [3]})
+    assert sorted(catalog.staged) == [3]
+    with pytest.raises(dr.UnsupportedFeatureError, match="catalog="):
+        dr.Table(tmp_path).append({"id": [4]})
+
+    table.drop_feature("catalogManaged")
+    assert catalog.max_version is None
+    dr.Table(tmp_path).append({"id": [4]})
+    assert ids(dr.Table(tmp_path)) == ids(table) == [1, 2, 3, 4]
+
+
+def test_turning_it_on_takes_a_catalog_and_timestamps(tmp_path: Path) -> None:
+    dr.write(tmp_path, {"id": [1]})
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        dr.Table(tmp_path).set_properties(ON)
+    assert caught.value.code == "catalog.required"
+
+    table = dr.Table(tmp_path, catalog=MemoryCatalog())
+    with pytest.raises(dr.InvalidArgumentError) as invalid:
+        table.set_properties(ON | {"delta.enableInCommitTimestamps": "false"})
+    assert invalid.value.code == "catalog.in_commit_timestamps"
+
+
+# -- all at once
+
+
+def test_writers_and_readers_at_once_lose_nothing(tmp_path: Path) -> None:
+    catalog = MemoryCatalog(most_unpublished=3)
+    # a reader may see a checkpoint before its hint, and is warned
+    created(tmp_path, catalog, **{"delta.checkpointInterval": "1000"})
+    wrong: list[BaseException] = []
+
+    def write(first: int) -> None:
+        table = dr.Table(tmp_path, catalog=catalog)
+        try:
+            for number in range(first, first + 10):
+                table.append({"id": [number]})
+        except BaseException as error:
+            wrong.append(error)
+
+    def read() -> None:
+        table = dr.Table(tmp_path, catalog=catalog)
+        try:
+            snapshot = table.snapshot()
+            while snapshot.version < 40 and not wrong:
+                snapshot = snapshot.refresh()
+                assert snapshot.num_files == snapshot.version
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=write, args=(100 * one,)) for one in range(4)]
+    threads.append(threading.Thread(target=read))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert wrong == []
+    table = dr.Table(tmp_path, catalog=catalog)
+    assert table.snapshot().version == 40
+    assert ids(table) == [100 * one + number for one in range(4) for number in range(10)]
+    assert table.verify().findings == ()
+    # every version is the same for all: what was ratified is what was published
+    for version, commit in catalog.staged.items():
+        place = tmp_path / "_delta_log" / "_staged_commits" / commit.file_name
+        published = tmp_path / "_delta_log" / f"{version:020}.json"
+        assert place.read_bytes() == published.read_bytes()

@@ -1,0 +1,100 @@
+"""A catalog in this process that keeps the protocol's rules, and can be told to break them."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from deltareplay.catalogs import (
+    Credentials,
+    LogTail,
+    Maintenance,
+    Ratification,
+    RatifiedCommit,
+    StagedCommit,
+)
+
+FEATURES = {"catalogManaged", "catalogOwned", "catalogOwned-preview"}
+
+
+class MemoryCatalog:
+    """Ratifies the commits of one table.
+
+    Attributes:
+        calls: What was asked, in order.
+        most_unpublished: More unpublished commits than that must be published first.
+        before: Called with the name of each method before it answers.
+    """
+
+    def __init__(
+        self,
+        max_version: int | None = None,
+        commits: tuple[RatifiedCommit, ...] = (),
+        *,
+        most_unpublished: int = 10,
+        allowed: tuple[Maintenance, ...] = (),
+    ) -> None:
+        self.max_version = max_version
+        self.commits = {commit.version: commit for commit in commits}
+        self.most_unpublished = most_unpublished
+        self.allowed = allowed
+        self.staged: dict[int, StagedCommit] = {}
+        self.calls: list[str] = []
+        self.before: Callable[[str], None] = lambda _: None
+        self.lock = threading.Lock()
+
+    def _called(self, name: str) -> None:
+        self.calls.append(name)
+        self.before(name)
+
+    def load(self) -> LogTail:
+        self._called("load")
+        with self.lock:
+            commits = [self.commits[version] for version in sorted(self.commits)]
+            return LogTail(self.max_version, commits, "one", self.allowed)
+
+    def commit(self, staged: StagedCommit) -> Ratification:
+        self._called("commit")
+        with self.lock:
+            known = self.staged.get(staged.version)
+            if known is not None:
+                return "ratified" if known.file_name == staged.file_name else "taken"
+            assert self.max_version is not None
+            if staged.version != self.max_version + 1:
+                return "taken"
+            if len(self.commits) >= self.most_unpublished:
+                return "publish-first"
+            self.staged[staged.version] = staged
+            self.commits[staged.version] = RatifiedCommit(
+                staged.version, staged.file_name, staged.size, staged.modification_time
+            )
+            self.max_version = staged.version
+            if staged.protocol and not FEATURES & set(staged.protocol.reader_features or ()):
+                self.let_go = staged.version
+            return "ratified"
+
+    def published(self, version: int) -> None:
+        self._called("published")
+        with self.lock:
+            self.commits = {v: commit for v, commit in self.commits.items() if v > version}
+            self.max_version = max(version, self.max_version or 0)
+            if getattr(self, "let_go", None) == self.max_version:
+                self.max_version = None
+
+    def credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:
+        self._called(f"credentials {operation}")
+        return None
+
+
+def staged_in(table: Path) -> tuple[RatifiedCommit, ...]:
+    """All staged commits of a table of which each version has one."""
+    found = sorted((table / "_delta_log" / "_staged_commits").iterdir())
+    named = re.compile(r"(\d{20})\.[0-9a-f-]+\.json")
+    return tuple(
+        RatifiedCommit(int(match[1]), file.name)
+        for file in found
+        if (match := named.fullmatch(file.name))
+    )
