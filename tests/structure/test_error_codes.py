@@ -18,6 +18,7 @@ NO_CODE = re.compile(r"^delta\.|^fs\.|^deltareplay\.|\.com$|^spark\.sql\.")
 SOMETHING_ELSE = {
     "add.size": "a field of the log: where a number of the report is from",
     "add.stats": "a field of the log: where a number of the report is from",
+    "catalog.schema.table": "the form of a name",
     "report.css": "a file of the package",
     "gpj.exe": "the name of a file in an example",
     "report.html": "the name of a file",

@@ -17,7 +17,13 @@ PAGES = {
 #: What an opening fence says of its block, and the block.
 FENCE = re.compile(r"^```(.*?)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 #: Blocks that are not pasted into Python, by page: commands and drawings.
-OTHERS = {"README.md": 2, "docs/design.md": 1, "docs/guide/cli.md": 5, "docs/guide/errors.md": 1}
+OTHERS = {
+    "README.md": 2,
+    "docs/design.md": 1,
+    "docs/guide/catalogs.md": 1,
+    "docs/guide/cli.md": 5,
+    "docs/guide/errors.md": 1,
+}
 #: Packages that `make demo` does not install: blocks that import one stand on the first block of
 #: their page alone, and tests/peers/test_engines.py runs them where the package is.
 OPTIONAL = {"dask", "datafusion", "ray"}

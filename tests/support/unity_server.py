@@ -1,4 +1,6 @@
-"""A Unity Catalog server for tests, by its published interface: ``api/delta.yaml`` and ``api/all.yaml``.
+"""A Unity Catalog server for tests, by its published interfaces.
+
+These are ``api/delta.yaml`` and ``api/all.yaml`` of the open server.
 
 State lies in SQLite, so that a server that is stopped and started again knows what it knew. It
 checks what it is sent as strictly as the specification allows, and can be told to be slow, to fail,
@@ -90,7 +92,8 @@ class UnityServer:
         self.lock = threading.Lock()
         with closing(self._connect()) as db, db:
             db.execute(
-                "CREATE TABLE IF NOT EXISTS tables (id TEXT PRIMARY KEY, name TEXT UNIQUE, body TEXT)"
+                "CREATE TABLE IF NOT EXISTS tables"
+                " (id TEXT PRIMARY KEY, name TEXT UNIQUE, body TEXT)"
             )
             db.execute(
                 "CREATE TABLE IF NOT EXISTS commits"
@@ -100,6 +103,7 @@ class UnityServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -107,13 +111,13 @@ class UnityServer:
             def _answer(self) -> None:
                 server._handle(self)
 
-            do_GET = do_POST = do_DELETE = _answer  # noqa: N815
+            do_GET = do_POST = do_DELETE = _answer
 
         self.http = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.http.daemon_threads = True
         self.port = self.http.server_address[1]
         self.uri = f"http://127.0.0.1:{self.port}"
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
 
     def stop(self) -> None:
         self.http.shutdown()

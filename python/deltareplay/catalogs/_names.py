@@ -6,7 +6,7 @@ import re
 
 from deltareplay.exceptions import InvalidArgumentError
 
-_PART = r"(?:`(?:[^`]|``)+`|[^.`\s]+)"
+_PART = r"(?:`(?:[^`]|``)+`|[^.`\s:/]+)"
 _NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
 
 
