@@ -15,7 +15,7 @@ from deltareplay._snapshot import Snapshot
 from deltareplay.spark import on_executors, session, shuffled, whole_files
 from deltareplay.spark.schema import CHANGE_FIELDS, Column, columns_of, plain_fields, struct_type
 from deltareplay.spark.sent_changes import SentChanges
-from deltareplay.spark.source import TableLike, table_of
+from deltareplay.spark.source import TableLike, resolved, table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -106,6 +106,7 @@ def changes(
     +---+------------+---------------+-------------------+
     """
     session.check(spark)
+    table = resolved(spark, table)
     if isinstance(table, Snapshot) and end is None:
         end = table.version
     of = table_of(table)

@@ -11,7 +11,7 @@ from deltareplay import _native
 from deltareplay._clone import target_of
 from deltareplay._renamed import renamed
 from deltareplay.spark import on_executors, session
-from deltareplay.spark.source import TableLike, snapshot_of, table_of
+from deltareplay.spark.source import TableLike, resolved, snapshot_of, table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,6 +65,7 @@ def clone(
     Table('s3://lake/copy')
     """
     session.check_writing(spark, "cloning")
+    source = resolved(spark, source)
     snapshot = snapshot_of(source, version, timestamp)
     of = table_of(source)
     made = target_of(of, target, shallow, storage_options)

@@ -10,7 +10,7 @@ from deltareplay._arguments import checked
 from deltareplay.exceptions import DeltaReplayWarning
 from deltareplay.spark import session
 from deltareplay.spark._read import read
-from deltareplay.spark.source import TableLike, snapshot_of
+from deltareplay.spark.source import TableLike, resolved, snapshot_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,6 +46,7 @@ def count(
     2
     """
     session.check(spark)
+    table = resolved(spark, table)
     snapshot = snapshot_of(table, version, timestamp)
     if filter is None:
         with warnings.catch_warnings():

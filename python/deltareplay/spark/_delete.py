@@ -37,7 +37,7 @@ def delete(
 
     Args:
         spark: A session of PySpark 4.0 or later, classic or Connect.
-        table: A ``Table``, a ``Snapshot``, or the table's path or URI.
+        table: A ``Table``, a ``Snapshot``, or the table's path, URI or name.
         where: SQL text or a column; None deletes all rows.
         target_alias: A name of the table in the condition.
         txn: As in ``write``.

@@ -13,7 +13,7 @@ from deltareplay._arguments import checked
 from deltareplay.spark import session
 from deltareplay.spark.frames import from_arrow
 from deltareplay.spark.schema import columns_of
-from deltareplay.spark.source import TableLike, snapshot_of
+from deltareplay.spark.source import TableLike, resolved, snapshot_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -79,6 +79,7 @@ def detail(
     [Row(numFiles=2, sizeInBytes=500)]
     """
     session.check(spark)
+    table = resolved(spark, table)
     row = _row(snapshot_of(table, version, timestamp))
     return from_arrow(spark, pa.Table.from_pylist([row], schema=_SCHEMA))
 

@@ -14,7 +14,7 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import on_executors, session
 from deltareplay.spark.arrow import spark_schema
 from deltareplay.spark.frames import from_arrow
-from deltareplay.spark.source import TableLike, snapshot_of
+from deltareplay.spark.source import TableLike, resolved, snapshot_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -75,6 +75,7 @@ def files(
     +---------+
     """
     session.check(spark)
+    table = resolved(spark, table)
     if reconcile not in ("auto", "driver", "executors"):
         raise InvalidArgumentError(
             f"reconcile is {reconcile!r}: pass 'auto', 'driver' or 'executors'",

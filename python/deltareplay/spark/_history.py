@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from deltareplay._arguments import checked
 from deltareplay.spark import session
 from deltareplay.spark.frames import from_arrow
-from deltareplay.spark.source import TableLike, table_of
+from deltareplay.spark.source import TableLike, resolved, table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,4 +30,5 @@ def history(spark: SparkSession, table: TableLike, *, limit: int | None = None) 
     [Row(version=2)]
     """
     session.check(spark)
+    table = resolved(spark, table)
     return from_arrow(spark, table_of(table).history(limit))

@@ -163,7 +163,7 @@ def merge(
 
     Args:
         spark: A session of PySpark 4.0 or later, classic or Connect.
-        table: A ``Table``, a ``Snapshot``, or the table's path or URI.
+        table: A ``Table``, a ``Snapshot``, or the table's path, URI or name.
         source: The rows to merge.
         on: Which rows match: SQL text or a column.
         source_alias: The name of the source in conditions and values; by default the alias that it

@@ -10,7 +10,7 @@ from deltareplay._arguments import checked
 from deltareplay._written import Written
 from deltareplay.spark import on_executors, session
 from deltareplay.spark.rewritten import Rewritten
-from deltareplay.spark.source import TableLike, snapshot_of, table_of
+from deltareplay.spark.source import TableLike, resolved, snapshot_of, table_of
 from deltareplay.spark.target_table import TargetTable
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def optimize(
     Written(version=42, metrics={'maxFileSize': 1073012345, ...})
     """
     session.check(spark)
+    table = resolved(spark, table)
     snapshot = snapshot_of(table)
     of = table_of(table)
     plan = _native.OptimizePlan(

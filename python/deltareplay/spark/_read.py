@@ -11,7 +11,7 @@ from deltareplay.spark import filters, names, session
 from deltareplay.spark.projection import Wanted
 from deltareplay.spark.rows import frame, listed_columns
 from deltareplay.spark.schema import Column, columns_of
-from deltareplay.spark.source import TableLike, snapshot_of
+from deltareplay.spark.source import TableLike, resolved, snapshot_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,7 +41,7 @@ def read(
 
     Args:
         spark: A session of PySpark 3.5 or later, classic or Connect.
-        table: A ``Table``, a ``Snapshot``, or the table's path or URI.
+        table: A ``Table``, a ``Snapshot``, or the table's path, URI or name.
         version: A version; by default, without ``timestamp``, the latest.
         timestamp: Selects the latest version committed at or before this time.
         filter: Rows to keep, as in ``Snapshot.scan``. Prunes partitions, skips files by statistics,
@@ -70,6 +70,7 @@ def read(
     +-----+
     """
     session.check(spark)
+    table = resolved(spark, table)
     snapshot = snapshot_of(table, version, timestamp)
     wanted = Wanted(with_row_id, with_file_path, with_row_index)
     scan = snapshot.scan(

@@ -40,7 +40,7 @@ def update(
 
     Args:
         spark: A session of PySpark 4.0 or later, classic or Connect.
-        table: A ``Table``, a ``Snapshot``, or the table's path or URI.
+        table: A ``Table``, a ``Snapshot``, or the table's path, URI or name.
         where: SQL text or a column; None updates all rows.
         set: Columns and their values: SQL text, or columns. ``"s.a"`` is a field of the struct
             ``s``; its other fields stay.

@@ -11,7 +11,7 @@ from deltareplay._moments import instant
 from deltareplay._vacuum import Vacuumed
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.spark import on_executors, session
-from deltareplay.spark.source import TableLike, table_of
+from deltareplay.spark.source import TableLike, resolved, table_of
 from deltareplay.spark.unnamed_files import unnamed
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def vacuum(
     52613349376
     """
     session.check_writing(spark, "vacuuming")
-    of = table_of(table)
+    of = table_of(resolved(spark, table))
     if lite:
         return of.vacuum(retention, lite=True, dry_run=dry_run, force=force, log=log)
     snapshot = of.snapshot()

@@ -15,7 +15,7 @@ from deltareplay._finding import Finding
 from deltareplay._verify import Verification
 from deltareplay.spark import on_executors, session
 from deltareplay.spark._files import files
-from deltareplay.spark.source import TableLike, table_of
+from deltareplay.spark.source import TableLike, resolved, table_of
 from deltareplay.spark.unnamed_files import unnamed
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
     True
     """
     session.check_writing(spark, "verifying")
-    of = table_of(table)
+    of = table_of(resolved(spark, table))
     text, named, orphaned = _native.verify_log(of._native)
     report = json.loads(text)
     log = Verification(**report | {"findings": tuple(_findings(report))})

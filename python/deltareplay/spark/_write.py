@@ -19,7 +19,7 @@ from deltareplay.exceptions import (
 from deltareplay.spark import delta_settings, identities, replaced, replaced_rows, session
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.rewritten import after_write
-from deltareplay.spark.source import TableLike, table_of
+from deltareplay.spark.source import TableLike, resolved, table_of
 from deltareplay.spark.staged import Staged
 from deltareplay.spark.statement import Statement
 from deltareplay.spark.target_table import TargetTable
@@ -66,9 +66,9 @@ def write(
     Args:
         df: The rows. Columns are found by name, ignoring case; they have the table's types, or
             narrower ones. Missing columns are null, computed, or get their default or identity.
-        table: A ``Table``, a ``Snapshot``, or the table's path or URI. A new table is created in
-            the commit of its first rows. With a ``Snapshot``, commits after it are checked for
-            conflicts.
+        table: A ``Table``, a ``Snapshot``, or the table's path, URI or name. A new table is
+            created in the commit of its first rows. With a ``Snapshot``, commits after it are
+            checked for conflicts.
         mode: ``append``, or ``overwrite``, which replaces the existing rows. With ``error``, an
             existing table is an error; with ``ignore``, nothing is written into one.
         where: With ``overwrite``, a Spark SQL condition (delta-spark's ``replaceWhere``): only rows
@@ -119,6 +119,7 @@ def write(
             code="write.stream",
         )
     _check(mode, where, partition_overwrite, schema_mode)
+    table = resolved(df.sparkSession, table)
     of = table_of(table)
     if not of._native.exists():
         snapshot = None

@@ -11,7 +11,7 @@ from deltareplay._checkpoint import Checkpoint, clean_after
 from deltareplay._replay_piece import ReplayPiece
 from deltareplay._replay_tail import ReplayTail
 from deltareplay.spark import on_executors, session
-from deltareplay.spark.source import TableLike, snapshot_of, table_of
+from deltareplay.spark.source import TableLike, resolved, snapshot_of, table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,6 +58,7 @@ def write_checkpoint(
     400
     """
     session.check(spark)
+    table = resolved(spark, table)
     snapshot = snapshot_of(table)
     of = table_of(table)
     plan = _native.CheckpointPlan(of._native, snapshot._native, piece_size)

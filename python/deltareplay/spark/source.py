@@ -4,13 +4,43 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
+from typing import TYPE_CHECKING
 
 from deltareplay._snapshot import Snapshot
 from deltareplay._table import Table
 from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark import identifiers
 
-#: A table, a snapshot of it, or its path or URI.
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: A table, a snapshot of it, its path or URI, or its name in the session's catalog.
 TableLike = Table | Snapshot | str | os.PathLike[str]
+
+#: A text that may be the name of a table: no path has this form but a relative one of one part.
+_NAME = re.compile(r"[^/\\:~.]+(\.[^/\\:~.]+){0,2}|(.+\.)?`.+`(\..+)?")
+
+
+def resolved(spark: SparkSession, table: TableLike) -> TableLike:
+    """The table itself for its name in the session's catalog; anything else as it is.
+
+    A relative path at which there is a table is that table. Works without Delta's jar.
+
+    Raises:
+        TableNotFoundError: ``name.not_delta``: the name is that of something else.
+    """
+    if not isinstance(table, str) or not _NAME.fullmatch(table):
+        return table
+    if os.path.isdir(os.path.join(table, "_delta_log")):
+        return table
+    parts = identifiers.parts_of(table)
+    path = identifiers.path_of(parts)
+    if path is not None:
+        return identifiers.at_path(path)
+    if identifiers.in_catalog(spark, parts) is None:
+        return table
+    return identifiers.table_named(spark, parts)[0]
 
 
 def table_of(table: TableLike) -> Table:

@@ -12,7 +12,7 @@ from deltareplay.spark import session
 from deltareplay.spark.candidates import Candidates
 from deltareplay.spark.pruning import target_filter
 from deltareplay.spark.schema import Json, struct_type
-from deltareplay.spark.source import TableLike, table_of
+from deltareplay.spark.source import TableLike, resolved, table_of
 from deltareplay.spark.target_table import TargetTable
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ class Statement:
             raise UnsupportedFeatureError(
                 f"this is Spark {spark.version}: statements require 4.0", code="spark.too_old"
             )
-        snapshot = table if isinstance(table, Snapshot) else table_of(table).snapshot()
+        snapshot = (
+            table if isinstance(table, Snapshot) else table_of(resolved(spark, table)).snapshot()
+        )
         target = TargetTable.of(snapshot)
         target.check_features()
         return cls(spark, snapshot, target, root)

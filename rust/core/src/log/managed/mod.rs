@@ -22,6 +22,9 @@ use crate::storage::{FileMeta, Storage};
 
 mod storage;
 
+/// What stands for the unique part of a path where the catalog has the content itself.
+const INLINE: &str = "inline";
+
 /// How often a commit is asked for while the catalog says that older ones must be published first.
 const MOST_REQUESTS: u32 = 3;
 
@@ -38,6 +41,8 @@ pub struct ManagedLog {
 struct Known {
     asked: bool,
     commits: BTreeMap<u64, FileMeta>,
+    /// By path: commits that the catalog has itself, and the last one that was made here, until it is
+    /// published.
     inline: BTreeMap<String, Bytes>,
     max_version: Option<u64>,
     table_id: Option<String>,
@@ -93,7 +98,10 @@ impl ManagedLog {
             if known.published.is_none_or(|published| *due > published) {
                 let bytes = self.read(&file.path)?;
                 self.files.put_if_absent(&path::commit_path(*due), &bytes)?;
-                self.note(|known| known.published = known.published.max(Some(*due)));
+                self.note(|known| {
+                    known.published = known.published.max(Some(*due));
+                    known.inline.remove(&file.path);
+                });
             }
         }
         self.catalog.published(version)
@@ -189,7 +197,7 @@ impl ManagedLog {
     ) -> Result<FileMeta> {
         match content {
             Content::Inline(bytes) => {
-                let path = path::staged_path(version, "inline");
+                let path = path::staged_path(version, INLINE);
                 let size = bytes.len() as u64;
                 inline.insert(path.clone(), bytes);
                 Ok(FileMeta {
@@ -291,6 +299,8 @@ impl ManagedLog {
                         modification_time: staged.modification_time,
                     };
                     self.note(|known| {
+                        let bytes = Bytes::copy_from_slice(bytes);
+                        known.inline.insert(file.path.clone(), bytes);
                         known.commits.insert(version, file);
                         known.max_version = known.max_version.max(Some(version));
                     });
@@ -347,8 +357,15 @@ impl ManagedLog {
         })
     }
 
+    /// The content of a commit that the catalog has itself, which other processes ask it for anew; or of
+    /// one that was made here.
     fn inline(&self, path: &str) -> Option<Bytes> {
-        let known = Arc::clone(&self.locked());
+        let version = path::staged_version(path)?;
+        let known = if path == path::staged_path(version, INLINE) {
+            self.last().ok()?
+        } else {
+            Arc::clone(&self.locked())
+        };
         known.inline.get(path).cloned()
     }
 }
@@ -416,7 +433,11 @@ fn staged(version: u64, bytes: &[u8]) -> Result<StagedCommit> {
         timestamp,
         protocol: actions.protocols.last().map(|(_, found)| found.clone()),
         metadata: actions.metadatas.last().map(|(_, found)| found.clone()),
-        domains: actions.domains.into_iter().map(|(_, found)| found).collect(),
+        domains: actions
+            .domains
+            .into_iter()
+            .map(|(_, found)| found)
+            .collect(),
         published: None,
     })
 }

@@ -1,0 +1,102 @@
+"""Tables whose commits a catalog manages, in Spark: the driver asks, executors read files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.unity_server import UnityServer
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+from deltareplay.catalogs import UnityCatalog
+from deltareplay.spark import DeltaTable
+
+pytestmark = pytest.mark.spark
+NAME = "main.sales.orders"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[UnityServer]:
+    made = UnityServer(tmp_path)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def table(server: UnityServer) -> dr.Table:
+    """A table of four rows in two files."""
+    unity = UnityCatalog(server.uri, "secret", timeout=5)
+    properties = {"delta.enableChangeDataFeed": "true"}
+    made = unity.create_table(NAME, pa.schema([("id", pa.int64())]), properties=properties)
+    made.append({"id": [0, 1]})
+    made.append({"id": [2, 3]})
+    return dr.Table.from_name(NAME, unity)
+
+
+def rows(frame: Any) -> list[int]:
+    return sorted(row.id for row in frame.collect())
+
+
+def latest(server: UnityServer) -> int:
+    found = server.table(NAME)["latest-table-version"]
+    assert isinstance(found, int)
+    return found
+
+
+def test_reads_and_statements(spark: Any, server: UnityServer, table: dr.Table) -> None:
+    assert rows(dr_spark.read(spark, table)) == [0, 1, 2, 3]
+    dr_spark.write(spark.range(4, 6), table)
+    dr_spark.delete(spark, table, "id = 1")
+    dr_spark.update(spark, table, "id = 2", {"id": "id + 10"})
+    merge = dr_spark.merge(spark, table, spark.range(5, 8), "target.id = source.id")
+    merge.when_matched_delete().when_not_matched_insert_all().execute()
+
+    assert latest(server) == 6
+    assert rows(dr_spark.read(spark, table)) == [0, 3, 4, 6, 7, 12]
+    assert rows(dr_spark.read(spark, table, version=2)) == [0, 1, 2, 3]
+    assert dr_spark.changes(spark, table, 4, 4).count() == 1
+    assert dr_spark.history(spark, table).count() == 7
+
+
+def test_work_that_executors_share(spark: Any, server: UnityServer, table: dr.Table) -> None:
+    files = dr_spark.files(spark, table)
+    assert files.count() == 2
+    dr_spark.write_checkpoint(spark, table)
+    assert dr_spark.verify(spark, table, rows=True).ok
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        dr_spark.vacuum(spark, table, dry_run=False)
+    assert caught.value.code == "catalog.maintenance"
+    with pytest.raises(dr.UnsupportedFeatureError):
+        dr_spark.optimize(spark, table)
+    assert latest(server) == 2
+
+
+def test_delta_table(spark: Any, server: UnityServer, table: dr.Table) -> None:
+    found = DeltaTable.forPath(spark, table)
+    found.delete("id = 0")
+    found.alias("t").merge(
+        spark.range(9, 10).alias("s"), "t.id = s.id"
+    ).whenNotMatchedInsertAll().execute()
+
+    assert rows(found.toDF()) == [1, 2, 3, 9]
+    assert latest(server) == 4
+
+
+def test_the_path_alone_is_refused(spark: Any, table: dr.Table) -> None:
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        dr_spark.read(spark, table.uri)
+    assert caught.value.code == "catalog.required"
+
+
+def test_no_plan_has_the_token(spark: Any, table: dr.Table) -> None:
+    for frame in (dr_spark.read(spark, table), dr_spark.files(spark, table)):
+        plan = (
+            frame._sc._jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "extended")
+            if hasattr(frame, "_jdf")
+            else ""
+        )
+        assert "secret" not in plan

@@ -1,0 +1,75 @@
+"""Tables by their names in the session's catalog, wherever the functions take a path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark.conftest import SESSION
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+from deltareplay.spark import DeltaTable
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def name(spark: Any) -> Iterator[str]:
+    """A table of two rows in a schema of its own."""
+    if SESSION != "delta-spark":
+        dr_spark.register(spark, "delta")
+    spark.sql("CREATE SCHEMA IF NOT EXISTS named")
+    made = DeltaTable.createOrReplace(spark).tableName("named.orders")
+    made.addColumn("id", "bigint").property("delta.checkpointPolicy", "v2").execute()
+    dr_spark.write(spark.range(2), "named.orders")
+    yield "named.orders"
+    spark.sql("DROP TABLE IF EXISTS named.orders")
+
+
+def test_every_function_takes_a_name(spark: Any, name: str) -> None:
+    assert sorted(row.id for row in dr_spark.read(spark, name).collect()) == [0, 1]
+    assert dr_spark.count(spark, name) == 2
+    dr_spark.write(spark.range(2, 4), name)
+    dr_spark.delete(spark, name, "id = 0")
+    dr_spark.update(spark, name, "id = 1", {"id": "id + 10"})
+    merge = dr_spark.merge(spark, name, spark.range(3, 5), "target.id = source.id")
+    merge.when_not_matched_insert_all().execute()
+    dr_spark.create_view(spark, "of_a_name", name)
+    assert sorted(row.id for row in spark.table("of_a_name").collect()) == [2, 3, 4, 11]
+    assert dr_spark.history(spark, name).count() == 6
+    assert dr_spark.detail(spark, "`named`.`orders`").first().numFiles > 0
+    assert dr_spark.files(spark, name).count() > 0
+    assert dr_spark.changes(spark, name, 1).count() > 0
+    assert dr_spark.verify(spark, name).ok
+    dr_spark.optimize(spark, name)
+    dr_spark.write_checkpoint(spark, name)
+    assert DeltaTable.forName(spark, name).toDF().count() == 4
+
+
+def test_a_path_in_backticks_is_a_path(spark: Any, tmp_path: Path) -> None:
+    dr.write(tmp_path / "t", {"id": [1]})
+
+    assert dr_spark.count(spark, f"delta.`{tmp_path / 't'}`") == 1
+
+
+def test_a_relative_path_with_a_table_is_that_table(
+    spark: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    dr.write("named.orders", {"id": [7, 8, 9]})
+
+    assert dr_spark.count(spark, name) == 3
+
+
+def test_a_name_of_something_else_is_refused(spark: Any) -> None:
+    spark.sql("CREATE SCHEMA IF NOT EXISTS named")
+    spark.sql("CREATE OR REPLACE TEMPORARY VIEW a_view AS SELECT 1 AS id")
+
+    with pytest.raises(dr.TableNotFoundError) as caught:
+        dr_spark.read(spark, "a_view")
+    assert caught.value.code == "name.not_delta"
+    with pytest.raises(dr.TableNotFoundError):
+        dr_spark.read(spark, "named.nothing")
