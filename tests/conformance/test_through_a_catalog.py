@@ -1,0 +1,50 @@
+"""Every table of the suite, opened through a catalog, has the state that it has by its path."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+from conformance import adapter, suite
+from conformance.same_state import assert_same_state
+from support.memory_catalog import MemoryCatalog
+
+import deltareplay as dr
+from deltareplay.catalogs import RatifiedCommit
+
+# the suite's own runner leaves files to the garbage collector
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+CASES = [case for case in suite.cases() if case.expected["expect"] == "ok"]
+#: How many commits the catalog has.
+TAIL = 3
+
+
+def catalog_of(table: Path, latest: int, *, inline: bool) -> MemoryCatalog:
+    """A catalog that has the newest commits, itself or by the names of their files."""
+    commits = []
+    for version in range(latest, max(-1, latest - TAIL), -1):
+        file = table / "_delta_log" / f"{version:020}.json"
+        if not file.exists():
+            break
+        content = file.read_bytes() if inline else None
+        commits.append(RatifiedCommit(version, None if inline else file.name, content=content))
+    return MemoryCatalog(latest, tuple(commits))
+
+
+@pytest.mark.parametrize("inline", [False, True], ids=["named", "inline"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_catalog_changes_nothing(case: suite.Case, inline: bool) -> None:
+    versions = case.expected["versions"]
+    with suite.table_of(case) as place, warnings.catch_warnings():
+        warnings.simplefilter("ignore", dr.DeltaReplayWarning)
+        catalog = catalog_of(Path(place), max(versions), inline=inline)
+        table = dr.Table(place, allowed_roots=["/"], catalog=catalog)
+        for version in versions:
+            expected = suite.materialized_state(place, version)
+            assert_same_state(adapter.state(table.snapshot(version=version)), expected)
+        assert adapter.state(table.snapshot()) == adapter.snapshot(place)
