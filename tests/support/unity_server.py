@@ -299,7 +299,7 @@ class UnityServer:
         if body["table-type"] == "MANAGED":
             table_id = body["properties"]["io.unitycatalog.tableId"]
             staged = self._by_id(db, table_id)
-            if staged["location"] != body["location"] or staged["of"] != name:
+            if staged["location"] != body["location"].rstrip("/") or staged["of"] != name:
                 raise Refusal("InvalidParameterValueException", "it was staged elsewhere")
             lacking = set(REQUIRED_FEATURES["writer"]) - set(body["protocol"]["writer-features"])
             if lacking:
