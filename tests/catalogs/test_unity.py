@@ -161,8 +161,8 @@ def test_one_request_opens_and_one_commits(server: UnityServer, unity: UnityCata
     server.requests.clear()
     transaction.commit()
     posted = [one for one in server.requests if one.startswith("POST")]
-    # one ratifies, one tells what is published
-    assert len(posted) == 2
+    assert posted == ["POST /delta/v1/catalogs/main/schemas/sales/tables/orders"]
+    assert "GET /delta/v1/catalogs/main/schemas/sales/tables/orders" not in server.requests
 
 
 def test_changes_of_metadata_reach_the_catalog(server: UnityServer, unity: UnityCatalog) -> None:

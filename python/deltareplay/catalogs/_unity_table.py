@@ -38,6 +38,7 @@ class UnityTable:
         )
         self._older: OlderTable | None = None
         self._metadata: dict[str, Any] = {}
+        self._is_exhausted = False
 
     def find(self) -> str:
         """The table's root; one request."""
@@ -85,12 +86,15 @@ class UnityTable:
             if error.kind in _TAKEN:
                 return "taken"
             if error.kind in _EXHAUSTED:
+                self._is_exhausted = True
                 return "publish-first"
             raise refused(error, self._name) from error
         return "ratified"
 
     def published(self, version: int) -> None:
-        self.find()
+        if not self._is_exhausted:
+            return None  # the next commit tells, in the same request
+        self._is_exhausted = False
         if self._older is not None:
             older = self._older
             return self._asked(lambda: older.published(version))
