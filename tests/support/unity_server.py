@@ -73,6 +73,7 @@ class UnityServer:
         tokens: Tokens that are accepted.
         vended: What credentials hold; None vends none.
         lifetime: Of credentials, in seconds.
+        location: Where the next table that is created lies; None chooses a directory.
         is_older: Whether tables are answered for by the older interface alone.
     """
 
@@ -89,6 +90,7 @@ class UnityServer:
         self.vended: Json | None = None
         self.lifetime = 3600.0
         self.is_older = False
+        self.location: str | None = None
         self.lock = threading.Lock()
         with closing(self._connect()) as db, db:
             db.execute(
@@ -258,7 +260,7 @@ class UnityServer:
         if db.execute("SELECT 1 FROM tables WHERE name = ?", (name,)).fetchone():
             raise Refusal("AlreadyExistsException", name)
         table_id = str(uuid.uuid4())
-        location = (self.root / table_id).as_uri()
+        location = self.location or (self.root / table_id).as_uri()
         self._insert(db, f"staged:{table_id}", table_id, {"location": location, "of": name})
         return {
             "table-id": table_id,

@@ -1,0 +1,73 @@
+"""A store that opens only with credentials that a catalog vends, and that expire."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from stores.servers import Store
+from support.unity_server import UnityServer
+
+import deltareplay as dr
+from deltareplay.catalogs import UnityCatalog
+
+pytestmark = pytest.mark.stores
+SECRETS = ("aws_access_key_id", "aws_secret_access_key")
+CREDENTIALS = "GET /delta/v1/catalogs/main/schemas/s/tables/far/credentials"
+SCHEMA = pa.schema([("id", pa.int64())])
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[UnityServer]:
+    made = UnityServer(tmp_path)
+    yield made
+    made.stop()
+
+
+@pytest.mark.parametrize("store", ["moto", "versitygw"], indirect=True)
+def test_vended_credentials_open_the_store_until_they_expire(
+    store: Store, server: UnityServer, tmp_path: Path
+) -> None:
+    place = f"{store.root}/vended-{tmp_path.name}"
+    dr.create_table(place, SCHEMA, storage_options=store.options).append({"id": [1]})
+    server.register("main.s.far", place)
+    server.vended = {
+        "s3.access-key-id": store.options[SECRETS[0]],
+        "s3.secret-access-key": store.options[SECRETS[1]],
+    }
+    server.lifetime = 1.0
+    plain = {key: value for key, value in store.options.items() if key not in SECRETS}
+    plain |= {"aws_access_key_id": "wrong", "aws_secret_access_key": "wrong"}
+    unity = UnityCatalog(server.uri, "secret")
+
+    table = dr.Table.from_name("main.s.far", unity, storage_options=plain)
+    # what a user passes wins over the catalog's settings, and vended credentials over that
+    assert table.snapshot().scan().to_arrow()["id"].to_pylist() == [1]
+    asked = server.requests.count(CREDENTIALS)
+    table.snapshot()
+    assert server.requests.count(CREDENTIALS) == asked
+    time.sleep(1.1)
+    table.append({"id": [2]})
+    assert server.requests.count(CREDENTIALS) > asked
+    assert table.snapshot().num_files == 2
+    assert store.options[SECRETS[1]] not in repr(table)
+
+
+@pytest.mark.parametrize("store", ["moto"], indirect=True)
+def test_a_managed_table_lives_on_a_store(
+    store: Store, server: UnityServer, tmp_path: Path
+) -> None:
+    place = f"{store.root}/managed-{tmp_path.name}"
+    server.location = place
+    unity = UnityCatalog(server.uri, "secret")
+    table = unity.create_table("main.s.managed", SCHEMA, storage_options=store.options)
+    for number in range(3):
+        table.append({"id": [number]})
+
+    again = dr.Table.from_name("main.s.managed", unity, storage_options=store.options)
+    assert again.uri == place
+    assert sorted(again.snapshot().scan().to_arrow()["id"].to_pylist()) == [0, 1, 2]
+    assert server.table("main.s.managed")["latest-table-version"] == 3
