@@ -416,7 +416,11 @@ fn staged(version: u64, bytes: &[u8]) -> Result<StagedCommit> {
         timestamp,
         protocol: actions.protocols.last().map(|(_, found)| found.clone()),
         metadata: actions.metadatas.last().map(|(_, found)| found.clone()),
-        domains: actions.domains.into_iter().map(|(_, found)| found).collect(),
+        domains: actions
+            .domains
+            .into_iter()
+            .map(|(_, found)| found)
+            .collect(),
         published: None,
     })
 }
