@@ -73,7 +73,10 @@ fn shapes_say_what_they_are_at_any_depth() {
     let ArrowType::Struct(parts) = entries.data_type() else {
         panic!("no entries")
     };
-    assert_eq!((told(&parts[0]), told(&parts[1])), ("EPSG:1".into(), "2".into()));
+    assert_eq!(
+        (told(&parts[0]), told(&parts[1])),
+        ("EPSG:1".into(), "2".into())
+    );
     assert!(schema.field(3).metadata().is_empty());
 }
 
