@@ -167,7 +167,7 @@ def snapshot_of(*fields: dict[str, Any], **properties: str) -> Any:
 
 
 def test_types_that_spark_lacks_are_named() -> None:
-    inner = {"type": "array", "elementType": "geometry(OGC:CRS84)", "containsNull": True}
+    inner = {"type": "array", "elementType": "timestamp_nanos", "containsNull": True}
     error = raises(
         "spark.type",
         dr.UnsupportedFeatureError,
@@ -175,6 +175,15 @@ def test_types_that_spark_lacks_are_named() -> None:
     )
     assert "g.element" in str(error)
     assert "columns=" in str(error)
+
+
+def test_shapes_are_bytes() -> None:
+    inner = {"type": "array", "elementType": "geography(OGC:CRS84, karney)", "containsNull": True}
+    columns = columns_of(
+        snapshot_of({"name": "g", "type": "geometry(EPSG:3857)"}, {"name": "l", "type": inner})
+    )
+    assert [one.logical_type for one in columns] == ["binary", {**inner, "elementType": "binary"}]
+    assert [one.physical_type for one in columns] == [one.logical_type for one in columns]
 
 
 def test_what_takes_spark_4_is_refused_before() -> None:

@@ -30,8 +30,10 @@ REFUSED = [case for case in CASES if case.expected["expect"] == "error"]
 
 # The counts of a checksum are believed until the files are replayed, and here they are made up.
 LYING_CHECKSUM = {"kernelrs-crc-full"}
-# Readers disagree on these; what this one does, and why.
+# What the reference refuses and this reader does not; the version here, and why.
 READ_ALL_THE_SAME = {
+    # the reference has the types of shapes behind a setting
+    "kernelrs-table-with-geo": 0,
     # a log that holds nothing but a checkpoint has everything that a state needs
     "deltars-table-with-domain-metadata": 108,
 }
@@ -44,7 +46,11 @@ def _quiet() -> object:
         yield
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if not case.contested], ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if not case.contested and case.name not in READ_ALL_THE_SAME],
+    ids=str,
+)
 def test_passes_the_runner(case: suite.Case) -> None:
     results = suite.runner().run_case(adapter, case.name, str(case.directory))
 

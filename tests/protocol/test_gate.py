@@ -24,6 +24,8 @@ READABLE = [
     "typeWidening-preview",
     "variantType",
     "variantType-preview",
+    "geospatial",
+    "geospatial-dev",
 ]
 # Features that put no duty on a reader.
 WRITER_ONLY = [
@@ -133,11 +135,11 @@ def test_the_documentation_explains_every_known_feature_that_is_refused() -> Non
 
 
 def test_one_error_names_every_missing_feature(log: logs.LogBuilder) -> None:
-    names = ["notYetA", "deletionVectors", "notYetB", "geospatial"]
+    names = ["notYetA", "deletionVectors", "notYetB", "timestampNanos"]
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         opened(table(log, logs.features(*names)))
     message = str(caught.value)
-    assert all(name in message for name in ("notYetA", "notYetB", "geospatial"))
+    assert all(name in message for name in ("notYetA", "notYetB", "timestampNanos"))
     assert "deletionVectors" not in message
 
 

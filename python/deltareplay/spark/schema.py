@@ -161,7 +161,9 @@ def names(type_: Any) -> Any:
 def _type(type_: Any, mode: str, at: str) -> Any:
     """A type with logical names (mode none) or physical ones; all nullable, nothing void."""
     if isinstance(type_, str):
-        if type_.startswith(("geometry", "geography", "timestamp_nanos", "timestampNanos")):
+        if type_.startswith(("geometry", "geography")):
+            return "binary"  # WKB: Spark's own types of shapes are not read from Parquet
+        if type_.startswith(("timestamp_nanos", "timestampNanos")):
             raise UnsupportedFeatureError(
                 f"Spark has no type for the column {at}, which is {type_}: "
                 "leave it out with columns=",

@@ -6,6 +6,7 @@
 //! Protocol: "Partition Value Serialization".
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use arrow_array::types::{
@@ -23,6 +24,7 @@ use arrow_schema::{ArrowError, DataType, FieldRef, TimeUnit};
 use arrow_select::take::take;
 
 use crate::error::{Error, Result};
+use crate::spec::schema::{DataType as DeltaType, PrimitiveType, StructField};
 use crate::spec::values::{self, Excess};
 
 /// What becomes of a string that is no value of its column's type.
@@ -94,11 +96,28 @@ fn as_views(array: &ArrayRef) -> Result<&StringViewArray> {
     })
 }
 
+/// Refuses columns of shapes, which stand in Arrow as bytes but have no texts of the protocol.
+///
+/// # Errors
+///
+/// Unsupported: `partition_value.type`.
+pub fn check_partition_column(field: &StructField) -> Result<()> {
+    match &field.data_type {
+        DeltaType::Primitive(
+            shapes @ (PrimitiveType::Geometry { .. } | PrimitiveType::Geography { .. }),
+        ) => Err(cannot_partition(&field.name, shapes)),
+        _ => Ok(()),
+    }
+}
+
 fn unsupported(field: &FieldRef) -> Error {
+    cannot_partition(field.name(), field.data_type())
+}
+
+fn cannot_partition(name: &str, data_type: &dyn Display) -> Error {
     let message = format!(
-        "column `{}` has type {}, which cannot partition a table: read its partition values as strings",
-        field.name(),
-        field.data_type(),
+        "column `{name}` has type {data_type}, which cannot partition a table: read its partition values \
+         as strings",
     );
     Error::unsupported("partition_value.type", message)
 }

@@ -16,6 +16,7 @@ use arrow_select::nullif::nullif;
 
 use crate::codec::columns::misfit;
 use crate::codec::parsed_columns::{PARTITION_VALUES, ParsedColumns, STATS};
+use crate::codec::partition_values::check_partition_column;
 use crate::codec::statistics::stats_schema;
 use crate::error::Result;
 use crate::expr::{BoundColumn, BoundPredicate, Bounds, ColumnBounds, nested};
@@ -50,8 +51,9 @@ impl FileFilter {
     ///
     /// # Errors
     ///
-    /// Corrupt: `schema.physical_name` where the table maps columns and the schema does not say how
-    /// the log names one of those that the predicate uses.
+    /// - Corrupt: `schema.physical_name` where the table maps columns and the schema does not say how
+    ///   the log names one of those that the predicate uses.
+    /// - Unsupported: `partition_value.type` for a column that cannot partition a table.
     pub fn new(
         predicate: BoundPredicate,
         schema: &StructType,
@@ -72,6 +74,7 @@ impl FileFilter {
             let is_partition = |field: &&StructField| partition_columns.contains(&field.name);
             let partition = path.len() == 1 && fields.first().is_some_and(is_partition);
             if partition {
+                check_partition_column(leaf)?;
                 let field = Field::new(name, column.data_type.clone(), true);
                 parsed
                     .partition_values

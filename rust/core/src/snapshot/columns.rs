@@ -9,7 +9,7 @@ use super::Snapshot;
 use crate::codec::columns::{TypedColumns, misfit};
 use crate::codec::file_actions::{ADD_FIELDS, FileField};
 use crate::codec::parsed_columns::{PARTITION_VALUES, STATS};
-use crate::codec::partition_values::{Unparsable, parse_partition_values};
+use crate::codec::partition_values::{Unparsable, check_partition_column, parse_partition_values};
 use crate::codec::statistics::{num_records, parse_stats, stats_schema};
 use crate::error::{Error, Result};
 use crate::spec::properties::ColumnMappingMode;
@@ -83,8 +83,10 @@ impl FileColumns {
             "numRecords" => Ok(FileColumn::NumRecords),
             STATS => Ok(FileColumn::StatsParsed(table.stats_shape()?)),
             PARTITION_VALUES => {
-                let typed =
-                    |field| physical(field, table.mode).map(|field| (field.name().clone(), field));
+                let typed = |field: &StructField| {
+                    check_partition_column(field)?;
+                    physical(field, table.mode).map(|field| (field.name().clone(), field))
+                };
                 Ok(FileColumn::PartitionValuesParsed(
                     columns
                         .filter(|field| partitioned(field))

@@ -1,7 +1,8 @@
 //! The table's schema as Arrow sees it: logical names, plain types, no views.
 //!
 //! Nullability comes from the schema; field metadata comes along as text, strings bare and other JSON
-//! as JSON. Variants are structs of `metadata` and `value`, shapes are WKB in binary columns.
+//! as JSON. Variants are structs of `metadata` and `value`, shapes are WKB in binary columns that say so
+//! in their metadata.
 //!
 //! Protocol: "Schema Serialization Format", "Primitive Types".
 
@@ -38,35 +39,40 @@ impl StructField {
                 .as_str()
                 .map_or_else(|| value.to_string(), str::to_owned)
         };
-        let metadata: HashMap<_, _> = self
+        let mut metadata: HashMap<_, _> = self
             .metadata
             .iter()
             .map(|(key, value)| (key.clone(), text(value)))
             .collect();
-        Field::new(&self.name, self.data_type.arrow_type(), self.nullable).with_metadata(metadata)
+        let field = self.data_type.arrow_field(&self.name, self.nullable);
+        metadata.extend(field.metadata().clone());
+        field.with_metadata(metadata)
     }
 }
 
 impl DataType {
+    /// A field of this type in Arrow.
+    fn arrow_field(&self, name: &str, nullable: bool) -> Field {
+        let field = Field::new(name, self.arrow_type(), nullable);
+        match self {
+            Self::Primitive(primitive) => field.with_metadata(primitive.arrow_metadata()),
+            _ => field,
+        }
+    }
+
     /// This type in Arrow.
     pub fn arrow_type(&self) -> ArrowType {
         match self {
             Self::Primitive(primitive) => primitive.arrow_type(),
             Self::Array(array) => {
-                let element = Field::new(
-                    "element",
-                    array.element_type.arrow_type(),
-                    array.contains_null,
-                );
+                let element = array
+                    .element_type
+                    .arrow_field("element", array.contains_null);
                 ArrowType::List(Arc::new(element))
             }
             Self::Map(map) => {
-                let key = Field::new("key", map.key_type.arrow_type(), false);
-                let value = Field::new(
-                    "value",
-                    map.value_type.arrow_type(),
-                    map.value_contains_null,
-                );
+                let key = map.key_type.arrow_field("key", false);
+                let value = map.value_type.arrow_field("value", map.value_contains_null);
                 let entries = ArrowType::Struct(Fields::from(vec![key, value]));
                 ArrowType::Map(Arc::new(Field::new("entries", entries, false)), false)
             }

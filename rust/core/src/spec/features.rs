@@ -139,8 +139,6 @@ pub const CATALOG_MANAGED: [&str; 3] = ["catalogManaged", "catalogOwned", "catal
 
 const CATALOG_REQUIRES: &[&str] = &["inCommitTimestamp", "vacuumProtocolCheck"];
 const CATALOG: &str = "ask the table's catalog for commits and have it ratify new ones";
-const GEO: &str = "geometry and geography columns are not understood";
-const ASK_GEO: &str = "read it with a client that supports geospatial types";
 const TREE: &str = "the list of files lies in manifests outside the log";
 const ASK_TREE: &str =
     "read it with a client that supports adaptive metadata trees, or drop the feature";
@@ -149,6 +147,7 @@ const WIDEN: &str =
 const VARIANT: &str =
     "write variants as a group of two binary columns, without minimum and maximum";
 const SHRED: &str = "write shredded variants only while delta.enableVariantShredding is true";
+const GEO: &str = "write shapes as WKB of the geospatial Parquet types, and boxes as their bounds";
 const COLLATE: &str = "preserve collations and keep statistics by collation";
 
 /// All features of the protocol, its accepted proposals, and the previews that occur in real tables.
@@ -210,8 +209,8 @@ pub static TABLE_FEATURES: &[TableFeature] = &[
     both("catalogManaged", CATALOG_REQUIRES, CATALOG),
     both("catalogOwned", CATALOG_REQUIRES, CATALOG),
     both("catalogOwned-preview", CATALOG_REQUIRES, CATALOG),
-    refused("geospatial", &[], GEO, ASK_GEO),
-    refused("geospatial-dev", &[], GEO, ASK_GEO),
+    both("geospatial", &[], GEO),
+    both("geospatial-dev", &[], GEO),
     refused(
         "timestampNanos",
         &["timestampNtz"],

@@ -12,6 +12,7 @@ pub mod feature_rules;
 pub mod features;
 pub mod file_size;
 pub mod from_arrow;
+mod geoarrow;
 pub(crate) mod interval;
 pub mod json;
 pub(crate) mod plain_value;

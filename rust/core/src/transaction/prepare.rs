@@ -215,6 +215,7 @@ fn check_vector(file: &AddFile, supported: bool) -> Result<()> {
 /// Corrupt: the schema does not parse. Invalid argument: `transaction.partition_columns`,
 /// `transaction.column_name`, `properties.combination`, `transaction.feature_missing`.
 pub(super) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result<()> {
+    use PrimitiveType as P;
     let schema = StructType::parse(&metadata.schema_string)?;
     let wrong = |message: String| Err(Error::invalid("transaction.partition_columns", message));
     let mut seen = HashSet::new();
@@ -237,7 +238,7 @@ pub(super) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result
                 clipped(column)
             ));
         };
-        if matches!(primitive, PrimitiveType::Variant | PrimitiveType::Void) {
+        if let P::Variant | P::Void | P::Geometry { .. } | P::Geography { .. } = primitive {
             return wrong(format!(
                 "{} has a type that cannot partition a table",
                 clipped(column)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef};
 
+use crate::codec::partition_values::check_partition_column;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::spec::properties::ColumnMappingMode;
@@ -86,6 +87,7 @@ impl ReadPlan {
     /// - Invalid argument: `columns.unknown`, `columns.twice`, `columns.reserved` (an extra has the
     ///   name of a column).
     /// - Corrupt: `schema.physical_name`.
+    /// - Unsupported: `partition_value.type`.
     pub fn new(layout: TableLayout, columns: Option<&[String]>, extras: Extras) -> Result<Self> {
         let mut wanted: Vec<&StructField> = Vec::new();
         match columns {
@@ -189,6 +191,7 @@ impl ReadPlan {
     ///
     /// - Invalid argument: `columns.unknown` when it was bound to another schema.
     /// - Corrupt: `schema.physical_name`.
+    /// - Unsupported: `partition_value.type`.
     pub fn with_filter(self, filter: BoundPredicate) -> Result<Self> {
         let mut rest = Inner::clone(&self.0);
         rest.columns.truncate(rest.schema.fields().len());
@@ -290,6 +293,7 @@ impl TableLayout {
         // a file may lack any column, so that each may be null
         let output = Arc::new(field.arrow_field().with_nullable(true));
         let column = if self.partitions_by(field) {
+            check_partition_column(field)?;
             let key = field.name_in_files(self.column_mapping)?;
             OutputColumn::Partition(key.to_owned(), Arc::clone(&output))
         } else {

@@ -48,6 +48,39 @@ fn each_type_has_its_arrow_type() {
 }
 
 #[test]
+fn shapes_say_what_they_are_at_any_depth() {
+    let text = r#"{"type":"struct","fields":[
+        {"name":"g","type":"geometry","metadata":{"comment":"where","ARROW:extension:name":"x"}},
+        {"name":"a","type":{"type":"array","elementType":"geography(karney)"}},
+        {"name":"m","type":{"type":"map","keyType":"geometry(EPSG:1)","valueType":"geometry(srid:2)"}},
+        {"name":"b","type":"binary"}]}"#;
+    let schema = StructType::parse(text).unwrap().arrow_schema();
+    let told = |field: &Field| {
+        assert_eq!(field.data_type(), &ArrowType::Binary);
+        assert_eq!(field.extension_type_name(), Some("geoarrow.wkb"));
+        let extension = field.extension_type_metadata().unwrap();
+        serde_json::from_str::<Value>(extension).unwrap()["crs"].clone()
+    };
+    assert_eq!(schema.field(0).metadata()["comment"], "where");
+    assert_eq!(told(schema.field(0)), "OGC:CRS84");
+    let ArrowType::List(element) = schema.field(1).data_type() else {
+        panic!("no list")
+    };
+    assert_eq!(told(element), "OGC:CRS84");
+    let ArrowType::Map(entries, _) = schema.field(2).data_type() else {
+        panic!("no map")
+    };
+    let ArrowType::Struct(parts) = entries.data_type() else {
+        panic!("no entries")
+    };
+    assert_eq!(
+        (told(&parts[0]), told(&parts[1])),
+        ("EPSG:1".into(), "2".into())
+    );
+    assert!(schema.field(3).metadata().is_empty());
+}
+
+#[test]
 fn names_nulls_and_metadata_come_along() {
     let text = r#"{"type":"struct","fields":[{"name":"s","nullable":false,"metadata":
         {"comment":"a \"b\"","delta.columnMapping.id":3,"flags":[true,null],"o":{"k":"v"}},

@@ -132,6 +132,8 @@ fn features_without_a_duty_for_readers_are_readable() {
             "columnMapping",
             "typeWidening-preview",
             "variantShredding-preview",
+            "geospatial",
+            "geospatial-dev",
             "inCommitTimestamp",
             "somethingNew",
         ],
@@ -146,7 +148,7 @@ fn one_error_names_every_missing_feature() {
         "deletionVectors",
         "timestampNanos",
         "featureFromTheFuture",
-        "geospatial",
+        "adaptiveMetadata",
     ];
     let protocol = listed(&names, &names);
     let error = protocol.check_readable().unwrap_err();
@@ -158,7 +160,7 @@ fn one_error_names_every_missing_feature() {
     for name in [
         "timestampNanos",
         "featureFromTheFuture",
-        "geospatial",
+        "adaptiveMetadata",
         "nanosecond",
     ] {
         assert!(message.contains(name), "{message}");

@@ -1,0 +1,42 @@
+"""Shapes as WKB, and Parquet columns that are annotated as shapes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+
+def point(x: float, y: float) -> bytes:
+    """A point, little-endian."""
+    return struct.pack("<BIdd", 1, 1, x, y)
+
+
+def line(*points: tuple[float, float]) -> bytes:
+    """A line string, big-endian."""
+    return struct.pack(">BII", 0, 2, len(points)) + b"".join(struct.pack(">dd", *p) for p in points)
+
+
+class _Wkb(pa.ExtensionType):
+    def __init__(self, told: bytes) -> None:
+        self._told = told
+        super().__init__(pa.binary(), "geoarrow.wkb")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return self._told
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage: Any, told: bytes) -> _Wkb:
+        return cls(told)
+
+
+def annotated(values: Sequence[bytes | None], told: bytes = b"{}") -> Any:
+    """An array that pyarrow writes with Parquet's own types of shapes.
+
+    Args:
+        values: WKB.
+        told: GeoArrow's metadata; with edges, what is written is a geography.
+    """
+    return pa.ExtensionArray.from_storage(_Wkb(told), pa.array(values, pa.binary()))
