@@ -130,7 +130,7 @@ def test_the_documentation_explains_every_known_feature_that_is_refused() -> Non
     source = (ROOT / "rust" / "core" / "src" / "spec" / "features.rs").read_text(encoding="utf-8")
     known = re.findall(r"\brefused\(\s*\"(.+?)\"", source)
 
-    assert len(known) > 5, "the pattern finds no features any more"
+    assert len(known) > 3, "the pattern finds no features any more"
     assert sorted({*known} - {*EXPLAINED}) == []
 
 

@@ -20,6 +20,7 @@ SOMETHING_ELSE = {
     "add.stats": "a field of the log: where a number of the report is from",
     "catalog.schema.table": "the form of a name",
     "report.css": "a file of the package",
+    "geoarrow.wkb": "the name of an extension type of Arrow",
     "gpj.exe": "the name of a file in an example",
     "report.html": "the name of a file",
     "report.js": "a file of the package",
