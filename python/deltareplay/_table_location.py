@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from deltareplay.catalogs import Catalog
 
 #: How names begin that say which kind of catalog knows them.
-CATALOG_SCHEMES = ("uc://",)
+CATALOG_SCHEMES = ("glue://", "hive://", "uc://")
 
 #: What stands in a path of a URI as it is, beside letters and digits.
 _UNRESERVED = "/-._~!$&'()*+,;=:@"
