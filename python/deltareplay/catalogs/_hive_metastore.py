@@ -90,7 +90,7 @@ class HiveMetastore:
             return None
         except (ThriftError, ThriftRefusal) as error:
             raise StorageError(
-                f"the answer of the Hive Metastore at {_authority(*server)} cannot be used: {error}",
+                f"the Hive Metastore at {_authority(*server)} gives no answer of use: {error}",
                 code="catalog.response",
             ) from error
 

@@ -109,7 +109,7 @@ class _Reader:
             try:
                 return self._read(self._length()).decode()
             except UnicodeDecodeError as error:
-                raise ThriftError(f"it has a text that is not UTF-8: {error}") from error
+                raise ThriftError(f"it has a text that is not UTF-8: {error.reason}") from None
         if kind == _STRUCT:
             fields = {}
             while (field := self._byte()) != _STOP:
