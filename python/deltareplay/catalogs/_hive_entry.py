@@ -71,7 +71,7 @@ class HiveEntry:
             what = next(filter(None, known), "that it does not tell")
             raise self._is_not_delta(f"is a table of the format {what}, and not a Delta table")
         for place in places:
-            if _scheme(place) and not place.startswith(CATALOG_SCHEMES):
+            if _scheme(place) and f"{_scheme(place)}://" not in CATALOG_SCHEMES:  # it would go on
                 return _uri(place)
         for place in places:
             if place.startswith("/"):

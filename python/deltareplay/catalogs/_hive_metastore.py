@@ -125,7 +125,7 @@ def _table(client: ThriftClient, parts: list[str]) -> dict[int, Any]:
     name = ".".join(parts)
     if 2 in found or (catalog and success and success.get(17) != catalog[0].lower()):
         # a metastore that has no catalogs passes the catalog over
-        said = _part(_part(found, 2, dict), 1, str) or f"it has no catalog {catalog}"
+        said = _part(_part(found, 2, dict), 1, str) or f"it has no catalog {catalog[0]}"
         raise TableNotFoundError(
             f"the Hive Metastore says about {name}: {said}. Check the name", code="catalog.no_table"
         )
