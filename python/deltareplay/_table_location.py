@@ -53,7 +53,7 @@ class TableLocation:
         from deltareplay.catalogs._locate import locate
 
         found = locate(uri, kind)
-        self._options = {**found.storage_options, **self._options}
+        self._options = found._options_with(self._options)
         return found.uri, found.catalog
 
     @property
