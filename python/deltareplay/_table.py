@@ -106,7 +106,8 @@ class Table(
         Args:
             name: The name, e.g. ``main.sales.orders``. Parts with dots in them stand in backticks.
             catalog: A catalog of ``deltareplay.catalogs``, or its kind: ``"uc"`` is
-                ``UnityCatalog()``, with address and token from the environment. None goes by the
+                ``UnityCatalog()``, ``"hive"`` is ``HiveMetastore()``, ``"glue"`` is
+                ``GlueCatalog()``, with addresses and tokens from the environment. None goes by the
                 name, e.g. ``uc://main.sales.orders``.
             storage_options: As for ``Table``; they override what the catalog says.
             allowed_roots: As for ``Table``.
@@ -121,7 +122,7 @@ class Table(
         from deltareplay.catalogs._locate import locate
 
         found = locate(name, catalog)
-        options = {**found.storage_options, **(storage_options or {})}
+        options = found._options_with(storage_options or {})
         return cls(found.uri, options, allowed_roots, strict=strict, catalog=found.catalog)
 
     def snapshot(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from deltareplay.catalogs import Catalog
 
 #: How names begin that say which kind of catalog knows them.
-CATALOG_SCHEMES = ("uc://",)
+CATALOG_SCHEMES = ("glue://", "hive://", "uc://")
 
 #: What stands in a path of a URI as it is, beside letters and digits.
 _UNRESERVED = "/-._~!$&'()*+,;=:@"
@@ -53,7 +53,7 @@ class TableLocation:
         from deltareplay.catalogs._locate import locate
 
         found = locate(uri, kind)
-        self._options = {**found.storage_options, **self._options}
+        self._options = found._options_with(self._options)
         return found.uri, found.catalog
 
     @property

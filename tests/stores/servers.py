@@ -146,6 +146,28 @@ def hdfs(directory: Path) -> Iterator[Store]:
         yield Store("hdfs", f"hdfs://127.0.0.1:{port}/{BUCKET}", {}, port)
 
 
+@contextmanager
+def hive_metastore(directory: Path) -> Iterator[str]:
+    """The metastore in PySpark's jars, with its database in memory; its address."""
+    import pyspark
+
+    directory.mkdir()
+    port = free_port()
+    settings = {
+        "hive.async.log.enabled": "false",
+        "hive.metastore.schema.verification": "false",
+        "datanucleus.schema.autoCreateAll": "true",
+        "javax.jdo.option.ConnectionURL": "jdbc:derby:memory:metastore;create=true",
+        "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.EmbeddedDriver",
+        "hive.metastore.warehouse.dir": str(directory),
+    }
+    command = ["java", "-Xmx256m", "-cp", f"{Path(pyspark.__file__).parent}/jars/*"]
+    command += [f"-D{name}={value}" for name, value in settings.items()]
+    command += ["org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(port)]
+    with _running(command, _listens(port), directory=directory):
+        yield f"thrift://127.0.0.1:{port}"
+
+
 def has(tool: str) -> bool:
     """Whether a server's program was installed."""
     return shutil.which(_tool(tool)) is not None

@@ -10,6 +10,8 @@ with that of ``Locator`` to ``Table.from_name(name, catalog=...)``.
 
 from deltareplay.catalogs._catalog import Catalog
 from deltareplay.catalogs._credentials import Credentials
+from deltareplay.catalogs._glue_catalog import GlueCatalog
+from deltareplay.catalogs._hive_metastore import HiveMetastore
 from deltareplay.catalogs._locate import Locator
 from deltareplay.catalogs._located import Located
 from deltareplay.catalogs._log_tail import LogTail, Maintenance
@@ -20,6 +22,8 @@ from deltareplay.catalogs._unity_catalog import UnityCatalog
 __all__ = [
     "Catalog",
     "Credentials",
+    "GlueCatalog",
+    "HiveMetastore",
     "Located",
     "Locator",
     "LogTail",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from deltareplay.catalogs._glue_catalog import GlueCatalog
+from deltareplay.catalogs._hive_metastore import HiveMetastore
 from deltareplay.catalogs._located import Located
 from deltareplay.catalogs._unity_catalog import UnityCatalog
 from deltareplay.exceptions import InvalidArgumentError
@@ -23,7 +25,11 @@ class Locator(Protocol):
 
 
 #: By what a user writes: ``catalog="uc"``, or ``uc://`` in front of the name.
-_KINDS: dict[str, Callable[[], Locator]] = {"uc": UnityCatalog}
+_KINDS: dict[str, Callable[[], Locator]] = {
+    "glue": GlueCatalog,
+    "hive": HiveMetastore,
+    "uc": UnityCatalog,
+}
 
 
 def locate(name: str, catalog: Locator | str | None) -> Located:

@@ -24,3 +24,10 @@ class Located:
     uri: str
     catalog: Catalog | None = None
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def _options_with(self, own: Mapping[str, str]) -> dict[str, str]:
+        """The catalog's options below a user's own, whose key is never mixed with its token."""
+        found = dict(self.storage_options)
+        if any(key.lower().endswith("access_key_id") for key in own):
+            found.pop("aws_session_token", None)
+        return {**found, **own}

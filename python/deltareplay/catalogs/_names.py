@@ -16,7 +16,8 @@ def parts_of(name: str, schemes: tuple[str, ...], form: str) -> list[str]:
     Args:
         name: With or without a scheme such as ``uc://``.
         schemes: Schemes that it may have.
-        form: What such a name looks like, e.g. ``catalog.schema.table``.
+        form: What such a name looks like, e.g. ``catalog.schema.table``; what may be left out
+            stands in brackets, e.g. ``[catalog.]schema.table``.
 
     Raises:
         InvalidArgumentError: ``catalog.name``: it has another form.
@@ -27,7 +28,8 @@ def parts_of(name: str, schemes: tuple[str, ...], form: str) -> list[str]:
     scheme, found, rest = name.partition("://")
     plain = rest if found and scheme in schemes else name
     parts = re.findall(_PART, plain) if _NAME.fullmatch(plain) else []
-    if len(parts) != form.count(".") + 1:
+    most = form.count(".") + 1
+    if not most - form.count("[") <= len(parts) <= most:
         raise InvalidArgumentError(
             f"{name!r} is not the name of a table here: it has the form {form}", code="catalog.name"
         )

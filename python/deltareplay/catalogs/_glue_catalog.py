@@ -1,0 +1,165 @@
+"""``GlueCatalog``: tables by name from the AWS Glue Data Catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from deltareplay._arguments import checked_methods
+from deltareplay.catalogs._credentials import Credentials
+from deltareplay.catalogs._glue_errors import refused
+from deltareplay.catalogs._glue_storage import GlueStorage, credentials_of
+from deltareplay.catalogs._hive_entry import HiveEntry
+from deltareplay.catalogs._located import Located
+from deltareplay.catalogs._names import parts_of
+from deltareplay.exceptions import UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    import boto3
+
+T = TypeVar("T")
+
+
+@checked_methods
+class GlueCatalog:
+    """The AWS Glue Data Catalog: finds tables by name. Needs ``deltareplay[glue]``.
+
+    Tables on S3 are opened with the credentials of the boto3 session, which are renewed if they
+    expire. They are never printed or logged, but a pickled table has those that do not expire.
+
+    Args:
+        region: The region of the catalog, and of its tables; by default the session's.
+        catalog_id: The account whose catalog it is; by default the session's.
+        endpoint_url: Another address of Glue, e.g. of a VPC endpoint.
+        profile: Which profile of AWS' configuration is used.
+        session: A boto3 session of your own, instead of a profile. It cannot be pickled.
+        timeout: Seconds to wait for an answer.
+
+    Raises:
+        UnsupportedFeatureError: boto3 is not installed (``catalog.package``).
+        InvalidArgumentError: There is no region, or no such profile (``catalog.address``).
+
+    Source: the API of AWS Glue, ``GetTable``.
+
+    >>> from deltareplay.catalogs import GlueCatalog
+    >>> GlueCatalog(region="eu-west-1")  # doctest: +SKIP
+    GlueCatalog(region='eu-west-1')
+    """
+
+    def __init__(
+        self,
+        *,
+        region: str | None = None,
+        catalog_id: str | None = None,
+        endpoint_url: str | None = None,
+        profile: str | None = None,
+        session: boto3.Session | None = None,
+        timeout: float = 60.0,
+    ) -> None:
+        try:
+            import boto3
+            from botocore.config import Config
+        except ImportError as error:
+            raise UnsupportedFeatureError(
+                "GlueCatalog needs boto3: pip install 'deltareplay[glue]'", code="catalog.package"
+            ) from error
+        self._arguments: dict[str, Any] = {
+            "region": region,
+            "catalog_id": catalog_id,
+            "endpoint_url": endpoint_url,
+            "profile": profile,
+            "session": session,
+            "timeout": timeout,
+        }
+        config = Config(connect_timeout=timeout, read_timeout=timeout, retries={"mode": "standard"})
+
+        def client() -> Any:
+            self._session = session or boto3.Session(profile_name=profile)
+            return self._session.client(
+                "glue", region_name=region, endpoint_url=endpoint_url, config=config
+            )
+
+        self._client = _asked(client, "the catalog")
+
+    def locate(self, name: str) -> Located:
+        """Find a table: one request, or two for a link to another catalog's table.
+
+        Args:
+            name: ``database.table``, with or without ``glue://`` in front. Glue has all names in
+                lower case.
+
+        Raises:
+            TableNotFoundError: There is no such table (``catalog.no_table``), or it is no Delta
+                table (``catalog.not_delta``).
+            InvalidArgumentError: The name has another form (``catalog.name``); or AWS refuses the
+                credentials (``catalog.denied``) or the request (``catalog.refused``).
+            StorageError: Glue does not answer (``catalog.unreachable``).
+        """
+        database, table = (one.lower() for one in parts_of(name, ("glue",), "database.table"))
+        name = f"{database}.{table}"
+        found = self._table(name, self._arguments["catalog_id"], database, table)
+        target = found.get("TargetTable")
+        if target:
+            found = self._table(
+                name, target.get("CatalogId"), target["DatabaseName"], target["Name"]
+            )
+        root = _entry(found, name).root()
+        if not root.startswith(("s3://", "s3a://")):
+            return Located(root)
+        region = {"aws_region": self._client.meta.region_name}
+        credentials = self._credentials()
+        if credentials.expires_at is not None:
+            return Located(root, GlueStorage(self), region)
+        return Located(root, None, {**region, **credentials.storage_options})
+
+    def _table(
+        self, name: str, catalog_id: str | None, database: str, table: str
+    ) -> dict[str, Any]:
+        asked = {"DatabaseName": database, "Name": table}
+        if catalog_id:
+            asked["CatalogId"] = catalog_id
+        found: dict[str, Any] = _asked(lambda: self._client.get_table(**asked)["Table"], name)
+        return found
+
+    def _credentials(self) -> Credentials:
+        """The session's credentials, as they are now."""
+        return _asked(lambda: credentials_of(self._session), "the credentials")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GlueCatalog) and self._arguments == other._arguments
+
+    def __hash__(self) -> int:
+        return hash(self._arguments["region"])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _made, (self._arguments,)
+
+    def __repr__(self) -> str:
+        shown = {key: self._arguments[key] for key in ("region", "catalog_id", "profile")}
+        return f"GlueCatalog({', '.join(f'{k}={v!r}' for k, v in shown.items() if v)})"
+
+
+def _entry(table: dict[str, Any], name: str) -> HiveEntry:
+    descriptor = table.get("StorageDescriptor") or {}
+    return HiveEntry(
+        name,
+        kind=table.get("TableType") or "",
+        location=descriptor.get("Location") or "",
+        input_format=descriptor.get("InputFormat") or "",
+        parameters=table.get("Parameters") or {},
+        serde_parameters=(descriptor.get("SerdeInfo") or {}).get("Parameters") or {},
+    )
+
+
+def _asked(ask: Callable[[], T], name: str) -> T:
+    """Asks; what boto3 raises is an exception of ours, without what it was raised from."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        return ask()
+    except (BotoCoreError, ClientError, ValueError) as error:  # ValueError: an address is none
+        raise refused(error, name) from None  # its text may have been signed with a token in it
+
+
+def _made(arguments: dict[str, Any]) -> GlueCatalog:
+    return GlueCatalog(**arguments)

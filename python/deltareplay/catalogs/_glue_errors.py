@@ -1,0 +1,80 @@
+"""What boto3 raises when Glue is asked, as exceptions of ours. Only imported where boto3 is."""
+
+from __future__ import annotations
+
+from deltareplay.exceptions import (
+    DeltaReplayError,
+    InvalidArgumentError,
+    StorageError,
+    TableNotFoundError,
+)
+
+#: AWS does not take the credentials. What it says may show what was signed.
+_DENIED = {
+    "ExpiredTokenException",
+    "IncompleteSignatureException",
+    "InvalidClientTokenId",
+    "InvalidClientTokenIdException",
+    "InvalidSignatureException",
+    "MissingAuthenticationTokenException",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+}
+#: BotoCoreError's kinds about the credentials, and about where Glue is.
+_CREDENTIALS = (
+    "NoCredentialsError",
+    "PartialCredentialsError",
+    "CredentialRetrievalError",
+    "NoAuthTokenError",
+    "SSOError",
+    "SSOTokenLoadError",
+    "TokenRetrievalError",
+    "UnauthorizedSSOTokenError",
+)
+_ADDRESS = ("NoRegionError", "ProfileNotFound", "InvalidRegionError", "ValueError")
+
+
+def refused(error: Exception, name: str) -> DeltaReplayError:
+    """The exception for one of boto3.
+
+    Args:
+        error: A ``ClientError``, which is an answer of AWS, or a ``BotoCoreError``; or a
+            ``ValueError`` for an address that is none.
+        name: The table that it is about.
+    """
+    response = getattr(error, "response", None)
+    if response is None:
+        return _without_answer(error, name)
+    told = response.get("Error") or {}
+    kind = str(told.get("Code"))
+    status = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode", 0)
+    said = f"AWS says about {name}: {kind}"
+    if kind in _DENIED:
+        return InvalidArgumentError(
+            f"{said}. Look at the credentials of the session, and at its region",
+            code="catalog.denied",
+        )
+    said = f"{said}: {told.get('Message')}"
+    if kind == "EntityNotFoundException":
+        return TableNotFoundError(f"{said}. Check the name", code="catalog.no_table")
+    if kind.startswith("AccessDenied"):
+        return InvalidArgumentError(
+            f"{said}. Ask for the permission glue:GetTable", code="catalog.denied"
+        )
+    if status >= 500 or status == 429 or "Throttling" in kind:
+        return StorageError(said, code="catalog.unreachable")
+    return InvalidArgumentError(said, code="catalog.refused")
+
+
+def _without_answer(error: Exception, name: str) -> DeltaReplayError:
+    kinds = {one.__name__ for one in type(error).__mro__}
+    if not kinds.isdisjoint(_CREDENTIALS):
+        return InvalidArgumentError(
+            f"there are no credentials of AWS to ask about {name}: {error}", code="catalog.denied"
+        )
+    if not kinds.isdisjoint(_ADDRESS):
+        return InvalidArgumentError(
+            f"Glue cannot be asked: {error}. Pass region=, profile= or endpoint_url=",
+            code="catalog.address",
+        )
+    return StorageError(f"Glue did not answer about {name}: {error}", code="catalog.unreachable")

@@ -1,0 +1,81 @@
+"""``GlueStorage``: the credentials of a Glue table's storage, while they are renewed."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Literal
+
+from deltareplay.catalogs._credentials import Credentials
+from deltareplay.catalogs._log_tail import LogTail
+from deltareplay.catalogs._staged_commit import Ratification, StagedCommit
+from deltareplay.exceptions import UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    import boto3
+
+    from deltareplay.catalogs._glue_catalog import GlueCatalog
+
+#: How long credentials are used before boto3 is asked again, in milliseconds. It renews them ten to
+#: fifteen minutes before they expire, and asking costs nothing until then.
+_USED_FOR = 5 * 60 * 1000
+
+
+class GlueStorage:
+    """The ``Catalog`` of a Glue table: manages no commits, and vends the session's credentials."""
+
+    def __init__(self, catalog: GlueCatalog) -> None:
+        self._catalog = catalog
+
+    def load(self) -> LogTail:
+        return LogTail(None)
+
+    def commit(self, staged: StagedCommit) -> Ratification:
+        raise _manages_none(staged.version)
+
+    def published(self, version: int) -> None:
+        raise _manages_none(version)
+
+    def credentials(self, _: Literal["READ", "READ_WRITE"]) -> Credentials:
+        return self._catalog._credentials()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GlueStorage) and self._catalog == other._catalog
+
+    def __hash__(self) -> int:
+        return hash(self._catalog)
+
+    def __repr__(self) -> str:
+        return f"GlueStorage({self._catalog!r})"
+
+
+def credentials_of(session: boto3.Session) -> Credentials:
+    """The credentials of a session; those that boto3 renews are to be asked for again soon.
+
+    Raises:
+        NoCredentialsError: There are none.
+    """
+    from botocore.credentials import RefreshableCredentials
+    from botocore.exceptions import NoCredentialsError
+
+    held = session.get_credentials()
+    if held is None:
+        raise NoCredentialsError
+    now = held.get_frozen_credentials()
+    options = {
+        "aws_access_key_id": now.access_key,
+        "aws_secret_access_key": now.secret_key,
+        "aws_session_token": now.token,
+    }
+    renewed = isinstance(held, RefreshableCredentials)
+    return Credentials(
+        {key: value for key, value in options.items() if value},
+        int(time.time() * 1000) + _USED_FOR if renewed else None,
+    )
+
+
+def _manages_none(version: int) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"Glue manages no commits, such as version {version}: the feature catalogManaged needs a "
+        "catalog that does",
+        code="catalog.required",
+    )

@@ -1,0 +1,102 @@
+"""``HiveEntry``: what a Hive Metastore or Glue knows of a table, and what it means for Delta."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from deltareplay._table_location import CATALOG_SCHEMES
+from deltareplay.exceptions import TableNotFoundError
+
+#: Where writers say what a table is: Spark and Trino the first, Athena the second, crawlers the
+#: third, others the last.
+_FORMATS = ("spark.sql.sources.provider", "table_type", "classification", "provider")
+#: Spark's place for a table that has its own elsewhere.
+_PLACEHOLDER = "-__PLACEHOLDER__"
+#: Where Delta writes lists of files for engines that do not read its log.
+_MANIFESTS = "/_symlink_format_manifest"
+
+
+@dataclass(frozen=True)
+class HiveEntry:
+    """What a Hive Metastore or Glue knows of a table.
+
+    Attributes:
+        name: The table's name, for messages.
+        kind: E.g. ``EXTERNAL_TABLE`` or ``VIRTUAL_VIEW``.
+        location: The location of its storage descriptor.
+        input_format: The Java class that Hive reads it with.
+        parameters: Its own properties.
+        serde_parameters: Those of its storage descriptor's serialization.
+    """
+
+    name: str
+    kind: str = ""
+    location: str = ""
+    input_format: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    serde_parameters: Mapping[str, str] = field(default_factory=dict)
+
+    def root(self) -> str:
+        """The table's root, as for ``Table``.
+
+        Spark and Trino keep it as ``path`` of the serialization, which is right where the location
+        is another: for a table outside the warehouse Spark makes that one up.
+
+        Raises:
+            TableNotFoundError: ``catalog.not_delta``: it is something else, or a list of a Delta
+                table's files; ``catalog.no_location``: there is no place.
+
+        >>> parameters = {"spark.sql.sources.provider": "delta"}
+        >>> HiveEntry("sales.orders", location="s3a://lake/a%b", parameters=parameters).root()
+        's3a://lake/a%25b'
+        """
+        own, serde = _lower(self.parameters), _lower(self.serde_parameters)
+        places = [serde.get("path", ""), own.get("path", ""), self.location]
+        places = [one for one in places if one and not one.endswith(_PLACEHOLDER)]
+        for place in places:
+            table, found, _ = place.partition(_MANIFESTS)
+            if found:
+                raise self._is_not_delta(
+                    f"lists the files of a Delta table, of a version that may be old. Open the "
+                    f"table itself: {table}"
+                )
+        if "VIEW" in self.kind.upper():
+            raise self._is_not_delta("is a view, and not a Delta table")
+        formats = [own[key] for key in _FORMATS if own.get(key)]
+        handler = own.get("storage_handler", "").rpartition(".")[2]
+        if "delta" not in map(str.lower, formats) and handler != "DeltaStorageHandler":
+            known = [*formats, handler, self.input_format.rpartition(".")[2]]
+            what = next(filter(None, known), "that it does not tell")
+            raise self._is_not_delta(f"is a table of the format {what}, and not a Delta table")
+        for place in places:
+            if _scheme(place) and f"{_scheme(place)}://" not in CATALOG_SCHEMES:  # it would go on
+                return _uri(place)
+        for place in places:
+            if place.startswith("/"):
+                return place
+        raise TableNotFoundError(
+            f"{self.name} is a Delta table, and the catalog does not tell where it lies. Open it "
+            "by its location, or register it with one",
+            code="catalog.no_location",
+        )
+
+    def _is_not_delta(self, what: str) -> TableNotFoundError:
+        return TableNotFoundError(f"{self.name} {what}", code="catalog.not_delta")
+
+
+def _lower(parameters: Mapping[str, str]) -> dict[str, str]:
+    return {key.lower(): value for key, value in parameters.items()}
+
+
+def _scheme(place: str) -> str:
+    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):", place)
+    return found[1].lower() if found else ""
+
+
+def _uri(place: str) -> str:
+    """The URI of a Hadoop path, in which nothing is encoded."""
+    if _scheme(place) == "s3n":  # what s3a has replaced
+        place = f"s3{place[3:]}"
+    return place.replace("%", "%25")

@@ -1,0 +1,188 @@
+"""``HiveMetastore``: tables by name from a Hive Metastore."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from deltareplay._arguments import checked_methods
+from deltareplay.catalogs._hive_entry import HiveEntry
+from deltareplay.catalogs._located import Located
+from deltareplay.catalogs._names import parts_of
+from deltareplay.catalogs._thrift import ThriftError, ThriftRefusal
+from deltareplay.catalogs._thrift_client import ThriftClient
+from deltareplay.exceptions import InvalidArgumentError, StorageError, TableNotFoundError
+
+T = TypeVar("T")
+
+_ADDRESSES = ("HIVE_METASTORE_URI", "HIVE_METASTORE_URIS")
+_PORT = 9083
+
+
+@checked_methods
+class HiveMetastore:
+    """A Hive Metastore: finds tables by name.
+
+    Speaks Thrift over a plain connection, in its binary protocol: what a metastore listens to
+    unless it is set up otherwise. Kerberos (SASL), TLS and HTTP are not supported. No package is
+    needed, because one call is all it takes.
+
+    Args:
+        uri: The metastore, e.g. ``thrift://host:9083``, or several with commas between them, which
+            are tried in this order; by default the environment variable ``HIVE_METASTORE_URI``, or
+            ``HIVE_METASTORE_URIS``.
+        timeout: Seconds to wait for a connection, and for an answer.
+
+    Raises:
+        InvalidArgumentError: There is no address, or it is none (``catalog.address``).
+
+    Source: Hive, ``hive_metastore.thrift``.
+
+    >>> HiveMetastore("thrift://metastore")
+    HiveMetastore('thrift://metastore:9083')
+    """
+
+    def __init__(self, uri: str | None = None, *, timeout: float = 60.0) -> None:
+        given = uri or next((os.environ[one] for one in _ADDRESSES if os.environ.get(one)), "")
+        self._servers = [_server(one.strip()) for one in given.split(",") if one.strip()]
+        if not self._servers:
+            raise InvalidArgumentError(
+                f"there is no address of a Hive Metastore: pass it, or set {_ADDRESSES[0]}",
+                code="catalog.address",
+            )
+        self.uri = ",".join(f"thrift://{_authority(*server)}" for server in self._servers)
+        self._timeout = timeout
+
+    def locate(self, name: str) -> Located:
+        """Find a table: one connection, one request.
+
+        Args:
+            name: ``schema.table``, or ``catalog.schema.table`` where the metastore has catalogs
+                (Hive 3 and later), with or without ``hive://`` in front.
+
+        Raises:
+            TableNotFoundError: There is no such table (``catalog.no_table``), or it is no Delta
+                table (``catalog.not_delta``).
+            InvalidArgumentError: The name has another form (``catalog.name``).
+            StorageError: No metastore answers (``catalog.unreachable``), or it answers something
+                else (``catalog.response``).
+        """
+        parts = parts_of(name, ("hive",), "[catalog.]schema.table")
+        failures: list[str] = []
+        for server in self._servers:
+            entry = self._asked(server, parts, failures)
+            if entry is not None:
+                return Located(entry.root())
+        raise StorageError(
+            f"no Hive Metastore answers: {'; '.join(failures)}", code="catalog.unreachable"
+        )
+
+    def _asked(
+        self, server: tuple[str, int], parts: list[str], failures: list[str]
+    ) -> HiveEntry | None:
+        """What one server knows; None, with one more failure, if it does not answer."""
+        try:
+            with ThriftClient(*server, self._timeout) as client:
+                return _entry(_table(client, parts), ".".join(parts))
+        except OSError as error:
+            failures.append(f"{_authority(*server)}: {error}")
+            return None
+        except (ThriftError, ThriftRefusal) as error:
+            raise StorageError(
+                f"the Hive Metastore at {_authority(*server)} gives no answer of use: {error}",
+                code="catalog.response",
+            ) from error
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HiveMetastore) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self.uri)
+
+    def _identity(self) -> tuple[str, float]:
+        return self.uri, self._timeout
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _made, self._identity()
+
+    def __repr__(self) -> str:
+        return f"HiveMetastore({self.uri!r})"
+
+
+def _table(client: ThriftClient, parts: list[str]) -> dict[int, Any]:
+    """What the metastore answers about a table."""
+    *catalog, schema, table = parts
+    arguments = {1: schema, 2: table} | ({4: catalog[0]} if catalog else {})
+    try:
+        found = client.ask("get_table_req", {1: arguments})
+        success = _part(_part(found, 0, dict), 1, dict)
+    except ThriftRefusal as error:
+        if error.kind != ThriftRefusal.UNKNOWN_METHOD:
+            raise
+        found = client.ask("get_table", {1: schema, 2: table})  # before Hive 2.3
+        success = _part(found, 0, dict)
+    name = ".".join(parts)
+    if 2 in found or (catalog and success and success.get(17) != catalog[0].lower()):
+        # a metastore that has no catalogs passes the catalog over
+        said = _part(_part(found, 2, dict), 1, str) or f"it has no catalog {catalog[0]}"
+        raise TableNotFoundError(
+            f"the Hive Metastore says about {name}: {said}. Check the name", code="catalog.no_table"
+        )
+    if 1 in found:
+        said = _part(_part(found, 1, dict), 1, str)
+        raise StorageError(
+            f"the Hive Metastore says about {name}: {said}", code="catalog.unreachable"
+        )
+    if not success:
+        raise ThriftError(f"it has nothing about {name}")
+    return success
+
+
+def _entry(table: dict[int, Any], name: str) -> HiveEntry:
+    descriptor = _part(table, 7, dict)
+    return HiveEntry(
+        name,
+        kind=_part(table, 12, str),
+        location=_part(descriptor, 2, str),
+        input_format=_part(descriptor, 3, str),
+        parameters=_texts(table, 9),
+        serde_parameters=_texts(_part(descriptor, 7, dict), 3),
+    )
+
+
+def _texts(struct: dict[int, Any], number: int) -> dict[str, str]:
+    found: dict[str, str] = _part(struct, number, dict)
+    if not all(isinstance(one, str) for pair in found.items() for one in pair):
+        raise ThriftError(f"its field {number} is no map of texts")
+    return found
+
+
+def _part(struct: dict[int, Any], number: int, kind: type[T]) -> T:
+    """A field of a struct; one that is not there is empty."""
+    found = struct.get(number, kind())
+    if not isinstance(found, kind):
+        raise ThriftError(f"its field {number} is no {kind.__name__}")
+    return found
+
+
+def _server(uri: str) -> tuple[str, int]:
+    try:
+        parts = urlsplit(uri if "://" in uri else f"thrift://{uri}")
+        host, port = parts.hostname, parts.port or _PORT
+    except ValueError:
+        host, port = None, 0
+    if not host or parts.scheme != "thrift" or "@" in parts.netloc or parts.path.strip("/"):
+        raise InvalidArgumentError(
+            "the address of a Hive Metastore is thrift://host:port, without a user in it",
+            code="catalog.address",
+        )
+    return host, port
+
+
+def _authority(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _made(uri: str, timeout: float) -> HiveMetastore:
+    return HiveMetastore(uri, timeout=timeout)

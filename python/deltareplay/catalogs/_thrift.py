@@ -1,0 +1,156 @@
+"""Thrift's binary protocol: a call as bytes, and bytes as its answer.
+
+Written here because one call is asked of a metastore: the packages with Hive's generated classes
+bring thousands of them, and bound neither the time nor the size of an answer. A struct is a dict by
+the numbers of its fields, a list or a set a tuple. The bytes of an answer are hostile: depth and
+number of values are bounded here, their length by who reads.
+
+Source: Apache Thrift, ``thrift-binary-protocol.md``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, Union
+
+Fields = Mapping[int, Union[str, "Fields"]]
+
+_VERSION = 0x80010000
+_CALL, _REPLY, _EXCEPTION = 1, 2, 3
+_STOP, _STRING, _STRUCT, _MAP, _SET, _LIST = 0, 11, 12, 13, 14, 15
+#: Values of a fixed length, by type.
+_FIXED = {2: ">?", 3: ">b", 4: ">d", 6: ">h", 8: ">i", 10: ">q"}
+#: What no entry of a table comes near.
+_DEEPEST = 32
+_MOST_VALUES = 1_000_000
+#: With these a server begins its refusal of a client that does not speak SASL.
+_SASL = (b"\x03", b"\x04")
+
+
+class ThriftError(ValueError):
+    """Bytes that are no answer."""
+
+
+class ThriftRefusal(Exception):  # noqa: N818  it is an answer
+    """An answer that is an exception of the server's framework.
+
+    Attributes:
+        kind: Its number in Thrift's ``TApplicationException``.
+    """
+
+    UNKNOWN_METHOD = 1
+
+    def __init__(self, kind: int, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def call(method: str, arguments: Fields) -> bytes:
+    """The bytes of a call.
+
+    >>> len(call("get_table", {1: "sales", 2: "orders"}))
+    46
+    """
+    head = struct.pack(">I", _VERSION | _CALL) + _text(method) + struct.pack(">i", 0)
+    return head + _struct(arguments)
+
+
+def answer(read: Callable[[int], bytes], method: str) -> dict[int, Any]:
+    """The struct that answers a call.
+
+    Args:
+        read: Returns exactly so many of the bytes that come next, or raises.
+        method: Which method was called.
+
+    Raises:
+        ThriftError: The bytes are no answer to this call.
+        ThriftRefusal: The server does not know the method, or failed.
+
+    >>> import io
+    >>> reply = bytes.fromhex("80010002 00000004 70696e67 00000000 0b0000 00000004 706f6e67 00")
+    >>> answer(io.BytesIO(reply).read, "ping")
+    {0: 'pong'}
+    """
+    reader = _Reader(read)
+    first = read(4)
+    if first[:1] in _SASL:
+        raise ThriftError("it asks for SASL (Kerberos), which is not supported")
+    version = int.from_bytes(first, "big")
+    kind = version & 0xFF
+    if version & 0xFFFF0000 != _VERSION or kind not in (_REPLY, _EXCEPTION):
+        raise ThriftError(f"it does not begin like an answer: {first!r}")
+    name = reader.value(_STRING)
+    reader.value(8)  # the number of the call: there is one at a time
+    found: dict[int, Any] = reader.value(_STRUCT)
+    if kind == _EXCEPTION:
+        message, number = found.get(1), found.get(2)
+        raise ThriftRefusal(
+            number if isinstance(number, int) else 0, message if isinstance(message, str) else ""
+        )
+    if name != method:
+        raise ThriftError(f"it answers {name[:100]!r} instead of {method!r}")
+    return found
+
+
+class _Reader:
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
+        self._values = 0
+
+    def value(self, kind: int, depth: int = 0) -> Any:
+        self._values += 1
+        if depth > _DEEPEST or self._values > _MOST_VALUES:
+            raise ThriftError("it nests deeper, or has more values, than any entry of a table")
+        if kind in _FIXED:
+            form = _FIXED[kind]
+            return struct.unpack(form, self._read(struct.calcsize(form)))[0]
+        if kind == _STRING:
+            try:
+                return self._read(self._length()).decode()
+            except UnicodeDecodeError as error:
+                raise ThriftError(f"it has a text that is not UTF-8: {error.reason}") from None
+        if kind == _STRUCT:
+            fields = {}
+            while (field := self._byte()) != _STOP:
+                number = self.value(6, depth + 1)
+                fields[number] = self.value(field, depth + 1)
+            return fields
+        if kind == _MAP:
+            of_key, of_value = self._byte(), self._byte()
+            pairs = (
+                (self.value(of_key, depth + 1), self.value(of_value, depth + 1))
+                for _ in range(self._length())
+            )
+            try:
+                return dict(pairs)
+            except TypeError as error:
+                raise ThriftError("it has a map whose keys are structs or maps") from error
+        if kind in (_SET, _LIST):
+            of_item = self._byte()
+            return tuple(self.value(of_item, depth + 1) for _ in range(self._length()))
+        raise ThriftError(f"it has a value of the type {kind}, which there is not")
+
+    def _byte(self) -> int:
+        return self._read(1)[0]
+
+    def _length(self) -> int:
+        length: int = struct.unpack(">i", self._read(4))[0]
+        if length < 0:
+            raise ThriftError(f"it has a length of {length}")
+        return length
+
+
+def _struct(fields: Fields) -> bytes:
+    parts = []
+    for number, value in fields.items():
+        kind, body = (
+            (_STRING, _text(value)) if isinstance(value, str) else (_STRUCT, _struct(value))
+        )
+        parts.append(struct.pack(">bh", kind, number) + body)
+    return b"".join([*parts, bytes([_STOP])])
+
+
+def _text(text: str) -> bytes:
+    encoded = text.encode()
+    return struct.pack(">i", len(encoded)) + encoded

@@ -1,0 +1,74 @@
+"""``ThriftClient``: asks a server that speaks Thrift over a plain connection."""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import Any
+
+from deltareplay import _log
+from deltareplay.catalogs import _thrift
+
+#: More bytes than that are no entry of a table.
+_MOST_BYTES = 16 << 20
+
+
+class ThriftClient:
+    """One connection, to be used in a ``with`` block.
+
+    Args:
+        host: The server's name or address.
+        port: Its port.
+        timeout: Seconds for the connection, and again for all that is asked.
+
+    Raises:
+        OSError: It does not answer, or not in time.
+    """
+
+    def __init__(self, host: str, port: int, timeout: float) -> None:
+        self._socket = socket.create_connection((host, port), timeout)
+        self._deadline = time.monotonic() + timeout
+        self._buffer = bytearray()
+        self._left = _MOST_BYTES
+
+    def ask(self, method: str, arguments: _thrift.Fields) -> dict[int, Any]:
+        """Calls a method.
+
+        Raises:
+            OSError: The server does not answer, or not in time.
+            ThriftError: What it answers is no answer.
+            ThriftRefusal: It does not know the method, or failed.
+        """
+        began = time.monotonic()
+        self._wait()
+        self._socket.sendall(_thrift.call(method, arguments))
+        found = _thrift.answer(self._read, method)
+        _log.debug("thrift %s in %.3f s", method, time.monotonic() - began)
+        return found
+
+    def _read(self, size: int) -> bytes:
+        self._left -= size
+        if self._left < 0:
+            raise _thrift.ThriftError(f"it is longer than {_MOST_BYTES >> 20} MiB")
+        while len(self._buffer) < size:
+            self._wait()
+            chunk = self._socket.recv(1 << 16)
+            if not chunk:
+                raise ConnectionError("it closed the connection")
+            self._buffer += chunk
+        found = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        return found
+
+    def _wait(self) -> None:
+        """Lets the next step take what is left of the time."""
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("it did not answer in time")
+        self._socket.settimeout(left)
+
+    def __enter__(self) -> ThriftClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()

@@ -1,0 +1,291 @@
+"""Tables by name from Glue, as moto has it."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stores import servers
+from stores.servers import Store
+
+import deltareplay as dr
+from deltareplay.catalogs import GlueCatalog, LogTail, StagedCommit
+
+pytest.importorskip("moto", reason="pip install deltareplay[stores]")
+boto3 = pytest.importorskip("boto3", reason="pip install deltareplay[stores]")
+pytestmark = pytest.mark.stores
+
+SPARK = {"spark.sql.sources.provider": "delta"}
+SECRETS = ("hush-hush-secret", "token-of-mine")
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    with servers.moto() as running:
+        made = boto3.client("glue", endpoint_url=running.options["aws_endpoint"], **KEYS)
+        made.create_database(DatabaseInput={"Name": "sales"})
+        yield running
+
+
+KEYS = {
+    "region_name": "us-east-1",
+    "aws_access_key_id": "test-access-key",
+    "aws_secret_access_key": SECRETS[0],
+}
+
+
+@pytest.fixture(autouse=True)
+def endpoint(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[dict[str, str]]:
+    """What opens the store, beside what Glue tells; boto3 is set up by the environment."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", store.options["aws_endpoint"])
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEYS["aws_access_key_id"])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", KEYS["aws_secret_access_key"])
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    return {"aws_endpoint": store.options["aws_endpoint"], "allow_http": "true"}
+
+
+@pytest.fixture
+def table(store: Store, request: pytest.FixtureRequest) -> str:
+    """The root of a table with one row."""
+    root = f"{store.root}/{request.node.name}/a b%25"
+    dr.write(root, {"id": [1]}, storage_options=store.options)
+    return root
+
+
+def register(name: str, location: str = "", **facts: Any) -> None:
+    """Makes an entry; ``serde`` are the parameters of its serialization."""
+    serde = facts.pop("serde", {})
+    descriptor = {"Location": location, "SerdeInfo": {"Parameters": serde}}
+    entry = {"Name": name, "TableType": "EXTERNAL_TABLE", "StorageDescriptor": descriptor, **facts}
+    glue = boto3.client("glue")
+    glue.create_table(DatabaseName="sales", TableInput=entry)
+
+
+def renewing() -> Any:
+    """A session whose credentials expire in an hour, and the moments at which they were renewed."""
+    from botocore.credentials import RefreshableCredentials
+    from botocore.session import Session
+
+    renewed: list[int] = []
+
+    def made() -> dict[str, str]:
+        renewed.append(len(renewed))
+        soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
+        return {
+            "access_key": KEYS["aws_access_key_id"],
+            "secret_key": SECRETS[0],
+            "token": SECRETS[1],
+            "expiry_time": soon.isoformat(),
+        }
+
+    session = Session()
+    session._credentials = RefreshableCredentials.create_from_metadata(made(), made, "test")
+    return boto3.Session(botocore_session=session), renewed
+
+
+def hadoop(root: str) -> str:
+    """The same place as Spark writes it."""
+    return root.replace("s3://", "s3a://").replace("%25", "%")
+
+
+def test_a_table_of_each_writer_opens(table: str, endpoint: dict[str, str]) -> None:
+    path = hadoop(table)
+    forms: dict[str, dict[str, Any]] = {
+        "athena": {"location": path, "Parameters": {"table_type": "DELTA"}},
+        "spark": {
+            "location": "s3://warehouse/spark-__PLACEHOLDER__",
+            "Parameters": SPARK,
+            "serde": {"path": path, "serialization.format": "1"},
+        },
+        "crawler": {
+            "location": f"{path}/",
+            "Parameters": {**SPARK, "classification": "parquet", "table_type": "delta"},
+        },
+    }
+    for name, form in forms.items():
+        register(name, **form)
+        opened = dr.Table.from_name(f"sales.{name}", "glue", storage_options=endpoint)
+        assert opened.snapshot().scan().to_arrow()["id"].to_pylist() == [1]
+        opened.append({"id": [2]})
+        opened.restore(0)
+        assert opened == dr.Table(f"glue://Sales.{name.upper()}", endpoint)
+        assert not [one for one in SECRETS if one in repr(opened)]
+        assert pickle.loads(pickle.dumps(opened)).snapshot().version > 0
+
+
+def test_what_is_no_delta_table_is_told(table: str) -> None:
+    register("iceberg", table, Parameters={"table_type": "ICEBERG"})
+    register("view", TableType="VIRTUAL_VIEW")
+    register("list", f"{table}/_symlink_format_manifest")
+    for name, what in {"iceberg": "ICEBERG", "view": "a view", "list": "Open the table"}.items():
+        with pytest.raises(dr.TableNotFoundError, match=what) as caught:
+            GlueCatalog().locate(f"sales.{name}")
+        assert caught.value.code == "catalog.not_delta"
+
+
+@pytest.mark.parametrize("name", ["sales.nothing", "nothing.orders"])
+def test_what_is_not_there_is_told(name: str) -> None:
+    with pytest.raises(dr.TableNotFoundError, match=name) as caught:
+        dr.Table(f"glue://{name}")
+    assert caught.value.code == "catalog.no_table"
+
+
+def test_a_link_is_followed(table: str) -> None:
+    register("target", table, Parameters=SPARK)
+    glue = GlueCatalog()
+    known = glue._client.get_table
+    target = {"CatalogId": "123456789012", "DatabaseName": "sales", "Name": "target"}
+
+    def linked(**asked: str) -> Any:  # moto has no links
+        if asked["Name"] == "link":
+            return {"Table": {"Name": "link", "TargetTable": target}}
+        return known(**asked)
+
+    glue._client.get_table = linked
+    assert glue.locate("sales.link") == glue.locate("sales.target")
+
+
+def test_a_place_outside_of_s3_gets_no_credentials(tmp_path: Path) -> None:
+    dr.write(tmp_path, {"id": [1]})
+    register("local", str(tmp_path), Parameters=SPARK)
+
+    located = GlueCatalog().locate("sales.local")
+
+    assert (located.catalog, located.storage_options) == (None, {})
+    assert dr.Table("glue://sales.local").snapshot().num_rows == 1
+
+
+def test_credentials_that_expire_are_asked_for_again(
+    table: str, endpoint: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register("renewed", hadoop(table), Parameters=SPARK)
+    session, renewed = renewing()
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    glue = GlueCatalog(region="us-east-1", session=session)
+
+    located = glue.locate("sales.renewed")
+    assert located.storage_options == {"aws_region": "us-east-1"}
+    assert located.catalog is not None
+    vended = located.catalog.credentials("READ")
+    assert vended is not None
+    assert vended.storage_options["aws_session_token"] == SECRETS[1]
+    now = datetime.datetime.now().timestamp() * 1000
+    assert vended.expires_at is not None
+    assert now < vended.expires_at < now + 10 * 60 * 1000
+    assert located.catalog.load() == LogTail(None)
+    assert renewed == [0]
+
+    opened = dr.Table.from_name("sales.renewed", glue, storage_options=endpoint)
+    opened.append({"id": [2]})
+    assert opened.snapshot().num_rows == 2
+    shown = repr((glue, located, located.catalog, vended, opened))
+    assert not [one for one in SECRETS if one in shown]
+
+
+def test_it_manages_no_commits(table: str, endpoint: dict[str, str]) -> None:
+    register("unmanaged", table, Parameters=SPARK)
+    glue = GlueCatalog(session=renewing()[0])
+    catalog = glue.locate("sales.unmanaged").catalog
+    assert catalog is not None
+    for ask in (
+        lambda: catalog.published(1),
+        lambda: catalog.commit(StagedCommit(1, "a", 1, 1, 1)),
+    ):
+        with pytest.raises(dr.UnsupportedFeatureError) as caught:
+            ask()
+        assert caught.value.code == "catalog.required"
+
+
+def test_a_profile_opens_tables(
+    table: str, endpoint: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register("profiled", hadoop(table), Parameters=SPARK)
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    (tmp_path / "credentials").write_text(
+        f"[mine]\naws_access_key_id = {KEYS['aws_access_key_id']}\n"
+        f"aws_secret_access_key = {SECRETS[0]}\naws_session_token = {SECRETS[1]}\n"
+    )
+    glue = GlueCatalog(profile="mine", catalog_id="123456789012")
+
+    assert dr.Table.from_name("sales.profiled", glue, storage_options=endpoint).snapshot()
+    assert repr(glue) == "GlueCatalog(catalog_id='123456789012', profile='mine')"
+    assert pickle.loads(pickle.dumps(glue)) == glue
+    assert glue != GlueCatalog(profile="mine")
+
+    # credentials of one's own replace all of these: a token belongs to one key
+    own = {"aws_access_key_id": "own", "aws_secret_access_key": "own", **endpoint}
+    opened = dr.Table.from_name("sales.profiled", glue, storage_options=own)
+    assert "aws_session_token" not in repr(opened)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        GlueCatalog(profile="another")
+    assert caught.value.code == "catalog.address"
+
+
+def test_no_credentials_and_no_region_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        GlueCatalog().locate("sales.orders")
+    assert caught.value.code == "catalog.denied"
+
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    for wrong in ({}, {"region": "us east"}, {"region": "us-east-1", "endpoint_url": "nowhere"}):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            GlueCatalog(**wrong)
+        assert caught.value.code == "catalog.address"
+
+
+def test_an_address_where_nobody_listens_is_told() -> None:
+    nowhere = GlueCatalog(endpoint_url=f"http://127.0.0.1:{servers.free_port()}", timeout=1)
+    with pytest.raises(dr.StorageError) as caught:
+        nowhere.locate("sales.orders")
+    assert caught.value.code == "catalog.unreachable"
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "code"),
+    [
+        ("InvalidSignatureException", 403, "catalog.denied"),
+        ("AccessDeniedException", 400, "catalog.denied"),
+        ("ThrottlingException", 400, "catalog.unreachable"),
+        ("InternalServiceException", 500, "catalog.unreachable"),
+        ("InvalidInputException", 400, "catalog.refused"),
+    ],
+)
+def test_what_aws_refuses_is_told(kind: str, status: int, code: str) -> None:
+    from botocore.exceptions import ClientError
+
+    glue = GlueCatalog()
+    response = {
+        "Error": {"Code": kind, "Message": "what was signed: x"},
+        "ResponseMetadata": {"HTTPStatusCode": status},
+    }
+
+    def refuse(**_: str) -> None:
+        raise ClientError(response, "GetTable")
+
+    glue._client.get_table = refuse
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        glue.locate("sales.orders")
+    assert caught.value.code == code
+    assert kind in str(caught.value)
+    assert ("what was signed" in str(caught.value)) == (kind != "InvalidSignatureException")
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("name", ["orders", "a.b.c", "hive://a.b"])
+def test_names_of_another_form_are_refused(name: str) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        GlueCatalog().locate(name)
+    assert caught.value.code == "catalog.name"

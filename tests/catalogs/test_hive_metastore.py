@@ -1,0 +1,198 @@
+"""What a client of a Hive Metastore does with answers, good and bad ones.
+
+tests/spark/test_hive_metastore.py has a real metastore.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from support.metastore import EXCEPTION, Metastore, reply, table, text
+
+import deltareplay as dr
+from deltareplay.catalogs import HiveMetastore, Located
+
+DELTA = table("s3://lake/orders", table_type="DELTA")
+FOUND = reply("get_table_req", {0: {1: DELTA}})
+HEAD = struct.pack(">I", 0x80010002) + text("get_table_req") + bytes(4)
+
+
+def locate(answer: bytes | Callable[[bytes], bytes], name: str = "sales.orders") -> Located:
+    with Metastore(answer if callable(answer) else lambda _: answer) as server:
+        return HiveMetastore(server.uri, timeout=2).locate(name)
+
+
+def test_a_table_is_found() -> None:
+    assert locate(FOUND) == Located("s3://lake/orders")
+
+
+def test_the_call_is_that_of_hives_own_client() -> None:
+    with Metastore(lambda _: FOUND) as server:
+        HiveMetastore(server.uri).locate("hive://sales.orders")
+    assert server.calls == [
+        bytes.fromhex(
+            "80010001 0000000d 6765745f7461626c655f726571 00000000"  # call, get_table_req
+            "0c0001 0b0001 00000005 73616c6573 0b0002 00000006 6f7264657273 00 00"
+        )
+    ]
+
+
+def test_an_older_metastore_is_asked_as_it_was_asked_then() -> None:
+    def answer(called: bytes) -> bytes:
+        if b"get_table_req" in called:
+            return reply("get_table_req", {1: "Invalid method name", 2: 1}, EXCEPTION)
+        return reply("get_table", {0: DELTA})
+
+    assert locate(answer) == Located("s3://lake/orders")
+
+
+def test_a_catalog_is_asked_for_and_looked_at() -> None:
+    named = {**DELTA, 17: "spark"}
+    assert locate(reply("get_table_req", {0: {1: named}}), "Spark.sales.orders").uri
+    # before Hive 3 there is none, and the name of one is passed over
+    with pytest.raises(dr.TableNotFoundError, match="no catalog spark") as caught:
+        locate(FOUND, "spark.sales.orders")
+    assert caught.value.code == "catalog.no_table"
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "kind"),
+    [
+        ({2: {1: "no such"}}, "catalog.no_table", dr.TableNotFoundError),
+        ({1: {1: "the database is away"}}, "catalog.unreachable", dr.StorageError),
+        ({}, "catalog.response", dr.StorageError),
+        ({0: {}}, "catalog.response", dr.StorageError),
+        ({0: "a table"}, "catalog.response", dr.StorageError),
+        ({0: {1: 7}}, "catalog.response", dr.StorageError),
+        ({0: {1: {**DELTA, 7: "a place"}}}, "catalog.response", dr.StorageError),
+        ({0: {1: {**DELTA, 9: {1: 2}}}}, "catalog.response", dr.StorageError),
+        ({0: {1: {**DELTA, 9: {}}}}, "catalog.not_delta", dr.TableNotFoundError),
+    ],
+)
+def test_an_answer_that_is_none_is_an_error(
+    fields: dict[int, Any], code: str, kind: type[dr.DeltaReplayError]
+) -> None:
+    with pytest.raises(kind) as caught:
+        locate(reply("get_table_req", fields))
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    "answer",
+    {
+        "HTTP": b"HTTP/1.1 400 Bad Request\r\n\r\n" + bytes(100),
+        "SASL": b"\x04\x00\x00\x00\x12Invalid status -128",
+        "another call's": reply("get_tables", {0: {1: DELTA}}),
+        "a failure of the server": reply("get_table_req", {1: "odd", 2: 6}, EXCEPTION),
+        "a failure without a word": reply("get_table_req", {2: "odd"}, EXCEPTION),
+        "a length below zero": HEAD + b"\x0b\0\0\xff\xff\xff\xff",
+        "a length beyond all": HEAD + b"\x0b\0\0\x7f\xff\xff\xff",
+        "a list beyond all": HEAD + b"\x0f\0\0\x02\x7f\xff\xff\xff" + bytes(1_100_000),
+        "no such type": HEAD + b"\x10\0\0" + bytes(16),
+        "no UTF-8": HEAD + b"\x0b\0\0\0\0\0\x01\xff",
+        "deep structs": HEAD + b"\x0c\0\0" * 5000,
+        "deep lists": HEAD + b"\x0f\0\0" + b"\x0f\0\0\0\x01" * 5000,
+        "a map by structs": HEAD + b"\x0d\0\0\x0c\x08\0\0\0\x01\0" + bytes(4),
+    }.items(),
+    ids=lambda case: case[0],
+)
+def test_hostile_bytes_are_an_error(answer: tuple[str, bytes]) -> None:
+    with pytest.raises(dr.StorageError) as caught:
+        locate(answer[1])
+    assert caught.value.code == "catalog.response"
+    assert len(str(caught.value)) < 300
+
+
+def test_every_part_of_an_answer_is_an_error() -> None:
+    for length in range(len(FOUND)):
+        cut = FOUND[:length]
+        with Metastore(lambda _: cut) as server, pytest.raises(dr.StorageError) as caught:  # noqa: B023
+            HiveMetastore(server.uri, timeout=0.02).locate("sales.orders")
+        assert caught.value.code == "catalog.unreachable"
+
+
+def test_any_byte_may_be_another() -> None:
+    for place in range(len(FOUND)):
+        for byte in (0, 0x0F, 0x7F, 0xFF):
+            changed = FOUND[:place] + bytes([byte]) + FOUND[place + 1 :]
+            with Metastore(lambda _: changed) as server:  # noqa: B023
+                metastore = HiveMetastore(server.uri, timeout=0.02)
+                with suppress(dr.TableNotFoundError, dr.StorageError):
+                    metastore.locate("sales.orders")
+
+
+def test_a_server_that_trickles_does_not_hold_up() -> None:
+    began = time.monotonic()
+    slow = Metastore(lambda _: FOUND, byte_every=0.1)
+    with slow as server, pytest.raises(dr.StorageError, match=r"in time|timed out") as caught:
+        HiveMetastore(server.uri, timeout=0.5).locate("sales.orders")
+    assert caught.value.code == "catalog.unreachable"
+    assert time.monotonic() - began < 5
+
+
+def test_the_next_server_is_asked_if_one_does_not_answer() -> None:
+    with Metastore(lambda _: b"") as away, Metastore(lambda _: FOUND) as server:
+        both = HiveMetastore(f"{away.uri}, {server.uri}", timeout=2)
+        assert both.locate("sales.orders").uri == "s3://lake/orders"
+    with pytest.raises(dr.StorageError) as caught:
+        HiveMetastore(f"{away.uri},thrift://127.0.0.1:{server.port}", timeout=2).locate("a.b")
+    assert caught.value.code == "catalog.unreachable"
+    assert f"127.0.0.1:{away.port}" in str(caught.value)
+    assert f"127.0.0.1:{server.port}" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["orders", "a.b.c.d", "", "glue://a.b", "a..b", "hive://"])
+def test_names_of_another_form_are_refused(name: str) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        HiveMetastore("thrift://127.0.0.1:1").locate(name)
+    assert caught.value.code == "catalog.name"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "http://host",
+        "thrift://",
+        "thrift://host:port",
+        "thrift://u:secret@host",
+        "thrift://h/a",
+    ],
+)
+def test_addresses_that_are_none_are_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HIVE_METASTORE_URI", raising=False)
+    monkeypatch.delenv("HIVE_METASTORE_URIS", raising=False)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        HiveMetastore(address)
+    assert caught.value.code == "catalog.address"
+    assert "secret" not in str(caught.value)
+
+
+def test_the_address_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Metastore(
+        lambda _: reply("get_table_req", {0: {1: table("memory://m", provider="delta")}})
+    ) as server:
+        monkeypatch.setenv("HIVE_METASTORE_URIS", server.uri)
+        dr.write("memory://m", {"id": [1]})
+        for opened in (
+            dr.Table.from_name("sales.orders", "hive"),
+            dr.Table("hive://sales.orders"),
+            dr.Table("sales.orders", catalog="hive"),
+        ):
+            assert opened.uri == "memory://m"
+            assert opened.snapshot().version == 0
+
+
+def test_it_is_a_value() -> None:
+    metastore = HiveMetastore("thrift://a, b:1,[::1]:2", timeout=3)
+
+    assert repr(metastore) == "HiveMetastore('thrift://a:9083,thrift://b:1,thrift://[::1]:2')"
+    again = pickle.loads(pickle.dumps(metastore))
+    assert (again, hash(again)) == (metastore, hash(metastore))
+    assert metastore != HiveMetastore(metastore.uri)

@@ -1,0 +1,90 @@
+"""A server that answers each connection with bytes of the test's."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+#: The bytes of a reply: its version and kind.
+REPLY, EXCEPTION = 0x80010002, 0x80010003
+
+
+class Metastore:
+    """Sends what ``answer`` makes of each call, slowly if asked; hangs up if that is nothing.
+
+    Attributes:
+        calls: The bytes of each call.
+    """
+
+    def __init__(self, answer: Callable[[bytes], bytes], byte_every: float = 0) -> None:
+        self.calls: list[bytes] = []
+        self._answer, self._byte_every = answer, byte_every
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listening.getsockname()[1])
+        self.uri = f"thrift://127.0.0.1:{self.port}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listening.accept()
+            except OSError:
+                return  # it was closed
+            threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+
+    def _talk(self, connection: socket.socket) -> None:
+        with connection, suppress(OSError):  # the client hangs up when it has seen enough
+            while called := connection.recv(1 << 16):
+                self.calls.append(called)
+                said = self._answer(called)
+                if not said:
+                    return
+                if not self._byte_every:
+                    connection.sendall(said)
+                    continue
+                for byte in said:
+                    connection.sendall(bytes([byte]))
+                    time.sleep(self._byte_every)
+
+    def __enter__(self) -> Metastore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listening.shutdown(socket.SHUT_RDWR)  # or it would accept one more
+        self._listening.close()
+
+
+def text(value: str) -> bytes:
+    encoded = value.encode()
+    return struct.pack(">i", len(encoded)) + encoded
+
+
+def encoded(value: Any) -> tuple[int, bytes]:
+    """The type and the bytes of a value: text, number, a struct by numbers, or a map of texts."""
+    if isinstance(value, str):
+        return 11, text(value)
+    if isinstance(value, int):
+        return 8, struct.pack(">i", value)
+    if all(isinstance(key, str) for key in value) and value:
+        pairs = b"".join(text(key) + text(one) for key, one in value.items())
+        return 13, b"\x0b\x0b" + struct.pack(">i", len(value)) + pairs
+    body = b""
+    for number, one in value.items():
+        kind, part = encoded(one)
+        body += struct.pack(">bh", kind, number) + part
+    return 12, body + b"\0"
+
+
+def reply(method: str, fields: Mapping[int, Any], kind: int = REPLY) -> bytes:
+    """An answer to a call."""
+    return struct.pack(">I", kind) + text(method) + bytes(4) + encoded(fields)[1]
+
+
+def table(location: str, **parameters: str) -> dict[int, Any]:
+    """A table as the metastore has it."""
+    return {1: "orders", 2: "sales", 7: {2: location, 7: {}}, 9: parameters, 12: "EXTERNAL_TABLE"}
