@@ -75,11 +75,11 @@ def test_shapes_come_as_their_bytes(log: logs.LogBuilder, feature: str, written:
     snapshot = table.snapshot()
     rows = snapshot.scan().to_arrow()
 
-    kinds = [str(column.logical_type) for column in pq.read_metadata(log.table / "f.parquet").schema]
+    kinds = [
+        str(column.logical_type) for column in pq.read_metadata(log.table / "f.parquet").schema
+    ]
     annotations = [kind.split("(")[0] for kind in kinds]
-    assert annotations == (
-        ["None"] * 3 if written is plain else ["None", "Geometry", "Geography"]
-    )
+    assert annotations == (["None"] * 3 if written is plain else ["None", "Geometry", "Geography"])
     assert rows.to_pydict() == ROWS
     for schema in (snapshot.schema, rows.schema, pa.table(snapshot.scan()).schema):
         assert told(schema.field("g")) == CRS84
@@ -305,9 +305,7 @@ def test_shapes_do_not_compare(shapes: dr.Table, filter: Any) -> None:
 
 
 def test_a_table_is_not_partitioned_by_shapes(log: logs.LogBuilder) -> None:
-    file = data.write(
-        log.table, "f.parquet", {"id": [1]}, partition_values={"g": "POINT(0 0)"}
-    )
+    file = data.write(log.table, "f.parquet", {"id": [1]}, partition_values={"g": "POINT(0 0)"})
     snapshot = shapes_table(log, file, partition_columns=["g"]).snapshot()
 
     for read in (
