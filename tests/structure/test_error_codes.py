@@ -19,6 +19,7 @@ SOMETHING_ELSE = {
     "add.size": "a field of the log: where a number of the report is from",
     "add.stats": "a field of the log: where a number of the report is from",
     "catalog.schema.table": "the form of a name",
+    "sales.orders": "a name in an example",
     "database.table": "the form of a name",
     "report.css": "a file of the package",
     "geoarrow.wkb": "the name of an extension type of Arrow",
