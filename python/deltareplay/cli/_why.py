@@ -50,11 +50,14 @@ def _obstacles(table: Table, version: int | None) -> Iterator[dict[str, Any]]:
         named = _named(table, error)
         if named is None or not named.why_not_readable():
             # it is something else than the protocol, or the commit has gone: the error names all
+            by_name = error.code == "catalog.required"
             yield {
                 "prevents": "reading",
                 "feature": error.code,
                 "reason": str(error),
-                "remedy": "read it with a release that supports it, or choose an older --version",
+                "remedy": "name it as its catalog does, e.g. uc://catalog.schema.table"
+                if by_name
+                else "read it with a release that supports it, or choose an older --version",
             }
             return
         protocol = named

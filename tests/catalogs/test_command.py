@@ -1,0 +1,42 @@
+"""The command, on tables by their names."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from support.unity_server import UnityServer
+
+from deltareplay.catalogs import UnityCatalog
+from deltareplay.cli import main
+
+pytest.importorskip("typer", reason="pip install deltareplay[cli]")
+NAME = "main.sales.orders"
+
+
+@pytest.fixture
+def uri(server: UnityServer, unity: UnityCatalog, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The path of a table of three rows; the environment says where its catalog is."""
+    monkeypatch.setenv("UNITY_CATALOG_URI", server.uri)
+    monkeypatch.setenv("UNITY_CATALOG_TOKEN", "secret")
+    table = unity.create_table(NAME, pa.schema([("id", pa.int64())]))
+    table.append({"id": [1, 2, 3]})
+    return table.uri
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = main([*arguments, "--json"])
+    return code, capsys.readouterr().out
+
+
+def test_a_name_is_as_good_as_a_path(uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert uri.startswith("file://")
+    code, out = run(capsys, "count", f"uc://{NAME}")
+    assert (code, "3" in out) == (0, True)
+    assert run(capsys, "verify", f"uc://{NAME}")[0] == 0
+
+
+def test_why_names_the_way_in(uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = run(capsys, "why", uri)
+    assert code == 1
+    assert "catalog.required" in found
+    assert "uc://catalog.schema.table" in found
