@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from support import logs
 from support.memory_catalog import MemoryCatalog
 
 import deltareplay as dr
-from deltareplay.catalogs import Ratification, RatifiedCommit, StagedCommit
+from deltareplay.catalogs import LogTail, Ratification, RatifiedCommit, StagedCommit
 
 ON = {"delta.feature.catalogManaged": "supported"}
 
@@ -345,6 +346,26 @@ def test_turning_it_on_takes_a_catalog_and_timestamps(tmp_path: Path) -> None:
     with pytest.raises(dr.InvalidArgumentError) as invalid:
         table.set_properties(ON | {"delta.enableInCommitTimestamps": "false"})
     assert invalid.value.code == "catalog.in_commit_timestamps"
+
+
+class Aloof(MemoryCatalog):
+    """Does not take tables over."""
+
+    def load(self) -> LogTail:
+        return replace(super().load(), allowed=())
+
+
+def test_a_catalog_that_takes_no_tables_over_leaves_them_as_they_are(tmp_path: Path) -> None:
+    dr.write(tmp_path / "old", {"id": [1]})
+    old = dr.Table(tmp_path / "old", catalog=Aloof())
+    on = ON | {"delta.enableInCommitTimestamps": "true"}
+
+    for work in (lambda: old.set_properties(on), lambda: created(tmp_path / "new", Aloof())):
+        with pytest.raises(dr.UnsupportedFeatureError) as caught:
+            work()
+        assert caught.value.code == "catalog.take_over"
+    assert ids(dr.Table(tmp_path / "old")) == [1]
+    assert not dr.is_table(tmp_path / "new")
 
 
 # -- all at once

@@ -105,6 +105,20 @@ def test_a_table_that_the_catalog_does_not_manage_is_read_by_its_files(
     assert ids(table) == ids(dr.Table(tmp_path / "plain")) == [1, 2]
 
 
+def test_a_table_that_the_server_does_not_manage_cannot_be_made_its_own(
+    server: UnityServer, unity: UnityCatalog, tmp_path: Path
+) -> None:
+    dr.write(tmp_path / "plain", row(1))
+    server.register("main.s.plain", (tmp_path / "plain").as_uri())
+
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        dr.Table.from_name("main.s.plain", unity).set_properties(
+            {"delta.feature.catalogManaged": "supported"}
+        )
+    assert caught.value.code == "catalog.take_over"
+    assert ids(dr.Table(tmp_path / "plain")) == [1]
+
+
 @pytest.mark.parametrize("name", ["orders", "a.b", "a.b.c.d", "a..c", "a.`b.c", "", "hive://a.b.c"])
 def test_names_of_another_form_are_refused(unity: UnityCatalog, name: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:

@@ -11,7 +11,7 @@ from typing import Literal
 from deltareplay.catalogs import (
     Credentials,
     LogTail,
-    Maintenance,
+    Permission,
     Ratification,
     RatifiedCommit,
     StagedCommit,
@@ -35,7 +35,7 @@ class MemoryCatalog:
         commits: tuple[RatifiedCommit, ...] = (),
         *,
         most_unpublished: int = 10,
-        allowed: tuple[Maintenance, ...] = (),
+        allowed: tuple[Permission, ...] = (),
     ) -> None:
         self.max_version = max_version
         self.commits = {commit.version: commit for commit in commits}
@@ -54,7 +54,7 @@ class MemoryCatalog:
         self._called("load")
         with self.lock:
             commits = [self.commits[version] for version in sorted(self.commits)]
-            return LogTail(self.max_version, commits, "one", self.allowed)
+            return LogTail(self.max_version, commits, "one", ("take_over", *self.allowed))
 
     def commit(self, staged: StagedCommit) -> Ratification:
         self._called("commit")

@@ -14,7 +14,7 @@ from deltareplay.catalogs._glue_catalog import GlueCatalog
 from deltareplay.catalogs._hive_metastore import HiveMetastore
 from deltareplay.catalogs._locate import Locator
 from deltareplay.catalogs._located import Located
-from deltareplay.catalogs._log_tail import LogTail, Maintenance
+from deltareplay.catalogs._log_tail import LogTail, Permission
 from deltareplay.catalogs._ratified_commit import RatifiedCommit
 from deltareplay.catalogs._staged_commit import Ratification, StagedCommit
 from deltareplay.catalogs._unity_catalog import UnityCatalog
@@ -27,7 +27,7 @@ __all__ = [
     "Located",
     "Locator",
     "LogTail",
-    "Maintenance",
+    "Permission",
     "Ratification",
     "RatifiedCommit",
     "StagedCommit",

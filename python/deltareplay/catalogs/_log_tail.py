@@ -8,8 +8,8 @@ from typing import Literal
 
 from deltareplay.catalogs._ratified_commit import RatifiedCommit
 
-#: What a catalog may allow on a table that it manages.
-Maintenance = Literal["vacuum", "optimize", "cleanup_log"]
+#: What a catalog may allow.
+Permission = Literal["take_over", "vacuum", "optimize", "cleanup_log"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,8 @@ class LogTail:
             ``max_version``. May be empty if all commits are published.
         table_id: The catalog's id of the table. If it changes, the table was replaced by another.
         allowed: What the catalog allows, beside commits, checkpoints, compacted logs and checksums.
+            With ``take_over``, it begins to manage a table that gets the feature
+            ``catalogManaged``, new or not, when ``Catalog.published`` names the version.
 
     >>> LogTail(max_version=3).commits
     ()
@@ -31,4 +33,4 @@ class LogTail:
     max_version: int | None
     commits: Sequence[RatifiedCommit] = ()
     table_id: str | None = None
-    allowed: Sequence[Maintenance] = ()
+    allowed: Sequence[Permission] = ()

@@ -118,7 +118,7 @@ class UnityStaging:
             raise refused(error, self._name) from error
 
     def load(self) -> LogTail:
-        return LogTail(0 if self._is_written else None)
+        return LogTail(0 if self._is_written else None, allowed=["take_over"])
 
     def commit(self, staged: StagedCommit) -> Ratification:
         raise AssertionError(f"version {staged.version} comes after the table was made")

@@ -8,7 +8,7 @@ use std::fmt;
 use bytes::Bytes;
 use deltareplay_core::error::{Error, ErrorKind, Result};
 use deltareplay_core::log::catalog::{
-    Catalog, Content, LogTail, Maintenance, Ratification, RatifiedCommit, StagedCommit,
+    Catalog, Content, LogTail, Permission, Ratification, RatifiedCommit, StagedCommit,
 };
 use deltareplay_core::storage::{Access, Credentials, Vending};
 use deltareplay_core::transaction::actions::metadata_json;
@@ -225,10 +225,10 @@ fn commit_of(commit: Ratified) -> Result<RatifiedCommit> {
     })
 }
 
-fn maintenance(name: &str) -> Result<Maintenance> {
-    let found = Maintenance::ALL.into_iter().find(|one| one.name() == name);
+fn maintenance(name: &str) -> Result<Permission> {
+    let found = Permission::ALL.into_iter().find(|one| one.name() == name);
     found.ok_or_else(|| {
-        let names = Maintenance::ALL.map(Maintenance::name).join(", ");
+        let names = Permission::ALL.map(Permission::name).join(", ");
         let message = format!("the catalog allows {name:?}: it can allow {names}");
         Error::invalid("catalog.answer", message)
     })

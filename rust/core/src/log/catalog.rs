@@ -37,7 +37,7 @@ pub struct LogTail {
     /// The catalog's id of the table.
     pub table_id: Option<String>,
     /// What the catalog allows beside commits, checkpoints, compacted files and checksums.
-    pub allowed: Vec<Maintenance>,
+    pub allowed: Vec<Permission>,
 }
 
 /// A commit that the catalog has ratified.
@@ -99,9 +99,12 @@ pub enum Ratification {
     PublishFirst,
 }
 
-/// What a catalog may allow on a table that it manages.
+/// What a catalog may allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Maintenance {
+pub enum Permission {
+    /// Making a table, or one that the catalog does not manage yet, its own: it begins to manage it with
+    /// the version that it is told is published.
+    TakeOver,
     /// Deleting data files that no version needs.
     Vacuum,
     /// Packing and ordering data files anew.
@@ -110,13 +113,19 @@ pub enum Maintenance {
     CleanupLog,
 }
 
-impl Maintenance {
+impl Permission {
     /// Every one.
-    pub const ALL: [Self; 3] = [Self::Vacuum, Self::Optimize, Self::CleanupLog];
+    pub const ALL: [Self; 4] = [
+        Self::TakeOver,
+        Self::Vacuum,
+        Self::Optimize,
+        Self::CleanupLog,
+    ];
 
     /// As users and catalogs spell it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::TakeOver => "take_over",
             Self::Vacuum => "vacuum",
             Self::Optimize => "optimize",
             Self::CleanupLog => "cleanup_log",

@@ -15,7 +15,7 @@ use super::traces::{PROTECTION, protected_before};
 use super::{MINUTE, delete_all};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, ErrorKind, Result};
-use crate::log::catalog::Maintenance;
+use crate::log::catalog::Permission;
 use crate::log::listing::CheckpointInstance;
 use crate::log::path::{self, LOG_DIRECTORY, LogFileKind, SIDECAR_DIRECTORY};
 use crate::log::segment::monotonised;
@@ -68,7 +68,7 @@ pub fn cleanup_log(
 ) -> Result<LogCleanup> {
     snapshot.protocol().check_writable()?;
     if !dry_run {
-        source.check_allowed(Maintenance::CleanupLog)?;
+        source.check_allowed(Permission::CleanupLog)?;
     }
     let mut report = plan(source, snapshot, now, cutoff(snapshot, now))?;
     report.dry_run = dry_run;
@@ -85,7 +85,7 @@ pub fn cleanup_log(
 /// As [`cleanup_log`].
 pub fn truncate_log(source: &Source, snapshot: &Snapshot, now: i64) -> Result<LogCleanup> {
     snapshot.protocol().check_writable()?;
-    source.check_allowed(Maintenance::CleanupLog)?;
+    source.check_allowed(Permission::CleanupLog)?;
     let retained = now.saturating_sub(snapshot.properties().truncated_history_retention);
     let report = plan(source, snapshot, now, floor(retained, MINUTE))?;
     delete(source, &report)?;
@@ -99,7 +99,7 @@ pub fn truncate_log(source: &Source, snapshot: &Snapshot, now: i64) -> Result<Lo
 ///
 /// As [`cleanup_log`].
 pub fn cleanup_expired(source: &Source, snapshot: &Snapshot) -> Result<()> {
-    if !snapshot.properties().expired_log_cleanup || !source.allows(Maintenance::CleanupLog)? {
+    if !snapshot.properties().expired_log_cleanup || !source.allows(Permission::CleanupLog)? {
         return Ok(());
     }
     let listing = LogListing::read(&*source.storage, 0)?;

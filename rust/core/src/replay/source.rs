@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::key::Keys;
 use crate::error::{Error, Result};
-use crate::log::catalog::Maintenance;
+use crate::log::catalog::Permission;
 use crate::log::{Catalog, ManagedLog};
 use crate::spec::actions::Protocol;
 use crate::storage::{self, Location, PathResolver, Storage, VendedStorage};
@@ -132,7 +132,7 @@ impl Source {
     /// # Errors
     ///
     /// As [`ManagedLog::allows`].
-    pub fn allows(&self, what: Maintenance) -> Result<bool> {
+    pub fn allows(&self, what: Permission) -> Result<bool> {
         self.catalog
             .as_ref()
             .map_or(Ok(true), |catalog| catalog.allows(what))
@@ -143,7 +143,7 @@ impl Source {
     /// # Errors
     ///
     /// Unsupported: `catalog.maintenance`.
-    pub fn check_allowed(&self, what: Maintenance) -> Result<()> {
+    pub fn check_allowed(&self, what: Permission) -> Result<()> {
         if self.allows(what)? {
             return Ok(());
         }

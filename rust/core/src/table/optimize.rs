@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::write::{RowsOptions, RowsWritten};
 use super::{At, Table};
 use crate::error::Result;
-use crate::log::catalog::Maintenance;
+use crate::log::catalog::Permission;
 use crate::maintenance::optimize::{
     Bin, Facts, Plan, Request, Spilled, compaction, gather, metrics, pack, sampled, scatter,
 };
@@ -41,7 +41,7 @@ impl Table {
     /// As [`Plan::new`]; Unsupported: a feature that this build cannot write.
     pub fn optimize_plan(&self, snapshot: &Snapshot, request: &Request) -> Result<Plan> {
         snapshot.protocol().check_writable()?;
-        self.source.check_allowed(Maintenance::Optimize)?;
+        self.source.check_allowed(Permission::Optimize)?;
         Plan::new(&self.source, snapshot, request)
     }
 

@@ -45,7 +45,13 @@ impl Transaction {
         let schema = StructType::parse(&metadata.schema_string)?;
         let (properties, _) = TableProperties::new(metadata, protocol)?;
         if protocol.is_catalog_managed() {
-            self.source.check_catalog()?;
+            let catalog = self.source.check_catalog()?;
+            let managed = |base: &super::Base| base.protocol.is_catalog_managed();
+            if !self.base.as_ref().is_some_and(managed) && !catalog.takes_over()? {
+                let message = "the catalog does not take tables over: create one that it manages by its own means, \
+                               such as UnityCatalog.create_table";
+                return Err(Error::unsupported("catalog.take_over", message));
+            }
             if !properties.in_commit_timestamps {
                 let message = "a table that a catalog manages needs in-commit timestamps: set \
                                delta.enableInCommitTimestamps to true";

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use super::catalog::{Catalog, Content, LogTail, Maintenance, Ratification, StagedCommit};
+use super::catalog::{Catalog, Content, LogTail, Permission, Ratification, StagedCommit};
 use super::path::{self, LOG_DIRECTORY, LogFileKind, STAGED_DIRECTORY};
 use crate::codec::commit::{ActionDecoder, Wanted};
 use crate::error::{Error, Result};
@@ -46,7 +46,7 @@ struct Known {
     inline: BTreeMap<String, Bytes>,
     max_version: Option<u64>,
     table_id: Option<String>,
-    allowed: Vec<Maintenance>,
+    allowed: Vec<Permission>,
     published: Option<u64>,
 }
 
@@ -74,9 +74,18 @@ impl ManagedLog {
     /// # Errors
     ///
     /// As [`Catalog::load`], where it was not asked yet.
-    pub fn allows(&self, what: Maintenance) -> Result<bool> {
+    pub fn allows(&self, what: Permission) -> Result<bool> {
         let known = self.last()?;
         Ok(known.max_version.is_none() || known.allowed.contains(&what))
+    }
+
+    /// Whether the catalog begins to manage a table when it is told to, by its last answer.
+    ///
+    /// # Errors
+    ///
+    /// As [`Catalog::load`], where it was not asked yet.
+    pub fn takes_over(&self) -> Result<bool> {
+        Ok(self.last()?.allowed.contains(&Permission::TakeOver))
     }
 
     /// Publishes what is ratified, in order, up to a version. A commit that is published already is left

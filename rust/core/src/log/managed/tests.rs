@@ -6,7 +6,7 @@ use super::ManagedLog;
 use crate::error::{ErrorKind, Result};
 use crate::log::LogListing;
 use crate::log::catalog::{
-    Catalog, Content, LogTail, Maintenance, Ratification, RatifiedCommit, StagedCommit,
+    Catalog, Content, LogTail, Permission, Ratification, RatifiedCommit, StagedCommit,
 };
 use crate::log::path::{LOG_DIRECTORY, STAGED_DIRECTORY, commit_path, staged_path};
 use crate::storage::tests::counting::{CountingStorage, Operation};
@@ -210,5 +210,5 @@ fn without_a_newest_version_it_is_the_storage_below() {
     );
     assert_eq!(LogListing::read(&log, 0).unwrap().latest(), Some(3));
     assert!(!log.is_managed().unwrap());
-    assert!(log.allows(Maintenance::Vacuum).unwrap());
+    assert!(log.allows(Permission::Vacuum).unwrap());
 }

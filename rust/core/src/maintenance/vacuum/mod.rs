@@ -16,7 +16,7 @@ use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::{Descriptors, VectorLocation, vector_location};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, Result};
-use crate::log::catalog::Maintenance;
+use crate::log::catalog::Permission;
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
@@ -74,7 +74,7 @@ pub fn period(
 ) -> Result<(i64, i64)> {
     snapshot.protocol().check_writable()?;
     if !options.dry_run {
-        source.check_allowed(Maintenance::Vacuum)?;
+        source.check_allowed(Permission::Vacuum)?;
     }
     let least = snapshot.properties().deleted_file_retention;
     let retention = options.retention.unwrap_or(least);
