@@ -125,6 +125,8 @@ fn features_without_a_duty_for_readers_are_readable() {
             "columnMapping",
             "typeWidening-preview",
             "variantShredding-preview",
+            "geospatial",
+            "geospatial-dev",
         ],
         &[
             "deletionVectors",
