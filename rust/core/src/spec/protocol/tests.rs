@@ -134,6 +134,8 @@ fn features_without_a_duty_for_readers_are_readable() {
             "columnMapping",
             "typeWidening-preview",
             "variantShredding-preview",
+            "geospatial",
+            "geospatial-dev",
             "inCommitTimestamp",
             "somethingNew",
         ],
