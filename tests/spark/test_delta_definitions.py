@@ -242,7 +242,7 @@ def test_refuses_bad_definitions(spark: Any, case: str) -> None:
 
 def test_geography_is_refused_by_name(spark: Any, tmp_path: Path) -> None:
     builder = DeltaTable.create(spark).location(str(tmp_path / "t"))
-    with pytest.raises(dr.DeltaReplayError, match="geometry"):
+    with pytest.raises(dr.UnsupportedFeatureError, match="geospatial"):
         builder.addColumn("geom", dataType="geometry(4326)").execute()
 
 
