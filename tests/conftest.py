@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import logs, samples
+from support.unity_server import UnityServer
 
 import deltareplay as dr
 
@@ -49,3 +51,11 @@ def table(events: logs.LogBuilder) -> dr.Table:
 def rows(tmp_path: Path) -> dr.Table:
     """The sample table that has a data file, with a deleted row."""
     return dr.Table(samples.rows(tmp_path / "rows").uri)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[UnityServer]:
+    """A Unity Catalog server that accepts the token ``secret``."""
+    made = UnityServer(tmp_path)
+    yield made
+    made.stop()

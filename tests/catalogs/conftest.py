@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from support.unity_server import UnityServer
 
 from deltareplay.catalogs import UnityCatalog
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[UnityServer]:
-    """A server that accepts the token ``secret``."""
-    made = UnityServer(tmp_path)
-    yield made
-    made.stop()
 
 
 @pytest.fixture

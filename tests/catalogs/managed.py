@@ -55,6 +55,13 @@ class Managed:
         self.published(version).rename(self.directory / name)
         return RatifiedCommit(version, name)
 
+    def take_in(self) -> None:
+        """The catalog has its commits itself, and no files of them."""
+        for version, commit in self.catalog.commits.items():
+            file = self.directory / str(commit.file_name)
+            self.catalog.commits[version] = RatifiedCommit(version, content=file.read_bytes())
+            file.unlink()
+
     def table(self) -> dr.Table:
         return dr.Table(self.log.uri, catalog=self.catalog)
 

@@ -93,10 +93,7 @@ def test_what_is_staged_and_not_ratified_is_never_looked_at(tmp_path: Path) -> N
 
 def test_inline_commits_are_read_like_files(tmp_path: Path) -> None:
     made = Managed(tmp_path, published=2, newest=5)
-    for version, commit in made.catalog.commits.items():
-        file = made.directory / str(commit.file_name)
-        made.catalog.commits[version] = RatifiedCommit(version, content=file.read_bytes())
-        file.unlink()
+    made.take_in()
 
     snapshot = made.table().snapshot()
 

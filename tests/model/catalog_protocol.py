@@ -10,9 +10,10 @@ takes the catalog's answer and a listing, one after the other.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+
+from model.visited import visited
 
 
 @dataclass(frozen=True)
@@ -77,17 +78,7 @@ class State:
 def explore(writers: int, faults: int, rules: Rules) -> tuple[int, list[str]]:
     """How many states there are, and each kind of thing that is wrong."""
     first = State(writers=(Writer(),) * writers, faults=faults)
-    known, open_states = {first}, deque([first])
-    wrong: dict[str, None] = {}
-    while open_states:
-        state = open_states.popleft()
-        for problem in problems(state):
-            wrong[problem] = None
-        for following in steps(state, rules):
-            if following not in known:
-                known.add(following)
-                open_states.append(following)
-    return len(known), list(wrong)
+    return visited(first, lambda state: steps(state, rules), problems)
 
 
 def problems(state: State) -> Iterator[str]:

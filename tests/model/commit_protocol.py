@@ -10,9 +10,10 @@ itself. A reader checkpoints what it sees; a cleaner takes old versions away.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+
+from model.visited import visited
 
 
 @dataclass(frozen=True)
@@ -62,19 +63,9 @@ class State:
 
 
 def explore(writers: int, faults: int, rules: Rules) -> tuple[int, list[str]]:
-    """How many states there are, and the first of each kind of thing that is wrong."""
+    """How many states there are, and each kind of thing that is wrong."""
     first = State(writers=(Writer(),) * writers, faults=faults)
-    seen, open_states = {first}, deque([first])
-    wrong: dict[str, None] = {}
-    while open_states:
-        state = open_states.popleft()
-        for problem in problems(state):
-            wrong[problem] = None
-        for following in steps(state, rules):
-            if following not in seen:
-                seen.add(following)
-                open_states.append(following)
-    return len(seen), list(wrong)
+    return visited(first, lambda state: steps(state, rules), problems)
 
 
 def problems(state: State) -> Iterator[str]:

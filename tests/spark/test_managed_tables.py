@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,13 +15,6 @@ from deltareplay.spark import DeltaTable
 
 pytestmark = pytest.mark.spark
 NAME = "main.sales.orders"
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[UnityServer]:
-    made = UnityServer(tmp_path)
-    yield made
-    made.stop()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,13 +17,6 @@ pytestmark = pytest.mark.stores
 SECRETS = ("aws_access_key_id", "aws_secret_access_key")
 CREDENTIALS = "GET /delta/v1/catalogs/main/schemas/s/tables/far/credentials"
 SCHEMA = pa.schema([("id", pa.int64())])
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[UnityServer]:
-    made = UnityServer(tmp_path)
-    yield made
-    made.stop()
 
 
 @pytest.mark.parametrize("store", ["moto", "versitygw"], indirect=True)

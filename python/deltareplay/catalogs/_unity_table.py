@@ -24,10 +24,7 @@ _EXHAUSTED = ("ResourceExhaustedException", "RESOURCE_EXHAUSTED")
 
 
 class UnityTable:
-    """One table of a Unity Catalog server; ``UnityCatalog.locate`` returns it.
-
-    Stands in the documentation for what ``Catalog`` asks of a catalog that speaks over a network.
-    """
+    """One table of a Unity Catalog server; ``UnityCatalog.locate`` returns it."""
 
     def __init__(self, client: RestClient, parts: list[str]) -> None:
         self._client = client
@@ -93,14 +90,13 @@ class UnityTable:
 
     def published(self, version: int) -> None:
         if not self._is_exhausted:
-            return None  # the next commit tells, in the same request
+            return  # the next commit tells, in the same request
         self._is_exhausted = False
         if self._older is not None:
             older = self._older
-            return self._asked(lambda: older.published(version))
-        update = {"action": "set-latest-backfilled-version", "latest-published-version": version}
-        self._asked(lambda: self._client.post(self._path, self._update([update])))
-        return None
+            self._asked(lambda: older.published(version))
+            return
+        self._asked(lambda: self._client.post(self._path, self._update([_published(version)])))
 
     def credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:
         location = self.find()
@@ -120,12 +116,7 @@ class UnityTable:
         }
         found: list[Json] = [{"action": "add-commit", "commit": commit}]
         if staged.published_version is not None:
-            found.append(
-                {
-                    "action": "set-latest-backfilled-version",
-                    "latest-published-version": staged.published_version,
-                }
-            )
+            found.append(_published(staged.published_version))
         if staged.protocol is not None:
             found.append({"action": "set-protocol", "protocol": spelled.protocol(staged.protocol)})
         if staged.metadata is not None:
@@ -168,3 +159,7 @@ class UnityTable:
 
     def __repr__(self) -> str:
         return f"UnityTable({self._name!r})"
+
+
+def _published(version: int) -> Json:
+    return {"action": "set-latest-backfilled-version", "latest-published-version": version}

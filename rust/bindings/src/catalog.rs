@@ -90,11 +90,9 @@ impl PyCatalog {
             gate::keep(error);
             return Error::interrupted();
         }
-        let unknown = error.is_instance_of::<PyOSError>(py)
-            || Raised::kind(py, &error) == Some(ErrorKind::Storage);
         let kind = match Raised::kind(py, &error) {
-            _ if unknown => ErrorKind::Storage,
             Some(kind) => kind,
+            None if error.is_instance_of::<PyOSError>(py) => ErrorKind::Storage,
             None => ErrorKind::InvalidArgument,
         };
         let message = format!("{}.{method} failed: {error}", self.class);

@@ -23,8 +23,8 @@ impl Raised {
     pub(crate) fn kind(py: Python<'_>, error: &PyErr) -> Option<ErrorKind> {
         let module = py.import("deltareplay.exceptions").ok()?;
         let is = |class: &str| {
-            let class = module.getattr(class).ok()?;
-            error.matches(py, class).ok().filter(|found| *found)
+            let class = module.getattr(class);
+            class.is_ok_and(|class| error.matches(py, class).unwrap_or(false))
         };
         let kinds = [
             ("TableNotFoundError", ErrorKind::TableNotFound),
@@ -35,7 +35,7 @@ impl Raised {
             ("StorageError", ErrorKind::Storage),
             ("DeltaReplayError", ErrorKind::InvalidArgument),
         ];
-        let found = kinds.into_iter().find(|(class, _)| is(class).is_some());
+        let found = kinds.into_iter().find(|(class, _)| is(class));
         found.map(|(_, kind)| kind)
     }
 }

@@ -25,8 +25,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
 use crate::snapshot::load::load;
 use crate::spec::interval::MILLIS_PER_DAY;
-use crate::storage::FileMeta;
-use crate::transaction::random;
+use crate::storage::{FileMeta, now};
 
 const STAGED_DIRECTORY: &str = "_delta_log/_staged_commits";
 
@@ -103,7 +102,7 @@ pub fn cleanup_expired(source: &Source, snapshot: &Snapshot) -> Result<()> {
         return Ok(());
     }
     let listing = LogListing::read(&*source.storage, 0)?;
-    let Some(last) = last_expired(&listing, cutoff(snapshot, random::now())) else {
+    let Some(last) = last_expired(&listing, cutoff(snapshot, now())) else {
         return Ok(());
     };
     let versions = listing.checkpoints.iter().map(|found| found.version);

@@ -18,11 +18,12 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
 use crate::spec::{DeletionVectorDescriptor, DeletionVectorStorage};
 use crate::storage::interrupt;
+use crate::storage::now;
 use crate::storage::pool;
 use crate::storage::transfer::{FileCopy, transfer};
 use crate::transaction::alter::cloned::cloned_metadata;
 use crate::transaction::alter::clustering::CLUSTERING;
-use crate::transaction::random::{now, now_after};
+use crate::transaction::random::now_after;
 use crate::transaction::rows::encoded;
 use crate::transaction::{AddFile, CommitDescription, RemoveFile, Transaction, TransactionOptions};
 

@@ -29,7 +29,7 @@ pub fn now(storage: &dyn Storage) -> Result<i64> {
     let made = storage.put_if_absent_unsynced(&path, b"clock");
     let seen = made.and_then(|_| storage.head(&path));
     let _cleanup_takes_what_is_left = storage.delete(&[&path]);
-    let (here, there) = (random::now(), seen?.modification_time);
+    let (here, there) = (crate::storage::now(), seen?.modification_time);
     Ok(if here.saturating_sub(there) > ALIKE {
         there
     } else {

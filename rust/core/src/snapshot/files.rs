@@ -4,7 +4,6 @@
 //! each. Nothing here is as large as the table but the rows that the caller asked to keep.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow_array::{BooleanArray, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
@@ -19,6 +18,7 @@ use crate::error::Result;
 use crate::log::LogSegment;
 use crate::replay::{ActiveFiles, FileFilter, RowColumns, Source};
 use crate::spec::actions::{DomainMetadata, SetTransaction};
+use crate::storage::now;
 
 /// Columns of many files.
 #[derive(Clone, Debug)]
@@ -271,13 +271,6 @@ impl Snapshot {
             _ => Ok(self.state(source)?.domains.values().cloned().collect()),
         }
     }
-}
-
-fn now() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Tombstones younger than the cutoff; one without a time counts as expired.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
+mod clock;
 mod confined;
 mod failures;
 pub mod interrupt;
@@ -29,6 +30,7 @@ mod scratch;
 pub mod transfer;
 mod vended;
 
+pub(crate) use clock::now;
 use confined::Confinement;
 pub use local::LocalStorage;
 pub(crate) use location::URI_PATH;

@@ -4,11 +4,10 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 
-use super::{FileMeta, Location, Storage, open_location};
+use super::{FileMeta, Location, Storage, now, open_location};
 use crate::error::{Error, Result};
 
 /// New credentials are asked for this long before the old ones expire, or after half of their life.
@@ -145,13 +144,6 @@ fn repeated<T>(error: &Error, paths: &[&str]) -> Vec<Result<T>> {
     let same =
         |path: &&str| Err(Error::new(error.kind(), error.code(), error.message()).at_path(*path));
     paths.iter().map(same).collect()
-}
-
-fn now() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl Storage for VendedStorage {

@@ -9,9 +9,9 @@ use super::{At, Table};
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::actions::Metadata;
 use crate::spec::schema::StructType;
+use crate::storage::now;
 use crate::transaction::alter::new_metadata;
 use crate::transaction::alter::replaced::replaced_metadata;
-use crate::transaction::random::now;
 use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
 
 /// What a new table is to be.

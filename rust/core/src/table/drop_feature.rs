@@ -20,7 +20,7 @@ use crate::maintenance::traces::{PROTECTED, PROTECTION, has_type_changes};
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
 use crate::spec::actions::Metadata;
-use crate::spec::features::find_feature;
+use crate::spec::features::{CATALOG_MANAGED, find_feature};
 use crate::spec::json::clipped;
 use crate::transaction::alter;
 use crate::transaction::alter::constraints::constraint_names;
@@ -136,14 +136,12 @@ impl Table {
         options: &TransactionOptions,
     ) -> Result<()> {
         match feature {
+            managed if CATALOG_MANAGED.contains(&managed) => Ok(()),
             "checkConstraints"
             | "domainMetadata"
             | "inCommitTimestamp"
             | "vacuumProtocolCheck"
             | "checkpointProtection"
-            | "catalogManaged"
-            | "catalogOwned"
-            | "catalogOwned-preview"
             | "materializePartitionColumns" => Ok(()),
             "v2Checkpoint" => self.unset("delta.checkpointPolicy", options),
             "deletionVectors" => {

@@ -15,7 +15,7 @@ use crate::maintenance::cleanup::truncate_log;
 use crate::maintenance::traces::{PROTECTION, Traces};
 use crate::snapshot::Snapshot;
 use crate::spec::features::find_feature;
-use crate::transaction::random::now;
+use crate::storage::now;
 use crate::transaction::{Commit, Transaction, TransactionOptions};
 
 impl Table {

@@ -14,7 +14,7 @@ use crate::maintenance::restore::{self, Restored};
 use crate::maintenance::vacuum::{self, Vacuum, VacuumOptions};
 use crate::maintenance::verify::{Verification, verify, verify_log};
 use crate::snapshot::Snapshot;
-use crate::transaction::random::now;
+use crate::storage::now;
 use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
 
 impl Table {

@@ -12,13 +12,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log::path::commit_path;
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol};
 use crate::spec::properties::TableProperties;
-use crate::storage::interrupt;
+use crate::storage::{interrupt, now};
 
 use super::actions::{
     AddFile, domain_json, line, metadata_json, protocol_json, put, transaction_json,
 };
 use super::conflict::Verdict;
-use super::random::{now, random_bits};
+use super::random::random_bits;
 use super::winner::{Winner, high_water_mark};
 use super::{IsolationLevel, ROW_TRACKING, Transaction};
 

@@ -21,6 +21,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
 use crate::spec::DeletionVectorDescriptor;
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
+use crate::storage::now;
 
 pub mod actions;
 pub mod alter;
@@ -319,9 +320,7 @@ impl Transaction {
     }
 
     fn removal_time(&self) -> i64 {
-        self.snapshot
-            .as_ref()
-            .map_or_else(random::now, random::now_after)
+        self.snapshot.as_ref().map_or_else(now, random::now_after)
     }
 
     /// The live files of these paths, in their order.
@@ -447,7 +446,7 @@ impl Transaction {
         let staged = SetTransaction {
             app_id: app_id.to_owned(),
             version,
-            last_updated: Some(random::now()),
+            last_updated: Some(now()),
         };
         match self.transactions.insert(app_id.to_owned(), staged) {
             Some(before) if before.version != version => {

@@ -1,10 +1,9 @@
-//! Random ids and waits, and the clock.
-
-use std::time::{SystemTime, UNIX_EPOCH};
+//! Random ids and waits.
 
 use uuid::Uuid;
 
 use crate::snapshot::Snapshot;
+use crate::storage::now;
 
 /// A number of which the low 62 bits are random. The system draws them, so that a forked child does not
 /// repeat its parent's.
@@ -20,12 +19,4 @@ pub fn new_id() -> String {
 /// When something happens to a version: now, and not before the version by a clock that is behind.
 pub(crate) fn now_after(snapshot: &Snapshot) -> i64 {
     now().max(snapshot.timestamp())
-}
-
-/// Milliseconds since the epoch.
-pub(crate) fn now() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -23,8 +23,8 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::files::FileTable;
 use crate::snapshot::pieces::{PieceOptions, ReplayPiece, ReplayTail};
 use crate::spec::actions::Sidecar;
+use crate::storage::now;
 use crate::storage::{Storage, interrupt};
-use crate::transaction::random::now;
 
 /// A longer sidecar is ended, and another one begun: it is in memory until it is written.
 const MOST_BYTES: usize = 128 << 20;

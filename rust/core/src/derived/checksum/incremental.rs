@@ -13,7 +13,7 @@ use crate::codec::version_checksum::VersionChecksum;
 use crate::error::Result;
 use crate::replay::{FileActionKey, Source};
 use crate::spec::properties::TableProperties;
-use crate::transaction::random::now;
+use crate::storage::now;
 use crate::transaction::{AddFile, WholeCommit};
 
 /// Operations that add again what is live, or that anybody may have given any meaning.

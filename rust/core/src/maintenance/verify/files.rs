@@ -17,7 +17,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::columns::FileColumns;
 use crate::snapshot::verified::malformed_texts;
 use crate::storage::interrupt;
-use crate::transaction::random::now;
+use crate::storage::now;
 
 /// A file that nobody knows may be about to be committed for so long.
 pub(super) const YOUNG: i64 = 60 * 60 * 1000;

@@ -16,7 +16,7 @@ use crate::log::path::LOG_DIRECTORY;
 use crate::replay::Source;
 use crate::scan::Split;
 use crate::snapshot::load::load;
-use crate::transaction::random::now;
+use crate::storage::now;
 
 mod checkpoints;
 mod commit;

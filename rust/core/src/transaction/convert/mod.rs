@@ -11,14 +11,13 @@ use serde_json::{Map, json};
 
 use super::actions::AddFile;
 use super::alter::{adopted_metadata, first_actions};
-use super::random::now;
 use super::rows::{encoded, footer_schema};
 use super::{CommitDescription, Transaction, TransactionOptions};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::schema::StructType;
-use crate::storage::{FileMeta, pool};
+use crate::storage::{FileMeta, now, pool};
 
 mod partitions;
 mod schema;

@@ -17,9 +17,9 @@ use super::paths::encoded;
 use super::statistics::Statistics;
 use crate::error::{Error, Result};
 use crate::replay::Source;
+use crate::storage::now;
 use crate::storage::{interrupt, pool};
 use crate::transaction::actions::{AddFile, CdcFile, Texts};
-use crate::transaction::random::now;
 
 /// Bytes of all open files together.
 const OPEN_BYTES: usize = 256 << 20;
