@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
 
@@ -34,10 +34,11 @@ from deltareplay._update import Updating
 from deltareplay._vacuum import Vacuuming
 from deltareplay._verify import Verifying
 from deltareplay._viz import Carded
-from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 
 if TYPE_CHECKING:
     from deltareplay.catalogs import Catalog, Locator
+    from deltareplay.catalogs._unity_staging import UnityStaging
 
 #: The kinds of changes.
 Kind = Literal["full-delta", "min-delta", "upsert", "append-only"]
@@ -79,8 +80,8 @@ class Table(
             ``snapshot(strict=...)`` overrides it.
         catalog: The catalog that manages the commits of this table: any object with the methods of
             ``deltareplay.catalogs.Catalog``. It is asked whenever the log is listed, and ratifies
-            what is committed. A table with the feature ``catalogManaged`` is refused without it. Or
-            a kind of catalog, as for ``from_name``, if ``uri`` is a name.
+            what is committed. A table with the feature ``catalogManaged`` is refused without it. If
+            ``uri`` is a name, a catalog or its kind as for ``from_name``.
 
     Raises:
         InvalidArgumentError: The URI or an option is invalid.
@@ -431,9 +432,9 @@ def is_table(
     uri: str | os.PathLike[str],
     storage_options: Mapping[str, str] | None = None,
     *,
-    catalog: Catalog | None = None,
+    catalog: Catalog | Locator | str | None = None,
 ) -> bool:
-    """Return whether there is a Delta table at a place.
+    """Return whether there is a Delta table at a place, or under a name of a catalog.
 
     Args:
         uri: As for ``Table``.
@@ -446,7 +447,10 @@ def is_table(
     >>> is_table(table.uri), is_table(table.uri + "/nothing")
     (True, False)
     """
-    return Table(uri, storage_options, catalog=catalog)._native.exists()
+    try:
+        return Table(uri, storage_options, catalog=catalog)._native.exists()
+    except TableNotFoundError:  # the catalog knows no such name
+        return False
 
 
 @checked
@@ -461,7 +465,7 @@ def create_table(
     if_not_exists: bool = False,
     or_replace: bool = False,
     storage_options: Mapping[str, str] | None = None,
-    catalog: Catalog | None = None,
+    catalog: Catalog | Locator | str | None = None,
     durable: bool = True,
 ) -> Table:
     """Create a Delta table: version 0, without rows.
@@ -473,7 +477,9 @@ def create_table(
     column whose name and type stay keeps its id.
 
     Args:
-        uri: As for ``Table``.
+        uri: As for ``Table``. A name that Unity Catalog does not know becomes a table that it
+            manages, in a place that it chooses, with the features and properties that it requires;
+            if anything fails, the catalog has no such table.
         schema: The columns; field metadata ``comment`` becomes the column's comment.
         partition_columns: Names of the columns that the table is partitioned by.
         properties: Table properties. ``delta.minReaderVersion``, ``delta.minWriterVersion`` and
@@ -495,9 +501,10 @@ def create_table(
         InvalidArgumentError: There is a table already (``table.exists``); or both ``if_not_exists``
             and ``or_replace`` are set (``create.mode``); or a column, a property or a partition
             column is invalid; or the table to replace has ``delta.appendOnly`` and rows.
-        UnsupportedFeatureError: A property, or the table to replace, requires a feature that this
-            release cannot write.
+        UnsupportedFeatureError: A property, the catalog, or the table to replace requires a feature
+            that this release cannot write.
         CommitConflictError: Another writer created or changed the table.
+        StorageError: The storage or the catalog does not answer.
 
     Source: Delta protocol, "Change Metadata", "Protocol Evolution".
 
@@ -517,14 +524,31 @@ def create_table(
             code="create.mode",
         )
     mode = "if_not_exists" if if_not_exists else "or_replace" if or_replace else "new"
-    created = Table(uri, storage_options, catalog=catalog)
-    created._native.create(
-        schema_string(schema),
-        list(partition_columns),
-        dict(properties or {}),
-        name,
-        description,
-        durable,
-        mode,
-    )
-    return created
+    created, staging = place_of(uri, storage_options, catalog)
+    columns, partitioning = schema_string(schema), list(partition_columns)
+    wanted = dict(properties or {})
+    if staging is not None:
+        wanted = staging.properties(columns, partitioning, wanted)
+    created._native.create(columns, partitioning, wanted, name, description, durable, mode)
+    return created if staging is None else registered(created, staging)
+
+
+def place_of(
+    uri: str | os.PathLike[str],
+    storage_options: Mapping[str, str] | None,
+    catalog: Catalog | Locator | str | None,
+) -> tuple[Table, UnityStaging | None]:
+    """A table; and under a name that its catalog does not know, what makes one there."""
+    try:
+        return Table(uri, storage_options, catalog=catalog), None
+    except TableNotFoundError:
+        from deltareplay.catalogs._locate import staged
+
+        staging = staged(os.fspath(uri), cast("Locator | str | None", catalog))
+        return Table(staging.location, storage_options, catalog=staging), staging
+
+
+def registered(created: Table, staging: UnityStaging) -> Table:
+    """A table whose first version is written, and that its catalog knows from now on."""
+    catalog = staging.registered(created.snapshot())
+    return Table(staging.location, created._options, catalog=catalog)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from deltareplay import _native
 from deltareplay._arguments import checked_methods
+from deltareplay._uris import is_name, without_secrets
 
 if TYPE_CHECKING:
-    from deltareplay.catalogs import Catalog
-
-#: How names begin that say which kind of catalog knows them.
-CATALOG_SCHEMES = ("glue://", "hive://", "uc://")
+    from deltareplay.catalogs import Catalog, Locator
 
 #: What stands in a path of a URI as it is, beside letters and digits.
 _UNRESERVED = "/-._~!$&'()*+,;=:@"
@@ -34,25 +32,24 @@ class TableLocation:
         allowed_roots: Sequence[str | os.PathLike[str]] | None = None,
         *,
         strict: bool = False,
-        catalog: Catalog | str | None = None,
+        catalog: Catalog | Locator | str | None = None,
     ) -> None:
         self._options = dict(storage_options or {})
         uri = os.fspath(uri)
-        if isinstance(catalog, str) or (catalog is None and "://" in uri):
-            uri, catalog = self._named(uri, catalog)
+        found = cast("Catalog | None", catalog)
+        if is_name(uri, catalog):
+            uri, found = self._named(uri, cast("Locator | str | None", catalog))
         roots = None if allowed_roots is None else [os.fspath(root) for root in allowed_roots]
-        self._native = _native.Table(uri, self._options, roots, strict, catalog)
-        self._catalog = catalog
+        self._native = _native.Table(uri, self._options, roots, strict, found)
+        self._catalog = found
         self._allowed_roots = roots
         self._strict = strict
 
-    def _named(self, uri: str, kind: str | None) -> tuple[str, Catalog | None]:
+    def _named(self, name: str, catalog: Locator | str | None) -> tuple[str, Catalog | None]:
         """The place and the catalog of a table that is given by its name."""
-        if kind is None and not uri.startswith(CATALOG_SCHEMES):
-            return uri, None
         from deltareplay.catalogs._locate import locate
 
-        found = locate(uri, kind)
+        found = locate(name, catalog)
         self._options = found._options_with(self._options)
         return found.uri, found.catalog
 
@@ -106,18 +103,3 @@ class TableLocation:
         if self._catalog is not None:
             text += f", catalog=<{type(self._catalog).__name__}>"
         return f"Table({text})"
-
-
-def without_secrets(uri: str) -> str:
-    """A URI for printing: no user, no password, no query, which may contain a signature."""
-    try:
-        parts = urlsplit(uri)
-    except ValueError:
-        return "<unreadable URI>"
-    if not parts.scheme:
-        return uri
-    # abfss:// writes the container where others write the user.
-    host = parts.netloc
-    if parts.scheme not in ("abfs", "abfss", "wasb", "wasbs") or ":" in host.rpartition("@")[0]:
-        host = host.rpartition("@")[2]
-    return urlunsplit((parts.scheme, host, parts.path, "", ""))

@@ -16,9 +16,9 @@ from deltareplay._filters import Filter
 from deltareplay._metadata import Metadata
 from deltareplay._protocol import Protocol
 from deltareplay._row_sources import Rows, arrow_stream, schema_string
-from deltareplay._table import Table
-from deltareplay._table_location import without_secrets
+from deltareplay._table import Table, place_of, registered
 from deltareplay._transaction import Transaction
+from deltareplay._uris import without_secrets
 from deltareplay._written import Written
 from deltareplay.exceptions import (
     CommitStateUnknownError,
@@ -27,7 +27,7 @@ from deltareplay.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from deltareplay.catalogs import Catalog
+    from deltareplay.catalogs import Catalog, Locator
 
 Mode = Literal["append", "overwrite", "error", "ignore"]
 
@@ -46,7 +46,7 @@ def write(
     name: str | None = None,
     description: str | None = None,
     storage_options: Mapping[str, str] | None = None,
-    catalog: Catalog | None = None,
+    catalog: Catalog | Locator | str | None = None,
     txn: tuple[str, int] | None = None,
     user_metadata: str | None = None,
     target_file_size: int | None = None,
@@ -59,7 +59,7 @@ def write(
     ``Table.append`` or ``Table.overwrite``.
 
     Args:
-        uri: As for ``Table``.
+        uri: As for ``Table``, and ``create_table``.
         data: As for ``Table.append``.
         mode: ``append``, or ``overwrite``, which replaces the existing rows. With ``error``, an
             existing table is an error; with ``ignore``, nothing is written into one.
@@ -102,7 +102,7 @@ def write(
     [1, 3]
     """
     check_modes(mode, where, partition_overwrite, schema_mode)
-    table = Table(uri, storage_options, catalog=catalog)
+    table, staging = place_of(uri, storage_options, catalog)
     how: dict[str, Any] = {
         "txn": txn,
         "user_metadata": user_metadata,
@@ -113,12 +113,17 @@ def write(
     if not table._native.exists():
         rows = arrow_stream(data, lambda: pa.schema([]))
         reader = pa.RecordBatchReader.from_stream(rows)
-        metadata, protocol = _native.new_table(
-            schema_string(reader.schema), list(partition_columns or ()), dict(properties or {})
-        )
+        columns, partitioning = schema_string(reader.schema), list(partition_columns or ())
+        wanted = dict(properties or {})
+        if staging is not None:
+            wanted = staging.properties(columns, partitioning, wanted)
+        metadata, protocol = _native.new_table(columns, partitioning, wanted)
         named = replace(Metadata._of_json(metadata), name=name, description=description)
         first = _FirstRows(table, named, Protocol(*protocol), mode)
-        return first.written(reader, where, **how)
+        written = first.written(reader, where, **how)
+        if staging is not None:
+            registered(table, staging)
+        return written
     if mode == "ignore":
         return Written(None, {})
     if mode == "error":

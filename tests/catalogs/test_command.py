@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from support.unity_server import UnityServer
 
+import deltareplay as dr
 from deltareplay.catalogs import UnityCatalog
 from deltareplay.cli import main
 
@@ -18,7 +19,7 @@ def uri(server: UnityServer, unity: UnityCatalog, monkeypatch: pytest.MonkeyPatc
     """The path of a table of three rows; the environment says where its catalog is."""
     monkeypatch.setenv("UNITY_CATALOG_URI", server.uri)
     monkeypatch.setenv("UNITY_CATALOG_TOKEN", "secret")
-    table = unity.create_table(NAME, pa.schema([("id", pa.int64())]))
+    table = dr.create_table(NAME, pa.schema([("id", pa.int64())]), catalog=unity)
     table.append({"id": [1, 2, 3]})
     return table.uri
 

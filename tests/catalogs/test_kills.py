@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 from support.unity_server import UnityServer
 
+import deltareplay as dr
 from deltareplay.catalogs import UnityCatalog
 
 ROUNDS = 8
@@ -21,7 +22,9 @@ WRITER = Path(__file__).with_name("killed_writer.py")
 def test_killed_writers_lose_and_double_nothing(server: UnityServer, unity: UnityCatalog) -> None:
     server.latency = 0.003
     schema = pa.schema([("id", pa.int64())])
-    table = unity.create_table(NAME, schema, properties={"delta.checkpointInterval": "1000"})
+    table = dr.create_table(
+        NAME, schema, properties={"delta.checkpointInterval": "1000"}, catalog=unity
+    )
     chance = random.Random(7)
     told: dict[int, int] = {}
 

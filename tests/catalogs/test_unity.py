@@ -13,7 +13,7 @@ import pytest
 from support.unity_server import UnityServer
 
 import deltareplay as dr
-from deltareplay.catalogs import UnityCatalog
+from deltareplay.catalogs import Located, UnityCatalog
 
 SCHEMA = pa.schema([("id", pa.int64()), ("tags", pa.list_(pa.string()))])
 NAME = "main.sales.orders"
@@ -31,7 +31,7 @@ def row(number: int) -> dict[str, list[object]]:
 
 
 def test_a_table_is_made_as_the_catalog_requires(server: UnityServer, unity: UnityCatalog) -> None:
-    table = unity.create_table(NAME, SCHEMA, ["id"], description="all of them")
+    table = dr.create_table(NAME, SCHEMA, ["id"], description="all of them", catalog=unity)
 
     snapshot = table.snapshot()
     features = set(snapshot.protocol.writer_features or ())
@@ -50,11 +50,48 @@ def test_a_table_is_made_as_the_catalog_requires(server: UnityServer, unity: Uni
 
 
 def test_a_table_that_is_there_is_not_made_again(unity: UnityCatalog) -> None:
-    unity.create_table(NAME, SCHEMA)
+    dr.create_table(NAME, SCHEMA, catalog=unity)
 
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        unity.create_table(NAME, SCHEMA)
+        dr.create_table(NAME, SCHEMA, catalog=unity)
     assert caught.value.code == "table.exists"
+
+
+def test_a_table_that_is_there_is_left_or_replaced(unity: UnityCatalog) -> None:
+    dr.create_table(NAME, SCHEMA, catalog=unity).append(row(1))
+
+    same = dr.create_table(NAME, SCHEMA, if_not_exists=True, catalog=unity)
+    assert ids(same) == [1]
+    other = pa.schema([("day", pa.date32())])
+    assert dr.create_table(NAME, other, or_replace=True, catalog=unity).snapshot().version == 2
+    assert dr.Table(NAME, catalog=unity).snapshot().schema.names == ["day"]
+
+
+def test_rows_are_written_under_a_name(server: UnityServer, unity: UnityCatalog) -> None:
+    assert not dr.is_table(NAME, catalog=unity)
+    assert dr.write(NAME, row(1), catalog=unity).version == 0
+    assert dr.is_table(NAME, catalog=unity)
+    assert dr.write(NAME, row(2), catalog=unity).version == 1
+    assert dr.write(NAME, row(1), mode="overwrite", where="id = 1", catalog=unity).version == 2
+    with pytest.raises(dr.InvalidArgumentError, match="there is a table already"):
+        dr.write(NAME, row(4), mode="error", catalog=unity)
+
+    assert ids(dr.Table(NAME, catalog=unity)) == [1, 2]
+    assert server.table(NAME)["latest-table-version"] == 2
+
+
+def test_a_catalog_that_only_finds_tables_makes_none() -> None:
+    class Finder:
+        def locate(self, name: str) -> Located:
+            raise dr.TableNotFoundError(f"no {name}", code="table.not_found")
+
+    for make in (
+        lambda: dr.create_table("s.t", SCHEMA, catalog=Finder()),
+        lambda: dr.write("s.t", row(1), catalog=Finder()),
+    ):
+        with pytest.raises(dr.InvalidArgumentError, match="Finder only finds") as caught:
+            make()
+        assert caught.value.code == "catalog.creates_none"
 
 
 def test_a_table_that_cannot_be_registered_does_not_exist(
@@ -63,11 +100,11 @@ def test_a_table_that_cannot_be_registered_does_not_exist(
     server.faults.append(("POST .*/tables", "PermissionDeniedException", "before"))
 
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        unity.create_table(NAME, SCHEMA)
+        dr.create_table(NAME, SCHEMA, catalog=unity)
     assert caught.value.code == "catalog.denied"
     with pytest.raises(dr.TableNotFoundError):
         unity.locate(NAME)
-    unity.create_table(NAME, SCHEMA)
+    dr.create_table(NAME, SCHEMA, catalog=unity)
 
 
 # -- by name
@@ -76,7 +113,7 @@ def test_a_table_that_cannot_be_registered_does_not_exist(
 def test_a_name_opens_a_table_in_all_spellings(
     server: UnityServer, unity: UnityCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unity.create_table(NAME, SCHEMA).append(row(1))
+    dr.create_table(NAME, SCHEMA, catalog=unity).append(row(1))
     monkeypatch.setenv("UNITY_CATALOG_URI", server.uri)
     monkeypatch.setenv("UNITY_CATALOG_TOKEN", "secret")
 
@@ -151,7 +188,7 @@ def test_a_table_that_is_not_there_is_not_found(unity: UnityCatalog) -> None:
 
 
 def test_commits_go_through_the_catalog(server: UnityServer, unity: UnityCatalog) -> None:
-    table = unity.create_table(NAME, SCHEMA)
+    table = dr.create_table(NAME, SCHEMA, catalog=unity)
     for number in range(12):
         table.append(row(number))
     table.delete("id = 3")
@@ -162,7 +199,7 @@ def test_commits_go_through_the_catalog(server: UnityServer, unity: UnityCatalog
 
 
 def test_one_request_opens_and_one_commits(server: UnityServer, unity: UnityCatalog) -> None:
-    table = unity.create_table(NAME, SCHEMA)
+    table = dr.create_table(NAME, SCHEMA, catalog=unity)
     table.append(row(1))
     server.requests.clear()
 
@@ -180,7 +217,7 @@ def test_one_request_opens_and_one_commits(server: UnityServer, unity: UnityCata
 
 
 def test_changes_of_metadata_reach_the_catalog(server: UnityServer, unity: UnityCatalog) -> None:
-    table = unity.create_table(NAME, SCHEMA)
+    table = dr.create_table(NAME, SCHEMA, catalog=unity)
     table.set_properties({"team": "sales"})
     assert server.table(NAME)["metadata"]["properties"]["team"] == "sales"
 
@@ -196,7 +233,9 @@ def test_changes_of_metadata_reach_the_catalog(server: UnityServer, unity: Unity
 
 
 def test_domains_reach_the_catalog(server: UnityServer, unity: UnityCatalog) -> None:
-    table = unity.create_table(NAME, SCHEMA, properties={"delta.enableRowTracking": "true"})
+    table = dr.create_table(
+        NAME, SCHEMA, properties={"delta.enableRowTracking": "true"}, catalog=unity
+    )
     table.append(row(1))
     table.append({"id": [2, 3], "tags": [None, None]})
 
@@ -225,7 +264,7 @@ def test_domains_reach_the_catalog(server: UnityServer, unity: UnityCatalog) -> 
 def test_an_answer_that_is_lost_commits_once(
     server: UnityServer, unity: UnityCatalog, fault: tuple[str, str]
 ) -> None:
-    table = unity.create_table(NAME, SCHEMA)
+    table = dr.create_table(NAME, SCHEMA, catalog=unity)
     server.faults.append(("POST .*/tables/orders", *fault))
 
     assert table.append(row(1)).version == 1
@@ -236,7 +275,7 @@ def test_an_answer_that_is_lost_commits_once(
 def test_too_many_unpublished_commits_are_published_first(
     server: UnityServer, unity: UnityCatalog
 ) -> None:
-    table = unity.create_table(NAME, SCHEMA)
+    table = dr.create_table(NAME, SCHEMA, catalog=unity)
     log = Path(table.uri.removeprefix("file://")) / "_delta_log"
     for number in range(10):
         table.append(row(number))
@@ -267,7 +306,7 @@ def test_too_many_unpublished_commits_are_published_first(
 def test_another_table_under_the_name_is_not_committed_to(
     server: UnityServer, unity: UnityCatalog
 ) -> None:
-    table = unity.create_table(NAME, SCHEMA)
+    table = dr.create_table(NAME, SCHEMA, catalog=unity)
     snapshot = table.snapshot()
     server.faults.append(("POST .*/tables/orders", "UpdateRequirementConflictException", "before"))
 
@@ -280,7 +319,7 @@ def test_another_table_under_the_name_is_not_committed_to(
 def test_a_server_that_starts_again_knows_what_it_knew(
     server: UnityServer, unity: UnityCatalog
 ) -> None:
-    table = unity.create_table(NAME, SCHEMA)
+    table = dr.create_table(NAME, SCHEMA, catalog=unity)
     table.append(row(1))
     again = server.restarted()
     try:
@@ -292,7 +331,7 @@ def test_a_server_that_starts_again_knows_what_it_knew(
 
 def test_writers_race_through_the_server(server: UnityServer, unity: UnityCatalog) -> None:
     server.latency = 0.002
-    unity.create_table(NAME, SCHEMA, properties={"delta.checkpointInterval": "1000"})
+    dr.create_table(NAME, SCHEMA, properties={"delta.checkpointInterval": "1000"}, catalog=unity)
     wrong: list[BaseException] = []
 
     def write(first: int) -> None:
@@ -321,7 +360,7 @@ def test_writers_race_through_the_server(server: UnityServer, unity: UnityCatalo
 def test_a_server_of_the_older_interface_is_understood(
     server: UnityServer, unity: UnityCatalog
 ) -> None:
-    table = unity.create_table(NAME, SCHEMA)
+    table = dr.create_table(NAME, SCHEMA, catalog=unity)
     for number in range(3):
         table.append(row(number))
     server.is_older = True
@@ -395,7 +434,7 @@ def test_credentials_are_renewed_before_they_expire(
 def test_what_the_server_refuses_for_another_reason_is_told(
     server: UnityServer, unity: UnityCatalog
 ) -> None:
-    table = unity.create_table(NAME, SCHEMA)
+    table = dr.create_table(NAME, SCHEMA, catalog=unity)
     server.faults.append(("POST .*/tables/orders", "InvalidParameterValueException", "before"))
 
     with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -429,7 +468,7 @@ def test_an_answer_that_lacks_something_is_an_error(
 
 
 def test_catalogs_and_their_tables_pickle(server: UnityServer, unity: UnityCatalog) -> None:
-    table = unity.create_table(NAME, SCHEMA)
+    table = dr.create_table(NAME, SCHEMA, catalog=unity)
     table.append(row(1))
 
     assert pickle.loads(pickle.dumps(unity)) == unity

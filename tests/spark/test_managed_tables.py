@@ -22,7 +22,9 @@ def table(server: UnityServer) -> dr.Table:
     """A table of four rows in two files."""
     unity = UnityCatalog(server.uri, "secret", timeout=5)
     properties = {"delta.enableChangeDataFeed": "true"}
-    made = unity.create_table(NAME, pa.schema([("id", pa.int64())]), properties=properties)
+    made = dr.create_table(
+        NAME, pa.schema([("id", pa.int64())]), properties=properties, catalog=unity
+    )
     made.append({"id": [0, 1]})
     made.append({"id": [2, 3]})
     return dr.Table.from_name(NAME, unity)
@@ -91,3 +93,21 @@ def test_no_plan_has_the_token(spark: Any, table: dr.Table) -> None:
             else ""
         )
         assert "secret" not in plan
+
+
+def test_tables_are_made_under_a_name(
+    spark: Any, server: UnityServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNITY_CATALOG_URI", server.uri)
+    monkeypatch.setenv("UNITY_CATALOG_TOKEN", "secret")
+    assert dr_spark.write(spark.range(3), "uc://main.sales.written").version == 0
+    assert dr_spark.write(spark.range(3, 4), "uc://main.sales.written").version == 1
+    assert rows(dr_spark.read(spark, "uc://main.sales.written")) == [0, 1, 2, 3]
+
+    built = DeltaTable.create(spark).location("uc://main.sales.built").addColumn("id", "long")
+    built.execute()
+    assert dr_spark.write(spark.range(1), "uc://main.sales.built").version == 1
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        built.execute()
+    assert caught.value.code == "table.exists"
+    assert server.table("main.sales.built")["latest-table-version"] == 1

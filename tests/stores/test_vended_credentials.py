@@ -55,7 +55,7 @@ def test_a_managed_table_lives_on_a_store(
     place = f"{store.root}/managed-{tmp_path.name}"
     server.location = place
     unity = UnityCatalog(server.uri, "secret")
-    table = unity.create_table("main.s.managed", SCHEMA, storage_options=store.options)
+    table = dr.create_table("main.s.managed", SCHEMA, storage_options=store.options, catalog=unity)
     for number in range(3):
         table.append({"id": [number]})
 

@@ -9,6 +9,7 @@ from deltareplay.catalogs._glue_catalog import GlueCatalog
 from deltareplay.catalogs._hive_metastore import HiveMetastore
 from deltareplay.catalogs._located import Located
 from deltareplay.catalogs._unity_catalog import UnityCatalog
+from deltareplay.catalogs._unity_staging import UnityStaging
 from deltareplay.exceptions import InvalidArgumentError
 
 
@@ -42,8 +43,28 @@ def locate(name: str, catalog: Locator | str | None) -> Located:
     Raises:
         InvalidArgumentError: ``catalog.kind``: there is no such kind.
     """
+    return _locator(name, catalog).locate(name)
+
+
+def staged(name: str, catalog: Locator | str | None) -> UnityStaging:
+    """A table that is about to be made under a name.
+
+    Raises:
+        InvalidArgumentError: ``catalog.creates_none``: this catalog only finds tables.
+    """
+    locator = _locator(name, catalog)
+    if isinstance(locator, UnityCatalog):
+        return locator._staged(name)
+    raise InvalidArgumentError(
+        f"there is no table {name!r}, and {type(locator).__name__} only finds tables: create it at "
+        "a place of its own, and register that place under the name, e.g. with Spark",
+        code="catalog.creates_none",
+    )
+
+
+def _locator(name: str, catalog: Locator | str | None) -> Locator:
     if catalog is not None and not isinstance(catalog, str):
-        return catalog.locate(name)
+        return catalog
     kind = catalog or name.partition("://")[0]
     made = _KINDS.get(kind)
     if made is None:
@@ -52,4 +73,4 @@ def locate(name: str, catalog: Locator | str | None) -> Located:
             "catalog of deltareplay.catalogs",
             code="catalog.kind",
         )
-    return made().locate(name)
+    return made()

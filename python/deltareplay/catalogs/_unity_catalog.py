@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from deltareplay._arguments import checked_methods
 from deltareplay.catalogs._located import Located
@@ -13,11 +12,6 @@ from deltareplay.catalogs._rest import RestClient
 from deltareplay.catalogs._unity_staging import UnityStaging
 from deltareplay.catalogs._unity_table import UnityTable
 from deltareplay.exceptions import InvalidArgumentError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from deltareplay._table import Table
 
 _API = "/api/2.1/unity-catalog"
 #: Where address and token come from if none is passed: ours first, then those of Databricks.
@@ -84,40 +78,9 @@ class UnityCatalog:
         table = UnityTable(self._client, _parts(name))
         return Located(table.find(), table)
 
-    def create_table(
-        self,
-        name: str,
-        schema: pa.Schema,
-        partition_columns: Sequence[str] = (),
-        properties: Mapping[str, str] | None = None,
-        *,
-        description: str | None = None,
-        storage_options: Mapping[str, str] | None = None,
-    ) -> Table:
-        """Create a table that the catalog manages, in a place that the catalog chooses.
-
-        The first version has the features and properties that the catalog requires, and those of
-        ``properties``. If anything fails, the catalog has no such table.
-
-        Args:
-            name: ``catalog.schema.table``.
-            schema: As for ``deltareplay.create_table``.
-            partition_columns: As for ``deltareplay.create_table``.
-            properties: As for ``deltareplay.create_table``.
-            description: As for ``deltareplay.create_table``.
-            storage_options: As for ``Table``, beside the catalog's credentials.
-
-        Raises:
-            InvalidArgumentError: There is such a table (``table.exists``); a column or a property
-                is invalid; or the catalog refuses the request (``catalog.denied``,
-                ``catalog.refused``).
-            UnsupportedFeatureError: The catalog requires a feature that cannot be written.
-            StorageError: The catalog does not answer.
-        """
-        staging = UnityStaging(self._client, _parts(name))
-        return staging.create(
-            schema, list(partition_columns), properties or {}, description, storage_options
-        )
+    def _staged(self, name: str) -> UnityStaging:
+        """A table that is about to be made, in a place that the catalog chooses: one request."""
+        return UnityStaging(self._client, _parts(name))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UnityCatalog) and self._arguments == other._arguments

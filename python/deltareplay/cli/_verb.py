@@ -76,7 +76,7 @@ class Request:
     @property
     def place(self) -> str:
         """The URI for printing: without a user, a password or a signature."""
-        from deltareplay._table_location import without_secrets
+        from deltareplay._uris import without_secrets
 
         return without_secrets(self.table.uri)
 
@@ -87,7 +87,7 @@ class Request:
 
 def _named(uri: str) -> str:
     """The table for a shell, as the user named it, without secrets."""
-    from deltareplay._table_location import without_secrets
+    from deltareplay._uris import without_secrets
 
     return shlex.quote(without_secrets(uri))
 

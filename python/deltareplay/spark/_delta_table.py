@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from deltareplay._table import Table
-from deltareplay._table_location import without_secrets
+from deltareplay._uris import without_secrets
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark import clones, delta_settings, identifiers, results, session
 from deltareplay.spark._convert import convert

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay._renamed import Old, WrittenVersion, renamed
 from deltareplay._snapshot import Snapshot
-from deltareplay._table_location import without_secrets
+from deltareplay._table import registered
+from deltareplay._uris import without_secrets
 from deltareplay._write import MODES, check_modes
 from deltareplay._written import Written
 from deltareplay.exceptions import (
@@ -19,7 +20,7 @@ from deltareplay.exceptions import (
 from deltareplay.spark import delta_settings, identities, replaced, replaced_rows, session
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.rewritten import after_write
-from deltareplay.spark.source import TableLike, resolved, table_of
+from deltareplay.spark.source import TableLike, place_of, resolved
 from deltareplay.spark.staged import Staged
 from deltareplay.spark.statement import Statement
 from deltareplay.spark.target_table import TargetTable
@@ -67,7 +68,8 @@ def write(
         df: The rows. Columns are found by name, ignoring case; they have the table's types, or
             narrower ones. Missing columns are null, computed, or get their default or identity.
         table: A ``Table``, a ``Snapshot``, or the table's path, URI or name. A new table is
-            created in the commit of its first rows. With a ``Snapshot``, commits after it are
+            created in the commit of its first rows, under a name such as ``uc://main.sales.orders``
+            as by ``deltareplay.create_table``. With a ``Snapshot``, commits after it are
             checked for conflicts.
         mode: ``append``, or ``overwrite``, which replaces the existing rows. With ``error``, an
             existing table is an error; with ``ignore``, nothing is written into one.
@@ -120,10 +122,10 @@ def write(
         )
     _check(mode, where, partition_overwrite, schema_mode)
     table = resolved(df.sparkSession, table)
-    of = table_of(table)
+    of, staging = place_of(table)
     if not of._native.exists():
         snapshot = None
-        target = TargetTable.new(of, df.schema, partition_columns or (), properties or {})
+        target = TargetTable.new(of, df.schema, partition_columns or (), properties or {}, staging)
     elif mode == "ignore":
         return WrittenVersion(None, {})
     elif mode == "error":
@@ -181,6 +183,8 @@ def write(
     except DeltaReplayError:  # after other errors, such as Ctrl-C, the commit may exist
         staged.discard()
         raise
+    if staging is not None:
+        registered(of, staging)
     if version is not None:
         after_write(spark, target, version, written)
     return WrittenVersion(version, metrics if version is not None else {})

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from deltareplay._snapshot import Snapshot
     from deltareplay._table import Table
+    from deltareplay.catalogs._unity_staging import UnityStaging
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,9 @@ class TargetTable:
         schema: StructType,
         partition_by: Sequence[str],
         properties: Mapping[str, str],
+        staging: UnityStaging | None = None,
     ) -> TargetTable:
-        """A new table, with the columns of some rows.
+        """A new table, with the columns of some rows, and what its catalog requires.
 
         All columns are nullable, as with Delta's own writer.
 
@@ -63,8 +65,11 @@ class TargetTable:
         """
         names = {one.lower(): one for one in schema.fieldNames()}
         partitions = [names.get(one.lower(), one) for one in partition_by]
-        fields = [nullable_field(one) for one in fields_of(schema)]
-        metadata, facts = _native.new_table(struct(fields), partitions, dict(properties))
+        columns = struct([nullable_field(one) for one in fields_of(schema)])
+        wanted = dict(properties)
+        if staging is not None:
+            wanted = staging.properties(columns, partitions, wanted)
+        metadata, facts = _native.new_table(columns, partitions, wanted)
         return cls(table, None, Metadata._of_json(metadata), Protocol(*facts))
 
     def with_columns(self, schema: StructType) -> TargetTable:

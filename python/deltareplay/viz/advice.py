@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from deltareplay import _units as units
-from deltareplay._table_location import without_secrets
+from deltareplay._uris import without_secrets
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz.facts import Facts
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltareplay import _units as units
-from deltareplay._table_location import without_secrets
+from deltareplay._uris import without_secrets
 from deltareplay.exceptions import DeltaReplayError, DeltaReplayWarning
 from deltareplay.viz.html import Content, Html, clip, join, tag
 from deltareplay.viz.live_files import columns_of, fields_of

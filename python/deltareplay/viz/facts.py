@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, TypeVar
 
 from deltareplay import _native
-from deltareplay._table_location import without_secrets
+from deltareplay._uris import without_secrets
 from deltareplay.exceptions import CorruptTableError, DeltaReplayError, UnsupportedFeatureError
 from deltareplay.viz.commits import Life, life
 from deltareplay.viz.kernels import pc

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::log::catalog::Permission;
 use crate::log::{Catalog, ManagedLog};
 use crate::spec::actions::Protocol;
+use crate::storage::pool::{Aside, aside};
 use crate::storage::{self, Location, PathResolver, Storage, VendedStorage};
 
 /// What every reader of one table's log shares. Cheap to clone.
@@ -114,6 +115,22 @@ impl Source {
         self.catalog
             .as_ref()
             .map_or(Ok(()), |catalog| catalog.publish(version))
+    }
+
+    /// Begins to do so, for whoever has something else to do meanwhile; `None` where no catalog manages
+    /// the table.
+    ///
+    /// # Errors
+    ///
+    /// `storage.threads`; those of publishing come out of waiting for it.
+    pub fn publish_aside(&self, version: u64) -> Result<Option<Aside<()>>> {
+        let Some(catalog) = self.catalog.clone() else {
+            return Ok(None);
+        };
+        if !catalog.is_managed()? {
+            return Ok(None);
+        }
+        aside(move || catalog.publish(version)).map(Some)
     }
 
     /// Tells the catalog of a version that begins what it manages.

@@ -9,6 +9,7 @@ use crate::derived::checksum::{carry_checksum, checksum_path, write_checksum};
 use crate::error::{Error, Result};
 use crate::maintenance::cleanup::cleanup_expired;
 use crate::snapshot::Snapshot;
+use crate::storage::pool::Aside;
 use crate::transaction::{Commit, CommitDescription, Transaction, TransactionOptions};
 
 /// Of tables with more files than that a checksum is not counted after each commit.
@@ -46,9 +47,13 @@ impl Table {
         if commit.hands_over {
             self.source.hand_over(version)?;
         }
-        self.source.publish(version)?;
-        let carried = !commit.checkpoint_due
-            && carry_checksum(&self.source, version, commit.text.as_bytes())?;
+        let publishing = self.source.publish_aside(version)?;
+        let carried = match commit.checkpoint_due {
+            true => Ok(false),
+            false => carry_checksum(&self.source, version, commit.text.as_bytes()),
+        };
+        publishing.map_or(Ok(()), Aside::wait)?;
+        let carried = carried?;
         let small = || {
             version.checked_sub(1).is_none_or(|before| {
                 self.known_files(before)

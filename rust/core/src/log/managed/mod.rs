@@ -1,8 +1,8 @@
 //! The log of a table whose commits a catalog ratifies: to those who read and write it, a storage like
 //! any other.
 //!
-//! - A listing of `_delta_log` asks the catalog first. Its commits stand in the place of published ones,
-//!   files above its newest version are left out, and nothing that is staged is looked at unaided.
+//! - A listing of `_delta_log` asks the catalog meanwhile. Its commits stand in the place of published
+//!   ones, files above its newest version are left out, and nothing that is staged is looked at unaided.
 //! - Creating the file of a version stages it and asks the catalog; publishing is [`ManagedLog::publish`].
 //!
 //! Where the catalog says that it does not manage the table, all of it is the storage below.
@@ -18,6 +18,7 @@ use super::catalog::{Catalog, Content, LogTail, Permission, Ratification, Staged
 use super::path::{self, LOG_DIRECTORY, LogFileKind, STAGED_DIRECTORY};
 use crate::codec::commit::{ActionDecoder, Wanted};
 use crate::error::{Error, Result};
+use crate::storage::pool::aside;
 use crate::storage::{FileMeta, Storage};
 
 mod storage;
@@ -246,15 +247,20 @@ impl ManagedLog {
 
     /// The log from the name `from` on, as the catalog wants it seen.
     fn listed(&self, from: &str) -> Result<Vec<FileMeta>> {
+        let listing = aside({
+            let (files, from) = (Arc::clone(&self.files), from.to_owned());
+            move || files.list(LOG_DIRECTORY, &from)
+        })?;
         let known = self.ask()?;
+        let files = listing.wait()?;
         let Some(max) = known.max_version else {
-            return self.files.list(LOG_DIRECTORY, from);
+            return Ok(files);
         };
-        let mut files = self.merged(&known, max, from)?;
+        let mut files = self.merged(&known, max, from, files);
         if gap(&files, &known, max, from).is_some() {
-            // published and forgotten by the catalog between its answer and the listing, or a listing
+            // published and forgotten by the catalog between the listing and its answer, or a listing
             // that lags behind
-            files = self.merged(&known, max, from)?;
+            files = self.merged(&known, max, from, self.files.list(LOG_DIRECTORY, from)?);
         }
         if let Some(missing) = gap(&files, &known, max, from) {
             let message = format!(
@@ -269,8 +275,13 @@ impl ManagedLog {
         Ok(files)
     }
 
-    fn merged(&self, known: &Known, max: u64, from: &str) -> Result<Vec<FileMeta>> {
-        let mut files = self.files.list(LOG_DIRECTORY, from)?;
+    fn merged(
+        &self,
+        known: &Known,
+        max: u64,
+        from: &str,
+        mut files: Vec<FileMeta>,
+    ) -> Vec<FileMeta> {
         let mut published = None;
         files.retain(|file| match path::parse_path(&file.path) {
             Some((version, _)) if version > max => false,
@@ -285,7 +296,7 @@ impl ManagedLog {
         let own = own.filter(|(version, _)| name_of(**version).as_str() >= from);
         files.extend(own.map(|(_, file)| file.clone()));
         files.sort_by(|a, b| base_name(&a.path).cmp(base_name(&b.path)));
-        Ok(files)
+        files
     }
 
     /// Stages the bytes of a version and asks the catalog for it.

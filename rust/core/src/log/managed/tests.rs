@@ -1,6 +1,7 @@
 //! What the files and the catalog are asked, and in which order.
 
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use super::ManagedLog;
 use crate::error::{ErrorKind, Result};
@@ -105,6 +106,60 @@ fn a_version_that_is_taken_is_published_by_nobody() {
     log.publish(2).unwrap();
     let before = files.read(&commit_path(2)).unwrap();
     assert_eq!(before, text(2).as_bytes());
+}
+
+/// Answers once the files are listed.
+#[derive(Debug)]
+struct Patient(Arc<CountingStorage>);
+
+impl Vending for Patient {
+    fn credentials(&self, _: Access) -> Result<Option<Credentials>> {
+        Ok(None)
+    }
+}
+
+impl Catalog for Patient {
+    fn load(&self) -> Result<LogTail> {
+        let begun = Instant::now();
+        while self.0.count(Operation::List) == 0 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "nobody lists");
+            std::thread::yield_now();
+        }
+        Ok(LogTail {
+            max_version: Some(1),
+            ..LogTail::default()
+        })
+    }
+
+    fn commit(&self, _: &StagedCommit) -> Result<Ratification> {
+        Ok(Ratification::Taken)
+    }
+
+    fn published(&self, _: u64) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn files_are_listed_while_the_catalog_is_asked() {
+    let (_, files, _) = log("meanwhile", 2);
+    let patient = Arc::new(Patient(Arc::clone(&files)));
+    let log = ManagedLog::new(Arc::clone(&files) as _, patient);
+
+    assert_eq!(LogListing::read(&log, 0).unwrap().latest(), Some(1));
+    assert_eq!(files.count(Operation::List), 1);
+}
+
+#[test]
+fn what_was_published_since_the_listing_is_listed_again() {
+    let (log, files, ledger) = log("again", 2);
+    LogListing::read(&log, 0).unwrap();
+    files.take();
+    // the catalog has ratified, published and forgotten version 3 between the listing and its answer
+    ledger.0.lock().unwrap().max_version = Some(3);
+    let error = LogListing::read(&log, 0).unwrap_err();
+    assert_eq!(error.code(), "catalog.gap");
+    assert_eq!(files.count(Operation::List), 2);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! [`ordered`] runs units of work on one pool and gives their results in order; [`unordered`] runs them on
 //! threads of its own ([`start`]), which may wait for whoever takes the results, and gives these as they
-//! come; [`on_all`] does so with units that mostly wait for the store. The pool is one for each process
+//! come; [`on_all`] does so with units that mostly wait for the store, and [`aside`] with one piece of
+//! work beside the caller's own. The pool is one for each process
 //! id. Nothing starts at import. A forked child starts a pool of its own and leaves the parent's alone.
 //! `DELTAREPLAY_THREADS` sets the number of threads; otherwise it is what the process may use, at
 //! most [`MOST_THREADS`].
@@ -17,11 +18,13 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use super::per_process::PerProcess;
 use crate::error::{Error, Result};
 
+mod aside;
 mod ordered;
 mod started;
 mod unordered;
 mod waiting;
 
+pub use aside::{Aside, aside};
 pub use ordered::{Ordered, ordered};
 pub use started::start;
 pub use unordered::{Unordered, unordered};

@@ -1,0 +1,30 @@
+"""URIs: which are names of a catalog, and how one is printed."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit, urlunsplit
+
+#: How names begin that say which kind of catalog knows them.
+CATALOG_SCHEMES = ("glue://", "hive://", "uc://")
+
+
+def is_name(uri: str, catalog: object) -> bool:
+    """Whether this is a name, and what is passed beside it finds names, or is None."""
+    if catalog is None:
+        return uri.startswith(CATALOG_SCHEMES)
+    return isinstance(catalog, str) or hasattr(catalog, "locate")
+
+
+def without_secrets(uri: str) -> str:
+    """A URI for printing: no user, no password, no query, which may contain a signature."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return "<unreadable URI>"
+    if not parts.scheme:
+        return uri
+    # abfss:// writes the container where others write the user.
+    host = parts.netloc
+    if parts.scheme not in ("abfs", "abfss", "wasb", "wasbs") or ":" in host.rpartition("@")[0]:
+        host = host.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
