@@ -9,7 +9,7 @@ from deltareplay._filters import Filter
 from deltareplay._renamed import renamed
 from deltareplay._row_sources import Rows, arrow_stream
 from deltareplay._table_location import TableLocation
-from deltareplay._written import Written, options, written
+from deltareplay._written import Written, columns_for, options, written
 from deltareplay.exceptions import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Appending(TableLocation):
         (3, 2)
         """
         asked = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
-        rows = arrow_stream(data, lambda: self.snapshot().schema)
+        rows = arrow_stream(data, lambda: columns_for(asked, self.snapshot()))
         return written(self._native.append(rows, asked))
 
     @renamed(partitions="partition_overwrite")
@@ -140,5 +140,5 @@ class Appending(TableLocation):
             )
             raise InvalidArgumentError(message, code="rows.partitions")
         asked = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
-        rows = arrow_stream(data, lambda: self.snapshot().schema)
+        rows = arrow_stream(data, lambda: columns_for(asked, self.snapshot()))
         return written(self._native.overwrite(rows, where, partition_overwrite == "dynamic", asked))

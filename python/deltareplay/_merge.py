@@ -9,7 +9,7 @@ from deltareplay._arguments import checked_methods, names
 from deltareplay._expressions import Expression, assignments
 from deltareplay._row_sources import Rows, arrow_stream
 from deltareplay._table_location import TableLocation
-from deltareplay._written import Written, options, written
+from deltareplay._written import Written, columns_for, options, written
 
 if TYPE_CHECKING:
     from deltareplay._snapshot import Snapshot
@@ -237,7 +237,7 @@ class Merging(TableLocation):
         called = (condition, source_alias, target_alias)
 
         def run(clauses: Sequence[Any]) -> Written:
-            rows = arrow_stream(source, lambda: self.snapshot().schema)
+            rows = arrow_stream(source, lambda: columns_for(asked, self.snapshot()))
             return written(self._native.merge(rows, called, clauses, asked))
 
         return Merge._of(run)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deltareplay import _log
 from deltareplay._warnings import warn
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from deltareplay._snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,14 @@ def options(
         "target_file_size": target_file_size,
         "durable": durable,
         "timeout": timeout,
+        "snapshot": None,
     }
+
+
+def columns_for(asked: dict[str, Any], snapshot: Snapshot) -> pa.Schema:
+    """The columns of the version from which the write that is asked for starts."""
+    asked["snapshot"] = snapshot._native
+    return snapshot.schema
 
 
 def written(outcome: tuple[int | None, dict[str, str], str | None]) -> Written:

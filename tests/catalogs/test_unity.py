@@ -80,6 +80,15 @@ def test_rows_are_written_under_a_name(server: UnityServer, unity: UnityCatalog)
     assert server.table(NAME)["latest-table-version"] == 2
 
 
+def test_a_write_asks_the_catalog_twice(server: UnityServer, unity: UnityCatalog) -> None:
+    table = dr.create_table(NAME, SCHEMA, catalog=unity)
+    table.append(row(1))
+    server.requests.clear()
+    table.append(row(2))
+    path = "/delta/v1/catalogs/main/schemas/sales/tables/orders"
+    assert server.requests == [f"GET {path}", f"POST {path}"]
+
+
 def test_a_catalog_that_only_finds_tables_makes_none() -> None:
     class Finder:
         def locate(self, name: str) -> Located:

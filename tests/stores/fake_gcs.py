@@ -22,13 +22,14 @@ PAGE = 50
 
 @dataclass
 class Bucket:
-    """The objects, and what was asked of them."""
+    """The objects, what was asked of them, and the seconds before each answer."""
 
     objects: dict[str, tuple[bytes, int, float]] = field(default_factory=dict)
     requests: list[tuple[str, str]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     generation: int = 0
     broken: bool = False
+    latency: float = 0.0
 
 
 @contextmanager
@@ -48,6 +49,7 @@ def serve(name: str, broken: bool = False) -> Iterator[tuple[str, Bucket]]:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     bucket: Bucket
     name: str
 
@@ -106,6 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path)
         with self.bucket.lock:
             self.bucket.requests.append((method, self.path))
+        time.sleep(self.bucket.latency)
         key = path.removeprefix(f"/{self.name}").lstrip("/")
         return key or None
 

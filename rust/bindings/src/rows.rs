@@ -18,6 +18,7 @@ use crate::convert;
 use crate::filter;
 use crate::gate::detached;
 use crate::protocol::{Versions, protocol};
+use crate::snapshot::Snapshot;
 
 /// Version, metrics, what went wrong afterwards.
 pub(crate) type Outcome = (Option<u64>, BTreeMap<String, String>, Option<String>);
@@ -32,6 +33,7 @@ pub(crate) struct Options {
     target_file_size: Option<i128>,
     durable: bool,
     timeout: f64,
+    snapshot: Option<Py<Snapshot>>,
 }
 
 impl Options {
@@ -62,6 +64,7 @@ impl Options {
             },
             txn: self.txn.map(version_of_application).transpose()?,
             user_metadata: self.user_metadata,
+            snapshot: self.snapshot.map(|snapshot| snapshot.get().state().clone()),
         })
     }
 }

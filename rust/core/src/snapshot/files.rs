@@ -14,6 +14,7 @@ use super::replayed::{Live, Replay, add_totals, chosen, total_size};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::columns::{TypedColumns, filter_rows};
 use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
+use crate::codec::version_checksum::VersionChecksum;
 use crate::error::Result;
 use crate::log::LogSegment;
 use crate::replay::{ActiveFiles, FileFilter, RowColumns, Source};
@@ -181,10 +182,12 @@ impl Snapshot {
         }
     }
 
-    fn checksum_answers<T>(
-        &self,
-        value: impl Fn(&crate::codec::version_checksum::VersionChecksum) -> Option<T>,
-    ) -> Option<T> {
+    /// The version checksum, where there is one and the log does not contradict it.
+    pub fn checksum(&self) -> Option<VersionChecksum> {
+        self.checksum_answers(|values| Some(values.clone()))
+    }
+
+    fn checksum_answers<T>(&self, value: impl Fn(&VersionChecksum) -> Option<T>) -> Option<T> {
         self.0
             .checksum
             .as_ref()

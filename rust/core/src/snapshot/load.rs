@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::cache::ReplayCache;
 use super::recover::{missing_sidecar, pass_over};
 use super::state::{definition_of, read_state};
@@ -13,7 +15,7 @@ use super::{Checksum, Inner, Snapshot, TableDefinition, refused};
 use crate::codec::commit::{ActionBatch, ActionDecoder, Wanted};
 use crate::codec::version_checksum::VersionChecksum;
 use crate::error::{Error, ErrorKind, Result};
-use crate::log::commit::decode_file;
+use crate::log::commit::{WHOLE_FILE, decode_file};
 use crate::log::hint::Hint;
 use crate::log::history::required_in_commit_timestamp;
 use crate::log::{Avoid, LogListing, LogSegment, LogWarning};
@@ -76,8 +78,9 @@ fn open(
     let version = segment.version;
     let located = |error: Error| error.at_version(version);
     warnings.extend(empty_commits(&segment));
-    let newest = newest_commit(source, &segment).map_err(located)?;
-    let mut checksum = read_checksum(source, &segment, &mut warnings)?;
+    let (commit, summary) = read_newest(source, &segment);
+    let newest = newest_commit(source, &segment, commit).map_err(located)?;
+    let mut checksum = parsed_checksum(&segment, summary, &mut warnings)?;
     if let Some(Err(error)) = checksum
         .as_ref()
         .map(|checksum| check_definition(checksum, &newest.actions))
@@ -163,8 +166,22 @@ impl NewestCommit {
     }
 }
 
-/// Reads the version's own commit: a torn one is found before anything is said about the version.
-fn newest_commit(source: &Source, segment: &LogSegment) -> Result<NewestCommit> {
+type Content = Option<Result<Bytes>>;
+
+/// The version's own commit and its checksum, asked for at once. A commit that is read in pieces is left
+/// out.
+fn read_newest(source: &Source, segment: &LogSegment) -> (Content, Content) {
+    let commit = segment.last_commit.as_ref();
+    let commit = commit.filter(|file| file.size <= WHOLE_FILE);
+    let files = [commit, segment.checksum.as_ref()];
+    let paths: Vec<&str> = files.iter().flatten().map(|it| it.path.as_str()).collect();
+    let mut read = source.storage.read_many(&paths).into_iter();
+    let [commit, checksum] = files.map(|file| file.and_then(|_| read.next()));
+    (commit, checksum)
+}
+
+/// Decodes the version's own commit: a torn one is found before anything is said about the version.
+fn newest_commit(source: &Source, segment: &LogSegment, read: Content) -> Result<NewestCommit> {
     let Some(file) = &segment.last_commit else {
         return Ok(NewestCommit::default());
     };
@@ -173,7 +190,13 @@ fn newest_commit(source: &Source, segment: &LogSegment) -> Result<NewestCommit> 
         commit_infos: true,
         ..Wanted::default()
     });
-    decode_file(&*source.storage, file, segment.version, &mut decoder)?;
+    match read {
+        Some(bytes) => {
+            let located = |error: Error| error.at_path(&*file.path).at_version(segment.version);
+            decoder.decode(&bytes.map_err(located)?).map_err(located)?;
+        }
+        None => decode_file(&*source.storage, file, segment.version, &mut decoder)?,
+    }
     Ok(NewestCommit {
         actions: decoder.finish()?,
     })
@@ -200,10 +223,22 @@ pub(super) fn read_checksum(
     segment: &LogSegment,
     warnings: &mut Vec<LogWarning>,
 ) -> Result<Option<Checksum>> {
-    let Some(file) = &segment.checksum else {
+    let read = segment
+        .checksum
+        .as_ref()
+        .map(|file| source.storage.read(&file.path));
+    parsed_checksum(segment, read, warnings)
+}
+
+fn parsed_checksum(
+    segment: &LogSegment,
+    read: Content,
+    warnings: &mut Vec<LogWarning>,
+) -> Result<Option<Checksum>> {
+    let (Some(file), Some(read)) = (&segment.checksum, read) else {
         return Ok(None);
     };
-    let parsed = match source.storage.read(&file.path) {
+    let parsed = match read {
         Ok(bytes) => VersionChecksum::parse(&bytes),
         Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
         Err(error) => Err(error),

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use super::Table;
 use super::write::{
     RowSource, RowsOptions, RowsWritten, set_marks, set_schema, set_txn, texts, write_options,
 };
-use super::{At, Table};
 use crate::error::Result;
 use crate::transaction::rows::{Intake, Layout, Purpose, RowWriter, WrittenFiles, each_step};
 
@@ -19,7 +19,7 @@ impl Table {
     /// Invalid argument and Unsupported: as [`Intake::new`] and [`Intake::take`]; as [`Table::commit`].
     /// Files that were written go away again.
     pub fn append(&self, rows: RowSource, options: RowsOptions) -> Result<RowsWritten> {
-        let snapshot = self.snapshot(At::Latest, None)?;
+        let snapshot = self.snapshot_for(&options)?;
         let columns = json!(snapshot.metadata().partition_columns).to_string();
         let parameters = [("mode", json!("Append")), ("partitionBy", json!(columns))];
         let mut transaction = self.begin(&snapshot, "WRITE", parameters, &options)?;

@@ -9,11 +9,11 @@ use arrow_ord::sort::{SortOptions, sort_limit};
 use arrow_schema::{DataType, Schema};
 use serde_json::{Value, json};
 
+use super::Table;
 use super::write::{
     RowSource, RowsOptions, RowsWritten, SchemaMode, file_filter, nothing_done, set_marks, set_txn,
     texts, write_options,
 };
-use super::{At, Table};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
@@ -38,7 +38,7 @@ impl Table {
         definition: &MergeDefinition,
         options: RowsOptions,
     ) -> Result<RowsWritten> {
-        let snapshot = self.snapshot(At::Latest, None)?;
+        let snapshot = self.snapshot_for(&options)?;
         let mut transaction = self.begin(&snapshot, "MERGE", parameters(definition), &options)?;
         if set_txn(&mut transaction, &options)? {
             return self.settle(transaction, WrittenFiles::new(self.source()));

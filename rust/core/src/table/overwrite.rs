@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
+use super::Table;
 use super::delete::mark;
 use super::write::{
     RowSource, RowsOptions, RowsWritten, changed, file_filter, set_marks, set_schema, set_txn,
     texts, write_options,
 };
-use super::{At, Table};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::spec::schema::StructType;
@@ -41,7 +41,7 @@ impl Table {
         replaced: &Replaced,
         options: RowsOptions,
     ) -> Result<RowsWritten> {
-        let snapshot = self.snapshot(At::Latest, None)?;
+        let snapshot = self.snapshot_for(&options)?;
         let columns = json!(snapshot.metadata().partition_columns).to_string();
         let mut parameters = vec![
             ("mode", json!("Overwrite")),

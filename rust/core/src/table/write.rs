@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatchReader;
 use serde_json::Value;
 
-use super::Table;
 use super::commit::{Committed, described};
+use super::{At, Table};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Predicate;
 use crate::maintenance::optimize::is_auto_compacted;
@@ -45,6 +45,8 @@ pub struct RowsOptions {
     pub txn: Option<(String, i64)>,
     /// Free-form, for the commit.
     pub user_metadata: Option<String>,
+    /// The version that the rows were made for; `None` starts from the newest.
+    pub snapshot: Option<Snapshot>,
 }
 
 /// What came of writing rows.
@@ -62,6 +64,14 @@ pub struct RowsWritten {
 pub type RowSource = Box<dyn RecordBatchReader + Send>;
 
 impl Table {
+    /// The version that a write starts from.
+    pub(super) fn snapshot_for(&self, options: &RowsOptions) -> Result<Snapshot> {
+        match &options.snapshot {
+            Some(snapshot) => Ok(snapshot.clone()),
+            None => self.snapshot(At::Latest, None),
+        }
+    }
+
     pub(super) fn begin<'a>(
         &self,
         snapshot: &Snapshot,

@@ -216,6 +216,11 @@ impl Transaction {
         &self.id
     }
 
+    /// What it has read; `None` where it makes the table.
+    pub fn snapshot(&self) -> Option<&Snapshot> {
+        self.snapshot.as_ref()
+    }
+
     /// How it commits.
     pub fn options(&self) -> &TransactionOptions {
         &self.options

@@ -175,7 +175,7 @@ fn checksums() {
     };
     stopped(0, with_one_before, None, |source| {
         let commit = source.storage.read(&commit_path(5))?;
-        carry_checksum(source, 5, &commit).map(drop)
+        carry_checksum(source, 5, None, &commit).map(drop)
     });
 }
 

@@ -26,23 +26,25 @@ const OPAQUE: [&str; 6] = [
     "Manual Update",
 ];
 
-/// Writes the checksum of `version` out of that of the version before it and the bytes of the commit.
+/// Writes the checksum of `version` out of that of the version before it, which is read unless it is
+/// `known`, and the bytes of the commit.
 /// False when it cannot be carried on, and nothing is written; true also when there is one already,
 /// which stays.
 ///
 /// # Errors
 ///
 /// Storage; Corrupt: the commit cannot be decoded.
-pub fn carry_checksum(source: &Source, version: u64, commit: &[u8]) -> Result<bool> {
-    let Some(before) = version.checked_sub(1) else {
-        return Ok(false);
+pub fn carry_checksum(
+    source: &Source,
+    version: u64,
+    known: Option<VersionChecksum>,
+    commit: &[u8],
+) -> Result<bool> {
+    let before = match known {
+        Some(known) => Some(known),
+        None => checksum_before(source, version)?,
     };
-    let bytes = match source.storage.read(&checksum_path(before)) {
-        Ok(bytes) => bytes,
-        Err(error) if error.code() == "storage.not_found" => return Ok(false),
-        Err(error) => return Err(error),
-    };
-    let Ok(before) = VersionChecksum::parse(&bytes) else {
+    let Some(before) = before else {
         return Ok(false);
     };
     let commit = WholeCommit::parse(commit)?;
@@ -54,6 +56,18 @@ pub fn carry_checksum(source: &Source, version: u64, commit: &[u8]) -> Result<bo
         .storage
         .put_if_absent(&checksum_path(version), text.as_bytes())?;
     Ok(true)
+}
+
+/// The checksum of the version before, if there is one that can be read.
+fn checksum_before(source: &Source, version: u64) -> Result<Option<VersionChecksum>> {
+    let Some(before) = version.checked_sub(1) else {
+        return Ok(None);
+    };
+    match source.storage.read(&checksum_path(before)) {
+        Ok(bytes) => Ok(VersionChecksum::parse(&bytes).ok()),
+        Err(error) if error.code() == "storage.not_found" => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn carried(source: &Source, before: VersionChecksum, commit: &WholeCommit) -> Result<Option<Body>> {

@@ -181,7 +181,7 @@ impl Actor<'_> {
                 let version = snapshot.version();
                 let path = format!("_delta_log/{version:020}.json");
                 let commit = self.source.storage.read(&path)?;
-                carry_checksum(&self.source, version, &commit).map(drop)
+                carry_checksum(&self.source, version, None, &commit).map(drop)
             }
             _ => compact_log(&self.source, None, None).map(drop),
         }
