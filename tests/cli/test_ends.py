@@ -170,6 +170,40 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path, option) -> None:
     command.stderr.close()
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "show {}",
+        "files {} --json",
+        "files {} --csv",
+        "head {}",
+        "report {} -o r.html",
+        "--help",
+        "--version",
+    ],
+)
+def test_output_that_cannot_be_written(orders, tmp_path, arguments) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*COMMAND, *arguments.format(orders).split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+        )
+    assert done.stderr == "error: the output cannot be written: No space left on device\n"
+    assert done.returncode == 3
+
+
+def test_output_that_is_closed(run, orders, monkeypatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", None)
+        code = cli.main(["show", orders])
+    assert code == 3
+
+
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for another process")
 def test_ctrl_c_ends_a_command_that_waits() -> None:
     asked = threading.Event()

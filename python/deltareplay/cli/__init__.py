@@ -15,7 +15,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: What follows ``deltareplay`` on the command line; by default that of the process.
 
     Returns:
-        0 right, 1 findings, 2 wrong use, 3 the table cannot be read, 130 stopped by Ctrl-C.
+        0 right, 1 findings, 2 wrong use, 3 the table cannot be read or the output not written,
+        130 stopped by Ctrl-C.
 
     >>> main(["count", table.uri + "/nothing"])
     3
