@@ -30,7 +30,17 @@ Exit codes: 0 right, 1 findings, 2 wrong use, 3 the table cannot be read or the 
 _COMPLETE = "_DELTAREPLAY_COMPLETE"
 #: The verbs, as the help shows them. Each is the function of its name in a file of its name.
 _VERBS = {
-    "Look": ("show", "report", "history", "files", "schema", "head", "count", "watch"),
+    "Look": (
+        "show",
+        "report",
+        "history",
+        "files",
+        "partitions",
+        "schema",
+        "head",
+        "count",
+        "watch",
+    ),
     "Compare": ("diff", "changes", "actions"),
     "Check": ("why", "verify", "explain"),
     "Maintain": ("checkpoint", "compact-log", "cleanup-log", "vacuum", "optimize", "restore"),
