@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-_NEEDS = "the command needs typer and rich: pip install 'deltareplay[cli]'"
+_NEEDS = "the command needs typer and rich: pip install 'typer>=0.15,<0.29' 'rich>=13'"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
