@@ -27,6 +27,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import generate
+from worker import peak_mb
 
 HERE = Path(__file__).parent
 FILES = 6
@@ -222,7 +223,7 @@ def timed(step: Callable[[], int]) -> None:
     cpu, wall = cpu_seconds(), time.perf_counter()
     found = step()
     wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_mb(resource.RUSAGE_SELF)
     print(json.dumps({"found": found, "cpu": cpu, "wall": wall, "peak": peak}), flush=True)
     os._exit(0)  # how an engine winds up its threads is not timed, nor may it fail here
 

@@ -24,6 +24,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from worker import peak_mb
+
 SEED = 42
 MILLION = 1_000_000
 ROOT = Path(__file__).parent.parent.parent
@@ -73,14 +75,15 @@ def make_log(root: Path, files: int) -> None:
 
 @contextmanager
 def measured(figures: dict[str, float]) -> Iterator[None]:
+    peak = peak_mb(resource.RUSAGE_SELF)
     before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     yield
     figures["wall"] = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_SELF)
     spent = (after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime)
     figures["cpu"] = sum(spent)
-    figures["peak"] = after.ru_maxrss / 1024
-    figures["beyond"] = (after.ru_maxrss - before.ru_maxrss) / 1024
+    figures["peak"] = peak_mb(resource.RUSAGE_SELF)
+    figures["beyond"] = figures["peak"] - peak
 
 
 def append(engine: str, folder: Path, source: Path, _: int) -> dict[str, float]:

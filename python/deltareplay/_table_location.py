@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from deltareplay import _native
 from deltareplay._arguments import checked_methods
-from deltareplay._uris import is_name, without_secrets
+from deltareplay._uris import is_name, refuse_signature, without_secrets
 
 if TYPE_CHECKING:
     from deltareplay.catalogs import Catalog, Locator
@@ -40,6 +40,8 @@ class TableLocation:
         if is_name(uri, catalog):
             uri, found = self._named(uri, cast("Locator | str | None", catalog))
         roots = None if allowed_roots is None else [os.fspath(root) for root in allowed_roots]
+        for place in (uri, *(roots or ())):
+            refuse_signature(place)
         self._native = _native.Table(uri, self._options, roots, strict, found)
         self._catalog = found
         self._allowed_roots = roots

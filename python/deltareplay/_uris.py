@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit, urlunsplit
 
 #: How names begin that say which kind of catalog knows them.
 CATALOG_SCHEMES = ("glue://", "hive://", "uc://")
+#: Signatures in a query: of Azure (SAS), S3 and Google Cloud Storage.
+_SIGNATURE = re.compile(
+    r"(?!file:)[a-z0-9]+://.*[?&](sig|x-amz-signature|x-goog-signature)=", re.IGNORECASE
+)
 
 
 def is_name(uri: str, catalog: object) -> bool:
@@ -28,3 +33,20 @@ def without_secrets(uri: str) -> str:
     if parts.scheme not in ("abfs", "abfss", "wasb", "wasbs") or ":" in host.rpartition("@")[0]:
         host = host.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+def refuse_signature(uri: str) -> None:
+    """Refuses a URI that is signed: stores take ``?`` as a part of the path, and paths are printed.
+
+    Raises:
+        InvalidArgumentError: ``uri.form``.
+    """
+    if found := _SIGNATURE.match(uri):
+        from deltareplay.exceptions import InvalidArgumentError
+
+        name = found[1]
+        option = "azure_storage_sas_token" if name.lower() == "sig" else "credentials"
+        raise InvalidArgumentError(
+            f"a URI may hold no signature ({name}=): pass {option} in storage_options",
+            code="uri.form",
+        )

@@ -11,6 +11,7 @@ from deltareplay import _native
 from deltareplay._arguments import checked_methods
 from deltareplay._finding import Finding
 from deltareplay._table_location import TableLocation
+from deltareplay._units import plural
 from deltareplay._viz import Carded
 
 
@@ -63,10 +64,11 @@ class Verification(Carded):
         return f"<Verification of version {self.version}: {found or 'nothing is wrong'}{more}>"
 
     def __str__(self) -> str:
-        files = "unknown" if self.num_files is None else self.num_files
+        files = "unknown files" if self.num_files is None else plural(self.num_files, "file")
         head = (
-            f"version {self.version}: {self.num_commits} commits, "
-            f"{self.num_checkpoints} checkpoints, {self.num_checksums} checksums, {files} files"
+            f"version {self.version}: {plural(self.num_commits, 'commit')}, "
+            f"{plural(self.num_checkpoints, 'checkpoint')}, "
+            f"{plural(self.num_checksums, 'checksum')}, {files}"
         )
         if not self.findings:
             return f"{head}: nothing is wrong"

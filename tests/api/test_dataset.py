@@ -113,6 +113,24 @@ def test_filters_leave_the_rows_that_arrow_leaves(name: str, snapshot: dr.Snapsh
             assert left == held.count_rows(filter)
 
 
+def test_padded_strings_are_compared_by_arrow(tmp_path: Path) -> None:
+    field = pa.field("c", pa.string(), metadata={"__CHAR_VARCHAR_TYPE_STRING": "char(4)"})
+    table = dr.create_table(tmp_path / "t", pa.schema([field]))
+    table.append({"c": ["ab", "cd"]})
+    snapshot = table.snapshot()
+    for filter in (F("c") != "ab", F("c") == "ab", F("c") == "ab  ", F("c").isin(["cd"])):
+        expected = pds.dataset(snapshot.to_arrow()).to_table(filter=filter)["c"].to_pylist()
+        assert snapshot.dataset().to_table(filter=filter)["c"].to_pylist() == expected
+
+
+def test_many_conditions(snapshot: dr.Snapshot) -> None:
+    chain = F("id") == -1
+    for number in range(600):
+        chain |= F("id") == number
+    held = pds.dataset(snapshot.to_arrow())
+    assert snapshot.dataset().count_rows(chain) == held.count_rows(chain) > 0
+
+
 def test_only_what_is_needed_is_read(snapshot: dr.Snapshot, monkeypatch: Any) -> None:
     asked: list[Any] = []
     scan = dr.Snapshot.scan

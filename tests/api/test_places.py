@@ -68,6 +68,29 @@ def test_a_tilde_is_the_home(home: Path) -> None:
 
 
 @pytest.mark.parametrize("entrance", ENTRANCES)
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [
+        ("az://container/t?sv=2024-11-04&sig=s3cret", "azure_storage_sas_token"),
+        ("abfss://c@account.dfs.core.windows.net/t?sig=s3cret", "azure_storage_sas_token"),
+        ("s3://bucket/t?X-Amz-Date=1&X-Amz-Signature=s3cret", "credentials"),
+        ("gs://bucket/t?X-Goog-Signature=s3cret", "credentials"),
+    ],
+)
+def test_a_signature_is_no_part_of_the_path(entrance: str, place: str, named: str) -> None:
+    with pytest.raises(dr.InvalidArgumentError, match="storage_options") as caught:
+        ENTRANCES[entrance](place)
+    assert caught.value.code == "uri.form"
+    assert named in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["s3://bucket/a?b=c", "file:///a?sig=b", "s3://bucket/a%3Fsig=b"])
+def test_any_other_question_mark_is(place: str) -> None:
+    assert "/a%3F" in dr.Table(place).uri
+
+
+@pytest.mark.parametrize("entrance", ENTRANCES)
 def test_the_home_of_others_is_not_known(home: Path, entrance: str) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="~") as caught:
         ENTRANCES[entrance]("~nobody/t")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import deltareplay as dr
-from deltareplay._polars import comparisons
+from deltareplay._polars import pushed
 
 pl = pytest.importorskip("polars")
 UTC = datetime.timezone.utc
@@ -53,29 +53,34 @@ def ten(tmp_path_factory: pytest.TempPathFactory) -> dr.Table:
     return table
 
 
-#: Conditions, and how many of their comparisons the scan takes.
-CONDITIONS: dict[str, tuple[Callable[[], Any], int]] = {
-    "whole number": (lambda: pl.col("n") > 5, 1),
-    "mirrored": (lambda: pl.lit(5) >= pl.col("n"), 1),
-    "narrow": (lambda: pl.col("small") == 4, 1),
-    "float": (lambda: pl.col("f") >= 2.5, 1),  # NaN is larger than every number
-    "less than a float": (lambda: pl.col("f") < 8.0, 1),
-    "narrow float": (lambda: pl.col("g") == 0.1, 0),
-    "string": (lambda: pl.col("s") == "it's 4\\", 1),
-    "not equal": (lambda: pl.col("s") != "it's 4\\", 1),
-    "boolean": (lambda: pl.col("b"), 0),
-    "date": (lambda: pl.col("d") < datetime.date(2026, 1, 5), 1),
-    "timestamp": (lambda: pl.col("t") > datetime.datetime(2026, 1, 1, 20, 30, tzinfo=UTC), 1),
-    "null": (lambda: pl.col("s").is_null(), 1),
-    "not null": (lambda: pl.col("s").is_not_null(), 1),
-    "between": (lambda: pl.col("n").is_between(2, 5, closed="left"), 2),
-    "in": (lambda: pl.col("n").is_in([1, 8]), 1),
-    "and": (lambda: (pl.col("n") > 1) & (pl.col("d") < DAY) & (pl.col("n") % 2 == 0), 2),
-    "or": (lambda: (pl.col("n") > 7) | (pl.col("s") == "it's 1\\"), 0),
-    "not": (lambda: ~(pl.col("n") > 7), 1),
-    "computed": (lambda: pl.col("n") * 2 > 10, 0),
-    "two columns": (lambda: pl.col("n") > pl.col("small"), 0),
-    "in Python": (lambda: pl.col("n").map_elements(lambda n: n > 5, return_dtype=pl.Boolean), 0),
+#: Conditions, and what of them the scan takes.
+CONDITIONS: dict[str, tuple[Callable[[], Any], str | None]] = {
+    "whole number": (lambda: pl.col("n") > 5, "`n` > 5"),
+    "mirrored": (lambda: pl.lit(5) >= pl.col("n"), "`n` <= 5"),
+    "narrow": (lambda: pl.col("small") == 4, "`small` = 4"),
+    "float": (lambda: pl.col("f") >= 2.5, "`f` >= 2.5e0"),  # NaN is larger than every number
+    "less than a float": (lambda: pl.col("f") < 8.0, "`f` < 8e0"),
+    "narrow float": (lambda: pl.col("g") == 0.1, None),
+    "string": (lambda: pl.col("s") == "it's 4\\", "`s` = 'it\\'s 4\\\\'"),
+    "not equal": (lambda: pl.col("s") != "it's 4\\", "`s` <> 'it\\'s 4\\\\'"),
+    "boolean": (lambda: pl.col("b"), "`b`"),
+    "date": (lambda: pl.col("d") < datetime.date(2026, 1, 5), "`d` < DATE '2026-01-05'"),
+    "timestamp": (
+        lambda: pl.col("t") > datetime.datetime(2026, 1, 1, 20, 30, tzinfo=UTC),
+        "`t` > TIMESTAMP '2026-01-01T20:30:00.000000Z'",
+    ),
+    "null": (lambda: pl.col("s").is_null(), "`s` IS NULL"),
+    "not null": (lambda: pl.col("s").is_not_null(), "`s` IS NOT NULL"),
+    "between": (lambda: pl.col("n").is_between(2, 5, closed="left"), "(`n` >= 2 AND `n` < 5)"),
+    "in": (lambda: pl.col("n").is_in([1, 8]), "`n` IN (1, 8)"),
+    "or": (
+        lambda: (pl.col("n") > 7) | (pl.col("s") == "it's 1\\"),
+        "(`n` > 7 OR `s` = 'it\\'s 1\\\\')",
+    ),
+    "not": (lambda: ~(pl.col("n") > 7), "`n` <= 7"),
+    "computed": (lambda: pl.col("n") * 2 > 10, None),
+    "two columns": (lambda: pl.col("n") > pl.col("small"), None),
+    "in Python": (lambda: pl.col("n").map_elements(lambda n: n > 5, return_dtype=pl.Boolean), None),
 }
 
 
@@ -89,18 +94,26 @@ def test_keeps_the_rows_that_polars_keeps(
     taken: list[Any] = []
 
     def spied(predicate: Any, schema: pa.Schema) -> Any:
-        taken.extend(comparisons(predicate, schema))
-        return taken
+        taken.append(pushed(predicate, schema))
+        return taken[0]
 
-    monkeypatch.setattr("deltareplay._polars.comparisons", spied)
+    monkeypatch.setattr("deltareplay._polars.pushed", spied)
     eager = pl.DataFrame(scan).filter(condition()).sort("n")
     lazy = scan.to_polars_lazy().filter(condition()).collect().sort("n")
     assert lazy.equals(eager)
-    assert len(taken) == expected
+    assert taken == [expected]
+
+
+def test_takes_what_it_knows_of_an_and(ten: dr.Table) -> None:
+    condition = (pl.col("n") > 1) & (pl.col("d") < DAY) & (pl.col("n") % 2 == 0)
+    assert pushed(condition, SCHEMA) == "((`n` > 1 AND `d` < DATE '2026-01-01'))"
+    scan = ten.snapshot().scan()
+    lazy = scan.to_polars_lazy().filter(condition).collect()
+    assert lazy.equals(pl.DataFrame(scan).filter(condition))
 
 
 def test_reads_only_the_files_and_columns_of_a_query(ten: dr.Table) -> None:
-    narrowed = ten.snapshot().scan()._narrowed(["n", "s"], [("n", ">", 7)])
+    narrowed = ten.snapshot().scan()._narrowed(["n", "s"], "n > 7")
     assert narrowed.schema.names == ["n", "s"]
     assert narrowed.explain()["files"].to_pylist() == [5, 5, 1]
 
@@ -127,12 +140,22 @@ def test_a_scan_with_a_filter_stays_filtered(ten: dr.Table) -> None:
         assert expected
 
 
+def test_many_conditions_are_left_to_polars_or_taken(ten: dr.Table) -> None:
+    lazy = ten.snapshot().scan().to_polars_lazy()
+    many = pl.any_horizontal(*(pl.col("n") == n for n in range(900)))
+    chain = pl.col("n") == -1
+    for n in range(600):
+        chain = chain | (pl.col("n") == n)
+    for condition in (many, chain, pl.col("n").is_in(list(range(5_000)))):
+        assert lazy.filter(condition).collect().height == 10
+
+
 def test_padded_strings_are_left_to_polars(tmp_path: Path) -> None:
     field = pa.field("c", pa.string(), metadata={"__CHAR_VARCHAR_TYPE_STRING": "char(4)"})
     table = dr.create_table(tmp_path / "t", pa.schema([field]))
     table.append({"c": ["ab", "cd"]})
     scan = table.snapshot().scan()
     condition = pl.col("c") != "ab"
-    assert comparisons(condition, scan.schema) == []
+    assert pushed(condition, scan.schema) is None
     lazy = scan.to_polars_lazy().filter(condition).collect()
     assert sorted(lazy["c"]) == sorted(pl.DataFrame(scan).filter(condition)["c"])

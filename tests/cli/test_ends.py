@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pyarrow as pa
 import pytest
 from support import logs, samples
+from support.pages import ROOT
 
 import deltareplay as dr
 from deltareplay import cli
@@ -124,7 +127,10 @@ def test_without_the_extra(monkeypatch, capsys) -> None:
     monkeypatch.setitem(sys.modules, "typer", None)
     monkeypatch.delitem(sys.modules, "deltareplay.cli._app", raising=False)
     assert cli.main(["show"]) == 2
-    assert "pip install 'deltareplay[cli]'" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    needs = re.findall("(?m)^cli = (.*)]", (ROOT / "pyproject.toml").read_text())
+    (extra,) = (re.findall('"(.+?)"', one) for one in needs)
+    assert f"pip install {shlex.join(extra)}\n" in said
 
 
 @pytest.mark.parametrize(("colours", "there"), [({"FORCE_COLOR": "1"}, True), ({}, False)])
@@ -168,6 +174,39 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path, option) -> None:
     assert command.stderr.read() == b""
     assert command.wait(60) == 0
     command.stderr.close()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "show {}",
+        "files {} --json",
+        "files {} --csv",
+        "head {}",
+        "report {} -o {report}",
+        "--help",
+        "--version",
+    ],
+)
+def test_output_that_cannot_be_written(orders, tmp_path, arguments) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*COMMAND, *arguments.format(orders, report=tmp_path / "r.html").split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.stderr == "error: the output cannot be written: No space left on device\n"
+    assert done.returncode == 3
+
+
+def test_output_that_is_closed(run, orders, monkeypatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", None)
+        code = cli.main(["show", orders])
+    assert code == 3
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for another process")

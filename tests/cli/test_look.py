@@ -1,4 +1,4 @@
-"""show, files, history, head, count."""
+"""show, files, partitions, history, head, count."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support import logs, samples
+from support import actions, logs, samples
 
 import deltareplay as dr
 
@@ -73,6 +73,21 @@ def test_show_of_an_older_version(run, orders) -> None:
     assert (facts["version"], facts["operation"]) == (4, "DELETE")
 
 
+def test_show_tells_when_a_table_was_created_and_how_it_is_clustered(run, tmp_path) -> None:
+    fields = pa.struct([("a", pa.int64())])
+    schema = pa.schema([("id", pa.int64()), ("s", fields)])
+    properties = {"delta.columnMapping.mode": "name"}
+    table = dr.create_table(tmp_path, schema, properties=properties)
+    table.cluster_by(["id", "s.a"])
+    table.rename_column("s", "t")
+    (facts,) = run("show", tmp_path, "--json").lines
+    assert facts["clustering_columns"] == ["id", "t.a"]
+    created = table.snapshot().metadata.created_time
+    assert created is not None
+    assert datetime.datetime.fromisoformat(facts["created"]).timestamp() * 1000 == created
+    assert re.search(r"Clustered by +id, t\.a", run("show", tmp_path).out)
+
+
 def test_show_as_csv(run, orders) -> None:
     rows = dict(csv.reader(io.StringIO(run("show", orders, "--csv").out)))
     assert rows["version"] == "7"
@@ -131,6 +146,58 @@ def test_files_with_a_filter_and_a_limit(run, orders) -> None:
     assert len(done.out.splitlines()) == 4
     assert "first 2 files" in done.out
     assert len(run("files", orders, "--limit", 2, "--json").lines) == 2
+
+
+def test_partitions(run, tmp_path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("size", pa.string())])
+    properties = {"delta.enableDeletionVectors": "true"}
+    table = dr.create_table(tmp_path, schema, ["day", "size"], properties)
+    day = datetime.date(2026, 1, 2)
+    table.append([{"id": n, "day": day, "size": "L"} for n in range(3)])
+    table.append([{"id": n, "day": day, "size": "L"} for n in range(3)])
+    table.append([{"id": n, "day": day, "size": None} for n in range(2)])
+    table.delete("id = 0")
+
+    rows = run("partitions", tmp_path, "--json").lines
+
+    assert [(row["partition"], row["files"], row["rows"]) for row in rows] == [
+        ({"day": "2026-01-02", "size": "L"}, 2, 4),
+        ({"day": "2026-01-02", "size": None}, 1, 1),
+    ]
+    sizes = table.snapshot().files(["size"])["size"].to_pylist()
+    assert sum(row["size_in_bytes"] for row in rows) == sum(sizes)
+    text = run("partitions", tmp_path).out
+    assert "day=2026-01-02, size=null" in text
+    assert "the 1 largest of 2" in run("partitions", tmp_path, "-n", 1).out
+    (only,) = run("partitions", tmp_path, "--filter", "size = 'L'", "--json").lines
+    assert only == rows[0]
+    assert run("partitions", tmp_path, "--version", 0).out == "no files\n"
+
+
+def test_partitions_of_a_table_without_any(run, tmp_path) -> None:
+    table = dr.create_table(tmp_path, pa.schema([("id", pa.int64())]))
+    assert run("partitions", tmp_path).out == "no files\n"
+    for _ in range(2):
+        table.append([{"id": 1}, {"id": 2}])
+    (row,) = run("partitions", tmp_path, "--json").lines
+    assert (row["partition"], row["files"], row["rows"]) == ({}, 2, 4)
+    assert "the table has no partitions" in run("partitions", tmp_path).out
+
+
+def test_partitions_whose_rows_are_unknown(run, log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"))
+    log.commit(actions.add("a.parquet"))
+    (row,) = run("partitions", log.uri, "--json").lines
+    assert (row["files"], row["rows"]) == (1, None)
+
+
+def test_history_on_a_wide_terminal_tells_conditions(run, orders, monkeypatch) -> None:
+    told = "predicate: ((country#347 = DE) AND (id#343L < 30))"
+    assert told in run("history", orders).out
+    monkeypatch.setenv("COLUMNS", "200")
+    assert told in run("history", orders).out
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "predicate" not in run("history", orders).out
 
 
 def test_history(run, orders) -> None:

@@ -97,6 +97,33 @@ def test_optimize_needs_a_yes(run, written) -> None:
     assert "nothing to do" in run("optimize", written.uri, "--purge").out
 
 
+@pytest.mark.parametrize(
+    ("options", "files", "partitions"),
+    [
+        ((), 5, 2),  # one file is alone in its partition
+        (("--where", "p = 'a'"), 3, 1),
+        (("--z-order-by", "id"), 6, 3),
+        (("--purge",), 1, 1),
+        (("--target-file-size", 1), 0, 0),
+    ],
+)
+def test_optimize_says_what_it_would_look_at(run, tmp_path, options, files, partitions) -> None:
+    schema = pa.schema([("id", pa.int64()), ("p", pa.string())])
+    properties = {"delta.enableDeletionVectors": "true"}
+    table = dr.create_table(tmp_path, schema, ["p"], properties)
+    for values in (["a", None, "b"], ["a", None], ["a"]):
+        table.append([{"id": number, "p": p} for p in values for number in range(3)])
+    table.delete("p = 'b' AND id = 1")
+    (facts,) = run("optimize", tmp_path, *options, "--json").lines
+    assert (facts["files"], facts["partitions"]) == (files, partitions)
+    found = table.snapshot().files(["partitionValues", "size", "deletionVector"]).to_pylist()
+    sizes = dict.fromkeys(("a", "b", None), 0)
+    for file in found:
+        sizes[dict(file["partitionValues"])["p"]] += file["size"]
+    counted = {5: ("a", None), 3: ("a",), 6: ("a", "b", None), 1: ("b",), 0: ()}[files]
+    assert facts["size_in_bytes"] == sum(sizes[name] for name in counted)
+
+
 def test_restore_needs_a_yes(run, written) -> None:
     before = state(written)
     tried = run("restore", written.uri, 1)

@@ -61,7 +61,7 @@ class GlueCatalog:
             from botocore.config import Config
         except ImportError as error:
             raise UnsupportedFeatureError(
-                "GlueCatalog needs boto3: pip install 'deltareplay[glue]'", code="catalog.package"
+                "GlueCatalog needs boto3: pip install boto3", code="catalog.package"
             ) from error
         self._arguments: dict[str, Any] = {
             "region": region,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-_NEEDS = "the command needs typer and rich: pip install 'deltareplay[cli]'"
+_NEEDS = "the command needs typer and rich: pip install 'typer>=0.15,<0.29' 'rich>=13'"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -15,7 +15,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: What follows ``deltareplay`` on the command line; by default that of the process.
 
     Returns:
-        0 right, 1 findings, 2 wrong use, 3 the table cannot be read, 130 stopped by Ctrl-C.
+        0 right, 1 findings, 2 wrong use, 3 the table cannot be read or the output not written,
+        130 stopped by Ctrl-C.
 
     >>> main(["count", table.uri + "/nothing"])
     3

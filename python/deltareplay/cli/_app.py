@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from deltareplay.cli._verb import STOPPED
+from deltareplay.cli._verb import STOPPED, UNREADABLE, say
 
 _EXAMPLES = """
 Examples:
@@ -23,14 +23,24 @@ Examples:
 
   deltareplay verify demo/orders || echo "something is wrong"
 
-Exit codes: 0 right, 1 findings, 2 wrong use, 3 the table cannot be read.
+Exit codes: 0 right, 1 findings, 2 wrong use, 3 the table cannot be read or the output not written.
 """
 
 #: Set by the shell that asks for completions, of any verb.
 _COMPLETE = "_DELTAREPLAY_COMPLETE"
 #: The verbs, as the help shows them. Each is the function of its name in a file of its name.
 _VERBS = {
-    "Look": ("show", "report", "history", "files", "schema", "head", "count", "watch"),
+    "Look": (
+        "show",
+        "report",
+        "history",
+        "files",
+        "partitions",
+        "schema",
+        "head",
+        "count",
+        "watch",
+    ),
     "Compare": ("diff", "changes", "actions"),
     "Check": ("why", "verify", "explain"),
     "Maintain": ("checkpoint", "compact-log", "cleanup-log", "vacuum", "optimize", "restore"),
@@ -75,6 +85,9 @@ def _application(only: str | None) -> typer.Typer:
 
 def run(arguments: list[str]) -> int:
     """The command with these arguments; returns its exit code."""
+    if sys.stdout is None:
+        say("error", "the output cannot be written: standard output is closed")
+        return UNREADABLE
     if isinstance(sys.stdout, io.TextIOWrapper):
         # characters that the terminal's encoding lacks must not end the command
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -87,6 +100,8 @@ def run(arguments: list[str]) -> int:
         code = ended.code
     except KeyboardInterrupt:
         return STOPPED
+    except OSError as error:  # of standard output, as verbs tell their own
+        return _unwritten(error)
     else:
         code = 0
     return _flushed(code if isinstance(code, int) else 0 if code is None else 2)
@@ -97,6 +112,19 @@ def _flushed(code: int) -> int:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        # the interpreter flushes again as it ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
+    except OSError as error:
+        return _unwritten(error)
     return code
+
+
+def _unwritten(error: OSError) -> int:
+    """Tells that the answer did not arrive, as on a full disk; returns the exit code."""
+    _forget_output()
+    say("error", f"the output cannot be written: {error.strerror or error}")
+    return UNREADABLE
+
+
+def _forget_output() -> None:
+    """What is left in the buffer goes nowhere: the interpreter flushes again as it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -66,14 +67,39 @@ def _signed(numbers: Mapping[str, int], noun: str) -> str:
     return f"{text} {noun}{'' if list(there.values()) == [1] else 's'}"
 
 
+def parameters(given: Mapping[str, str | None] | None) -> str:
+    """What an operation was told, such as its condition; what says nothing is left out.
+
+    >>> parameters({"predicate": '["id = 8"]', "partitionBy": "[]"}), parameters(None)
+    ('predicate: id = 8', '')
+    """
+    said = {name: _unwrapped(text) for name, text in (given or {}).items()}
+    return ", ".join(f"{plain(name)}: {text}" for name, text in said.items() if text)
+
+
+def _unwrapped(text: str | None) -> str:
+    """Texts in a list of JSON, without the list; writers wrap conditions and columns so."""
+    if not text or text in ("[]", "{}", "null"):
+        return ""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if isinstance(found, list) and all(isinstance(one, str) for one in found):
+        return plain(", ".join(found))
+    return plain(text)
+
+
 def columns(output: Output) -> list[Column]:
-    """How a person sees commits."""
+    """How a person sees commits: with what each was told, if there is room for it."""
+    told = Column("operationParameters", "Parameters", parameters, cut=True)
     return [
         Column("version", "Version", right=True),
         output.times("timestamp", "Time"),
         Column("operation", "Operation"),
         Column("effect", "Rows and files"),
         Column("by", "By", cut=True),
+        *([told] if output.is_wide else []),
     ]
 
 

@@ -9,7 +9,6 @@ import typer
 from deltareplay import _native
 from deltareplay.cli._format import counted, size
 from deltareplay.cli._options import Yes, names
-from deltareplay.cli._records import records
 from deltareplay.cli._verb import Request, verb
 
 if TYPE_CHECKING:
@@ -74,21 +73,30 @@ def _plan(
     snapshot: Snapshot, where: str | None, target: int, purge: bool, everything: bool
 ) -> dict[str, Any]:
     """The files that are smaller than the target and not alone in their partition, or all."""
-    partitions: dict[Any, tuple[int, int]] = {}  # files and bytes
-    columns = ["partitionValues", "size", "deletionVector"]
-    for file in records(snapshot.file_batches(columns, where)):
-        has_vector = file["deletionVector"] is not None
-        if has_vector if purge else everything or has_vector or file["size"] < target:
-            values = tuple(sorted(file["partitionValues"].items()))
-            number, total = partitions.get(values, (0, 0))
-            partitions[values] = number + 1, total + file["size"]
-    if not purge and not everything:
-        partitions = {key: found for key, found in partitions.items() if found[0] > 1}
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = ["partitionValues_parsed", "size", "deletionVector"]
+    files = snapshot.file_batches(columns, where).read_all()
+    has_vector = files["deletionVector"].is_valid()
+    if purge:
+        files = files.filter(has_vector)
+    elif not everything:
+        files = files.filter(pc.or_(has_vector, pc.less(files["size"], pa.scalar(target))))
+    values = files["partitionValues_parsed"].flatten()
+    keys = list(map(str, range(len(values))))
+    partitions = (
+        pa.table([files["size"], *values], names=["size", *keys])
+        .group_by(keys)
+        .aggregate([("size", "count"), ("size", "sum")])
+    )
+    alone = 0 if purge or everything else 1
+    partitions = partitions.filter(pc.greater(partitions["size_count"], pa.scalar(alone)))
     return {
         "version": snapshot.version,
-        "files": sum(number for number, _ in partitions.values()),
-        "size_in_bytes": sum(total for _, total in partitions.values()),
-        "partitions": len(partitions),
+        "files": pc.sum(partitions["size_count"]).as_py() or 0,
+        "size_in_bytes": pc.sum(partitions["size_sum"]).as_py() or 0,
+        "partitions": partitions.num_rows,
         "target_file_size": target,
     }
 

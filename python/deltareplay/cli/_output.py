@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _ENDLESS = 100_000
 #: Characters of a value that count when columns are chosen; longer ones are cut.
 _CELL = 30
+#: From how many characters on a terminal is wide.
+_WIDE = 120
 #: Characters that a column has at least.
 _LEAST = 8
 
@@ -49,6 +51,11 @@ class Output:
     def is_text(self) -> bool:
         """Whether a person reads it."""
         return self.form == "text"
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there is room for a column that 80 characters do not hold."""
+        return self.is_text and console(sys.stdout).width >= _WIDE
 
     def moment(self, value: Any) -> str:
         """A moment as a person sees it."""

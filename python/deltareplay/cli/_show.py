@@ -9,9 +9,10 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from deltareplay import _units as units
+from deltareplay._clustering import clustering_columns
 from deltareplay._schema_text import leaves
 from deltareplay.cli import _commits, _findings
-from deltareplay.cli._format import count, counted, plain, size
+from deltareplay.cli._format import count, counted, instant, plain, size
 from deltareplay.cli._options import Timestamp, Version
 from deltareplay.cli._verb import Request, verb
 from deltareplay.exceptions import DeltaReplayWarning
@@ -55,7 +56,9 @@ def _facts(request: Request, table: Table, snapshot: Snapshot) -> dict[str, Any]
         "rows": rows,
         "files": snapshot.num_files,
         "size_in_bytes": snapshot.size_in_bytes,
+        "created": None if metadata.created_time is None else instant(metadata.created_time),
         "partition_columns": metadata.partition_columns,
+        "clustering_columns": clustering_columns(snapshot),
         "min_reader_version": protocol.min_reader_version,
         "min_writer_version": protocol.min_writer_version,
         "features": protocol.features,
@@ -159,6 +162,8 @@ def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
         "Files": f"{count(files)}, {size(total)}{average}",
         "Log": _log_text(facts),
         "Partitioned by": ", ".join(map(plain, facts["partition_columns"])) or "nothing",
+        "Clustered by": ", ".join(map(plain, facts["clustering_columns"])),
+        "Created": facts["created"] and request.output.moment(facts["created"]),
         "Protocol": f"reader {facts['min_reader_version']}, writer {facts['min_writer_version']}",
         "Features": ", ".join(map(plain, facts["features"])),
         "Properties": _first([f"{plain(k)} = {plain(v)}" for k, v in facts["properties"].items()]),

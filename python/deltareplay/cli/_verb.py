@@ -149,6 +149,8 @@ def _ran(
         except BrokenPipeError:
             return 0
         except OSError as error:
+            if error.filename is None:
+                raise  # no file was opened: standard output does not take the answer
             say("error", str(error), "check the path and its permissions")
             return WRONG_USE
         except typer.BadParameter:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import datetime
-import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from deltareplay._arguments import checked
+from deltareplay._clustering import clustering_columns
 from deltareplay.spark import session
 from deltareplay.spark.frames import from_arrow
-from deltareplay.spark.schema import columns_of
 from deltareplay.spark.source import TableLike, resolved, snapshot_of
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def _row(snapshot: Snapshot) -> dict[str, Any]:
         "createdAt": None if created is None else pa.scalar(created * 1000, _MOMENT).as_py(),
         "lastModified": snapshot.timestamp,
         "partitionColumns": metadata.partition_columns,
-        "clusteringColumns": _clustering(snapshot),
+        "clusteringColumns": clustering_columns(snapshot),
         "numFiles": snapshot.num_files,
         "sizeInBytes": snapshot.size_in_bytes,
         "properties": list(snapshot.properties.items()),
@@ -109,46 +108,6 @@ def _row(snapshot: Snapshot) -> dict[str, Any]:
 def location(uri: str) -> str:
     """A local path as a Hadoop path; other URIs unchanged."""
     return "file:" + uri.removeprefix("file://") if uri.startswith("file:///") else unquote(uri)
-
-
-def _clustering(snapshot: Snapshot) -> list[str]:
-    """Logical names of the clustering columns; with dots for fields of structs."""
-    text = snapshot.domain_metadata.get("delta.clustering")
-    listed = json.loads(text).get("clusteringColumns", []) if text else []
-    fields = [
-        {
-            "name": one.name,
-            "physical": one.physical,
-            "type": one.logical_type,
-            "in": one.physical_type,
-        }
-        for one in columns_of(snapshot)
-    ]
-    return [_logical_path(path, fields) for path in listed]
-
-
-def _logical_path(path: list[str], fields: list[dict[str, Any]]) -> str:
-    """A path of physical names as logical ones; unchanged after the first unknown name."""
-    if not path:
-        return ""
-    first, rest = path[0], path[1:]
-    for one in fields:
-        if one["physical"] == first:
-            if not rest:
-                return str(one["name"])
-            inner = []
-            if isinstance(one["type"], dict) and one["type"]["type"] == "struct":
-                inner = [
-                    {
-                        "name": shown["name"],
-                        "physical": kept["name"],
-                        "type": shown["type"],
-                        "in": kept["type"],
-                    }
-                    for shown, kept in zip(one["type"]["fields"], one["in"]["fields"], strict=True)
-                ]
-            return f"{one['name']}.{_logical_path(rest, inner)}"
-    return ".".join(path)
 
 
 def _features(snapshot: Snapshot) -> list[str]:

@@ -1,0 +1,96 @@
+"""What the page says that each library shows of a table."""
+
+from __future__ import annotations
+
+import shlex
+import warnings
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support import looks
+
+import deltareplay as dr
+
+deltalake = pytest.importorskip("deltalake")
+polars = pytest.importorskip("polars")
+pytest.importorskip("typer", reason="needs the extra `cli`")
+
+
+MOMENT = datetime(2026, 11, 21, 12, 41, 56, tzinfo=timezone.utc)
+#: Ends when it is stopped.
+ENDLESS = {"deltareplay watch orders"}
+
+
+@pytest.fixture(scope="module")
+def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return looks.written(tmp_path_factory.mktemp("looked_at"))
+
+
+def value(code: str, path: Path) -> Any:
+    table = dr.Table(path)
+    names = {
+        "path": str(path),
+        "table": table,
+        "snapshot": table.snapshot(),
+        "DeltaTable": deltalake.DeltaTable,
+        "dt": deltalake.DeltaTable(path),
+        "polars": polars,
+        "lf": polars.scan_delta(str(path)),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return eval(code, names)
+
+
+@pytest.mark.parametrize("code", looks.calls("deltareplay"))
+def test_here(code: str, orders: Path, monkeypatch, capsys, tmp_path: Path) -> None:
+    if not code.startswith("deltareplay "):
+        assert value(code, orders) is not None
+        return
+    from deltareplay.cli import main
+
+    if code in ENDLESS:
+        code += " --from 0 --limit 1"
+    monkeypatch.chdir(tmp_path)
+    arguments = shlex.split(code)[1:]
+    assert main([str(orders) if one == "orders" else one for one in arguments]) == 0
+    assert capsys.readouterr().out
+
+
+#: Refused, as the page says.
+REFUSED = {"dt.to_pandas()"}
+
+
+@pytest.mark.parametrize("library", ["deltalake", "Polars"])
+def test_elsewhere(library: str, orders: Path) -> None:
+    found = looks.calls(library)
+    assert len(found) > 5
+    for code in found:
+        if code in REFUSED:
+            with pytest.raises(Exception, match="deletionVectors"):
+                value(code, orders)
+        else:
+            assert value(code, orders) is not None, code
+
+
+def test_what_is_wrong_elsewhere(orders: Path) -> None:
+    dt = deltalake.DeltaTable(orders)
+    assert (dt.count(), dr.Table(orders).snapshot().num_rows) == (272, 259)
+    dt.load_as_version(MOMENT)
+    theirs = polars.scan_delta(str(orders), version=MOMENT).select(polars.len()).collect().item()
+    ours = dr.Table(orders).snapshot(timestamp=MOMENT)
+    assert (dt.version(), theirs) == (0, 0)
+    assert (ours.version, ours.num_rows) == (4, 170)
+
+
+def test_rewritten_rows_elsewhere(tmp_path: Path) -> None:
+    deltalake.write_deltalake(tmp_path, pa.table({"id": [1, 2, 3]}))
+    deltalake.DeltaTable(tmp_path).update({"id": "20"}, predicate="id = 2")
+    theirs = pa.table(deltalake.DeltaTable(tmp_path).load_cdf(1, 1).read_all())
+    kinds = zip(theirs["_change_type"].to_pylist(), theirs["id"].to_pylist(), strict=True)
+    assert sorted(id for kind, id in kinds if kind == "insert") == [1, 3, 20]
+    ours = dr.Table(tmp_path).changes(1, 1).to_arrow()
+    assert sorted(ours["id"].to_pylist()) == [2, 20]
