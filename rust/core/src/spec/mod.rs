@@ -15,7 +15,6 @@ pub mod from_arrow;
 mod geoarrow;
 pub(crate) mod interval;
 pub mod json;
-pub(crate) mod plain_value;
 pub mod properties;
 pub mod property_rules;
 pub mod protocol;
