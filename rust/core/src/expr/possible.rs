@@ -19,10 +19,11 @@ use arrow_select::nullif::nullif;
 use crate::error::{Error, Result};
 use crate::expr::bound_column::BoundColumn;
 use crate::expr::bounds::{Bounds, ColumnBounds};
+use crate::expr::floats::NAN_KEY;
 use crate::expr::like::{Matcher, Shape, successor};
 use crate::expr::node::{BoundPredicate, Node, Order};
 use crate::expr::normal::failed;
-use crate::expr::normal::{Form, NAN_KEY, as_bytes, as_integers};
+use crate::expr::normal::{Form, as_bytes, as_integers};
 use crate::spec::char_length::filled;
 
 impl BoundPredicate {

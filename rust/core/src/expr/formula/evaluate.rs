@@ -15,9 +15,10 @@ use arrow_select::zip::zip;
 use sqlparser::ast::{BinaryOperator, CaseWhen, CastKind, Expr, Ident, UnaryOperator, Value};
 
 use super::cast::named_type;
-use super::operators::{agreed, compared, one_nan};
+use super::operators::{agreed, compared};
 use super::{Context, cast_value, failed, mistyped, unsupported};
 use crate::error::{Error, Result};
+use crate::expr::floats::all_one_nan;
 use crate::expr::like::{DEFAULT_ESCAPE, Matcher};
 use crate::expr::quoted;
 use crate::expr::{Decimal, nested};
@@ -203,7 +204,7 @@ impl<'a> FormulaEvaluator<'a> {
         match op {
             UnaryOperator::Plus => Ok(value),
             UnaryOperator::Minus if value.data_type().is_numeric() => {
-                Ok(one_nan(&neg(&value).map_err(failed)?))
+                Ok(all_one_nan(&neg(&value).map_err(failed)?))
             }
             UnaryOperator::Not | UnaryOperator::BangNot => {
                 Ok(Arc::new(not(&answers(&value)?).map_err(failed)?))
