@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    ArrayBuilder, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames,
-    NullBufferBuilder, StringBuilder,
+    ArrayBuilder, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, NullBufferBuilder,
+    StringBuilder,
 };
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StructArray};
 use arrow_schema::DataType;
@@ -17,7 +17,8 @@ use crate::spec::json::{Cursor, JsonError, RawString};
 
 mod fields;
 pub use fields::{
-    ADD_FIELDS, CDC_FIELDS, DELETION_VECTOR_FIELDS, FileField, REMOVE_FIELDS, STRING_MAP, schema_of,
+    ADD_FIELDS, CDC_FIELDS, DELETION_VECTOR_FIELDS, FileField, REMOVE_FIELDS, STRING_MAP,
+    schema_of, string_map_builder,
 };
 
 use FileField as F;
@@ -195,16 +196,7 @@ impl FileActionBuilder {
             .map(|field| match field.data_type() {
                 DataType::Utf8 => FieldBuilder::Text(StringBuilder::new()),
                 DataType::Boolean => FieldBuilder::Bool(BooleanBuilder::new()),
-                DataType::Map(..) => {
-                    let names = MapFieldNames {
-                        entry: "entries".into(),
-                        key: "key".into(),
-                        value: "value".into(),
-                    };
-                    let builder =
-                        MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
-                    FieldBuilder::Map(Box::new(builder))
-                }
+                DataType::Map(..) => FieldBuilder::Map(Box::new(string_map_builder())),
                 DataType::Struct(_) => FieldBuilder::Descriptor(Box::default()),
                 _ => FieldBuilder::Long(Int64Builder::new()),
             })
