@@ -11,13 +11,13 @@ use arrow_array::{
     Int8Array, Int16Array, Int32Array, Int64Array, StringArray, TimestampMicrosecondArray,
     new_null_array,
 };
-use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, TimeUnit};
 use chrono::DateTime;
 
 use super::{failed, mistyped, shown, unsupported};
 use crate::error::{Error, Result};
 use crate::expr::{Decimal, text};
+use crate::spec::arrow::strict_cast;
 use crate::spec::json::clipped;
 
 const MICROS: TimeUnit = TimeUnit::Microsecond;
@@ -164,11 +164,7 @@ fn plain(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     if values.data_type() == wanted {
         return Ok(Arc::clone(values));
     }
-    let options = CastOptions {
-        safe: false, // a value that does not fit is an error, not a null
-        ..CastOptions::default()
-    };
-    cast_with_options(values, wanted, &options).map_err(failed)
+    strict_cast(values, wanted).map_err(failed)
 }
 
 /// The name in SQL of a type of values.

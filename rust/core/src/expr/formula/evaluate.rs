@@ -22,6 +22,7 @@ use crate::expr::floats::all_one_nan;
 use crate::expr::like::{DEFAULT_ESCAPE, Matcher};
 use crate::expr::quoted;
 use crate::expr::{Decimal, nested};
+use crate::spec::arrow::place;
 use crate::spec::char_length::filled_up;
 use crate::spec::json::clipped;
 
@@ -389,16 +390,6 @@ pub(super) fn answers(values: &ArrayRef) -> Result<BooleanArray> {
             ))
         }),
     }
-}
-
-pub(super) fn place(fields: &arrow_schema::Fields, name: &str) -> Option<usize> {
-    let exact = fields.iter().position(|field| field.name() == name);
-    exact.or_else(|| {
-        let name = name.to_lowercase();
-        fields
-            .iter()
-            .position(|field| field.name().to_lowercase() == name)
-    })
 }
 
 fn number(text: &str, long: bool) -> Result<ArrayRef> {
