@@ -12,7 +12,8 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{
-    ArrowError, DataType as ArrowType, Field, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit,
+    ArrowError, DataType as ArrowType, Field, FieldRef, Fields, IntervalUnit, Schema, SchemaRef,
+    TimeUnit,
 };
 use serde_json::Value;
 
@@ -80,6 +81,26 @@ impl DataType {
             }
             Self::Struct(parts) => ArrowType::Struct(parts.arrow_fields()),
         }
+    }
+}
+
+/// The type with others in the place of parts for which `other` has one, at any depth.
+pub(crate) fn retyped(
+    data_type: &ArrowType,
+    other: &dyn Fn(&ArrowType) -> Option<ArrowType>,
+) -> ArrowType {
+    let field = |field: &FieldRef| {
+        let data_type = retyped(field.data_type(), other);
+        Arc::new(Field::clone(field).with_data_type(data_type))
+    };
+    if let Some(other) = other(data_type) {
+        return other;
+    }
+    match data_type {
+        ArrowType::Struct(fields) => ArrowType::Struct(fields.iter().map(field).collect()),
+        ArrowType::Map(entries, sorted) => ArrowType::Map(field(entries), *sorted),
+        ArrowType::List(element) => ArrowType::List(field(element)),
+        plain => plain.clone(),
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod actions;
 pub mod arrow;
+pub(crate) mod calendar;
 pub(crate) mod char_length;
 pub mod column_path;
 pub mod deletion_vector;
