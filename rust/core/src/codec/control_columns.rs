@@ -97,8 +97,8 @@ pub fn metadata_rows<'a>(all: impl Iterator<Item = &'a Metadata> + Clone) -> Row
     let format = StructArray::try_new(
         format_fields(),
         vec![
-            texts(all.clone().map(|one| Some(&one.format_provider))),
-            maps(all.clone().map(|one| &one.format_options))?,
+            texts(all.clone().map(|one| Some(&one.format.provider))),
+            maps(all.clone().map(|one| &one.format.options))?,
         ],
         None,
     )?;

@@ -80,7 +80,7 @@ fn open(
     let mut checksum = read_checksum(source, &segment, &mut warnings)?;
     if let Some(Err(error)) = checksum
         .as_ref()
-        .map(|checksum| check_definition(checksum, &newest.actions))
+        .map(|checksum| check_definition(checksum, &newest))
     {
         let message = format!("the commit was believed: {}", error.message());
         let path = segment
@@ -148,25 +148,10 @@ fn open(
     })))
 }
 
-/// The commit of the version itself.
-#[derive(Default)]
-struct NewestCommit {
-    actions: ActionBatch,
-}
-
-impl NewestCommit {
-    fn commit_info(&self) -> Option<&str> {
-        self.actions
-            .commit_infos
-            .first()
-            .map(|(_, text)| text.as_str())
-    }
-}
-
 /// Reads the version's own commit: a torn one is found before anything is said about the version.
-fn newest_commit(source: &Source, segment: &LogSegment) -> Result<NewestCommit> {
+fn newest_commit(source: &Source, segment: &LogSegment) -> Result<ActionBatch> {
     let Some(file) = &segment.last_commit else {
-        return Ok(NewestCommit::default());
+        return Ok(ActionBatch::default());
     };
     let mut decoder = ActionDecoder::new(Wanted {
         control: true,
@@ -174,9 +159,7 @@ fn newest_commit(source: &Source, segment: &LogSegment) -> Result<NewestCommit> 
         ..Wanted::default()
     });
     decode_file(&*source.storage, file, segment.version, &mut decoder)?;
-    Ok(NewestCommit {
-        actions: decoder.finish()?,
-    })
+    decoder.finish()
 }
 
 pub(super) fn empty_commits(segment: &LogSegment) -> Vec<LogWarning> {
@@ -259,7 +242,7 @@ fn defined_in(source: &Source, segment: &LogSegment, error: Error) -> Error {
 fn in_commit_time(
     definition: &TableDefinition,
     segment: &LogSegment,
-    newest: &NewestCommit,
+    newest: &ActionBatch,
     checksum: Option<&Checksum>,
 ) -> Result<Option<i64>> {
     if !definition.in_commit_timestamps_at(segment.version) {

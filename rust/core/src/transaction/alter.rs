@@ -75,7 +75,6 @@ fn unmapped(
 ) -> Result<Metadata> {
     Ok(Metadata {
         id: new_id(),
-        format_provider: "parquet".to_owned(),
         schema_string: schema.to_json(),
         partition_columns,
         created_time: Some(created_time),
