@@ -11,7 +11,6 @@ use deltareplay_core::log::catalog::{
     Catalog, Content, LogTail, Permission, Ratification, RatifiedCommit, StagedCommit,
 };
 use deltareplay_core::storage::{Access, Credentials, Vending};
-use deltareplay_core::transaction::actions::metadata_json;
 use pyo3::exceptions::{PyException, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -19,6 +18,7 @@ use pyo3::types::PyDict;
 use crate::convert;
 use crate::exceptions::Raised;
 use crate::gate;
+use serde_json::json;
 
 /// A Python object as the core's catalog.
 pub(crate) struct PyCatalog {
@@ -191,7 +191,7 @@ fn staged_out<'py>(py: Python<'py>, staged: &StagedCommit) -> PyResult<Bound<'py
         )
     });
     given.set_item("protocol", protocol)?;
-    let metadata = staged.metadata.as_ref().map(metadata_json);
+    let metadata = staged.metadata.as_ref().map(|metadata| json!(metadata));
     given.set_item("metadata", metadata.map(|json| json.to_string()))?;
     let domains = PyDict::new(py);
     for domain in &staged.domains {

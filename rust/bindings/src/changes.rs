@@ -1,6 +1,7 @@
 //! `Changes`: what happened to rows between two versions.
 
 use deltareplay_core::changes;
+use deltareplay_core::snapshot::plain_value::PlainValue;
 use pyo3::prelude::*;
 
 use crate::batches::{ArrowSchema, BatchIterator};

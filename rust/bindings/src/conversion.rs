@@ -8,13 +8,14 @@ use deltareplay_core::maintenance::to_json;
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::storage::FileMeta;
 use deltareplay_core::transaction::TransactionOptions;
-use deltareplay_core::transaction::actions::{AddFile, metadata_json, parse_actions};
+use deltareplay_core::transaction::actions::{AddFile, parse_actions};
 use deltareplay_core::transaction::convert::{self as core, MergedSchema};
 use pyo3::prelude::*;
 
 use crate::gate::detached;
 use crate::protocol::{Versions, protocol, versions};
 use crate::table::Table;
+use serde_json::json;
 
 /// Path, bytes, modification time in milliseconds.
 pub(crate) type PyFile = (String, u64, i64);
@@ -93,7 +94,7 @@ impl Conversion {
                 merged.join(&schema).map_err(|error| error.at_path(path))?;
             }
             let (metadata, protocol) = self.0.definition(merged)?;
-            Ok((metadata_json(&metadata).to_string(), versions(protocol)))
+            Ok((json!(metadata).to_string(), versions(protocol)))
         })
     }
 

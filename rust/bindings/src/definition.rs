@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use deltareplay_core::codec::action_json::metadata_from_json;
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::table::TableDefinition;
-use deltareplay_core::transaction::actions::metadata_json;
 use deltareplay_core::transaction::alter::columns::add_columns;
 use deltareplay_core::transaction::alter::first_actions;
 use pyo3::prelude::*;
 
 use crate::gate::detached;
 use crate::protocol::{Versions, versions};
+use serde_json::json;
 
 /// The body of `metaData` as JSON, and the protocol, of a new table.
 #[pyfunction]
@@ -29,7 +29,7 @@ pub(crate) fn new_table(
             ..TableDefinition::default()
         };
         let (metadata, protocol) = first_actions(definition.metadata()?)?;
-        Ok((metadata_json(&metadata).to_string(), versions(protocol)))
+        Ok((json!(metadata).to_string(), versions(protocol)))
     })
 }
 
@@ -43,6 +43,6 @@ pub(crate) fn with_columns(
     detached(py, || {
         let columns = StructType::parse(schema_string)?;
         let new = add_columns(&metadata_from_json(metadata)?, &[], &columns)?;
-        Ok(metadata_json(&new).to_string())
+        Ok(json!(new).to_string())
     })
 }

@@ -4,6 +4,7 @@ use deltareplay_core::error::{Error, Result};
 use deltareplay_core::maintenance::optimize as core;
 use deltareplay_core::maintenance::to_json;
 use deltareplay_core::scan::Split;
+use deltareplay_core::snapshot::plain_value::PlainValue;
 use deltareplay_core::transaction::AddFile;
 use deltareplay_core::transaction::actions::parse_actions;
 use deltareplay_core::transaction::rows::WrittenFiles;

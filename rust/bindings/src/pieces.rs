@@ -1,5 +1,6 @@
 //! `ReplayPiece` and `ReplayTail`: the live files of a snapshot, replayed by other processes.
 
+use deltareplay_core::snapshot::plain_value::PlainValue;
 use deltareplay_core::table;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

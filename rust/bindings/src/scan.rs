@@ -1,6 +1,7 @@
 //! `Scan` and `Split`: rows of a snapshot.
 
 use deltareplay_core::scan;
+use deltareplay_core::snapshot::plain_value::PlainValue;
 use pyo3::prelude::*;
 
 use crate::batches::{ArrowSchema, ArrowTable, BatchIterator};

@@ -70,8 +70,8 @@ impl Snapshot {
         found.set_item("id", &metadata.id)?;
         found.set_item("name", &metadata.name)?;
         found.set_item("description", &metadata.description)?;
-        found.set_item("format_provider", &metadata.format_provider)?;
-        found.set_item("format_options", &metadata.format_options)?;
+        found.set_item("format_provider", &metadata.format.provider)?;
+        found.set_item("format_options", &metadata.format.options)?;
         found.set_item("schema_string", &metadata.schema_string)?;
         found.set_item("partition_columns", &metadata.partition_columns)?;
         found.set_item("created_time", metadata.created_time)?;

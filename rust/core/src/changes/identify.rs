@@ -157,6 +157,7 @@ impl ShareReader<'_> {
 
 impl Work for Identities {
     type Unit = Numbered;
+    type Batch = RecordBatch;
 
     fn files(&self) -> usize {
         self.pieces.len()

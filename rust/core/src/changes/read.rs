@@ -95,6 +95,7 @@ pub(super) enum UnreadRows {
 
 impl Work for ChangedRows {
     type Unit = (usize, UnreadRows);
+    type Batch = RecordBatch;
 
     fn files(&self) -> usize {
         self.pieces.len()

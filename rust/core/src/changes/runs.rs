@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::{Int64Type, UInt32Type};
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array};
-use arrow_schema::{ArrowError, DataType, Field, Schema};
-
+use arrow_array::RecordBatch;
 use rayon::slice::ParallelSliceMut;
 
 use super::definition::{Purpose, Reading};
-use super::identify::{Share, ShareReader, long, missing_columns, tracked, values};
+use super::identify::{Share, ShareReader, long, tracked};
 use super::piece::Piece;
 use super::read::{Numbered, blame, numbered_units};
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::scan::rows::{Give, Look, OrderedRows, Work};
+use crate::scan::rows::{Give, Look, OrderedRows, Rows, Work};
 use crate::storage::pool::pool;
 
 /// Rows of one file. 32 bytes.
@@ -72,7 +69,7 @@ pub(super) fn read(
         pieces,
     };
     for batch in OrderedRows::new(work, Look::default()) {
-        for run in runs_of(&batch?)? {
+        for run in batch? {
             if !take(run) {
                 return Ok(());
             }
@@ -152,8 +149,15 @@ struct Ids {
     pieces: Vec<Piece>,
 }
 
+impl Rows for Vec<Run> {
+    fn bytes(&self) -> usize {
+        self.capacity() * size_of::<Run>()
+    }
+}
+
 impl Work for Ids {
     type Unit = Numbered;
+    type Batch = Vec<Run>;
 
     fn files(&self) -> usize {
         self.pieces.len()
@@ -164,7 +168,7 @@ impl Work for Ids {
         numbered_units(&self.source, &self.reading, &self.pieces, number, purpose)
     }
 
-    fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_>) -> Result<()> {
+    fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_, Vec<Run>>) -> Result<()> {
         let Some(piece) = self.pieces.get(number) else {
             return Ok(());
         };
@@ -178,7 +182,7 @@ impl Work for Ids {
         if runs.is_empty() {
             return Ok(());
         }
-        give(batch_of(&runs)?)
+        give(runs)
     }
 
     fn passes_over(&self, _: usize, _: &Error) -> bool {
@@ -209,52 +213,6 @@ impl Ids {
         }
         Ok(())
     }
-}
-
-fn batch_of(runs: &[Run]) -> Result<RecordBatch> {
-    let longs = |value: &dyn Fn(&Run) -> i64| -> ArrayRef {
-        Arc::new(Int64Array::from_iter_values(runs.iter().map(value)))
-    };
-    let numbers = |value: &dyn Fn(&Run) -> u32| -> ArrayRef {
-        Arc::new(UInt32Array::from_iter_values(runs.iter().map(value)))
-    };
-    let columns = vec![
-        longs(&|run| run.id),
-        longs(&|run| run.row.cast_signed()),
-        longs(&|run| run.version),
-        numbers(&|run| run.piece),
-        numbers(&|run| run.rows),
-    ];
-    let types = [DataType::Int64, DataType::Int64, DataType::Int64];
-    let types = types
-        .into_iter()
-        .chain([DataType::UInt32, DataType::UInt32]);
-    let fields: Vec<Field> = ["id", "row", "version", "piece", "rows"]
-        .into_iter()
-        .zip(types)
-        .map(|(name, data_type)| Field::new(name, data_type, false))
-        .collect();
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
-        .map_err(|cause: ArrowError| missing_columns().because(cause))
-}
-
-fn runs_of(batch: &RecordBatch) -> Result<impl Iterator<Item = Run>> {
-    let [id, row, version, piece, rows] = batch.columns() else {
-        return Err(missing_columns());
-    };
-    let longs = |column| values::<Int64Type>(column).cloned();
-    let numbers = |column| values::<UInt32Type>(column).cloned();
-    let (id, row, version) = (longs(id)?, longs(row)?, longs(version)?);
-    let (piece, rows) = (numbers(piece)?, numbers(rows)?);
-    Ok((0..batch.num_rows()).filter_map(move |at| {
-        Some(Run {
-            id: *id.get(at)?,
-            row: row.get(at)?.cast_unsigned(),
-            version: *version.get(at)?,
-            piece: *piece.get(at)?,
-            rows: *rows.get(at)?,
-        })
-    }))
 }
 
 #[cfg(test)]

@@ -44,8 +44,8 @@ fn bridges(
     use DataType as D;
     let bridges = |from: &DataType, to: &DataType| bridges(from, from_mode, to, to_mode);
     Ok(match (from, to) {
-        (D::Primitive(from), D::Primitive(to)) => from == to || widens(from, to),
         (D::Primitive(PrimitiveType::Void), _) => true,
+        (D::Primitive(from), D::Primitive(to)) => from == to || from.widens_to(to),
         (D::Array(from), D::Array(to)) => bridges(&from.element_type, &to.element_type)?,
         (D::Map(from), D::Map(to)) => {
             bridges(&from.key_type, &to.key_type)? && bridges(&from.value_type, &to.value_type)?
@@ -53,30 +53,4 @@ fn bridges(
         (D::Struct(from), D::Struct(to)) => struct_type(from, from_mode, to, to_mode)?.is_none(),
         _ => false,
     })
-}
-
-/// Protocol: "Type Widening".
-fn widens(from: &PrimitiveType, to: &PrimitiveType) -> bool {
-    use PrimitiveType as P;
-    let whole = |precision: &u8, scale: &u8| precision.saturating_sub(*scale);
-    match (from, to) {
-        (P::Void, _) => true,
-        (P::Byte, P::Short | P::Integer | P::Long | P::Double)
-        | (P::Short, P::Integer | P::Long | P::Double)
-        | (P::Integer, P::Long | P::Double)
-        | (P::Float, P::Double)
-        | (P::Date, P::TimestampNtz) => true,
-        (P::Byte | P::Short | P::Integer, P::Decimal { precision, scale }) => {
-            whole(precision, scale) >= 10
-        }
-        (P::Long, P::Decimal { precision, scale }) => whole(precision, scale) >= 20,
-        (
-            P::Decimal { precision, scale },
-            P::Decimal {
-                precision: wider,
-                scale: longer,
-            },
-        ) => longer >= scale && whole(wider, longer) >= whole(precision, scale),
-        _ => false,
-    }
 }

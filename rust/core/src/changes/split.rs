@@ -14,8 +14,8 @@ use super::plan::{DerivedCommits, IdentityOptions, NetPlan, Task};
 use super::stream::ChangeRows;
 use crate::error::{Error, Result};
 use crate::replay::Source;
+use crate::snapshot::plain_value::PlainValue;
 use crate::spec::file_size::runs;
-use crate::spec::plain_value;
 
 /// The most shares of net changes: each reads the numbers of all rows.
 const MOST_SHARES: u64 = 64;
@@ -148,6 +148,11 @@ fn bytes_of<'a>(pieces: impl Iterator<Item = &'a Piece>) -> u64 {
     pieces.map(Piece::bytes).fold(0, u64::saturating_add)
 }
 
+impl PlainValue for Split {
+    const CODE: &'static str = "split.json";
+    const WHAT: &'static str = "a split";
+}
+
 impl Split {
     pub(super) fn new(
         definition: ChangesDefinition,
@@ -231,24 +236,6 @@ impl Split {
             .retain(|task| !matches!(task, Task::Pieces(pieces) if pieces.is_empty()));
         let rest = (!self.tasks.is_empty()).then_some(self);
         (whole, rest)
-    }
-
-    /// The split as JSON; [`Split::from_json`] takes it in any process.
-    ///
-    /// # Errors
-    ///
-    /// None that can be brought about from outside.
-    pub fn to_json(&self) -> Result<String> {
-        plain_value::to_json(self, "split.json")
-    }
-
-    /// The split that [`Split::to_json`] wrote.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: `split.json`.
-    pub fn from_json(json: &str) -> Result<Self> {
-        plain_value::from_json(json, "split.json", "a split")
     }
 
     /// The files as the log has them, each once, sorted.

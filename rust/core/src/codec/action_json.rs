@@ -23,10 +23,7 @@ const CODE: &str = "commit.action";
 /// Corrupt `commit.action`, with the name of the field that is missing or has another type.
 pub fn metadata_from_json(json: &str) -> Result<Metadata> {
     let mut id = None;
-    let mut metadata = Metadata {
-        format_provider: "parquet".to_owned(),
-        ..Metadata::default()
-    };
+    let mut metadata = Metadata::default();
     each_field("metaData", json, |field| {
         match field.name {
             "id" => id = Some(field.get()?),
@@ -34,8 +31,8 @@ pub fn metadata_from_json(json: &str) -> Result<Metadata> {
             "description" => metadata.description = Some(field.get()?),
             "format" => each_field("metaData.format", field.json, |inner| {
                 match inner.name {
-                    "provider" => metadata.format_provider = inner.get()?,
-                    "options" => metadata.format_options = inner.text_map()?,
+                    "provider" => metadata.format.provider = inner.get()?,
+                    "options" => metadata.format.options = inner.text_map()?,
                     _ => {}
                 }
                 Ok(())

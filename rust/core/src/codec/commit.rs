@@ -16,6 +16,7 @@ use super::file_actions::{
 use crate::error::{Error, Result};
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
 use crate::spec::json::{Cursor, JsonError};
+use serde_json::{Map, Value};
 
 /// A batch is closed before its text outgrows Arrow's 32-bit offsets.
 const MAX_BATCH_TEXT: usize = 1 << 30;
@@ -85,6 +86,30 @@ pub struct ActionBatch {
     pub starts: Vec<u32>,
     /// The number of places.
     pub places: u32,
+}
+
+impl ActionBatch {
+    /// The protocol that counts, if there is one.
+    pub fn protocol(&self) -> Option<&Protocol> {
+        self.protocols.last().map(|(_, protocol)| protocol)
+    }
+
+    /// The metadata that counts, if there is one.
+    pub fn metadata(&self) -> Option<&Metadata> {
+        self.metadatas.last().map(|(_, metadata)| metadata)
+    }
+
+    /// The first `commitInfo`, as JSON text.
+    pub fn commit_info(&self) -> Option<&str> {
+        self.commit_infos.first().map(|(_, text)| text.as_str())
+    }
+
+    /// The same by its keys: empty where there is none, or none that is an object.
+    pub fn info(&self) -> Map<String, Value> {
+        let info = self.commit_info();
+        info.and_then(|text| serde_json::from_str(text).ok())
+            .unwrap_or_default()
+    }
 }
 
 /// Decodes files of action lines, oldest first.
@@ -294,21 +319,15 @@ fn file_action(
 fn sidecar(cursor: &mut Cursor<'_>) -> std::result::Result<Sidecar, JsonError> {
     let begin = cursor.offset();
     let (mut path, mut size_in_bytes, mut modification_time) = (None, 0, 0);
-    cursor.begin_object()?;
-    let mut first = true;
-    while let Some(key) = cursor.next_key(&mut first)? {
-        if cursor.null()? {
-            continue;
-        }
-        match key.decode().as_ref() {
+    cursor.each_field(|cursor, key| {
+        match key {
             "path" => path = Some(cursor.string()?.decode().into_owned()),
             "sizeInBytes" => size_in_bytes = cursor.i64()?,
             "modificationTime" => modification_time = cursor.i64()?,
-            _ => {
-                cursor.skip()?;
-            }
+            _ => return Ok(false),
         }
-    }
+        Ok(true)
+    })?;
     let path = path.ok_or(JsonError {
         offset: begin,
         what: "the sidecar has no path",

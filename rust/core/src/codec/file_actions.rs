@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    ArrayBuilder, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames,
-    NullBufferBuilder, StringBuilder,
+    ArrayBuilder, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, NullBufferBuilder,
+    StringBuilder,
 };
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StructArray};
 use arrow_schema::DataType;
@@ -17,7 +17,8 @@ use crate::spec::json::{Cursor, JsonError, RawString};
 
 mod fields;
 pub use fields::{
-    ADD_FIELDS, CDC_FIELDS, DELETION_VECTOR_FIELDS, FileField, REMOVE_FIELDS, STRING_MAP, schema_of,
+    ADD_FIELDS, CDC_FIELDS, DELETION_VECTOR_FIELDS, FileField, REMOVE_FIELDS, STRING_MAP,
+    schema_of, string_map_builder,
 };
 
 use FileField as F;
@@ -54,13 +55,8 @@ impl<'a> RawFileAction<'a> {
     pub fn read(cursor: &mut Cursor<'a>) -> Result<Self, JsonError> {
         let mut raw = Self::default();
         let begin = cursor.offset();
-        cursor.begin_object()?;
-        let mut first = true;
-        while let Some(key) = cursor.next_key(&mut first)? {
-            if cursor.null()? {
-                continue;
-            }
-            match key.decode().as_ref() {
+        cursor.each_field(|cursor, key| {
+            match key {
                 "path" => raw.path = Some(cursor.string()?),
                 "partitionValues" => raw.partition_values = Some(string_map_at(cursor)?),
                 "size" => raw.size = Some(cursor.i64()?),
@@ -74,11 +70,10 @@ impl<'a> RawFileAction<'a> {
                 "baseRowId" => raw.base_row_id = Some(cursor.i64()?),
                 "defaultRowCommitVersion" => raw.default_row_commit_version = Some(cursor.i64()?),
                 "clusteringProvider" => raw.clustering_provider = Some(cursor.string()?),
-                _ => {
-                    cursor.skip()?;
-                }
+                _ => return Ok(false),
             }
-        }
+            Ok(true)
+        })?;
         if raw.path.is_none() {
             return Err(JsonError {
                 offset: begin,
@@ -93,23 +88,17 @@ impl<'a> RawDescriptor<'a> {
     fn read(cursor: &mut Cursor<'a>) -> Result<Self, JsonError> {
         let mut raw = Self::default();
         let begin = cursor.offset();
-        cursor.begin_object()?;
-        let mut first = true;
-        while let Some(key) = cursor.next_key(&mut first)? {
-            if cursor.null()? {
-                continue;
-            }
-            match key.decode().as_ref() {
+        cursor.each_field(|cursor, key| {
+            match key {
                 "storageType" => raw.storage_type = Some(cursor.string()?),
                 "pathOrInlineDv" => raw.path_or_inline = Some(cursor.string()?),
                 "offset" => raw.offset = Some(i32_at(cursor)?),
                 "sizeInBytes" => raw.size_in_bytes = Some(i32_at(cursor)?),
                 "cardinality" => raw.cardinality = Some(cursor.i64()?),
-                _ => {
-                    cursor.skip()?;
-                }
+                _ => return Ok(false),
             }
-        }
+            Ok(true)
+        })?;
         if raw.storage_type.is_none() || raw.path_or_inline.is_none() {
             let what = "the deletion vector has no storageType or no pathOrInlineDv";
             return Err(JsonError {
@@ -195,16 +184,7 @@ impl FileActionBuilder {
             .map(|field| match field.data_type() {
                 DataType::Utf8 => FieldBuilder::Text(StringBuilder::new()),
                 DataType::Boolean => FieldBuilder::Bool(BooleanBuilder::new()),
-                DataType::Map(..) => {
-                    let names = MapFieldNames {
-                        entry: "entries".into(),
-                        key: "key".into(),
-                        value: "value".into(),
-                    };
-                    let builder =
-                        MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
-                    FieldBuilder::Map(Box::new(builder))
-                }
+                DataType::Map(..) => FieldBuilder::Map(Box::new(string_map_builder())),
                 DataType::Struct(_) => FieldBuilder::Descriptor(Box::default()),
                 _ => FieldBuilder::Long(Int64Builder::new()),
             })

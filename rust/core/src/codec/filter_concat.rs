@@ -4,6 +4,7 @@
 //! plain Arrow strings of exactly the right size, so that each byte is copied once and rows that are
 //! dropped cost nothing.
 
+use crate::spec::arrow::retyped;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
@@ -13,7 +14,7 @@ use arrow_array::{
     new_null_array,
 };
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow_schema::{ArrowError, DataType, Field, Fields};
+use arrow_schema::{ArrowError, DataType, Fields};
 use arrow_select::concat::concat;
 
 use super::file_actions::{DELETION_VECTOR_FIELDS, STRING_MAP};
@@ -343,40 +344,18 @@ fn kept_nulls<'a>(
 
 /// The type with plain strings in the place of views; maps of strings as they are handed out.
 fn plain(data_type: &DataType) -> DataType {
-    let field = |field: &Arc<Field>| {
-        Arc::new(
-            field
-                .as_ref()
-                .clone()
-                .with_data_type(plain(field.data_type())),
-        )
-    };
-    match data_type {
-        DataType::Utf8View => DataType::Utf8,
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect()),
-        DataType::Map(..) => STRING_MAP.clone(),
-        DataType::List(item) => DataType::List(field(item)),
-        other => other.clone(),
-    }
+    retyped(data_type, &|one| match one {
+        DataType::Utf8View => Some(DataType::Utf8),
+        DataType::Map(..) => Some(STRING_MAP.clone()),
+        _ => None,
+    })
 }
 
 /// The type with views in the place of plain strings, to decode into.
 pub fn viewed(data_type: &DataType) -> DataType {
-    let field = |field: &Arc<Field>| {
-        Arc::new(
-            field
-                .as_ref()
-                .clone()
-                .with_data_type(viewed(field.data_type())),
-        )
-    };
-    match data_type {
-        DataType::Utf8 => DataType::Utf8View,
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect()),
-        DataType::Map(entry, sorted) => DataType::Map(field(entry), *sorted),
-        DataType::List(item) => DataType::List(field(item)),
-        other => other.clone(),
-    }
+    retyped(data_type, &|one| {
+        (*one == DataType::Utf8).then_some(DataType::Utf8View)
+    })
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ pub mod canonical_json;
 pub mod checkpoint;
 pub mod columns;
 pub mod commit;
+pub mod control_columns;
 pub mod deletion_vector;
 pub mod file_actions;
 pub mod filter_concat;

@@ -1,14 +1,12 @@
 //! Rows as bytes that are equal where the rows are.
 //!
-//! Arrow's row format, with floats as Spark groups them: all NaN are one value, and so are the two zeros.
+//! Arrow's row format, with floats as Spark groups them.
 
-use std::sync::Arc;
-
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, make_array};
+use arrow_array::{Array, ArrayRef};
 use arrow_row::{RowConverter, SortField};
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::ArrowError;
+
+use crate::expr::floats::normalised;
 
 /// Rows that are encoded together.
 const ROWS: usize = 4096;
@@ -42,50 +40,4 @@ pub(crate) fn each_row<'a>(
         }
     }
     Ok(())
-}
-
-/// The column with equal floats as the same bits.
-///
-/// # Errors
-///
-/// A type that cannot be built anew.
-pub(crate) fn normalised(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    if !has_floats(column.data_type()) {
-        return Ok(Arc::clone(column));
-    }
-    if let Some(floats) = column.as_primitive_opt::<Float32Type>() {
-        let normal = |value: f32| {
-            if value.is_nan() {
-                f32::NAN
-            } else {
-                value + 0.0
-            }
-        };
-        return Ok(Arc::new(floats.unary::<_, Float32Type>(normal)));
-    }
-    if let Some(floats) = column.as_primitive_opt::<Float64Type>() {
-        let normal = |value: f64| {
-            if value.is_nan() {
-                f64::NAN
-            } else {
-                value + 0.0
-            }
-        };
-        return Ok(Arc::new(floats.unary::<_, Float64Type>(normal)));
-    }
-    let data = column.to_data();
-    let children = data.child_data().iter();
-    let children = children.map(|child| Ok(normalised(&make_array(child.clone()))?.to_data()));
-    let children = children.collect::<Result<_, ArrowError>>()?;
-    let whole = data.into_builder().child_data(children).build()?;
-    Ok(make_array(whole))
-}
-
-fn has_floats(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Float32 | DataType::Float64 => true,
-        DataType::Struct(fields) => fields.iter().any(|field| has_floats(field.data_type())),
-        DataType::List(field) | DataType::Map(field, _) => has_floats(field.data_type()),
-        _ => false,
-    }
 }

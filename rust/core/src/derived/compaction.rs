@@ -17,9 +17,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log::path::{LOG_DIRECTORY, commit_path};
 use crate::log::{LogListing, TailFile};
 use crate::replay::{Reconciler, Source, decode_tail};
-use crate::transaction::actions::{
-    AddFile, RemoveFile, domain_json, line, metadata_json, protocol_json, transaction_json,
-};
+use crate::transaction::actions::{AddFile, RemoveFile, line};
+use serde_json::json;
 
 /// A compacted file that was written, or was there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,8 +130,8 @@ fn reconciled(source: &Source, batches: &[ActionBatch]) -> Result<Lines> {
     let mut domains = BTreeMap::new();
     let (mut protocol, mut metadata) = (None, None);
     for batch in batches {
-        protocol = batch.protocols.last().map(|(_, new)| new).or(protocol);
-        metadata = batch.metadatas.last().map(|(_, new)| new).or(metadata);
+        protocol = batch.protocol().or(protocol);
+        metadata = batch.metadata().or(metadata);
         for (_, new) in &batch.transactions {
             transactions.insert(&new.app_id, new);
         }
@@ -142,16 +141,16 @@ fn reconciled(source: &Source, batches: &[ActionBatch]) -> Result<Lines> {
     }
     let mut lines = Lines::default();
     if let Some(protocol) = protocol {
-        lines.push("protocol", &protocol_json(protocol))?;
+        lines.push("protocol", &json!(protocol))?;
     }
     if let Some(metadata) = metadata {
-        lines.push("metaData", &metadata_json(metadata))?;
+        lines.push("metaData", &json!(metadata))?;
     }
     for transaction in transactions.values() {
-        lines.push("txn", &transaction_json(transaction))?;
+        lines.push("txn", &json!(transaction))?;
     }
     for domain in domains.values() {
-        lines.push("domainMetadata", &domain_json(domain))?;
+        lines.push("domainMetadata", &json!(domain))?;
     }
     let mut reconciler = Reconciler::new(source.keys.clone());
     let mut live = Vec::with_capacity(batches.len());
@@ -160,13 +159,13 @@ fn reconciled(source: &Source, batches: &[ActionBatch]) -> Result<Lines> {
     }
     for actions in live.into_iter().rev() {
         if let Some(rows) = actions.removes {
-            for row in 0..rows.num_rows() {
-                lines.push("remove", &RemoveFile::of_row(&rows, row)?)?;
+            for file in RemoveFile::of_rows(&rows)? {
+                lines.push("remove", &file)?;
             }
         }
         if let Some(rows) = actions.adds {
-            for row in 0..rows.num_rows() {
-                lines.push("add", &AddFile::of_row(&rows, row)?)?;
+            for file in AddFile::of_rows(&rows)? {
+                lines.push("add", &file)?;
             }
         }
     }

@@ -8,7 +8,8 @@ use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::Result;
-use crate::expr::normal::{NAN_KEY, as_bytes, as_decimals, as_integers};
+use crate::expr::floats::NAN_KEY;
+use crate::expr::normal::{as_bytes, as_decimals, as_integers};
 
 /// Lists up to this long are searched in halves.
 const SHORT: usize = 16;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::error::{Error, Result};
+use crate::expr::floats::one_nan;
 use crate::spec::json::clipped;
 use crate::spec::values::{self, Excess};
 
@@ -176,7 +177,7 @@ impl PartialEq for Literal {
             | (Self::LocalTimestamp(left), Self::LocalTimestamp(right)) => left == right,
             (Self::Decimal(left), Self::Decimal(right)) => left == right,
             (Self::Double(left), Self::Double(right)) => {
-                left.to_bits() == right.to_bits() || (left.is_nan() && right.is_nan())
+                one_nan(*left).to_bits() == one_nan(*right).to_bits()
             }
             (Self::String(left), Self::String(right)) => left == right,
             (Self::Binary(left), Self::Binary(right)) => left == right,

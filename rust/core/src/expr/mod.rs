@@ -13,6 +13,7 @@ mod bound_column;
 mod bounds;
 mod computed;
 mod evaluate;
+pub(crate) mod floats;
 pub mod formula;
 mod in_list;
 mod like;

@@ -16,6 +16,7 @@ use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 use crate::error::{Error, Result};
 use crate::expr::bound_column::BoundColumn;
+use crate::expr::floats::key;
 use crate::spec::interval::MICROS_PER_DAY;
 
 /// A form that values are compared in.
@@ -33,23 +34,6 @@ pub(super) enum Form {
     Micros,
     /// Texts and bytes.
     Bytes,
-}
-
-/// The key of `NaN`: greater than all others.
-pub(super) const NAN_KEY: i64 = key(f64::NAN);
-
-/// An integer for each number, in Spark's order: `-0.0` is `0.0`, `NaN` is one and the greatest.
-pub(super) const fn key(value: f64) -> i64 {
-    let value = if value.is_nan() {
-        f64::NAN.abs()
-    } else if value == 0.0 {
-        0.0
-    } else {
-        value
-    };
-    let bits = value.to_bits() as i64;
-    // Below zero the larger number has the smaller bits.
-    bits ^ (((bits >> 63) as u64) >> 1) as i64
 }
 
 impl Form {

@@ -19,10 +19,12 @@ use arrow_select::nullif::nullif;
 use crate::error::{Error, Result};
 use crate::expr::bound_column::BoundColumn;
 use crate::expr::bounds::{Bounds, ColumnBounds};
+use crate::expr::floats::NAN_KEY;
+use crate::expr::in_list::InList;
 use crate::expr::like::{Matcher, Shape, successor};
 use crate::expr::node::{BoundPredicate, Node, Order};
 use crate::expr::normal::failed;
-use crate::expr::normal::{Form, NAN_KEY, as_bytes, as_integers};
+use crate::expr::normal::{Form, as_bytes, as_integers};
 use crate::spec::char_length::filled;
 
 impl BoundPredicate {
@@ -104,16 +106,7 @@ impl Units<'_> {
                 let value = Scalar::new(Arc::new(Int64Array::from(vec![1])) as ArrayRef);
                 self.compared(&range, Order::Eq, &value)?
             }
-            Node::IfPresent(column, value) => {
-                let (some, none) = self.presence(column)?;
-                let never = self.all_or_none(false);
-                let (is_true, is_false) = if *value { (some, never) } else { (never, some) };
-                Possible {
-                    is_true,
-                    is_false,
-                    is_null: none,
-                }
-            }
+            Node::IfPresent(column, value) => self.if_present(column, *value)?,
             Node::Compare {
                 column,
                 form,
@@ -139,23 +132,7 @@ impl Units<'_> {
                 or_null,
             } => {
                 let range = self.range(column, *form)?;
-                let mut met = list.meets(self.len, range.min.as_ref(), range.max.as_ref())?;
-                if range.nan {
-                    let has_nan = list.has_nan();
-                    met.within = &met.within | &self.all_or_none(has_nan);
-                    met.outside = &met.outside | &self.all_or_none(!has_nan);
-                }
-                let outside = &met.outside & &range.some;
-                let (is_false, is_null) = if *or_null {
-                    (self.all_or_none(false), &outside | &range.none)
-                } else {
-                    (outside, range.none)
-                };
-                Possible {
-                    is_true: &met.within & &range.some,
-                    is_false,
-                    is_null,
-                }
+                self.listed(range, list, *or_null)?
             }
             Node::Like { column, matcher } => {
                 let range = self.range(column, Form::Bytes)?;
@@ -163,28 +140,18 @@ impl Units<'_> {
             }
             Node::ColumnIsNull(column) => {
                 let (some, none) = self.presence(column)?;
-                Possible {
-                    is_true: none,
-                    is_false: some,
-                    is_null: self.all_or_none(false),
-                }
+                self.never_null(none, some)
             }
             Node::Computed(computed) => self.computed(computed)?,
             Node::IsNull(inner) => {
                 let inner = self.possible(inner)?;
-                Possible {
-                    is_false: &inner.is_true | &inner.is_false,
-                    is_true: inner.is_null,
-                    is_null: self.all_or_none(false),
-                }
+                let is_false = &inner.is_true | &inner.is_false;
+                self.never_null(inner.is_null, is_false)
             }
             Node::IsTrue(inner) => {
                 let inner = self.possible(inner)?;
-                Possible {
-                    is_false: &inner.is_false | &inner.is_null,
-                    is_true: inner.is_true,
-                    is_null: self.all_or_none(false),
-                }
+                let is_false = &inner.is_false | &inner.is_null;
+                self.never_null(inner.is_true, is_false)
             }
             Node::Not(inner) => self.possible(inner)?.negated(),
             Node::And(parts) => self.all_of(parts, false)?,
@@ -212,6 +179,47 @@ impl Units<'_> {
         } else {
             BooleanBuffer::new_unset(self.len)
         }
+    }
+
+    fn never_null(&self, is_true: BooleanBuffer, is_false: BooleanBuffer) -> Possible {
+        Possible {
+            is_true,
+            is_false,
+            is_null: self.all_or_none(false),
+        }
+    }
+
+    /// One answer for all values that are there.
+    fn if_present(&mut self, column: &Arc<BoundColumn>, answer: bool) -> Result<Possible> {
+        let (some, none) = self.presence(column)?;
+        let never = self.all_or_none(false);
+        let (is_true, is_false) = if answer { (some, never) } else { (never, some) };
+        Ok(Possible {
+            is_true,
+            is_false,
+            is_null: none,
+        })
+    }
+
+    /// Bounds against a list of values, and perhaps null.
+    fn listed(&self, range: Range, list: &InList, or_null: bool) -> Result<Possible> {
+        let mut met = list.meets(self.len, range.min.as_ref(), range.max.as_ref())?;
+        if range.nan {
+            let has_nan = list.has_nan();
+            met.within = &met.within | &self.all_or_none(has_nan);
+            met.outside = &met.outside | &self.all_or_none(!has_nan);
+        }
+        let outside = &met.outside & &range.some;
+        let (is_false, is_null) = if or_null {
+            (self.all_or_none(false), &outside | &range.none)
+        } else {
+            (outside, range.none)
+        };
+        Ok(Possible {
+            is_true: &met.within & &range.some,
+            is_false,
+            is_null,
+        })
     }
 
     /// Bounds against a value.

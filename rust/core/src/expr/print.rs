@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::expr::like::DEFAULT_ESCAPE;
 use crate::expr::literal::Literal;
 use crate::expr::predicate::{self, Expr, Op, Operand, Path, Predicate};
+use crate::spec::calendar::civil_from_days;
 use crate::spec::interval::MICROS_PER_DAY;
 
 /// Words that mean something where a name may stand.
@@ -289,17 +290,9 @@ impl Display for Literal {
     }
 }
 
-/// A day by its number since 1970-01-01, years counted from March as the leap day comes last there.
+/// A day by its number since 1970-01-01.
 fn date(days: i64, f: &mut Formatter<'_>) -> fmt::Result {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = (month_from_march + 2) % 12 + 1;
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    let (year, month, day) = civil_from_days(days);
     let sign = match year {
         ..0 => "-",
         0..=9_999 => "",

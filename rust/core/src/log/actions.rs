@@ -3,13 +3,8 @@
 //! What the log says, not what it means: nothing is reconciled, and compacted files and checkpoints
 //! play no part.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use arrow_array::builder::{
-    BooleanBuilder, Int32Builder, Int64Builder, ListBuilder, MapBuilder, MapFieldNames,
-    StringBuilder,
-};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StructArray, UInt32Array, new_null_array};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use serde_json::{Map, Value};
@@ -19,106 +14,50 @@ use super::history;
 use super::listing::{LogListing, VersionedFile};
 use super::path;
 use crate::codec::commit::{ActionBatch, ActionDecoder, FileActions, Placed, Wanted};
-use crate::codec::file_actions::{
-    ADD_FIELDS, CDC_FIELDS, FileField, REMOVE_FIELDS, STRING_MAP, schema_of,
+use crate::codec::control_columns::{
+    boolean, domain_fields, domain_rows, long, metadata_fields, metadata_rows, protocol_fields,
+    protocol_rows, structure, text, text_map, texts, transaction_fields, transaction_rows,
 };
+use crate::codec::file_actions::{ADD_FIELDS, CDC_FIELDS, FileField, REMOVE_FIELDS, schema_of};
 use crate::error::{Error, ErrorKind, Result};
-use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::storage::{Storage, interrupt};
 
 /// A batch holds about this many bytes of commits, and at most this many commits.
 const RUN_BYTES: u64 = 4 << 20;
 const RUN_COMMITS: usize = 256;
 
-fn text(name: &str) -> Field {
-    Field::new(name, DataType::Utf8, true)
-}
-
-fn long(name: &str) -> Field {
-    Field::new(name, DataType::Int64, true)
-}
-
-fn texts(name: &str) -> Field {
-    Field::new(
-        name,
-        DataType::List(Arc::new(Field::new("element", DataType::Utf8, true))),
-        true,
-    )
-}
-
-fn format_fields() -> Fields {
-    Fields::from(vec![
-        text("provider"),
-        Field::new("options", STRING_MAP.clone(), true),
-    ])
-}
-
-fn metadata_fields() -> Fields {
-    Fields::from(vec![
-        text("id"),
-        text("name"),
-        text("description"),
-        Field::new("format", DataType::Struct(format_fields()), true),
-        text("schemaString"),
-        texts("partitionColumns"),
-        Field::new("configuration", STRING_MAP.clone(), true),
-        long("createdTime"),
-    ])
-}
-
-fn protocol_fields() -> Fields {
-    let int = |name: &str| Field::new(name, DataType::Int32, true);
-    Fields::from(vec![
-        int("minReaderVersion"),
-        int("minWriterVersion"),
-        texts("readerFeatures"),
-        texts("writerFeatures"),
-    ])
-}
-
-fn transaction_fields() -> Fields {
-    Fields::from(vec![text("appId"), long("version"), long("lastUpdated")])
-}
-
-fn domain_fields() -> Fields {
-    Fields::from(vec![
-        text("domain"),
-        text("configuration"),
-        Field::new("removed", DataType::Boolean, true),
-    ])
-}
-
 /// Fields of `commitInfo` that the protocol or the reference names, and all of it as JSON text.
 fn commit_info_fields() -> Fields {
-    Fields::from(vec![
+    vec![
         long("timestamp"),
         long("inCommitTimestamp"),
         text("operation"),
-        Field::new("operationParameters", STRING_MAP.clone(), true),
+        text_map("operationParameters"),
         long("readVersion"),
         text("isolationLevel"),
-        Field::new("isBlindAppend", DataType::Boolean, true),
-        Field::new("operationMetrics", STRING_MAP.clone(), true),
+        boolean("isBlindAppend"),
+        text_map("operationMetrics"),
         text("userMetadata"),
         text("engineInfo"),
         text("txnId"),
         text("json"),
-    ])
+    ]
+    .into()
 }
 
 static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-    let kind = |name: &str, fields: Fields| Field::new(name, DataType::Struct(fields), true);
-    let files = |name: &str, fields: &[FileField]| kind(name, schema_of(fields).fields().clone());
+    let files =
+        |name: &str, fields: &[FileField]| structure(name, schema_of(fields).fields().clone());
     Arc::new(Schema::new(vec![
-        Field::new("version", DataType::Int64, false),
+        Arc::new(Field::new("version", DataType::Int64, false)),
         files("add", &ADD_FIELDS),
         files("remove", &REMOVE_FIELDS),
         files("cdc", &CDC_FIELDS),
-        kind("metaData", metadata_fields()),
-        kind("protocol", protocol_fields()),
-        kind("txn", transaction_fields()),
-        kind("domainMetadata", domain_fields()),
-        kind("commitInfo", commit_info_fields()),
+        structure("metaData", metadata_fields()),
+        structure("protocol", protocol_fields()),
+        structure("txn", transaction_fields()),
+        structure("domainMetadata", domain_fields()),
+        structure("commitInfo", commit_info_fields()),
     ]))
 });
 
@@ -234,6 +173,9 @@ fn batch(actions: &ActionBatch, versions: &[u64]) -> std::result::Result<RecordB
     fn placed<T>(list: &[Placed<T>]) -> Vec<u32> {
         list.iter().map(|(place, _)| *place).collect()
     }
+    fn action<T>((_, action): &Placed<T>) -> &T {
+        action
+    }
     let places = [
         files(&actions.adds),
         files(&actions.removes),
@@ -254,10 +196,10 @@ fn batch(actions: &ActionBatch, versions: &[u64]) -> std::result::Result<RecordB
         rows(&actions.adds, &ADD_FIELDS),
         rows(&actions.removes, &REMOVE_FIELDS),
         rows(&actions.cdcs, &CDC_FIELDS),
-        metadatas(&actions.metadatas)?,
-        protocols(&actions.protocols)?,
-        transactions(&actions.transactions)?,
-        domains(&actions.domains)?,
+        Arc::new(metadata_rows(actions.metadatas.iter().map(action))?),
+        Arc::new(protocol_rows(actions.protocols.iter().map(action))?),
+        Arc::new(transaction_rows(actions.transactions.iter().map(action))?),
+        Arc::new(domain_rows(actions.domains.iter().map(action))?),
         commit_infos(&actions.commit_infos)?,
     ];
     // a line that holds two kinds gives two rows, in the order of the columns
@@ -295,123 +237,6 @@ fn batch(actions: &ActionBatch, versions: &[u64]) -> std::result::Result<RecordB
     RecordBatch::try_new(Arc::clone(&SCHEMA), out)
 }
 
-fn map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
-    let names = MapFieldNames {
-        entry: "entries".into(),
-        key: "key".into(),
-        value: "value".into(),
-    };
-    MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new())
-}
-
-fn maps<'a>(
-    values: impl Iterator<Item = &'a BTreeMap<String, String>>,
-) -> std::result::Result<ArrayRef, ArrowError> {
-    let mut builder = map_builder();
-    for map in values {
-        for (key, value) in map {
-            builder.keys().append_value(key);
-            builder.values().append_value(value);
-        }
-        builder.append(true)?;
-    }
-    Ok(Arc::new(builder.finish()))
-}
-
-fn lists<'a>(values: impl Iterator<Item = Option<&'a Vec<String>>>) -> ArrayRef {
-    let mut builder = ListBuilder::new(StringBuilder::new()).with_field(Field::new(
-        "element",
-        DataType::Utf8,
-        true,
-    ));
-    for list in values {
-        list.into_iter()
-            .flatten()
-            .for_each(|value| builder.values().append_value(value));
-        builder.append(list.is_some());
-    }
-    Arc::new(builder.finish())
-}
-
-fn strings<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
-    let mut builder = StringBuilder::new();
-    values.for_each(|value| builder.append_option(value));
-    Arc::new(builder.finish())
-}
-
-fn longs(values: impl Iterator<Item = Option<i64>>) -> ArrayRef {
-    let mut builder = Int64Builder::new();
-    values.for_each(|value| builder.append_option(value));
-    Arc::new(builder.finish())
-}
-
-fn rows(
-    fields: Fields,
-    columns: Vec<ArrayRef>,
-    count: usize,
-) -> std::result::Result<ArrayRef, ArrowError> {
-    Ok(Arc::new(StructArray::try_new_with_length(
-        fields, columns, None, count,
-    )?))
-}
-
-fn metadatas(list: &[Placed<Metadata>]) -> std::result::Result<ArrayRef, ArrowError> {
-    let all = || list.iter().map(|(_, action)| action);
-    let format = vec![
-        strings(all().map(|action| Some(action.format_provider.as_str()))),
-        maps(all().map(|action| &action.format_options))?,
-    ];
-    let columns = vec![
-        strings(all().map(|action| Some(action.id.as_str()))),
-        strings(all().map(|action| action.name.as_deref())),
-        strings(all().map(|action| action.description.as_deref())),
-        rows(format_fields(), format, list.len())?,
-        strings(all().map(|action| Some(action.schema_string.as_str()))),
-        lists(all().map(|action| Some(&action.partition_columns))),
-        maps(all().map(|action| &action.configuration))?,
-        longs(all().map(|action| action.created_time)),
-    ];
-    rows(metadata_fields(), columns, list.len())
-}
-
-fn protocols(list: &[Placed<Protocol>]) -> std::result::Result<ArrayRef, ArrowError> {
-    let all = || list.iter().map(|(_, action)| action);
-    let ints = |version: fn(&Protocol) -> i32| -> ArrayRef {
-        let mut builder = Int32Builder::new();
-        all().for_each(|action| builder.append_value(version(action)));
-        Arc::new(builder.finish())
-    };
-    let columns = vec![
-        ints(|protocol| protocol.min_reader_version),
-        ints(|protocol| protocol.min_writer_version),
-        lists(all().map(|action| action.reader_features.as_ref())),
-        lists(all().map(|action| action.writer_features.as_ref())),
-    ];
-    rows(protocol_fields(), columns, list.len())
-}
-
-fn transactions(list: &[Placed<SetTransaction>]) -> std::result::Result<ArrayRef, ArrowError> {
-    let all = || list.iter().map(|(_, action)| action);
-    let columns = vec![
-        strings(all().map(|action| Some(action.app_id.as_str()))),
-        longs(all().map(|action| Some(action.version))),
-        longs(all().map(|action| action.last_updated)),
-    ];
-    rows(transaction_fields(), columns, list.len())
-}
-
-fn domains(list: &[Placed<DomainMetadata>]) -> std::result::Result<ArrayRef, ArrowError> {
-    let all = || list.iter().map(|(_, action)| action);
-    let mut removed = BooleanBuilder::new();
-    all().for_each(|action| removed.append_value(action.removed));
-    let columns = vec![
-        strings(all().map(|action| Some(action.domain.as_str()))),
-        strings(all().map(|action| Some(action.configuration.as_str()))),
-        Arc::new(removed.finish()) as ArrayRef,
-    ];
-    rows(domain_fields(), columns, list.len())
-}
-
 fn commit_infos(list: &[Placed<String>]) -> std::result::Result<ArrayRef, ArrowError> {
     let parsed: Vec<Map<String, Value>> = list
         .iter()
@@ -420,12 +245,16 @@ fn commit_infos(list: &[Placed<String>]) -> std::result::Result<ArrayRef, ArrowE
     let mut columns = Vec::new();
     for field in &commit_info_fields() {
         columns.push(match field.name().as_str() {
-            "json" => strings(list.iter().map(|(_, text)| Some(text.as_str()))),
+            "json" => texts(list.iter().map(|(_, text)| Some(text))),
             name => history::column(
                 field.data_type(),
                 &mut parsed.iter().map(|info| info.get(name)),
             )?,
         });
     }
-    rows(commit_info_fields(), columns, list.len())
+    Ok(Arc::new(StructArray::try_new(
+        commit_info_fields(),
+        columns,
+        None,
+    )?))
 }

@@ -69,12 +69,7 @@ pub fn read_commit_info(
         ..Wanted::default()
     });
     decode_file(storage, file, version, &mut decoder)?;
-    Ok(decoder
-        .finish()?
-        .commit_infos
-        .into_iter()
-        .next()
-        .map(|(_, text)| text))
+    Ok(decoder.finish()?.commit_info().map(str::to_owned))
 }
 
 fn decode_in_pieces(

@@ -7,9 +7,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    BooleanBuilder, Int64Builder, MapBuilder, MapFieldNames, StringBuilder,
-};
+use arrow_array::builder::{BooleanBuilder, Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch, StructArray, TimestampMicrosecondArray};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use serde_json::{Map, Value};
@@ -18,7 +16,7 @@ use super::commit::{decode_files, read_commit_info};
 use super::listing::{LogListing, VersionedFile};
 use super::segment::monotonised;
 use crate::codec::commit::{ActionDecoder, Wanted};
-use crate::codec::file_actions::STRING_MAP;
+use crate::codec::file_actions::{STRING_MAP, string_map_builder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::json::{Cursor, JsonError};
 use crate::storage::{FileMeta, Storage, interrupt};
@@ -365,13 +363,7 @@ pub(super) fn column(
             Arc::new(builder.finish())
         }
         DataType::Map(..) => {
-            let names = MapFieldNames {
-                entry: "entries".into(),
-                key: "key".into(),
-                value: "value".into(),
-            };
-            let mut builder =
-                MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+            let mut builder = string_map_builder();
             for value in values {
                 let object = value.and_then(Value::as_object);
                 for (key, value) in object.into_iter().flatten() {

@@ -20,7 +20,6 @@ use crate::replay::{Checkpoint, Source};
 use crate::snapshot::Snapshot;
 use crate::snapshot::load::load;
 use crate::spec::actions::Metadata;
-use crate::spec::feature_rules::any_field;
 use crate::spec::features::find_feature;
 use crate::spec::schema::StructType;
 use crate::storage::interrupt;
@@ -201,5 +200,7 @@ fn in_metadata(feature: &str, metadata: &Metadata) -> Result<bool> {
 /// Whether a column had a narrower type.
 pub(crate) fn has_type_changes(schema: &StructType) -> bool {
     let changed = |key: &String| key.starts_with("delta.typeChanges");
-    any_field(schema, &|field| field.metadata.keys().any(changed))
+    schema
+        .all_fields()
+        .any(|field| field.metadata.keys().any(changed))
 }

@@ -42,10 +42,10 @@ impl LogState {
 
     /// Goes on with newer actions.
     pub fn newer(&mut self, batch: &ActionBatch) {
-        if let Some((_, protocol)) = batch.protocols.last() {
+        if let Some(protocol) = batch.protocol() {
             self.protocol = Some(protocol.clone());
         }
-        if let Some((_, metadata)) = batch.metadatas.last() {
+        if let Some(metadata) = batch.metadata() {
             self.metadata = Some(metadata.clone());
         }
         batch

@@ -179,6 +179,7 @@ fn windows(parts: &[Part]) -> Vec<Window> {
 
 impl Work for Files {
     type Unit = (Arc<OpenFile>, Unit);
+    type Batch = RecordBatch;
 
     fn files(&self) -> usize {
         self.parts.len()

@@ -20,13 +20,27 @@ const WAIT: Duration = Duration::from_millis(20);
 /// Which unit: the number of its file, then its own number in the file.
 type UnitId = (usize, usize);
 
+/// Rows in memory.
+pub trait Rows: Send + 'static {
+    /// How many bytes they take.
+    fn bytes(&self) -> usize;
+}
+
+impl Rows for RecordBatch {
+    fn bytes(&self) -> usize {
+        self.get_array_memory_size()
+    }
+}
+
 /// Gives one batch; fails when nobody wants more.
-pub type Give<'a> = dyn FnMut(RecordBatch) -> Result<()> + 'a;
+pub type Give<'a, R = RecordBatch> = dyn FnMut(R) -> Result<()> + 'a;
 
 /// Work that comes in two steps: a file is opened, which shows its units; each unit gives batches.
 pub trait Work: Send + Sync + 'static {
     /// One unit of an open file.
     type Unit: Send + 'static;
+    /// What a unit gives, batch by batch.
+    type Batch: Rows;
 
     /// How many files there are.
     fn files(&self) -> usize;
@@ -35,7 +49,7 @@ pub trait Work: Send + Sync + 'static {
     fn open(&self, file: usize) -> Result<Vec<Self::Unit>>;
 
     /// Reads one unit.
-    fn read(&self, unit: Self::Unit, give: &mut Give<'_>) -> Result<()>;
+    fn read(&self, unit: Self::Unit, give: &mut Give<'_, Self::Batch>) -> Result<()>;
 
     /// Whether the stream goes on after this file failed. The rows that it has given stay given.
     fn passes_over(&self, file: usize, error: &Error) -> bool;
@@ -64,17 +78,26 @@ enum Task<U> {
     Read(U),
 }
 
-#[derive(Default)]
-struct Slot {
-    batches: VecDeque<RecordBatch>,
+struct Slot<R> {
+    batches: VecDeque<R>,
     done: bool,
     error: Option<Error>,
 }
 
-struct State<U> {
-    queue: VecDeque<(UnitId, Task<U>)>,
+impl<R> Default for Slot<R> {
+    fn default() -> Self {
+        Self {
+            batches: VecDeque::new(),
+            done: false,
+            error: None,
+        }
+    }
+}
+
+struct State<W: Work> {
+    queue: VecDeque<(UnitId, Task<W::Unit>)>,
     /// Units that are at work or wait to be taken.
-    slots: BTreeMap<UnitId, Slot>,
+    slots: BTreeMap<UnitId, Slot<W::Batch>>,
     next_file: usize,
     waiting_bytes: usize,
     cancelled: bool,
@@ -83,17 +106,17 @@ struct State<U> {
 struct Shared<W: Work> {
     work: W,
     look: Look,
-    state: Mutex<State<W::Unit>>,
+    state: Mutex<State<W>>,
     changed: Condvar,
 }
 
 impl<W: Work> Shared<W> {
-    fn lock(&self) -> MutexGuard<'_, State<W::Unit>> {
+    fn lock(&self) -> MutexGuard<'_, State<W>> {
         // no step under this lock leaves it half done
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State<W::Unit>>) -> MutexGuard<'a, State<W::Unit>> {
+    fn wait<'a>(&self, state: MutexGuard<'a, State<W>>) -> MutexGuard<'a, State<W>> {
         let waited = self.changed.wait_timeout(state, WAIT);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
@@ -161,8 +184,8 @@ impl<W: Work> Shared<W> {
         Ok(())
     }
 
-    fn give(&self, id: UnitId, batch: RecordBatch) -> Result<()> {
-        let bytes = batch.get_array_memory_size();
+    fn give(&self, id: UnitId, batch: W::Batch) -> Result<()> {
+        let bytes = batch.bytes();
         let mut state = self.lock();
         loop {
             if state.cancelled {
@@ -228,7 +251,7 @@ impl<W: Work> OrderedRows<W> {
         Ok(())
     }
 
-    fn pull(&mut self) -> Option<Result<RecordBatch>> {
+    fn pull(&mut self) -> Option<Result<W::Batch>> {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
         loop {
@@ -245,7 +268,7 @@ impl<W: Work> OrderedRows<W> {
             let (file, _) = *first.key();
             let slot = first.get_mut();
             if let Some(batch) = slot.batches.pop_front() {
-                let bytes = batch.get_array_memory_size();
+                let bytes = batch.bytes();
                 state.waiting_bytes = state.waiting_bytes.saturating_sub(bytes);
                 drop(state);
                 shared.changed.notify_all();
@@ -272,7 +295,7 @@ impl<W: Work> OrderedRows<W> {
 }
 
 /// Forgets what is still to come of a file that has failed.
-fn drop_rest<U>(state: &mut State<U>, file: usize) {
+fn drop_rest<W: Work>(state: &mut State<W>, file: usize) {
     state.queue.retain(|((other, _), _)| *other != file);
     let ids: Vec<UnitId> = state
         .slots
@@ -281,18 +304,14 @@ fn drop_rest<U>(state: &mut State<U>, file: usize) {
         .collect();
     for id in ids {
         if let Some(slot) = state.slots.remove(&id) {
-            let bytes: usize = slot
-                .batches
-                .iter()
-                .map(RecordBatch::get_array_memory_size)
-                .sum();
+            let bytes: usize = slot.batches.iter().map(Rows::bytes).sum();
             state.waiting_bytes = state.waiting_bytes.saturating_sub(bytes);
         }
     }
 }
 
 impl<W: Work> Iterator for OrderedRows<W> {
-    type Item = Result<RecordBatch>;
+    type Item = Result<W::Batch>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.done {

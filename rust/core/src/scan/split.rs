@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::expr::{BoundPredicate, Predicate};
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
+use crate::snapshot::plain_value::PlainValue;
 use crate::spec::file_size::cut_files;
-use crate::spec::plain_value;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::StructType;
 
@@ -123,6 +123,11 @@ pub struct Split {
     skipped: Skipped,
 }
 
+impl PlainValue for Split {
+    const CODE: &'static str = "split.json";
+    const WHAT: &'static str = "a split";
+}
+
 impl Split {
     pub(super) fn new(spec: ScanSpec, parts: Vec<Part>, skip_errors: bool) -> Self {
         Self {
@@ -151,24 +156,6 @@ impl Split {
     /// The files that were passed over so far.
     pub fn skipped(&self) -> Vec<SkippedFile> {
         self.skipped.list()
-    }
-
-    /// The split as JSON; [`Split::from_json`] takes it in any process.
-    ///
-    /// # Errors
-    ///
-    /// None that can be brought about from outside.
-    pub fn to_json(&self) -> Result<String> {
-        plain_value::to_json(self, "split.json")
-    }
-
-    /// The split that [`Split::to_json`] wrote.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: `split.json`.
-    pub fn from_json(json: &str) -> Result<Self> {
-        plain_value::from_json(json, "split.json", "a split")
     }
 
     /// The files as the log has them.

@@ -82,16 +82,8 @@ impl Snapshot {
             ..Wanted::default()
         };
         let batches = decode_tail(&source.storage, new, &wanted)?;
-        let protocol = batches
-            .iter()
-            .rev()
-            .find_map(|batch| batch.protocols.last())
-            .map(|(_, protocol)| protocol);
-        let metadata = batches
-            .iter()
-            .rev()
-            .find_map(|batch| batch.metadatas.last())
-            .map(|(_, metadata)| metadata);
+        let protocol = batches.iter().rev().find_map(ActionBatch::protocol);
+        let metadata = batches.iter().rev().find_map(ActionBatch::metadata);
         let definition = if protocol.is_none() && metadata.is_none() {
             Arc::clone(&self.0.definition)
         } else {

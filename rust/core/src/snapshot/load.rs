@@ -83,7 +83,7 @@ fn open(
     let mut checksum = parsed_checksum(&segment, summary, &mut warnings)?;
     if let Some(Err(error)) = checksum
         .as_ref()
-        .map(|checksum| check_definition(checksum, &newest.actions))
+        .map(|checksum| check_definition(checksum, &newest))
     {
         let message = format!("the commit was believed: {}", error.message());
         let path = segment
@@ -151,21 +151,6 @@ fn open(
     })))
 }
 
-/// The commit of the version itself.
-#[derive(Default)]
-struct NewestCommit {
-    actions: ActionBatch,
-}
-
-impl NewestCommit {
-    fn commit_info(&self) -> Option<&str> {
-        self.actions
-            .commit_infos
-            .first()
-            .map(|(_, text)| text.as_str())
-    }
-}
-
 type Content = Option<Result<Bytes>>;
 
 /// The version's own commit and its checksum, asked for at once. A commit that is read in pieces is left
@@ -181,9 +166,9 @@ fn read_newest(source: &Source, segment: &LogSegment) -> (Content, Content) {
 }
 
 /// Decodes the version's own commit: a torn one is found before anything is said about the version.
-fn newest_commit(source: &Source, segment: &LogSegment, read: Content) -> Result<NewestCommit> {
+fn newest_commit(source: &Source, segment: &LogSegment, read: Content) -> Result<ActionBatch> {
     let Some(file) = &segment.last_commit else {
-        return Ok(NewestCommit::default());
+        return Ok(ActionBatch::default());
     };
     let mut decoder = ActionDecoder::new(Wanted {
         control: true,
@@ -197,9 +182,7 @@ fn newest_commit(source: &Source, segment: &LogSegment, read: Content) -> Result
         }
         None => decode_file(&*source.storage, file, segment.version, &mut decoder)?,
     }
-    Ok(NewestCommit {
-        actions: decoder.finish()?,
-    })
+    decoder.finish()
 }
 
 pub(super) fn empty_commits(segment: &LogSegment) -> Vec<LogWarning> {
@@ -294,7 +277,7 @@ fn defined_in(source: &Source, segment: &LogSegment, error: Error) -> Error {
 fn in_commit_time(
     definition: &TableDefinition,
     segment: &LogSegment,
-    newest: &NewestCommit,
+    newest: &ActionBatch,
     checksum: Option<&Checksum>,
 ) -> Result<Option<i64>> {
     if !definition.in_commit_timestamps_at(segment.version) {

@@ -25,6 +25,7 @@ pub mod file_batches;
 pub mod files;
 pub mod load;
 pub mod pieces;
+pub mod plain_value;
 mod recover;
 mod replayed;
 pub(crate) mod row_count;

@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 use super::Snapshot;
 use super::columns::FileColumns;
 use super::files::{FileTable, unexpired};
+use super::plain_value::PlainValue;
 use super::replayed::{Live, Replay};
 use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
 use crate::error::{Error, Result};
 use crate::log::{LogSegment, TailFile};
 use crate::replay::{Checkpoint, CheckpointPart, FileFilter, KeySet, RowColumns, Source};
 use crate::spec::file_size::runs;
-use crate::spec::plain_value;
 
 mod rows;
 mod tail;
@@ -130,25 +130,12 @@ impl Snapshot {
     }
 }
 
+impl PlainValue for ReplayPiece {
+    const CODE: &'static str = "replay.json";
+    const WHAT: &'static str = "part of a plan";
+}
+
 impl ReplayPiece {
-    /// The piece as JSON; [`ReplayPiece::from_json`] takes it in any process.
-    ///
-    /// # Errors
-    ///
-    /// None that can be brought about from outside.
-    pub fn to_json(&self) -> Result<String> {
-        plain_value::to_json(self, "replay.json")
-    }
-
-    /// The piece that [`ReplayPiece::to_json`] wrote.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: `replay.json`.
-    pub fn from_json(json: &str) -> Result<Self> {
-        plain_value::from_json(json, "replay.json", "part of a plan")
-    }
-
     /// The files of the log that it reads, relative to the table root.
     pub fn paths(&self) -> Vec<&str> {
         match &self.work {

@@ -39,8 +39,7 @@ pub(super) fn check<T: PartialEq + Debug>(
 
 /// Against the version's own commit, before the checksum is believed.
 pub(super) fn check_definition(checksum: &Checksum, newest: &ActionBatch) -> Result<()> {
-    let protocol = newest.protocols.last().map(|(_, protocol)| protocol);
-    let metadata = newest.metadatas.last().map(|(_, metadata)| metadata);
+    let (protocol, metadata) = (newest.protocol(), newest.metadata());
     check_protocol(checksum, checksum.values.protocol.as_ref(), protocol)?;
     check(
         checksum,

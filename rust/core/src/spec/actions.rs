@@ -1,59 +1,87 @@
 //! The actions of the log as plain data, one struct a kind.
 //!
 //! File actions (`add`, `remove`, `cdc`) live in Arrow columns (`codec::file_actions`), never in
-//! structs; what stands here occurs a few times in a snapshot.
+//! structs; what stands here occurs a few times in a snapshot. As JSON it is the body of its action.
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 /// `metaData`: identity, schema and properties of the table.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Metadata {
     /// The table id, a GUID that stays for the life of the table.
     pub id: String,
     /// Name given by the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Description given by the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// `format.provider`; always `parquet` in practice.
-    pub format_provider: String,
-    /// `format.options`.
-    pub format_options: BTreeMap<String, String>,
+    /// How data files are encoded.
+    pub format: Format,
     /// The schema as the log has it (JSON); empty where the log has none.
     pub schema_string: String,
     /// Logical names of the partition columns, in order.
     pub partition_columns: Vec<String>,
     /// Creation time in milliseconds since the epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub created_time: Option<i64>,
     /// Table properties.
     pub configuration: BTreeMap<String, String>,
 }
 
+/// `format`: how data files are encoded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Format {
+    /// Always `parquet` in practice.
+    pub provider: String,
+    /// Nothing in practice.
+    pub options: BTreeMap<String, String>,
+}
+
+impl Default for Format {
+    fn default() -> Self {
+        Self {
+            provider: "parquet".to_owned(),
+            options: BTreeMap::new(),
+        }
+    }
+}
+
 /// `protocol`: what a client must understand.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Protocol {
     /// `minReaderVersion`.
     pub min_reader_version: i32,
     /// `minWriterVersion`.
     pub min_writer_version: i32,
     /// `readerFeatures`; present iff the reader version is 3.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reader_features: Option<Vec<String>>,
     /// `writerFeatures`; present iff the writer version is 7.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub writer_features: Option<Vec<String>>,
 }
 
 /// `txn`: the progress of one application.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SetTransaction {
     /// The application.
     pub app_id: String,
     /// Its own version number.
     pub version: i64,
     /// Milliseconds since the epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<i64>,
 }
 
 /// `domainMetadata`: configuration of one named domain.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct DomainMetadata {
     /// The domain's name; `delta.` names belong to the system.
     pub domain: String,
@@ -64,7 +92,8 @@ pub struct DomainMetadata {
 }
 
 /// `sidecar`: one file of a V2 checkpoint's file actions.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Sidecar {
     /// URI-encoded; normally a bare name below `_delta_log/_sidecars`.
     pub path: String,

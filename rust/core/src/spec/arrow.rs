@@ -9,12 +9,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_array::{Array, ArrayRef};
+use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{
-    DataType as ArrowType, Field, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit,
+    ArrowError, DataType as ArrowType, Field, FieldRef, Fields, IntervalUnit, Schema, SchemaRef,
+    TimeUnit,
 };
 use serde_json::Value;
 
-use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
+use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType, same_name};
 
 impl StructType {
     /// This schema in Arrow, with logical names.
@@ -79,6 +82,45 @@ impl DataType {
             Self::Struct(parts) => ArrowType::Struct(parts.arrow_fields()),
         }
     }
+}
+
+/// The type with others in the place of parts for which `other` has one, at any depth.
+pub(crate) fn retyped(
+    data_type: &ArrowType,
+    other: &dyn Fn(&ArrowType) -> Option<ArrowType>,
+) -> ArrowType {
+    let field = |field: &FieldRef| {
+        let data_type = retyped(field.data_type(), other);
+        Arc::new(Field::clone(field).with_data_type(data_type))
+    };
+    if let Some(other) = other(data_type) {
+        return other;
+    }
+    match data_type {
+        ArrowType::Struct(fields) => ArrowType::Struct(fields.iter().map(field).collect()),
+        ArrowType::Map(entries, sorted) => ArrowType::Map(field(entries), *sorted),
+        ArrowType::List(element) => ArrowType::List(field(element)),
+        plain => plain.clone(),
+    }
+}
+
+/// The values in another type. What does not fit is an error, not a null.
+pub(crate) fn strict_cast(values: &dyn Array, wanted: &ArrowType) -> Result<ArrayRef, ArrowError> {
+    let options = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    cast_with_options(values, wanted, &options)
+}
+
+/// Where a field stands: the one of exactly this name, else one that differs in upper and lower case only.
+pub(crate) fn place(fields: &Fields, name: &str) -> Option<usize> {
+    let exact = fields.iter().position(|field| field.name() == name);
+    exact.or_else(|| {
+        fields
+            .iter()
+            .position(|field| same_name(field.name(), name))
+    })
 }
 
 impl PrimitiveType {

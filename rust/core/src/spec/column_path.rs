@@ -2,6 +2,7 @@
 //! other signs.
 
 use super::schema::{DataType, StructType};
+use crate::spec::schema::same_name;
 
 /// The paths of a list with commas between them.
 pub fn parse_column_paths(text: &str) -> Vec<Vec<String>> {
@@ -48,7 +49,7 @@ pub fn named_path(schema: &StructType, name: &str) -> Vec<String> {
 
 /// Whether a path is another, or leads into it; upper and lower case do not matter.
 pub fn leads_into(path: &[String], root: &[String]) -> bool {
-    let same = |(one, other): (&String, &String)| one.to_lowercase() == other.to_lowercase();
+    let same = |(one, other): (&String, &String)| same_name(one, other);
     path.len() >= root.len() && path.iter().zip(root).all(same)
 }
 

@@ -106,11 +106,7 @@ impl TableFeature {
 
     /// Whether the metadata of a table calls for it.
     pub fn is_called_for(&self, metadata: &Metadata, schema: &StructType) -> bool {
-        let on = |key: &str| {
-            metadata
-                .property(key)
-                .is_some_and(|value| value.eq_ignore_ascii_case("true"))
-        };
+        let on = |key: &str| metadata.is_on(key);
         let is = |key: &str, wanted: &str| {
             metadata
                 .property(key)
@@ -118,11 +114,14 @@ impl TableFeature {
         };
         let has = |key: &str| metadata.property(key).is_some();
         let marked = |keys: &[&str]| {
-            any_field(schema, &|field| {
-                keys.iter().any(|key| field.metadata.contains_key(*key))
-            })
+            let marked =
+                |field: &StructField| keys.iter().any(|key| field.metadata.contains_key(*key));
+            schema.all_fields().any(marked)
         };
-        let typed = |wanted: fn(&PrimitiveType) -> bool| any_type(schema, &wanted);
+        let typed = |wanted: fn(&PrimitiveType) -> bool| {
+            let is = |one: &DataType| matches!(one, DataType::Primitive(one) if wanted(one));
+            schema.all_types().any(is)
+        };
         match self.name {
             "appendOnly" => on("delta.appendOnly"),
             "invariants" => marked(&["delta.invariants"]),
@@ -174,61 +173,6 @@ impl TableFeature {
             _ => false,
         }
     }
-}
-
-impl Metadata {
-    /// The value of a table property; upper and lower case of the key do not matter.
-    pub fn property(&self, key: &str) -> Option<&str> {
-        let exact = self.configuration.get(key);
-        exact
-            .or_else(|| {
-                self.configuration
-                    .iter()
-                    .find(|(found, _)| found.eq_ignore_ascii_case(key))
-                    .map(|(_, value)| value)
-            })
-            .map(String::as_str)
-    }
-}
-
-/// Whether a field at any depth passes.
-pub(crate) fn any_field(fields: &StructType, wanted: &dyn Fn(&StructField) -> bool) -> bool {
-    fields
-        .fields()
-        .iter()
-        .any(|field| wanted(field) || any_field_of(&field.data_type, wanted))
-}
-
-fn any_field_of(data_type: &DataType, wanted: &dyn Fn(&StructField) -> bool) -> bool {
-    match data_type {
-        DataType::Primitive(_) => false,
-        DataType::Array(array) => any_field_of(&array.element_type, wanted),
-        DataType::Map(map) => {
-            any_field_of(&map.key_type, wanted) || any_field_of(&map.value_type, wanted)
-        }
-        DataType::Struct(fields) => any_field(fields, wanted),
-    }
-}
-
-/// Whether a type without parts, at any depth, passes.
-pub(crate) fn any_type(fields: &StructType, wanted: &dyn Fn(&PrimitiveType) -> bool) -> bool {
-    let mut open: Vec<&DataType> = fields
-        .fields()
-        .iter()
-        .map(|field| &field.data_type)
-        .collect();
-    while let Some(data_type) = open.pop() {
-        match data_type {
-            DataType::Primitive(primitive) if wanted(primitive) => return true,
-            DataType::Primitive(_) => {}
-            DataType::Array(array) => open.push(&array.element_type),
-            DataType::Map(map) => open.extend([&map.key_type, &map.value_type]),
-            DataType::Struct(fields) => {
-                open.extend(fields.fields().iter().map(|field| &field.data_type));
-            }
-        }
-    }
-    false
 }
 
 /// The comment of a field.

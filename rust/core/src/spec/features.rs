@@ -5,6 +5,9 @@
 //!
 //! Protocol: "Table Features", "Requirements for Readers", the feature RFCs.
 
+use crate::error::{Error, Result};
+use crate::spec::json::clipped;
+
 /// Which side of a table a feature binds, and since which generation of protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureKind {
@@ -76,6 +79,21 @@ pub fn find_feature(name: &str) -> Option<&'static TableFeature> {
     TABLE_FEATURES
         .iter()
         .find(|feature| feature.name.eq_ignore_ascii_case(name))
+}
+
+/// The feature of this name.
+///
+/// # Errors
+///
+/// Invalid argument: `protocol.unknown_feature`.
+pub fn known_feature(name: &str) -> Result<&'static TableFeature> {
+    find_feature(name).ok_or_else(|| {
+        let message = format!(
+            "{} is not a table feature that is known here: check its name, or upgrade deltareplay",
+            clipped(name)
+        );
+        Error::invalid("protocol.unknown_feature", message)
+    })
 }
 
 const fn legacy_writer(name: &'static str, version: i32, duty: &'static str) -> TableFeature {

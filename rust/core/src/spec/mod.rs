@@ -5,6 +5,7 @@
 
 pub mod actions;
 pub mod arrow;
+pub(crate) mod calendar;
 pub(crate) mod char_length;
 pub mod column_path;
 pub mod deletion_vector;
@@ -15,7 +16,6 @@ pub mod from_arrow;
 mod geoarrow;
 pub(crate) mod interval;
 pub mod json;
-pub(crate) mod plain_value;
 pub mod properties;
 pub mod property_rules;
 pub mod protocol;

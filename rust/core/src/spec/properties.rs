@@ -6,6 +6,7 @@
 //!
 //! Protocol: "Table Properties"; defaults as in the reference implementation.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::IntoDeserializer;
@@ -140,6 +141,35 @@ impl TableProperties {
     }
 }
 
+/// The value of a property; upper and lower case of the key do not matter.
+pub(crate) fn find_property<'a>(
+    configuration: &'a BTreeMap<String, String>,
+    key: &str,
+) -> Option<&'a str> {
+    let exact = configuration.get(key);
+    exact
+        .or_else(|| {
+            configuration
+                .iter()
+                .find(|(found, _)| found.eq_ignore_ascii_case(key))
+                .map(|(_, value)| value)
+        })
+        .map(String::as_str)
+}
+
+impl Metadata {
+    /// The value of a table property; upper and lower case of the key do not matter.
+    pub fn property(&self, key: &str) -> Option<&str> {
+        find_property(&self.configuration, key)
+    }
+
+    /// Whether a table property is true.
+    pub fn is_on(&self, key: &str) -> bool {
+        self.property(key)
+            .is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+}
+
 impl StructField {
     /// The name of this column in data files, statistics and partition values of a table with this
     /// mode.
@@ -169,16 +199,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn find(&self, key: &str) -> Option<&'a str> {
-        let properties = &self.metadata.configuration;
-        let exact = properties.get(key);
-        exact
-            .or_else(|| {
-                properties
-                    .iter()
-                    .find(|(found, _)| found.eq_ignore_ascii_case(key))
-                    .map(|(_, value)| value)
-            })
-            .map(String::as_str)
+        self.metadata.property(key)
     }
 
     fn text(&self, key: &str) -> Option<String> {

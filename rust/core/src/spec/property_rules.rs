@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
-use crate::spec::features::find_feature;
+use crate::spec::features::known_feature;
 use crate::spec::file_size::parse_file_size;
 use crate::spec::interval::parse_interval;
 use crate::spec::json::clipped;
+use crate::spec::properties::find_property;
 
 /// What a property takes.
 #[derive(Clone, Copy, Debug)]
@@ -225,13 +226,7 @@ pub fn checked_properties<'a>(
 /// The canonical key of a property that a user may set to this value.
 fn checked_property(key: &str, value: &str) -> Result<String> {
     if let Some(name) = feature_name(key) {
-        let Some(feature) = find_feature(name) else {
-            let message = format!(
-                "{} is not a table feature that is known here: check its name, or upgrade deltareplay",
-                clipped(name)
-            );
-            return Err(Error::invalid("protocol.unknown_feature", message));
-        };
+        let feature = known_feature(name)?;
         if !value.eq_ignore_ascii_case("supported") && !value.eq_ignore_ascii_case("enabled") {
             let message = format!(
                 "{key} is {}: a feature can only be `supported`",
@@ -316,12 +311,7 @@ fn is_format_version(value: &str) -> bool {
 ///
 /// Invalid argument: `properties.combination`.
 pub fn check_combination(configuration: &BTreeMap<String, String>) -> Result<()> {
-    let get = |key: &str| {
-        configuration
-            .iter()
-            .find(|(found, _)| found.eq_ignore_ascii_case(key))
-            .map(|(_, value)| value.as_str())
-    };
+    let get = |key: &str| find_property(configuration, key);
     let interval = |key: &str| {
         let text = get(key).or(default_of(key)).unwrap_or_default();
         parse_interval(text).ok()

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::spec::actions::{Metadata, Protocol};
-use crate::spec::features::{TABLE_FEATURES, TableFeature, find_feature};
+use crate::spec::features::{TABLE_FEATURES, TableFeature, find_feature, known_feature};
 use crate::spec::json::clipped;
 use crate::spec::property_rules::feature_name;
 use crate::spec::schema::StructType;
@@ -127,9 +127,7 @@ impl Protocol {
             asked("delta.minReaderVersion", 3)?,
             asked("delta.minWriterVersion", 7)?,
         );
-        let plain = metadata
-            .property("delta.ignoreProtocolDefaults")
-            .is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        let plain = metadata.is_on("delta.ignoreProtocolDefaults");
         let defaults = if plain { (1, 1) } else { DEFAULT_VERSIONS };
         let base = Self {
             // version 3 alone lists nothing; version 2 is the last that implies
@@ -217,7 +215,7 @@ impl Protocol {
     /// Invalid argument: `protocol.unknown_feature`.
     pub fn with_feature(&self, name: &str) -> Result<Self> {
         let mut added = FeatureSet::default();
-        added.add(known(name)?);
+        added.add(known_feature(name)?);
         Ok(self.joined(added))
     }
 
@@ -229,7 +227,7 @@ impl Protocol {
     /// implementation cannot drop it either; `protocol.feature_absent`; `protocol.feature_required`
     /// with the features that lean on it.
     pub fn without_feature(&self, name: &str) -> Result<Self> {
-        let feature = known(name)?;
+        let feature = known_feature(name)?;
         let mut set = FeatureSet::of(self);
         if !feature.is_removable() {
             let message = format!("{} can never be dropped from a table", feature.name);
@@ -308,22 +306,12 @@ impl Protocol {
     }
 }
 
-fn known(name: &str) -> Result<&'static TableFeature> {
-    find_feature(name).ok_or_else(|| {
-        let message = format!(
-            "{} is not a table feature that is known here: check its name, or upgrade deltareplay",
-            clipped(name)
-        );
-        Error::invalid("protocol.unknown_feature", message)
-    })
-}
-
 /// The features of `delta.feature.<name>`, and what they lean on.
 fn named(metadata: &Metadata) -> Result<FeatureSet> {
     let mut set = FeatureSet::default();
     for key in metadata.configuration.keys() {
         if let Some(name) = feature_name(key) {
-            set.add(known(name)?);
+            set.add(known_feature(name)?);
         }
     }
     Ok(set)

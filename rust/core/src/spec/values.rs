@@ -5,6 +5,8 @@
 
 use arrow_schema::TimeUnit;
 
+use crate::spec::calendar::days_from_civil;
+
 /// What happens to digits beyond a decimal's scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Excess {
@@ -203,27 +205,6 @@ impl Reader<'_> {
         (hours <= 18 && minutes < 60 && seconds < 60)
             .then_some(sign * (hours * 3600 + minutes * 60 + seconds))
     }
-}
-
-/// Days since 1970-01-01 in the proleptic Gregorian calendar; `None` where there is no such day.
-///
-/// Counts years from March, so that the leap day comes last: 146,097 days make 400 years.
-fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let last = match month {
-        2 if leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
-    (1..=last).contains(&day).then_some(())?;
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    Some(era * 146_097 + day_of_era - 719_468)
 }
 
 #[cfg(test)]

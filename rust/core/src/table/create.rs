@@ -36,27 +36,24 @@ impl TableDefinition {
     ///
     /// Invalid argument: the definition.
     pub fn metadata(self) -> Result<Metadata> {
-        let mut metadata = new_metadata(
-            &self.schema,
-            self.partition_columns,
-            &self.properties,
-            now(),
-        )?;
-        (metadata.name, metadata.description) = (self.name, self.description);
-        Ok(metadata)
+        let (schema, properties) = (&self.schema, &self.properties);
+        let metadata = new_metadata(schema, self.partition_columns, properties, now())?;
+        Ok(Metadata {
+            name: self.name,
+            description: self.description,
+            ..metadata
+        })
     }
 
     /// The same where the table takes the place of another.
     fn replacing(self, old: &Metadata) -> Result<Metadata> {
-        let mut metadata = replaced_metadata(
-            old,
-            &self.schema,
-            self.partition_columns,
-            &self.properties,
-            now(),
-        )?;
-        (metadata.name, metadata.description) = (self.name, self.description);
-        Ok(metadata)
+        let (schema, properties) = (&self.schema, &self.properties);
+        let metadata = replaced_metadata(old, schema, self.partition_columns, properties, now())?;
+        Ok(Metadata {
+            name: self.name,
+            description: self.description,
+            ..metadata
+        })
     }
 }
 

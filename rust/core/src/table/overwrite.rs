@@ -1,8 +1,8 @@
 //! OVERWRITE: rows of a stream in the place of others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Table;
 use super::delete::mark;
@@ -12,9 +12,11 @@ use super::write::{
 };
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
+use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
+use crate::transaction::Transaction;
 use crate::transaction::rows::{
-    Changer, Intake, WrittenFiles, covering_predicate, each_step, normal_values,
+    Changer, Counts, Intake, WrittenFiles, covering_predicate, each_step, normal_values,
 };
 
 /// What rows replace.
@@ -42,24 +44,13 @@ impl Table {
         options: RowsOptions,
     ) -> Result<RowsWritten> {
         let snapshot = self.snapshot_for(&options)?;
-        let columns = json!(snapshot.metadata().partition_columns).to_string();
-        let mut parameters = vec![
-            ("mode", json!("Overwrite")),
-            ("partitionBy", json!(columns)),
-        ];
-        match replaced {
-            Replaced::All => {}
-            Replaced::Where(condition) => {
-                parameters.push(("predicate", json!(condition.to_string())));
-            }
-            Replaced::Partitions => parameters.push(("dynamicPartitionOverwrite", json!("true"))),
-        }
         if matches!(replaced, Replaced::Partitions)
             && snapshot.metadata().partition_columns.is_empty()
         {
             let message = "the table has no partitions: say by where which rows are to be replaced";
             return Err(Error::invalid("rows.partitions", message));
         }
+        let parameters = parameters(&snapshot, replaced);
         let mut transaction = self.begin(&snapshot, "WRITE", parameters, &options)?;
         if set_txn(&mut transaction, &options)? {
             return self.settle(transaction, WrittenFiles::new(&self.source));
@@ -95,38 +86,70 @@ impl Table {
         })?;
         set_marks(&mut transaction, &intake)?;
         if matches!(replaced, Replaced::Partitions) {
-            changer.flush()?;
-            let mut partitions = BTreeSet::new();
-            for file in &changer.written.adds {
-                partitions.insert(normal_values(&snapshot, &file.partition_values)?);
-            }
-            let covering = covering_predicate(&snapshot, &partitions);
-            let filter = match &covering {
-                Some(covering) => Some(file_filter(&snapshot, covering)?),
-                None => None,
-            };
-            if !partitions.is_empty() {
-                transaction.read(covering.as_ref())?;
-            }
-            for file in changer.candidates(filter)? {
-                if partitions.contains(&normal_values(&snapshot, &file.partition_values)?) {
-                    changer.remove_whole(file);
-                }
-            }
+            remove_partitions(&mut transaction, &mut changer, &snapshot)?;
         }
         let (written, counts) = changer.stage(&mut transaction)?;
-        let rows = written.rows.saturating_sub(counts.copied);
-        let mut metrics = texts([
-            ("numFiles", written.adds.len() as u64),
-            ("numOutputRows", rows),
-            ("numOutputBytes", written.bytes),
-            ("numRemovedFiles", counts.removed_files),
-            ("numRemovedBytes", counts.removed_bytes),
-        ]);
-        if matches!(replaced, Replaced::Where(_)) {
-            metrics.extend(changed(&written, &counts));
-        }
-        transaction.description().metrics = metrics;
+        transaction.description().metrics = metrics(replaced, &written, &counts);
         self.settle(transaction, written)
     }
+}
+
+fn parameters(snapshot: &Snapshot, replaced: &Replaced) -> Vec<(&'static str, Value)> {
+    let columns = json!(snapshot.metadata().partition_columns).to_string();
+    let mut parameters = vec![
+        ("mode", json!("Overwrite")),
+        ("partitionBy", json!(columns)),
+    ];
+    match replaced {
+        Replaced::All => {}
+        Replaced::Where(condition) => parameters.push(("predicate", json!(condition.to_string()))),
+        Replaced::Partitions => parameters.push(("dynamicPartitionOverwrite", json!("true"))),
+    }
+    parameters
+}
+
+/// Removes the files of the partitions that rows were written to.
+fn remove_partitions(
+    transaction: &mut Transaction,
+    changer: &mut Changer,
+    snapshot: &Snapshot,
+) -> Result<()> {
+    changer.flush()?;
+    let mut partitions = BTreeSet::new();
+    for file in &changer.written.adds {
+        partitions.insert(normal_values(snapshot, &file.partition_values)?);
+    }
+    let covering = covering_predicate(snapshot, &partitions);
+    let filter = match &covering {
+        Some(covering) => Some(file_filter(snapshot, covering)?),
+        None => None,
+    };
+    if !partitions.is_empty() {
+        transaction.read(covering.as_ref())?;
+    }
+    for file in changer.candidates(filter)? {
+        if partitions.contains(&normal_values(snapshot, &file.partition_values)?) {
+            changer.remove_whole(file);
+        }
+    }
+    Ok(())
+}
+
+fn metrics(
+    replaced: &Replaced,
+    written: &WrittenFiles,
+    counts: &Counts,
+) -> BTreeMap<String, String> {
+    let rows = written.rows.saturating_sub(counts.copied);
+    let mut metrics = texts([
+        ("numFiles", written.adds.len() as u64),
+        ("numOutputRows", rows),
+        ("numOutputBytes", written.bytes),
+        ("numRemovedFiles", counts.removed_files),
+        ("numRemovedBytes", counts.removed_bytes),
+    ]);
+    if matches!(replaced, Replaced::Where(_)) {
+        metrics.extend(changed(written, counts));
+    }
+    metrics
 }

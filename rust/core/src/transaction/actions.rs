@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, HashMap};
 use arrow_array::{Array, BooleanArray, Int64Array, MapArray, RecordBatch, StringArray};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::Descriptors;
 use crate::error::{Error, Result};
+use crate::scan::scan_file::ScanFile;
 use crate::spec::DeletionVectorDescriptor;
-use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
 
 /// Values by name; null where there is none.
 pub type Texts = BTreeMap<String, Option<String>>;
@@ -174,6 +174,25 @@ impl AddFile {
         })
     }
 
+    /// All rows of a batch with the columns of `add`.
+    pub(crate) fn of_rows(rows: &RecordBatch) -> Result<Vec<Self>> {
+        (0..rows.num_rows())
+            .map(|row| Self::of_row(rows, row))
+            .collect()
+    }
+
+    /// The file as a scan reads it.
+    pub(crate) fn scan_file(&self) -> ScanFile {
+        ScanFile {
+            path: self.path.clone(),
+            partition_values: self.partition_values.clone().into_iter().collect(),
+            size: self.size,
+            deletion_vector: self.deletion_vector.clone(),
+            base_row_id: self.base_row_id,
+            default_row_commit_version: self.default_row_commit_version,
+        }
+    }
+
     /// Row `row` of a batch with the columns of `add`; as a snapshot has it but for `dataChange`, which
     /// is that of the row.
     pub(crate) fn of_row(rows: &RecordBatch, row: usize) -> Result<Self> {
@@ -195,6 +214,13 @@ impl AddFile {
 }
 
 impl RemoveFile {
+    /// All rows of a batch with the columns of `remove`.
+    pub(crate) fn of_rows(rows: &RecordBatch) -> Result<Vec<Self>> {
+        (0..rows.num_rows())
+            .map(|row| Self::of_row(rows, row))
+            .collect()
+    }
+
     /// Row `row` of a batch with the columns of `remove`.
     pub(crate) fn of_row(rows: &RecordBatch, row: usize) -> Result<Self> {
         let row = Row(rows, row);
@@ -251,67 +277,6 @@ impl Row<'_> {
     fn vector(&self) -> Result<Option<DeletionVectorDescriptor>> {
         Descriptors::new(self.0.typed("deletionVector")?)?.get(self.1)
     }
-}
-
-/// The body of a `metaData` action.
-pub fn metadata_json(metadata: &Metadata) -> Value {
-    let mut body = json!({
-        "id": metadata.id,
-        "format": {"provider": metadata.format_provider, "options": metadata.format_options},
-        "schemaString": metadata.schema_string,
-        "partitionColumns": metadata.partition_columns,
-        "configuration": metadata.configuration,
-    });
-    if let Some(body) = body.as_object_mut() {
-        put(body, "name", metadata.name.as_deref());
-        put(body, "description", metadata.description.as_deref());
-        put(body, "createdTime", metadata.created_time);
-    }
-    body
-}
-
-/// The body of a `protocol` action.
-pub fn protocol_json(protocol: &Protocol) -> Value {
-    let mut body = Map::new();
-    put(
-        &mut body,
-        "minReaderVersion",
-        Some(protocol.min_reader_version),
-    );
-    put(
-        &mut body,
-        "minWriterVersion",
-        Some(protocol.min_writer_version),
-    );
-    put(
-        &mut body,
-        "readerFeatures",
-        protocol.reader_features.clone(),
-    );
-    put(
-        &mut body,
-        "writerFeatures",
-        protocol.writer_features.clone(),
-    );
-    Value::Object(body)
-}
-
-/// The body of a `txn` action.
-pub fn transaction_json(transaction: &SetTransaction) -> Value {
-    let mut body = Map::new();
-    put(&mut body, "appId", Some(transaction.app_id.as_str()));
-    put(&mut body, "version", Some(transaction.version));
-    put(&mut body, "lastUpdated", transaction.last_updated);
-    Value::Object(body)
-}
-
-/// The body of a `domainMetadata` action.
-pub fn domain_json(domain: &DomainMetadata) -> Value {
-    json!({
-        "domain": domain.domain,
-        "configuration": domain.configuration,
-        "removed": domain.removed,
-    })
 }
 
 /// Adds what is there.

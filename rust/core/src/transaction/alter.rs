@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::json::clipped;
 use crate::spec::property_rules::{checked_properties, is_consumed};
-use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
+use crate::spec::schema::{StructField, StructType};
 
 use super::random::new_id;
 
@@ -75,7 +75,6 @@ fn unmapped(
 ) -> Result<Metadata> {
     Ok(Metadata {
         id: new_id(),
-        format_provider: "parquet".to_owned(),
         schema_string: schema.to_json(),
         partition_columns,
         created_time: Some(created_time),
@@ -176,46 +175,16 @@ fn mapped(mut metadata: Metadata, fresh: bool) -> Result<Metadata> {
     if mode(&metadata) == "none" {
         return Ok(metadata);
     }
-    let schema = StructType::parse(&metadata.schema_string)?;
+    let mut schema = StructType::parse(&metadata.schema_string)?;
     let known = metadata
         .property(MAX_ID)
         .and_then(|text| text.parse::<i64>().ok());
-    let mut last = known.unwrap_or(0).max(greatest_id(&schema));
-    let schema = map_struct(&schema, &mut last, fresh)?;
-    metadata.schema_string = schema.to_json();
-    metadata
-        .configuration
-        .insert(MAX_ID.to_owned(), last.to_string());
-    Ok(metadata)
-}
-
-fn greatest_id(schema: &StructType) -> i64 {
-    let mut greatest = 0;
-    let mut open: Vec<&DataType> = Vec::new();
-    let mut structs = vec![schema];
-    loop {
-        while let Some(one) = structs.pop() {
-            for field in one.fields() {
-                greatest = greatest.max(field.column_id().unwrap_or(0));
-                open.push(&field.data_type);
-            }
-        }
-        match open.pop() {
-            None => return greatest,
-            Some(DataType::Primitive(_)) => {}
-            Some(DataType::Array(array)) => open.push(&array.element_type),
-            Some(DataType::Map(map)) => open.extend([&map.key_type, &map.value_type]),
-            Some(DataType::Struct(fields)) => structs.push(fields),
-        }
-    }
-}
-
-fn map_struct(fields: &StructType, last: &mut i64, fresh: bool) -> Result<StructType> {
-    let map_field = |field: &StructField| -> Result<StructField> {
-        let mut field = field.clone();
+    let used = schema.all_fields().filter_map(StructField::column_id);
+    let mut last = used.chain(known).max().unwrap_or(0).max(0);
+    schema.change_fields(&mut |field| {
         if field.column_id().is_none() {
-            *last += 1;
-            field.metadata.insert(ID.to_owned(), (*last).into());
+            last += 1;
+            field.metadata.insert(ID.to_owned(), last.into());
         }
         if field.physical_name().is_none() {
             let name = if fresh {
@@ -225,32 +194,12 @@ fn map_struct(fields: &StructType, last: &mut i64, fresh: bool) -> Result<Struct
             };
             field.metadata.insert(PHYSICAL.to_owned(), name.into());
         }
-        field.data_type = map_type(&field.data_type, last, fresh)?;
-        Ok(field)
-    };
-    StructType::new(
-        fields
-            .fields()
-            .iter()
-            .map(map_field)
-            .collect::<Result<_>>()?,
-    )
-}
-
-fn map_type(data_type: &DataType, last: &mut i64, fresh: bool) -> Result<DataType> {
-    Ok(match data_type {
-        DataType::Primitive(primitive) => DataType::Primitive(primitive.clone()),
-        DataType::Array(array) => DataType::Array(Box::new(ArrayType {
-            element_type: map_type(&array.element_type, last, fresh)?,
-            contains_null: array.contains_null,
-        })),
-        DataType::Map(map) => DataType::Map(Box::new(MapType {
-            key_type: map_type(&map.key_type, last, fresh)?,
-            value_type: map_type(&map.value_type, last, fresh)?,
-            value_contains_null: map.value_contains_null,
-        })),
-        DataType::Struct(fields) => DataType::Struct(Box::new(map_struct(fields, last, fresh)?)),
-    })
+    });
+    metadata.schema_string = schema.to_json();
+    metadata
+        .configuration
+        .insert(MAX_ID.to_owned(), last.to_string());
+    Ok(metadata)
 }
 
 /// Properties that features of the protocol ask for: names of the columns in which files keep the ids of

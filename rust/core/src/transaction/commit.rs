@@ -14,9 +14,7 @@ use crate::spec::actions::{DomainMetadata, Metadata, Protocol};
 use crate::spec::properties::TableProperties;
 use crate::storage::{interrupt, now};
 
-use super::actions::{
-    AddFile, domain_json, line, metadata_json, protocol_json, put, transaction_json,
-};
+use super::actions::{AddFile, line, put};
 use super::conflict::Verdict;
 use super::random::random_bits;
 use super::winner::{Winner, high_water_mark};
@@ -215,16 +213,16 @@ impl Transaction {
         let info = self.commit_info(now, in_commit, isolation, blind, tracked);
         line(&mut lines, "commitInfo", &info)?;
         if let Some(protocol) = &self.protocol {
-            line(&mut lines, "protocol", &protocol_json(protocol))?;
+            line(&mut lines, "protocol", &json!(protocol))?;
         }
         if let Some(metadata) = &metadata {
-            line(&mut lines, "metaData", &metadata_json(metadata))?;
+            line(&mut lines, "metaData", &json!(metadata))?;
         }
         for transaction in self.transactions.values() {
-            line(&mut lines, "txn", &transaction_json(transaction))?;
+            line(&mut lines, "txn", &json!(transaction))?;
         }
         for domain in &domains {
-            line(&mut lines, "domainMetadata", &domain_json(domain))?;
+            line(&mut lines, "domainMetadata", &json!(domain))?;
         }
         for file in &self.removes {
             line(&mut lines, "remove", file)?;

@@ -405,11 +405,7 @@ impl Transaction {
         if self.replaces_table {
             return Ok(());
         }
-        let on = |metadata: &Metadata| {
-            metadata
-                .property("delta.enableRowTracking")
-                .is_some_and(|value| value.eq_ignore_ascii_case("true"))
-        };
+        let on = |metadata: &Metadata| metadata.is_on("delta.enableRowTracking");
         let before = self.base.as_ref().is_some_and(|base| on(&base.metadata));
         if let Some(snapshot) = &self.snapshot
             && on(metadata)

@@ -66,11 +66,9 @@ impl Transaction {
         let now = self.removal_time();
         if let Some(snapshot) = &self.snapshot {
             for rows in snapshot.file_batches(&self.source, FileColumns::all(), None)? {
-                let rows = rows?;
-                for row in 0..rows.num_rows() {
-                    let file = AddFile::of_row(&rows, row)?;
-                    self.removes.push(file.removed(now, true));
-                }
+                let files = AddFile::of_rows(&rows?)?;
+                self.removes
+                    .extend(files.iter().map(|file| file.removed(now, true)));
             }
         }
         Ok(())

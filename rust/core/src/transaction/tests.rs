@@ -48,7 +48,6 @@ fn place() -> Place {
     source.storage = Arc::new(faults.clone());
     let metadata = Metadata {
         id: "t".into(),
-        format_provider: "parquet".into(),
         ..Metadata::default()
     };
     let options = TransactionOptions::default();

@@ -46,24 +46,16 @@ impl WholeCommit {
     }
 
     fn of_actions(actions: ActionBatch) -> Result<Self> {
-        let (mut adds, mut removes) = (Vec::new(), Vec::new());
-        if let Some(found) = &actions.adds {
-            for row in 0..found.rows.num_rows() {
-                adds.push(AddFile::of_row(&found.rows, row)?);
-            }
-        }
-        if let Some(found) = &actions.removes {
-            for row in 0..found.rows.num_rows() {
-                removes.push(RemoveFile::of_row(&found.rows, row)?);
-            }
-        }
-        let info = actions.commit_infos.first();
-        let info = info.and_then(|(_, text)| serde_json::from_str(text).ok());
+        let adds = actions.adds.as_ref();
+        let adds = adds.map(|found| AddFile::of_rows(&found.rows));
+        let removes = actions.removes.as_ref();
+        let removes = removes.map(|found| RemoveFile::of_rows(&found.rows));
+        let (adds, removes) = (adds.transpose()?, removes.transpose()?);
         Ok(Self {
-            info: info.unwrap_or_default(),
+            info: actions.info(),
             actions,
-            adds,
-            removes,
+            adds: adds.unwrap_or_default(),
+            removes: removes.unwrap_or_default(),
         })
     }
 

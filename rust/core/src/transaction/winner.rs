@@ -61,11 +61,9 @@ impl Winner {
         });
         decode_file(storage, &commit.file, commit.version, &mut decoder)?;
         let actions = decoder.finish()?;
-        let info = actions.commit_infos.first();
-        let info = info.and_then(|(_, text)| serde_json::from_str(text).ok());
         Ok(Self {
             version: commit.version,
-            info: info.unwrap_or_default(),
+            info: actions.info(),
             modification_time: commit.file.modification_time,
             actions,
         })
@@ -85,11 +83,11 @@ impl Winner {
     }
 
     pub(super) fn protocol(&self) -> Option<&Protocol> {
-        self.actions.protocols.last().map(|(_, protocol)| protocol)
+        self.actions.protocol()
     }
 
     pub(super) fn metadata(&self) -> Option<&Metadata> {
-        self.actions.metadatas.last().map(|(_, metadata)| metadata)
+        self.actions.metadata()
     }
 
     /// The high-water mark of row ids after this commit, where it moved.

@@ -13,6 +13,7 @@ use rayon::slice::{ParallelSlice, ParallelSliceMut};
 use crate::changes::identify::missing_columns;
 use crate::changes::row_hash::hash_rows;
 use crate::error::Result;
+use crate::expr::floats;
 use crate::storage::pool::pool;
 
 /// How many pairs one thread compares.
@@ -83,8 +84,10 @@ impl<'a> Compared<'a> {
                 self.primitives::<DurationMicrosecondType, _>(|value| value)
             }
             DataType::Decimal128(..) => self.primitives::<Decimal128Type, _>(|value| value),
-            DataType::Float32 => self.primitives::<Float32Type, _>(|value| float(f64::from(value))),
-            DataType::Float64 => self.primitives::<Float64Type, _>(float),
+            DataType::Float32 => {
+                self.primitives::<Float32Type, _>(|value| floats::bits(f64::from(value)))
+            }
+            DataType::Float64 => self.primitives::<Float64Type, _>(floats::bits),
             DataType::Boolean => self.arrays(
                 |column| column.as_boolean_opt(),
                 |array, row| array.value(row),
@@ -148,16 +151,6 @@ impl<'a> Compared<'a> {
                 }
             });
     }
-}
-
-/// All floats that are equal are one number.
-fn float(value: f64) -> u64 {
-    let value = if value.is_nan() {
-        f64::NAN
-    } else {
-        value + 0.0
-    };
-    value.to_bits()
 }
 
 #[cfg(test)]

@@ -29,28 +29,14 @@ pub(in crate::changes) fn net(
         .filter(|(side, _)| matches!(side, Side::Now) || needs_before(kind))
         .cloned()
         .unzip();
-    let (mut before, mut now): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
-    let mut counts = vec![0_u64; pieces.len()];
-    let mut full = false;
-    let mut take = |run: Run| {
-        let at = run.piece as usize;
-        if let Some(count) = counts.get_mut(at) {
-            *count += u64::from(run.rows);
-        }
-        match sides.get(at) {
-            Some(Side::Now) => now.push(run),
-            _ => before.push(run),
-        }
-        full = before.len() + now.len() > most;
-        !full
-    };
-    read(rows, pieces.clone(), &mut take)?;
-    if full {
+    let Some(Runs {
+        before,
+        now,
+        counts,
+    }) = read_runs(rows, &sides, &pieces)?
+    else {
         return Ok(Some(Compared::TooMany));
-    }
-    for runs in [&mut before, &mut now] {
-        sort(runs)?;
-    }
+    };
     if is_twice(&before) || is_twice(&now) {
         return Ok(None);
     }
@@ -72,42 +58,95 @@ pub(in crate::changes) fn net(
         }
     }
     let removed = std::mem::take(&mut join.removed);
-    let mut last: Vec<(i64, u64)> = Vec::new();
-    if !removed.is_empty() && !ends.passed.is_empty() {
-        let mut take = |run: Run| {
-            let version = ends.passed.get(run.piece as usize).and_then(Piece::version);
-            let version = version.unwrap_or_default();
-            for removed in overlapping(&removed, &run) {
-                let ids = removed.id.max(run.id)..removed.end().min(run.end());
-                let capacity = most.saturating_add(1).saturating_sub(last.len());
-                last.extend(ids.map(|id| (id, version)).take(capacity));
-            }
-            full = last.len() > most;
-            !full
-        };
-        read(rows, ends.passed.clone(), &mut take)?;
-        if full {
-            return Ok(Some(Compared::TooMany));
-        }
-        last.sort_unstable();
-    }
+    let Some(last) = last_versions(rows, &ends.passed, &removed)? else {
+        return Ok(Some(Compared::TooMany));
+    };
     let Some(removed) = left(rows.source, &sides, &pieces, removed, most)? else {
         return Ok(Some(Compared::TooMany));
     };
     if join.show_removed(&removed, &last).is_none() {
         return Ok(None);
     }
-    let pairs = std::mem::take(&mut join.pairs);
-    let counts = pairs.iter().map(|pair| pair.count as usize);
-    if counts.fold(0, usize::saturating_add) > most {
+    finish(rows, join)
+}
+
+/// The rows of both sides, ascending by id, and how many there are of each piece.
+struct Runs {
+    before: Vec<Run>,
+    now: Vec<Run>,
+    counts: Vec<u64>,
+}
+
+/// `None` where that is more than may be held.
+fn read_runs(rows: ShareReader<'_>, sides: &[Side], pieces: &[Piece]) -> Result<Option<Runs>> {
+    let most = rows.most_rows();
+    let (mut before, mut now): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
+    let mut counts = vec![0_u64; pieces.len()];
+    let mut full = false;
+    let mut take = |run: Run| {
+        let at = run.piece as usize;
+        if let Some(count) = counts.get_mut(at) {
+            *count += u64::from(run.rows);
+        }
+        match sides.get(at) {
+            Some(Side::Now) => now.push(run),
+            _ => before.push(run),
+        }
+        full = before.len() + now.len() > most;
+        !full
+    };
+    read(rows, pieces.to_vec(), &mut take)?;
+    if full {
+        return Ok(None);
+    }
+    sort(&mut before)?;
+    sort(&mut now)?;
+    Ok(Some(Runs {
+        before,
+        now,
+        counts,
+    }))
+}
+
+/// The ids of removed rows and the versions in which they left files that came in the range, ascending.
+/// `None` where that is more than may be held.
+fn last_versions(
+    rows: ShareReader<'_>,
+    passed: &[Piece],
+    removed: &[Run],
+) -> Result<Option<Vec<(i64, u64)>>> {
+    let mut last: Vec<(i64, u64)> = Vec::new();
+    if removed.is_empty() || passed.is_empty() {
+        return Ok(Some(last));
+    }
+    let most = rows.most_rows();
+    let mut full = false;
+    let mut take = |run: Run| {
+        let version = passed.get(run.piece as usize).and_then(Piece::version);
+        let version = version.unwrap_or_default();
+        for removed in overlapping(removed, &run) {
+            let ids = removed.id.max(run.id)..removed.end().min(run.end());
+            let capacity = most.saturating_add(1).saturating_sub(last.len());
+            last.extend(ids.map(|id| (id, version)).take(capacity));
+        }
+        full = last.len() > most;
+        !full
+    };
+    read(rows, passed.to_vec(), &mut take)?;
+    last.sort_unstable();
+    Ok((!full).then_some(last))
+}
+
+/// Compares what the pairs hold, and shows those that changed.
+fn finish(rows: ShareReader<'_>, mut join: Join<'_>) -> Result<Option<Compared>> {
+    let counts = join.pairs.iter().map(|pair| pair.count as usize);
+    if counts.fold(0, usize::saturating_add) > rows.most_rows() {
         return Ok(Some(Compared::TooMany));
     }
-    let stamps = Arc::new(ends.stamps.clone());
-    let labels = &mut join.labels;
-    show_changed(rows, &pieces, &pairs, &stamps, labels)?;
-    join.labels
-        .finish()
-        .map(|pieces| Some(Compared::Pieces(pieces)))
+    let stamps = Arc::new(join.ends.stamps.clone());
+    show_changed(rows, join.pieces, &join.pairs, &stamps, &mut join.labels)?;
+    let pieces = join.labels.finish()?;
+    Ok(Some(Compared::Pieces(pieces)))
 }
 
 /// Those of the runs, which ascend and are apart, that have an id in common with this one.

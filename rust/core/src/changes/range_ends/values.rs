@@ -4,9 +4,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Decimal128Type;
-use arrow_array::{Array, ArrayRef, Decimal128Array, RecordBatch, UInt32Array};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::{ArrowError, Field, Schema};
 use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
@@ -22,7 +20,7 @@ use crate::changes::row_hash::hash_rows;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::scan::rows::{Give, Look, OrderedRows, Work};
+use crate::scan::rows::{Give, Look, OrderedRows, Rows, Work};
 use crate::storage::pool::pool;
 
 /// Rows that were read to be compared are kept to be handed out: as many as may be held, up to this many
@@ -204,23 +202,26 @@ impl Found {
     fn read(
         &mut self,
         wanted: &WantedRows,
-        batches: &mut impl Iterator<Item = Result<RecordBatch>>,
+        batches: &mut impl Iterator<Item = Result<ReadRows>>,
     ) -> Result<()> {
         let begin = self.kept.len();
         let mut whole = true;
         let mut left = wanted.count();
         let mut rows = Runs::of(&wanted.rows);
         while left > 0 {
-            let batch = batches.next().ok_or_else(missing_columns)??;
-            left = left
-                .checked_sub(batch.num_rows() as u64)
-                .ok_or_else(missing_columns)?;
-            if let Some(numbers) = numbers_of(&batch) {
-                whole = false;
-                self.add(numbers, &mut rows)?;
-            } else {
-                self.keep(wanted, batch, &mut rows)?;
-            }
+            let count = match batches.next().ok_or_else(missing_columns)?? {
+                ReadRows::Kept(batch) => {
+                    let count = batch.num_rows();
+                    self.keep(wanted, batch, &mut rows)?;
+                    count
+                }
+                ReadRows::Hashed(numbers) => {
+                    whole = false;
+                    self.add(&numbers, &mut rows)?;
+                    numbers.len()
+                }
+            };
+            left = left.checked_sub(count as u64).ok_or_else(missing_columns)?;
         }
         for kept in self.kept.iter_mut().skip(begin) {
             kept.whole = whole;
@@ -228,9 +229,9 @@ impl Found {
         Ok(())
     }
 
-    fn add(&mut self, numbers: &Decimal128Array, rows: &mut Runs<'_>) -> Result<()> {
+    fn add(&mut self, numbers: &[u128], rows: &mut Runs<'_>) -> Result<()> {
         let sums = self.sums.get_or_insert_with(|| vec![0; self.spots.len()]);
-        let mut numbers = numbers.values().iter();
+        let mut numbers = numbers.iter();
         while let Some((what, _, count)) = rows.next(numbers.len()) {
             let numbers = numbers.by_ref().take(count);
             if let What::Pairs(first) = what {
@@ -238,7 +239,7 @@ impl Found {
                     .get_mut(first..first + count)
                     .ok_or_else(missing_columns)?;
                 for (sum, number) in sums.iter_mut().zip(numbers) {
-                    *sum ^= number.cast_unsigned();
+                    *sum ^= *number;
                 }
             } else {
                 numbers.for_each(drop);
@@ -448,8 +449,26 @@ impl Reader {
     }
 }
 
+/// Rows of a piece.
+enum ReadRows {
+    /// With their positions in the last column.
+    Kept(RecordBatch),
+    /// As numbers, where the budget is not enough.
+    Hashed(Vec<u128>),
+}
+
+impl Rows for ReadRows {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Kept(rows) => rows.bytes(),
+            Self::Hashed(numbers) => numbers.capacity() * size_of::<u128>(),
+        }
+    }
+}
+
 impl Work for Reader {
     type Unit = Numbered;
+    type Batch = ReadRows;
 
     fn files(&self) -> usize {
         self.pieces.len()
@@ -460,7 +479,7 @@ impl Work for Reader {
         numbered_units(&self.source, &self.reading, &self.pieces, number, purpose)
     }
 
-    fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_>) -> Result<()> {
+    fn read(&self, (number, open, unit): Self::Unit, give: &mut Give<'_, ReadRows>) -> Result<()> {
         let Some(piece) = self.pieces.get(number) else {
             return Ok(());
         };
@@ -469,12 +488,12 @@ impl Work for Reader {
         for batch in open.read(&*self.source.storage, &unit).map_err(at)? {
             let batch = batch.map_err(at)?;
             if self.has_room(&batch) {
-                give(batch)?;
+                give(ReadRows::Kept(batch))?;
                 continue;
             }
             let columns = batch.columns().iter().take(own);
             let numbers = hash_rows(columns, batch.num_rows(), self.seed).map_err(at)?;
-            give(batch_of(numbers)?)?;
+            give(ReadRows::Hashed(numbers))?;
         }
         Ok(())
     }
@@ -482,18 +501,4 @@ impl Work for Reader {
     fn passes_over(&self, _: usize, _: &Error) -> bool {
         false
     }
-}
-
-fn batch_of(numbers: Vec<u128>) -> Result<RecordBatch> {
-    let numbers = numbers.into_iter().map(u128::cast_signed);
-    let numbers: ArrayRef = Arc::new(Decimal128Array::from_iter_values(numbers));
-    let field = Field::new("value", numbers.data_type().clone(), false);
-    RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![numbers])
-        .map_err(|cause: ArrowError| missing_columns().because(cause))
-}
-
-/// The numbers of rows; `None` of rows themselves, whose positions come last.
-fn numbers_of(batch: &RecordBatch) -> Option<&Decimal128Array> {
-    let last = batch.columns().last()?;
-    last.as_primitive_opt::<Decimal128Type>()
 }

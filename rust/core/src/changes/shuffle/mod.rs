@@ -21,8 +21,8 @@ use super::plan::{IdentityOptions, NetPlan, shared};
 use super::split::{Split, check_size};
 use crate::error::{Error, Result};
 use crate::replay::Source;
+use crate::snapshot::plain_value::PlainValue;
 use crate::spec::file_size::runs;
-use crate::spec::plain_value;
 
 mod outcomes;
 mod row_events;
@@ -83,6 +83,11 @@ impl Changes {
             plan: Arc::new(NetPlan::new(self)?),
         }))
     }
+}
+
+impl PlainValue for Shuffle {
+    const CODE: &'static str = "changes.shuffle";
+    const WHAT: &'static str = "a shuffle of changes";
 }
 
 impl Shuffle {
@@ -163,24 +168,6 @@ impl Shuffle {
     fn compares(&self, commit: u32) -> bool {
         let item = self.plan.commits.get(commit as usize);
         matches!(item, Some((_, Item::Compare { .. })))
-    }
-
-    /// The steps as JSON; [`Shuffle::from_json`] takes it in any process.
-    ///
-    /// # Errors
-    ///
-    /// None that can be brought about from outside.
-    pub fn to_json(&self) -> Result<String> {
-        plain_value::to_json(self, "changes.shuffle")
-    }
-
-    /// What [`Shuffle::to_json`] wrote.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: `changes.shuffle`.
-    pub fn from_json(json: &str) -> Result<Self> {
-        plain_value::from_json(json, "changes.shuffle", "a shuffle of changes")
     }
 }
 

@@ -28,7 +28,6 @@ fn metadata_of_the_deep_dive() {
     .unwrap();
     let expected = Metadata {
         id: "6beacf7b-dea1-4ecd-bd6e-6a4dfc697d6b".to_owned(),
-        format_provider: "parquet".to_owned(),
         schema_string:
             r#"{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}"#
                 .to_owned(),
@@ -52,7 +51,6 @@ fn nulls_are_absent_and_unknown_keys_are_passed_over() {
     let expected = Metadata {
         id: "t".to_owned(),
         description: Some("d".to_owned()),
-        format_provider: "parquet".to_owned(),
         ..Metadata::default()
     };
     assert_eq!(metadata, expected);

@@ -14,7 +14,7 @@ use arrow_buffer::NullBuffer;
 use super::units::{Unit, all_null};
 use super::{CheckpointFile, Fetch, REQUIRED, first_without, without_field};
 use crate::error::{Error, Result};
-use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
+use crate::spec::actions::{DomainMetadata, Format, Metadata, Protocol, SetTransaction, Sidecar};
 
 /// The leaves by which the rows of the control actions are found: one that is required, and for those that
 /// would not be missed another, so that a row is found that lacks the first.
@@ -299,16 +299,16 @@ impl Row<'_> {
             id: self.text("id")?.unwrap_or_default(),
             name: self.text("name")?,
             description: self.text("description")?,
-            format_provider: format
-                .as_ref()
-                .map(|format| format.text("provider"))
-                .transpose()?
-                .flatten()
-                .unwrap_or_default(),
-            format_options: format
-                .map(|format| format.map("options"))
-                .transpose()?
-                .unwrap_or_default(),
+            format: match format {
+                Some(format) => Format {
+                    provider: format.text("provider")?.unwrap_or_default(),
+                    options: format.map("options")?,
+                },
+                None => Format {
+                    provider: String::new(),
+                    options: BTreeMap::new(),
+                },
+            },
             schema_string: self.text("schemaString")?.unwrap_or_default(),
             partition_columns: self.list("partitionColumns")?.unwrap_or_default(),
             created_time: self.long("createdTime")?,

@@ -8,7 +8,6 @@ use arrow_array::{
     new_null_array,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer};
-use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Fields};
 use arrow_select::nullif::nullif;
 use parquet::arrow::ProjectionMask;
@@ -24,6 +23,7 @@ use crate::codec::filter_concat::{SelectedRows, filter_concat, nulls};
 use crate::codec::parquet_file::{Chunks, check_pages, chunk_ranges, guarded};
 use crate::codec::statistics::render_stats_as;
 use crate::error::{Error, Result};
+use crate::spec::arrow::strict_cast;
 
 /// Rows a batch: small enough for the caches, large enough for the columns' fixed costs.
 const BATCH_ROWS: usize = 4 * 1024;
@@ -305,18 +305,9 @@ impl FileRows {
         match column {
             None => Ok(nulls(&wanted, rows)),
             Some(column) if *column.data_type() == wanted => Ok(column),
-            Some(column) => exactly(&column, &wanted),
+            Some(column) => strict_cast(&column, &wanted).map_err(arrow_error),
         }
     }
-}
-
-/// The same values in another type. What does not fit is an error, not a null.
-fn exactly(column: &dyn Array, wanted: &DataType) -> Result<ArrayRef> {
-    let options = CastOptions {
-        safe: false,
-        ..CastOptions::default()
-    };
-    cast_with_options(column, wanted, &options).map_err(arrow_error)
 }
 
 /// Paths mostly differ from each other, so they are about as long as what they point to; one file that
@@ -345,7 +336,7 @@ fn normal_vector(vector: &StructArray) -> Result<StructArray> {
         };
         match vector.column_by_name(field.name()) {
             Some(column) if *column.data_type() == target => Ok(Arc::clone(column)),
-            Some(column) => exactly(column, &target),
+            Some(column) => strict_cast(column, &target).map_err(arrow_error),
             None => Ok(new_null_array(&target, rows)),
         }
     });

@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use arrow_array::builder::{MapBuilder, MapFieldNames, StringBuilder};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 /// A field of a file action, by the protocol's name.
@@ -95,6 +96,16 @@ pub static STRING_MAP: LazyLock<DataType> = LazyLock::new(|| {
         false,
     )
 });
+
+/// A builder of [`STRING_MAP`].
+pub fn string_map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
+    let names = MapFieldNames {
+        entry: "entries".into(),
+        key: "key".into(),
+        value: "value".into(),
+    };
+    MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new())
+}
 
 impl FileField {
     /// The protocol's name of the field.

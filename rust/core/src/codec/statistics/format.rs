@@ -5,6 +5,7 @@ use std::io::Write;
 
 use arrow_schema::TimeUnit;
 
+use crate::spec::calendar::civil_from_days;
 use crate::spec::json::plain_prefix;
 
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -194,27 +195,6 @@ fn padded(out: &mut Vec<u8>, value: i64, width: u32) {
         out.push(b'0' + (value % place * 10 / place) as u8);
         place /= 10;
     }
-}
-
-/// Year, month and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
-///
-/// Counts years from March, so that the leap day comes last: 146,097 days make 400 years.
-pub(super) fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day)
 }
 
 #[cfg(test)]

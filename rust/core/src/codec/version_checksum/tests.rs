@@ -32,7 +32,6 @@ fn checksum_of_the_deep_dive() {
         }),
         metadata: Some(Metadata {
             id: "6beacf7b-dea1-4ecd-bd6e-6a4dfc697d6b".to_owned(),
-            format_provider: "parquet".to_owned(),
             schema_string: r#"{"type":"struct","fields":[]}"#.to_owned(),
             configuration: pairs.map(|key| (key.to_owned(), "true".to_owned())).into(),
             created_time: Some(1_662_199_084_374),

@@ -3,16 +3,19 @@
 //! Protocol: "Checkpoint Schema".
 
 use std::collections::BTreeMap;
+use std::iter::once;
 use std::sync::Arc;
 
-use arrow_array::builder::{ListBuilder, MapBuilder, MapFieldNames, StringBuilder};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, StructArray,
-    new_null_array,
+    Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StructArray, new_null_array,
 };
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{ArrowError, Fields, Schema, SchemaRef};
 use parquet::errors::ParquetError;
 
+use crate::codec::control_columns::{
+    domain_fields, domain_rows, long, maps, metadata_fields, metadata_rows, protocol_fields,
+    protocol_rows, structure, text, text_map, texts, transaction_fields, transaction_rows,
+};
 use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS, STRING_MAP};
 use crate::error::{Error, Result};
 use crate::replay::Source;
@@ -69,14 +72,22 @@ impl ControlActions {
     /// By the column that they go into.
     pub(super) fn rows(&self) -> Result<Vec<(usize, StructArray)>> {
         let mut rows = vec![
-            (PROTOCOL, protocol_rows(&self.protocol)?),
-            (METADATA, metadata_rows(&self.metadata)?),
+            (
+                PROTOCOL,
+                protocol_rows(once(&self.protocol)).map_err(misfit)?,
+            ),
+            (
+                METADATA,
+                metadata_rows(once(&self.metadata)).map_err(misfit)?,
+            ),
         ];
         if !self.transactions.is_empty() {
-            rows.push((TXN, transaction_rows(&self.transactions)?));
+            let transactions = transaction_rows(self.transactions.iter());
+            rows.push((TXN, transactions.map_err(misfit)?));
         }
         if !self.domains.is_empty() {
-            rows.push((DOMAIN, domain_rows(&self.domains)?));
+            let domains = domain_rows(self.domains.iter());
+            rows.push((DOMAIN, domains.map_err(misfit)?));
         }
         Ok(rows)
     }
@@ -113,16 +124,19 @@ impl FileRows {
     /// The columns of a checkpoint that holds everything; `v2`: those of a manifest too.
     pub(super) fn schema(&self, v2: bool) -> SchemaRef {
         let mut columns = vec![
-            column("txn", txn_fields()),
-            column("add", self.adds.schema().fields().clone()),
-            column("remove", self.remove_fields()),
-            column("metaData", metadata_fields()),
-            column("protocol", protocol_fields()),
-            column("domainMetadata", domain_fields()),
+            structure("txn", transaction_fields()),
+            structure("add", self.adds.schema().fields().clone()),
+            structure("remove", self.remove_fields()),
+            structure("metaData", metadata_fields()),
+            structure("protocol", protocol_fields()),
+            structure("domainMetadata", domain_fields()),
         ];
         if v2 {
-            columns.push(column("checkpointMetadata", checkpoint_metadata_fields()));
-            columns.push(column("sidecar", sidecar_fields()));
+            columns.push(structure(
+                "checkpointMetadata",
+                checkpoint_metadata_fields(),
+            ));
+            columns.push(structure("sidecar", sidecar_fields()));
         }
         Arc::new(Schema::new(columns))
     }
@@ -130,8 +144,8 @@ impl FileRows {
     /// The columns of a sidecar.
     pub(super) fn sidecar_schema(&self) -> SchemaRef {
         Arc::new(Schema::new(vec![
-            column("add", self.adds.schema().fields().clone()),
-            column("remove", self.remove_fields()),
+            structure("add", self.adds.schema().fields().clone()),
+            structure("remove", self.remove_fields()),
         ]))
     }
 
@@ -185,82 +199,16 @@ pub(super) fn names_of_adds(snapshot: &Snapshot) -> Vec<String> {
     names
 }
 
-fn column(name: &str, fields: Fields) -> Field {
-    Field::new(name, DataType::Struct(fields), true)
-}
-
-fn text(name: &str) -> FieldRef {
-    Arc::new(Field::new(name, DataType::Utf8, true))
-}
-
-fn number(name: &str) -> FieldRef {
-    Arc::new(Field::new(name, DataType::Int64, true))
-}
-
-fn texts(name: &str) -> FieldRef {
-    Arc::new(Field::new(
-        name,
-        DataType::List(Arc::new(Field::new("element", DataType::Utf8, true))),
-        true,
-    ))
-}
-
-fn map(name: &str) -> FieldRef {
-    Arc::new(Field::new(name, STRING_MAP.clone(), true))
-}
-
-fn txn_fields() -> Fields {
-    vec![text("appId"), number("version"), number("lastUpdated")].into()
-}
-
-fn domain_fields() -> Fields {
-    let removed = Arc::new(Field::new("removed", DataType::Boolean, true));
-    vec![text("domain"), text("configuration"), removed].into()
-}
-
-fn protocol_fields() -> Fields {
-    let version = |name: &str| Arc::new(Field::new(name, DataType::Int32, true));
-    vec![
-        version("minReaderVersion"),
-        version("minWriterVersion"),
-        texts("readerFeatures"),
-        texts("writerFeatures"),
-    ]
-    .into()
-}
-
-fn format_fields() -> Fields {
-    vec![text("provider"), map("options")].into()
-}
-
-fn metadata_fields() -> Fields {
-    vec![
-        text("id"),
-        text("name"),
-        text("description"),
-        Arc::new(Field::new(
-            "format",
-            DataType::Struct(format_fields()),
-            true,
-        )),
-        text("schemaString"),
-        texts("partitionColumns"),
-        map("configuration"),
-        number("createdTime"),
-    ]
-    .into()
-}
-
 fn checkpoint_metadata_fields() -> Fields {
-    vec![number("version"), map("tags")].into()
+    vec![long("version"), text_map("tags")].into()
 }
 
 fn sidecar_fields() -> Fields {
     vec![
         text("path"),
-        number("sizeInBytes"),
-        number("modificationTime"),
-        map("tags"),
+        long("sizeInBytes"),
+        long("modificationTime"),
+        text_map("tags"),
     ]
     .into()
 }
@@ -270,7 +218,10 @@ pub(super) fn checkpoint_metadata_rows(
     tags: &BTreeMap<String, String>,
 ) -> Result<StructArray> {
     let version = i64::try_from(version).unwrap_or(i64::MAX);
-    let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(vec![version])), entries(tags)?];
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(Int64Array::from(vec![version])),
+        maps(once(tags)).map_err(misfit)?,
+    ];
     structs(checkpoint_metadata_fields(), columns)
 }
 
@@ -279,9 +230,7 @@ pub(super) fn sidecar_rows(sidecars: &[Sidecar]) -> Result<StructArray> {
         Arc::new(Int64Array::from_iter_values(sidecars.iter().map(of)))
     };
     let columns: Vec<ArrayRef> = vec![
-        Arc::new(StringArray::from_iter_values(
-            sidecars.iter().map(|sidecar| &sidecar.path),
-        )),
+        texts(sidecars.iter().map(|sidecar| Some(&sidecar.path))),
         numbers(|sidecar| sidecar.size_in_bytes),
         numbers(|sidecar| sidecar.modification_time),
         new_null_array(&STRING_MAP, sidecars.len()),
@@ -289,97 +238,7 @@ pub(super) fn sidecar_rows(sidecars: &[Sidecar]) -> Result<StructArray> {
     structs(sidecar_fields(), columns)
 }
 
-fn transaction_rows(transactions: &[SetTransaction]) -> Result<StructArray> {
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(StringArray::from_iter_values(
-            transactions.iter().map(|txn| &txn.app_id),
-        )),
-        Arc::new(Int64Array::from_iter_values(
-            transactions.iter().map(|txn| txn.version),
-        )),
-        Arc::new(Int64Array::from_iter(
-            transactions.iter().map(|txn| txn.last_updated),
-        )),
-    ];
-    structs(txn_fields(), columns)
-}
-
-fn domain_rows(domains: &[DomainMetadata]) -> Result<StructArray> {
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(StringArray::from_iter_values(
-            domains.iter().map(|domain| &domain.domain),
-        )),
-        Arc::new(StringArray::from_iter_values(
-            domains.iter().map(|domain| &domain.configuration),
-        )),
-        Arc::new(BooleanArray::from(vec![false; domains.len()])),
-    ];
-    structs(domain_fields(), columns)
-}
-
-fn protocol_rows(protocol: &Protocol) -> Result<StructArray> {
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(Int32Array::from(vec![protocol.min_reader_version])),
-        Arc::new(Int32Array::from(vec![protocol.min_writer_version])),
-        list(protocol.reader_features.as_deref()),
-        list(protocol.writer_features.as_deref()),
-    ];
-    structs(protocol_fields(), columns)
-}
-
-fn metadata_rows(metadata: &Metadata) -> Result<StructArray> {
-    let one = |text: Option<&str>| -> ArrayRef { Arc::new(StringArray::from(vec![text])) };
-    let format = structs(
-        format_fields(),
-        vec![
-            one(Some(&metadata.format_provider)),
-            entries(&metadata.format_options)?,
-        ],
-    )?;
-    let columns: Vec<ArrayRef> = vec![
-        one(Some(&metadata.id)),
-        one(metadata.name.as_deref()),
-        one(metadata.description.as_deref()),
-        Arc::new(format),
-        one(Some(&metadata.schema_string)),
-        list(Some(&metadata.partition_columns)),
-        entries(&metadata.configuration)?,
-        Arc::new(Int64Array::from(vec![metadata.created_time])),
-    ];
-    structs(metadata_fields(), columns)
-}
-
-/// One row: a list, or null.
-fn list(values: Option<&[String]>) -> ArrayRef {
-    let mut builder = ListBuilder::new(StringBuilder::new()).with_field(Field::new(
-        "element",
-        DataType::Utf8,
-        true,
-    ));
-    for value in values.into_iter().flatten() {
-        builder.values().append_value(value);
-    }
-    builder.append(values.is_some());
-    Arc::new(builder.finish())
-}
-
-/// One row: a map.
-fn entries(values: &BTreeMap<String, String>) -> Result<ArrayRef> {
-    let names = MapFieldNames {
-        entry: "entries".into(),
-        key: "key".into(),
-        value: "value".into(),
-    };
-    let mut builder = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
-    for (key, value) in values {
-        builder.keys().append_value(key);
-        builder.values().append_value(value);
-    }
-    builder.append(true).map_err(misfit)?;
-    Ok(Arc::new(builder.finish()))
-}
-
-pub(super) fn structs(fields: Fields, columns: Vec<ArrayRef>) -> Result<StructArray> {
+fn structs(fields: Fields, columns: Vec<ArrayRef>) -> Result<StructArray> {
     StructArray::try_new(fields, columns, None).map_err(misfit)
 }
 

@@ -24,7 +24,6 @@ use crate::snapshot::Snapshot;
 use crate::spec::actions::Sidecar;
 use crate::storage::Storage;
 use crate::storage::pool::{self, ordered};
-use crate::transaction::actions::{domain_json, metadata_json, protocol_json, transaction_json};
 use crate::transaction::random::new_id;
 
 /// How many sidecars are encoded at once, at most: each holds its rows in memory.
@@ -231,7 +230,7 @@ pub(super) fn manifest(
     .map(|(key, value)| (key.to_owned(), value))
     .into();
     let actions = actions(version, &tags, control);
-    let named: Vec<Value> = contents.sidecars.iter().map(sidecar_json).collect();
+    let named: Vec<Value> = contents.sidecars.iter().map(|one| json!(one)).collect();
     let bytes = if json {
         let wrapped = named.iter().map(|sidecar| json!({ "sidecar": sidecar }));
         let lines = actions.iter().cloned().chain(wrapped);
@@ -280,20 +279,12 @@ pub(super) fn manifest(
 fn actions(version: u64, tags: &BTreeMap<String, String>, control: &ControlActions) -> Vec<Value> {
     let mut actions = vec![
         json!({"checkpointMetadata": {"version": version, "tags": tags}}),
-        json!({"protocol": protocol_json(&control.protocol)}),
-        json!({"metaData": metadata_json(&control.metadata)}),
+        json!({"protocol": control.protocol}),
+        json!({"metaData": control.metadata}),
     ];
-    let transactions = control.transactions.iter().map(transaction_json);
+    let transactions = control.transactions.iter();
     actions.extend(transactions.map(|body| json!({ "txn": body })));
-    let domains = control.domains.iter().map(domain_json);
+    let domains = control.domains.iter();
     actions.extend(domains.map(|body| json!({ "domainMetadata": body })));
     actions
-}
-
-fn sidecar_json(sidecar: &Sidecar) -> Value {
-    json!({
-        "path": sidecar.path,
-        "sizeInBytes": sidecar.size_in_bytes,
-        "modificationTime": sidecar.modification_time,
-    })
 }

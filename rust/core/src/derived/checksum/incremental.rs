@@ -71,15 +71,10 @@ fn checksum_before(source: &Source, version: u64) -> Result<Option<VersionChecks
 }
 
 fn carried(source: &Source, before: VersionChecksum, commit: &WholeCommit) -> Result<Option<Body>> {
-    let newest = |found: &Option<crate::spec::actions::Metadata>| {
-        let last = commit.actions.metadatas.last();
-        last.map(|(_, metadata)| metadata.clone())
-            .or_else(|| found.clone())
-    };
-    let protocol = commit.actions.protocols.last();
-    let protocol = protocol.map(|(_, protocol)| protocol.clone());
+    let metadata = commit.actions.metadata().cloned();
+    let protocol = commit.actions.protocol().cloned();
     let (Some(metadata), Some(protocol)) = (
-        newest(&before.metadata),
+        metadata.or_else(|| before.metadata.clone()),
         protocol.or_else(|| before.protocol.clone()),
     ) else {
         return Ok(None);

@@ -19,7 +19,6 @@ use crate::snapshot::columns::FileColumns;
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::storage::interrupt;
 use crate::transaction::AddFile;
-use crate::transaction::actions::{domain_json, metadata_json, protocol_json, transaction_json};
 
 mod incremental;
 
@@ -100,20 +99,14 @@ impl Body {
         );
         let transactions = self.transactions.as_ref();
         let transactions = transactions.filter(|all| all.len() <= MOST_TRANSACTIONS);
-        put(
-            "setTransactions",
-            transactions.map(|all| all.iter().map(transaction_json).collect()),
-        );
+        put("setTransactions", transactions.map(|all| json!(all)));
         let domains = self
             .domains
             .as_ref()
             .filter(|all| all.len() <= MOST_DOMAINS);
-        put(
-            "domainMetadata",
-            domains.map(|all| all.iter().map(domain_json).collect()),
-        );
-        put("metadata", Some(metadata_json(&self.metadata)));
-        put("protocol", Some(protocol_json(&self.protocol)));
+        put("domainMetadata", domains.map(|all| json!(all)));
+        put("metadata", Some(json!(self.metadata)));
+        put("protocol", Some(json!(self.protocol)));
         let histogram = totals.by_size.as_ref().map(|histogram| {
             json!({
                 "sortedBinBoundaries": histogram.sorted_bin_boundaries,
@@ -144,9 +137,8 @@ impl Body {
 fn listed(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
     let mut totals = Totals::empty();
     for rows in snapshot.file_batches(source, FileColumns::all(), None)? {
-        let rows = rows?;
-        for row in 0..rows.num_rows() {
-            totals.add(AddFile::of_row(&rows, row)?);
+        for file in AddFile::of_rows(&rows?)? {
+            totals.add(file);
         }
     }
     Ok(totals)

@@ -8,9 +8,10 @@ use arrow_schema::DataType as ArrowType;
 
 use crate::error::{Error, Result};
 use crate::expr::bound_column::BoundColumn;
+use crate::expr::floats::key;
 use crate::expr::in_list::{InList, Values};
 use crate::expr::literal::{Decimal, Literal, power_of_ten};
-use crate::expr::normal::{Form, key};
+use crate::expr::normal::Form;
 use crate::expr::predicate::Op;
 use crate::expr::text;
 use crate::spec::char_length::fitted;

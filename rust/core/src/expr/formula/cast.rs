@@ -8,15 +8,16 @@ use arrow_array::types::{
 };
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array,
-    Int64Array, StringArray, TimestampMicrosecondArray, new_null_array,
+    Int8Array, Int16Array, Int32Array, Int64Array, StringArray, TimestampMicrosecondArray,
+    new_null_array,
 };
-use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, TimeUnit};
 use chrono::DateTime;
 
 use super::{failed, mistyped, shown, unsupported};
 use crate::error::{Error, Result};
 use crate::expr::{Decimal, text};
+use crate::spec::arrow::strict_cast;
 use crate::spec::json::clipped;
 
 const MICROS: TimeUnit = TimeUnit::Microsecond;
@@ -49,12 +50,7 @@ pub(crate) fn cast_value(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRe
             let bare = plain(values, &DataType::Timestamp(MICROS, None))?;
             relabelled(&bare, wanted)
         }
-        (DataType::Utf8, DataType::Timestamp(_, zone)) => {
-            let moment = |text: &str| text::timestamp(text, zone.is_some());
-            let read = texts(values, wanted, moment)?;
-            let micros = read.into_iter().collect::<TimestampMicrosecondArray>();
-            relabelled(&(Arc::new(micros) as ArrayRef), wanted)
-        }
+        (DataType::Utf8, _) => read(values, wanted),
         (DataType::Float32, DataType::Utf8) => {
             let numbers = values.as_primitive::<Float32Type>().iter();
             let texts = numbers.map(|one| one.map(shown::single));
@@ -71,47 +67,6 @@ pub(crate) fn cast_value(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRe
             let texts = micros.iter().map(|one| one.and_then(written));
             Ok(Arc::new(texts.collect::<StringArray>()))
         }
-        (DataType::Utf8, DataType::Date32) => {
-            let read = texts(values, wanted, text::date)?;
-            Ok(Arc::new(read.into_iter().collect::<Date32Array>()))
-        }
-        (DataType::Utf8, DataType::Boolean) => {
-            let read = texts(values, wanted, text::boolean)?;
-            Ok(Arc::new(read.into_iter().collect::<BooleanArray>()))
-        }
-        (DataType::Utf8, DataType::Int64) => {
-            let read = texts(values, wanted, text::integer)?;
-            Ok(Arc::new(read.into_iter().collect::<Int64Array>()))
-        }
-        (DataType::Utf8, DataType::Int8 | DataType::Int16 | DataType::Int32) => {
-            let (least, most) = match wanted {
-                DataType::Int8 => (i64::from(i8::MIN), i64::from(i8::MAX)),
-                DataType::Int16 => (i64::from(i16::MIN), i64::from(i16::MAX)),
-                _ => (i64::from(i32::MIN), i64::from(i32::MAX)),
-            };
-            let fitting =
-                |text: &str| text::integer(text).filter(|one| (least..=most).contains(one));
-            let read = texts(values, wanted, fitting)?;
-            let wide: ArrayRef = Arc::new(read.into_iter().collect::<Int64Array>());
-            plain(&wide, wanted)
-        }
-        (DataType::Utf8, DataType::Float32) => {
-            let read = texts(values, wanted, text::float::<f32>)?;
-            Ok(Arc::new(read.into_iter().collect::<Float32Array>()))
-        }
-        (DataType::Utf8, DataType::Float64) => {
-            let read = texts(values, wanted, text::float::<f64>)?;
-            Ok(Arc::new(read.into_iter().collect::<Float64Array>()))
-        }
-        (DataType::Utf8, DataType::Decimal128(precision, scale)) => {
-            let digits = u8::try_from(*scale).map_err(|_| unsupported(&wanted.to_string()))?;
-            let number = |text: &str| text::decimal(text, *precision, digits);
-            let read = texts(values, wanted, number)?.into_iter();
-            let unscaled = read.map(|one| one.map(Decimal::unscaled));
-            let made = unscaled.collect::<Decimal128Array>();
-            let made = made.with_precision_and_scale(*precision, *scale);
-            Ok(Arc::new(made.map_err(failed)?))
-        }
         (DataType::Boolean, DataType::Timestamp(..) | DataType::Date32)
         | (DataType::Timestamp(..) | DataType::Date32, DataType::Boolean) => {
             Err(mistyped(&format!("{given} cannot be cast to {wanted}")))
@@ -120,22 +75,50 @@ pub(crate) fn cast_value(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRe
     }
 }
 
-/// Texts read one by one.
-fn texts<T>(
+/// Texts as what they say.
+fn read(texts: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
+    Ok(match wanted {
+        DataType::Timestamp(_, zone) => {
+            let moment = |text: &str| text::timestamp(text, zone.is_some());
+            let micros: TimestampMicrosecondArray = each_read(texts, wanted, moment)?;
+            relabelled(&(Arc::new(micros) as ArrayRef), wanted)?
+        }
+        DataType::Date32 => Arc::new(each_read::<_, Date32Array>(texts, wanted, text::date)?),
+        DataType::Boolean => Arc::new(each_read::<_, BooleanArray>(texts, wanted, text::boolean)?),
+        DataType::Int64 => Arc::new(each_read::<_, Int64Array>(texts, wanted, text::integer)?),
+        DataType::Int8 => Arc::new(each_read::<_, Int8Array>(texts, wanted, fitting)?),
+        DataType::Int16 => Arc::new(each_read::<_, Int16Array>(texts, wanted, fitting)?),
+        DataType::Int32 => Arc::new(each_read::<_, Int32Array>(texts, wanted, fitting)?),
+        DataType::Float32 => Arc::new(each_read::<_, Float32Array>(texts, wanted, text::float)?),
+        DataType::Float64 => Arc::new(each_read::<_, Float64Array>(texts, wanted, text::float)?),
+        DataType::Decimal128(precision, scale) => {
+            let digits = u8::try_from(*scale).map_err(|_| unsupported(&wanted.to_string()))?;
+            let unscaled =
+                |text: &str| text::decimal(text, *precision, digits).map(Decimal::unscaled);
+            let made: Decimal128Array = each_read(texts, wanted, unscaled)?;
+            let made = made.with_precision_and_scale(*precision, *scale);
+            Arc::new(made.map_err(failed)?)
+        }
+        _ => plain(texts, wanted)?,
+    })
+}
+
+fn each_read<T, A: FromIterator<Option<T>>>(
     values: &ArrayRef,
     wanted: &DataType,
     read: impl Fn(&str) -> Option<T>,
-) -> Result<Vec<Option<T>>> {
+) -> Result<A> {
     let texts = values.as_string_opt::<i32>();
     let texts = texts.ok_or_else(|| mistyped("texts are expected here"))?;
-    let value = |text: Option<&str>| match text {
-        None => Ok(None),
-        Some(text) => match read(text) {
-            Some(value) => Ok(Some(value)),
-            None => Err(malformed(text, wanted)),
-        },
-    };
-    texts.iter().map(value).collect()
+    let value = |text: &str| read(text).ok_or_else(|| malformed(text, wanted));
+    texts
+        .iter()
+        .map(|text| text.map(value).transpose())
+        .collect()
+}
+
+fn fitting<T: TryFrom<i64>>(text: &str) -> Option<T> {
+    T::try_from(text::integer(text)?).ok()
 }
 
 fn malformed(text: &str, wanted: &DataType) -> Error {
@@ -181,11 +164,7 @@ fn plain(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     if values.data_type() == wanted {
         return Ok(Arc::clone(values));
     }
-    let options = CastOptions {
-        safe: false, // a value that does not fit is an error, not a null
-        ..CastOptions::default()
-    };
-    cast_with_options(values, wanted, &options).map_err(failed)
+    strict_cast(values, wanted).map_err(failed)
 }
 
 /// The name in SQL of a type of values.

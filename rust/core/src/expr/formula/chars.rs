@@ -9,7 +9,8 @@ use arrow_schema::DataType;
 use sqlparser::ast::{Expr, Ident};
 
 use super::equalities::{names_no_column, names_of};
-use super::evaluate::{FormulaEvaluator, place};
+use super::evaluate::FormulaEvaluator;
+use crate::spec::arrow::place;
 use crate::spec::char_length::{char_length, fitted};
 
 impl FormulaEvaluator<'_> {

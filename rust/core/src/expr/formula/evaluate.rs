@@ -15,12 +15,14 @@ use arrow_select::zip::zip;
 use sqlparser::ast::{BinaryOperator, CaseWhen, CastKind, Expr, Ident, UnaryOperator, Value};
 
 use super::cast::named_type;
-use super::operators::{agreed, compared, one_nan};
+use super::operators::{agreed, compared};
 use super::{Context, cast_value, failed, mistyped, unsupported};
 use crate::error::{Error, Result};
+use crate::expr::floats::all_one_nan;
 use crate::expr::like::{DEFAULT_ESCAPE, Matcher};
 use crate::expr::quoted;
 use crate::expr::{Decimal, nested};
+use crate::spec::arrow::place;
 use crate::spec::char_length::filled_up;
 use crate::spec::json::clipped;
 
@@ -203,7 +205,7 @@ impl<'a> FormulaEvaluator<'a> {
         match op {
             UnaryOperator::Plus => Ok(value),
             UnaryOperator::Minus if value.data_type().is_numeric() => {
-                Ok(one_nan(&neg(&value).map_err(failed)?))
+                Ok(all_one_nan(&neg(&value).map_err(failed)?))
             }
             UnaryOperator::Not | UnaryOperator::BangNot => {
                 Ok(Arc::new(not(&answers(&value)?).map_err(failed)?))
@@ -388,16 +390,6 @@ pub(super) fn answers(values: &ArrayRef) -> Result<BooleanArray> {
             ))
         }),
     }
-}
-
-pub(super) fn place(fields: &arrow_schema::Fields, name: &str) -> Option<usize> {
-    let exact = fields.iter().position(|field| field.name() == name);
-    exact.or_else(|| {
-        let name = name.to_lowercase();
-        fields
-            .iter()
-            .position(|field| field.name().to_lowercase() == name)
-    })
 }
 
 fn number(text: &str, long: bool) -> Result<ArrayRef> {

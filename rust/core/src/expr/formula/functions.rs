@@ -18,9 +18,10 @@ use sqlparser::ast::{
 
 use super::evaluate::{FormulaEvaluator, chosen_of, missing};
 use super::moments::{add_months, date_add, date_trunc, datediff, last_day, trunc};
-use super::operators::{comparable, compared};
+use super::operators::compared;
 use super::{cast_value, failed, mistyped, unsupported};
 use crate::error::Result;
+use crate::expr::floats::comparable;
 use crate::spec::json::clipped;
 
 const MICROS: TimeUnit = TimeUnit::Microsecond;

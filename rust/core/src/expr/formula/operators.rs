@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_arith::numeric;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, Float32Array, Float64Array};
+use arrow_array::types::Float64Type;
+use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_ord::cmp;
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 use sqlparser::ast::BinaryOperator;
@@ -13,6 +13,7 @@ use sqlparser::ast::BinaryOperator;
 use super::cast::sql_name;
 use super::{cast_value, failed, mistyped, unsupported};
 use crate::error::{Error, Result};
+use crate::expr::floats::{all_one_nan, comparable};
 
 /// The type in which values of both types are compared, and put together.
 pub(crate) fn common(left: &DataType, right: &DataType) -> Option<DataType> {
@@ -118,32 +119,6 @@ pub(super) fn compared(
     compare(&left, &right).map_err(failed)
 }
 
-/// Floating-point numbers as they compare: -0.0 is 0.0, and there is one NaN, above all others.
-pub(super) fn comparable(values: &ArrayRef) -> ArrayRef {
-    floats(values, |one| one + 0.0, |one| one + 0.0)
-}
-
-/// The values with one NaN for all: kernels compare NaN by its sign and its bits.
-pub(super) fn one_nan(values: &ArrayRef) -> ArrayRef {
-    floats(values, |one| one, |one| one)
-}
-
-fn floats(values: &ArrayRef, single: fn(f32) -> f32, double: fn(f64) -> f64) -> ArrayRef {
-    match values.data_type() {
-        DataType::Float32 => {
-            let one = |one: f32| if one.is_nan() { f32::NAN } else { single(one) };
-            let numbers: Float32Array = values.as_primitive::<Float32Type>().unary(one);
-            Arc::new(numbers)
-        }
-        DataType::Float64 => {
-            let one = |one: f64| if one.is_nan() { f64::NAN } else { double(one) };
-            let numbers: Float64Array = values.as_primitive::<Float64Type>().unary(one);
-            Arc::new(numbers)
-        }
-        _ => Arc::clone(values),
-    }
-}
-
 /// `+`, `-`, `*`, `/`, `%`, `DIV`.
 pub(super) fn calculated(
     op: &BinaryOperator,
@@ -191,7 +166,7 @@ pub(super) fn calculated(
     if matches!(op, BinaryOperator::Divide | BinaryOperator::Modulo) {
         refuse_zeros(&left, &right)?;
     }
-    Ok(one_nan(&calculate(&left, &right).map_err(failed)?))
+    Ok(all_one_nan(&calculate(&left, &right).map_err(failed)?))
 }
 
 /// The kernels see to whole numbers; nothing is divided where the left side is null.

@@ -432,10 +432,7 @@ fn staged(version: u64, bytes: &[u8]) -> Result<StagedCommit> {
     });
     decoder.decode(bytes)?;
     let actions = decoder.finish()?;
-    let info = actions.commit_infos.first().map(|(_, text)| text.as_str());
-    let info: serde_json::Value = info
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default();
+    let info = actions.info();
     let id = info.get("txnId").and_then(serde_json::Value::as_str);
     let timestamp = info
         .get("inCommitTimestamp")
@@ -451,8 +448,8 @@ fn staged(version: u64, bytes: &[u8]) -> Result<StagedCommit> {
         size: bytes.len() as u64,
         modification_time: timestamp,
         timestamp,
-        protocol: actions.protocols.last().map(|(_, found)| found.clone()),
-        metadata: actions.metadatas.last().map(|(_, found)| found.clone()),
+        protocol: actions.protocol().cloned(),
+        metadata: actions.metadata().cloned(),
         domains: actions
             .domains
             .into_iter()

@@ -30,13 +30,7 @@ pub(super) fn live(
 ) -> Result<Vec<AddFile>> {
     let mut files = Vec::new();
     for rows in snapshot.file_batches(source, FileColumns::all(), filter)? {
-        let rows = rows?;
-        for row in 0..rows.num_rows() {
-            let file = AddFile::of_row(&rows, row)?;
-            if keep(&file) {
-                files.push(file);
-            }
-        }
+        files.extend(AddFile::of_rows(&rows?)?.into_iter().filter(keep));
     }
     Ok(files)
 }
@@ -83,7 +77,7 @@ pub(super) fn with_dropped_columns(
     let plan = ReadPlan::new(layout, None, extras)?;
     let units: Vec<Vec<ScanFile>> = files
         .chunks(FOOTERS)
-        .map(|some| some.iter().map(scan_file).collect())
+        .map(|some| some.iter().map(AddFile::scan_file).collect())
         .collect();
     let source = source.clone();
     let work = move |unit: Vec<ScanFile>| {
@@ -99,18 +93,6 @@ pub(super) fn with_dropped_columns(
     };
     let found = ordered(units, threads() * 2, work).collect::<Result<Vec<_>>>()?;
     Ok(found.into_iter().flatten().collect())
-}
-
-/// The file as a task reads it.
-pub(super) fn scan_file(file: &AddFile) -> ScanFile {
-    ScanFile {
-        path: file.path.clone(),
-        partition_values: file.partition_values.clone().into_iter().collect(),
-        size: file.size,
-        deletion_vector: file.deletion_vector.clone(),
-        base_row_id: file.base_row_id,
-        default_row_commit_version: file.default_row_commit_version,
-    }
 }
 
 /// The files of each partition, in the order in which they came.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::bin::Bin;
 use super::candidates::{
-    by_partition, has_deleted_rows, is_worn, live, packed, scan_file, size, with_dropped_columns,
+    by_partition, has_deleted_rows, is_worn, live, packed, size, with_dropped_columns,
 };
 use super::clustering::{Cubes, clustering_of};
 use super::order::Curve;
@@ -154,7 +154,7 @@ impl Plan {
 
     /// The rows of a bin in pieces of about `target_size` bytes.
     pub fn splits(&self, bin: &Bin, target_size: u64) -> Vec<Split> {
-        let files = bin.files.iter().map(scan_file).collect();
+        let files = bin.files.iter().map(AddFile::scan_file).collect();
         Split::of_files(&self.snapshot, files, self.extras(), target_size)
     }
 }

@@ -8,7 +8,7 @@ use arrow_select::concat::concat;
 use arrow_select::take::take;
 
 use super::bin::Bin;
-use super::candidates::{scan_file, size};
+use super::candidates::size;
 use super::order::{Sampled, column};
 use super::plan::Plan;
 use crate::error::{Error, Result};
@@ -77,7 +77,7 @@ fn rows(
         .map(|file| {
             let share = u128::from(wanted) * u128::from(size(file)) / u128::from(bytes.max(1));
             (
-                scan_file(file),
+                file.scan_file(),
                 u64::try_from(share).unwrap_or(wanted).max(1),
             )
         })

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use crate::error::Result;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::properties::{ColumnMappingMode, TableProperties};
-use crate::spec::schema::{DataType, StructField, StructType};
+use crate::spec::schema::{StructField, StructType};
 
 /// What is wrong with the mapping of a schema; nothing where columns are not mapped.
 pub(super) fn faults(
@@ -21,21 +21,10 @@ pub(super) fn faults(
         return Ok(found);
     }
     let mut numbers = HashSet::new();
-    let mut structs = vec![schema];
-    // without recursion: a schema may be deep
-    while let Some(one) = structs.pop() {
+    for one in schema.all_structs() {
         let mut names = HashSet::new();
         for field in one.fields() {
             one_column(field, &mut names, &mut numbers, &mut found);
-            let mut types = vec![&field.data_type];
-            while let Some(data_type) = types.pop() {
-                match data_type {
-                    DataType::Struct(inner) => structs.push(inner),
-                    DataType::Array(array) => types.push(&array.element_type),
-                    DataType::Map(map) => types.extend([&map.key_type, &map.value_type]),
-                    _ => {}
-                }
-            }
         }
     }
     Ok(found)

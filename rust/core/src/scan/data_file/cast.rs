@@ -10,9 +10,9 @@ use arrow_array::types::{
     Date32Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
 };
 use arrow_array::{Array, ArrayRef, PrimitiveArray, new_null_array};
-use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType as ArrowType, TimeUnit};
 
+use crate::spec::arrow::strict_cast;
 use crate::spec::interval::MICROS_PER_DAY;
 use crate::spec::schema::PrimitiveType;
 
@@ -88,13 +88,7 @@ impl Cast {
         match self {
             Self::Keep => Ok(Arc::clone(array)),
             Self::Nulls(target) => Ok(new_null_array(target, array.len())),
-            Self::Arrow(target) => {
-                let options = CastOptions {
-                    safe: false,
-                    ..CastOptions::default()
-                };
-                cast_with_options(array, target, &options)
-            }
+            Self::Arrow(target) => strict_cast(array, target),
             Self::Micros(unit, target) => micros(array, *unit, target),
             Self::Midnight(target) => {
                 let days = array

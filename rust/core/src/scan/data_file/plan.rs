@@ -8,7 +8,7 @@ use crate::codec::partition_values::check_partition_column;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::spec::properties::ColumnMappingMode;
-use crate::spec::schema::{StructField, StructType};
+use crate::spec::schema::{StructField, StructType, same_name};
 
 /// How a table lays out its columns in data files.
 #[derive(Clone, Debug, Default)]
@@ -304,7 +304,7 @@ impl TableLayout {
 
     fn partitions_by(&self, field: &StructField) -> bool {
         let mut names = self.partition_columns.iter();
-        names.any(|name| *name == field.name || name.to_lowercase() == field.name.to_lowercase())
+        names.any(|name| *name == field.name || same_name(name, &field.name))
     }
 }
 

@@ -36,6 +36,7 @@ impl Numbers {
 
 impl Work for Numbers {
     type Unit = (usize, usize);
+    type Batch = RecordBatch;
 
     fn files(&self) -> usize {
         self.files

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::replay::{FileActionKey, KeySet, Keys, Source};
 use crate::snapshot::Snapshot;
 use crate::snapshot::columns::{FileColumns, Naming};
-use crate::spec::plain_value;
+use crate::snapshot::plain_value::PlainValue;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::StructType;
 
@@ -36,6 +36,11 @@ pub(super) struct PieceSpec {
     pub(super) keyed: bool,
     /// Which tombstones are wanted.
     pub(super) tombstones_since: Option<i64>,
+}
+
+impl PlainValue for PieceSpec {
+    const CODE: &'static str = "replay.json";
+    const WHAT: &'static str = "part of a plan";
 }
 
 impl PieceSpec {
@@ -89,7 +94,7 @@ impl ReplayTail {
     ///
     /// None that can be brought about from outside.
     pub fn to_json(&self) -> Result<String> {
-        plain_value::to_json(&*self.spec, "replay.json")
+        self.spec.to_json()
     }
 
     /// The keys, 16 bytes each, in no order.
@@ -103,7 +108,7 @@ impl ReplayTail {
     ///
     /// Invalid argument: `replay.json`, also for what another release of the library made.
     pub fn from_parts(json: &str, hidden: &[u8]) -> Result<Self> {
-        let spec: PieceSpec = plain_value::from_json(json, "replay.json", "part of a plan")?;
+        let spec = PieceSpec::from_json(json)?;
         if spec.library != LIBRARY {
             let message = format!(
                 "this was made by deltareplay {}, and here is {LIBRARY}: install the same release on the driver and \

@@ -91,6 +91,22 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Shows the fields of the object at the cursor, but those that are null. Those of which `read` says
+    /// that it does not know them, and took nothing, are passed over.
+    pub(crate) fn each_field(
+        &mut self,
+        mut read: impl FnMut(&mut Self, &str) -> Result<bool>,
+    ) -> Result<()> {
+        self.begin_object()?;
+        let mut first = true;
+        while let Some(key) = self.next_key(&mut first)? {
+            if !self.null()? && !read(self, &key.decode())? {
+                self.skip()?;
+            }
+        }
+        Ok(())
+    }
+
     /// Takes the `{` of an object; then call [`Cursor::next_key`] until it gives `None`.
     pub fn begin_object(&mut self) -> Result<()> {
         self.take(b'{', "expected an object")

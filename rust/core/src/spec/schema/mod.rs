@@ -8,6 +8,8 @@
 mod json;
 mod parse;
 mod type_name;
+mod walk;
+mod widening;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -132,6 +134,11 @@ pub struct MapType {
     pub value_contains_null: bool,
 }
 
+/// Whether two names are the same column's: upper and lower case are ignored.
+pub(crate) fn same_name(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
 /// The first name that is there already, upper and lower case ignored.
 pub(crate) fn named_twice<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let mut seen = std::collections::HashSet::with_capacity(names.size_hint().0);
@@ -168,11 +175,24 @@ impl StructType {
     pub fn field(&self, name: &str) -> Option<&StructField> {
         let exact = self.fields.iter().find(|field| field.name == name);
         exact.or_else(|| {
-            let name = name.to_lowercase();
             self.fields
                 .iter()
-                .find(|field| field.name.to_lowercase() == name)
+                .find(|field| same_name(&field.name, name))
         })
+    }
+}
+
+impl DataType {
+    /// Whether its values have an order, so that statistics keep the least and the greatest.
+    pub(crate) fn has_order(&self) -> bool {
+        use PrimitiveType as P;
+        match self {
+            Self::Primitive(P::Boolean | P::Binary | P::Variant | P::Void) => false,
+            Self::Primitive(P::IntervalYearMonth | P::IntervalDayTime) => false,
+            Self::Primitive(P::Geometry { .. } | P::Geography { .. }) => false,
+            Self::Primitive(_) => true,
+            _ => false,
+        }
     }
 }
 

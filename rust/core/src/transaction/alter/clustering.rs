@@ -45,7 +45,7 @@ pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
     let mut found: Vec<Vec<String>> = Vec::with_capacity(columns.len());
     for column in columns {
         let (path, data_type) = leaf(&schema, column)?;
-        if !has_order(data_type) {
+        if !data_type.has_order() {
             return refused(format!(
                 "the table cannot be clustered by {}: its type has no minimum and maximum",
                 clipped(column)
@@ -90,7 +90,7 @@ pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Ve
             ));
         }
         let boolean = *data_type == DataType::Primitive(PrimitiveType::Boolean);
-        if !has_order(data_type) && !boolean {
+        if !data_type.has_order() && !boolean {
             return refused(format!("rows have no order by {name}: its type has none"));
         }
         if !has_statistics(metadata, &counted, &path) {
@@ -192,26 +192,6 @@ fn leaf<'a>(schema: &'a StructType, column: &str) -> Result<(Vec<String>, &'a Da
         Some(data_type) => Ok((spelled, data_type)),
         None => Err(Error::invalid("alter.column", "no column is named")),
     }
-}
-
-fn has_order(data_type: &DataType) -> bool {
-    use PrimitiveType as P;
-    matches!(
-        data_type,
-        DataType::Primitive(
-            P::String
-                | P::Long
-                | P::Integer
-                | P::Short
-                | P::Byte
-                | P::Float
-                | P::Double
-                | P::Decimal { .. }
-                | P::Date
-                | P::Timestamp
-                | P::TimestampNtz
-        )
-    )
 }
 
 /// Paths of the columns without parts, in order.

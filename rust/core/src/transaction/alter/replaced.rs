@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use super::{ID, MAX_ID, PHYSICAL, ROW_TRACKING_COLUMNS, mapped, mode, unmapped};
 use crate::error::Result;
 use crate::spec::actions::Metadata;
-use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
+use crate::spec::schema::{DataType, StructField, StructType, same_name};
 
 /// Properties that stay enabled.
 const STAY_ENABLED: [&str; 2] = ["delta.enableDeletionVectors", "delta.enableRowTracking"];
@@ -30,10 +30,8 @@ pub fn replaced_metadata(
 ) -> Result<Metadata> {
     let mut new = unmapped(schema, partition_columns, properties, created_time)?;
     for key in STAY_ENABLED {
-        let enabled = old
-            .property(key)
-            .filter(|value| value.eq_ignore_ascii_case("true"));
-        if let Some(value) = enabled
+        if let Some(value) = old.property(key)
+            && old.is_on(key)
             && new.property(key).is_none()
         {
             new.configuration.insert(key.to_owned(), value.to_owned());
@@ -71,28 +69,12 @@ fn with_known_ids(new: &StructType, old: &StructType) -> Result<StructType> {
                 }
             }
         }
-        kept.data_type = type_with_known_ids(&field.data_type, &known.data_type)?;
+        kept.data_type = field
+            .data_type
+            .joined(&known.data_type, &mut with_known_ids)?;
         Ok(kept)
     });
     StructType::new(fields.collect::<Result<_>>()?)
-}
-
-fn type_with_known_ids(new: &DataType, old: &DataType) -> Result<DataType> {
-    Ok(match (new, old) {
-        (DataType::Struct(new), DataType::Struct(old)) => {
-            DataType::Struct(Box::new(with_known_ids(new, old)?))
-        }
-        (DataType::Array(new), DataType::Array(old)) => DataType::Array(Box::new(ArrayType {
-            element_type: type_with_known_ids(&new.element_type, &old.element_type)?,
-            contains_null: new.contains_null,
-        })),
-        (DataType::Map(new), DataType::Map(old)) => DataType::Map(Box::new(MapType {
-            key_type: type_with_known_ids(&new.key_type, &old.key_type)?,
-            value_type: type_with_known_ids(&new.value_type, &old.value_type)?,
-            value_contains_null: new.value_contains_null,
-        })),
-        _ => new.clone(),
-    })
 }
 
 /// Whether two types hold the same values, whatever is said of their parts beside that.
@@ -109,7 +91,7 @@ fn is_same_type(one: &DataType, other: &DataType) -> bool {
         (DataType::Struct(one), DataType::Struct(other)) => {
             one.fields().len() == other.fields().len()
                 && one.fields().iter().zip(other.fields()).all(|(one, other)| {
-                    one.name.to_lowercase() == other.name.to_lowercase()
+                    same_name(&one.name, &other.name)
                         && is_same_type(&one.data_type, &other.data_type)
                 })
         }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::columns::{no_way_into, position, refuse_if_spoken_of};
 use crate::error::{Error, Result};
 use crate::spec::actions::Metadata;
-use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
+use crate::spec::schema::{DataType, StructField, StructType};
 
 const PROPERTY: &str = "delta.enableTypeWidening";
 const CHANGES: &str = "delta.typeChanges";
@@ -20,10 +20,7 @@ const CHANGES: &str = "delta.typeChanges";
 /// Invalid argument: `alter.type_widening` where the table does not widen types, or not so;
 /// `alter.column` for a column that is not there, or is spoken of by a constraint or a generated column.
 pub fn widen_column(old: &Metadata, path: &[String], to: &DataType) -> Result<Metadata> {
-    let on = old
-        .property(PROPERTY)
-        .is_some_and(|value| value.eq_ignore_ascii_case("true"));
-    if !on {
+    if !old.is_on(PROPERTY) {
         let message = format!("types of this table are not widened: set {PROPERTY} to true first");
         return Err(Error::invalid("alter.type_widening", message));
     }
@@ -62,7 +59,7 @@ fn widen_type(
     let Some((name, rest)) = path.split_first() else {
         let names = (name_of(from), name_of(to));
         let fits = match (&*from, to) {
-            (DataType::Primitive(old), DataType::Primitive(new)) => widens(old, new),
+            (DataType::Primitive(old), DataType::Primitive(new)) => old.widens_to(new),
             _ => false,
         };
         if !fits {
@@ -118,36 +115,4 @@ fn refused(from: &str, to: &str) -> Error {
     let message =
         format!("{from} is not widened to {to}: files that are there could not be read so");
     Error::invalid("alter.type_widening", message)
-}
-
-/// Whether every value of a type is one of the other: the protocol's list.
-fn widens(from: &PrimitiveType, to: &PrimitiveType) -> bool {
-    use PrimitiveType as P;
-    let whole = |digits: u8| match to {
-        P::Decimal { precision, scale } => precision.saturating_sub(*scale) >= digits,
-        _ => false,
-    };
-    match (from, to) {
-        (P::Byte, P::Short | P::Integer | P::Long | P::Double)
-        | (P::Short, P::Integer | P::Long | P::Double)
-        | (P::Integer, P::Long | P::Double)
-        | (P::Float, P::Double)
-        | (P::Date, P::TimestampNtz) => true,
-        (P::Byte | P::Short | P::Integer, P::Decimal { .. }) => whole(10),
-        (P::Long, P::Decimal { .. }) => whole(20),
-        (
-            P::Decimal {
-                precision: p,
-                scale: s,
-            },
-            P::Decimal { precision, scale },
-        ) => {
-            let more = (
-                i16::from(*precision) - i16::from(*p),
-                i16::from(*scale) - i16::from(*s),
-            );
-            from != to && more.1 >= 0 && more.0 >= more.1
-        }
-        _ => false,
-    }
 }

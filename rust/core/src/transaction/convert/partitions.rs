@@ -10,7 +10,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::error::{Error, Result};
 use crate::spec::json::clipped;
-use crate::spec::schema::{DataType, PrimitiveType, StructType};
+use crate::spec::schema::{DataType, PrimitiveType, StructType, same_name};
 use crate::transaction::actions::Texts;
 use crate::transaction::rows::{HIVE_NULL, partition_text};
 
@@ -38,7 +38,7 @@ pub fn partition_values(path: &str, schema: &StructType) -> Result<Texts> {
         && names
             .iter()
             .zip(&wanted)
-            .all(|(one, other)| one.to_lowercase() == other.to_lowercase());
+            .all(|(one, other)| same_name(one, other));
     if !same {
         return refused(format!(
             "the directories of this file have the partition columns [{}], and the partition schema has [{}]",

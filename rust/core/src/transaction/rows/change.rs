@@ -122,10 +122,7 @@ impl Changer {
         let mut files = Vec::new();
         let (all, filter) = (FileColumns::all(), filter.as_ref());
         for rows in self.snapshot.file_batches(&self.source, all, filter)? {
-            let rows = rows?;
-            for row in 0..rows.num_rows() {
-                files.push(AddFile::of_row(&rows, row)?);
-            }
+            files.extend(AddFile::of_rows(&rows?)?);
         }
         Ok(files)
     }
@@ -358,12 +355,8 @@ impl Changer {
         vector: Option<DeletionVector>,
     ) -> Result<DataFile> {
         let file = ScanFile {
-            path: file.path.clone(),
-            partition_values: file.partition_values.clone().into_iter().collect(),
-            size: file.size,
             deletion_vector: None,
-            base_row_id: file.base_row_id,
-            default_row_commit_version: file.default_row_commit_version,
+            ..file.scan_file()
         };
         file.data_file(&self.source.resolver, vector.map(Arc::new))
     }

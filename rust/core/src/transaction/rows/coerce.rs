@@ -12,12 +12,12 @@ use arrow_array::types::{TimestampMicrosecondType, TimestampNanosecondType};
 use arrow_array::{
     Array, ArrayRef, ListArray, MapArray, StructArray, TimestampMicrosecondArray, new_null_array,
 };
-use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType as ArrowType, FieldRef, Fields, TimeUnit};
 
 use super::columns::misfit;
 use crate::error::{Error, Result};
 use crate::expr::formula::cast_value;
+use crate::spec::arrow::{place, strict_cast};
 use crate::spec::json::clipped;
 use crate::spec::schema::{
     ArrayType, DataType, MapType, PrimitiveType, StructType, named_twice, twice,
@@ -135,17 +135,6 @@ pub(super) fn missing(name: &str) -> Error {
         clipped(name)
     );
     Error::invalid("rows.missing", message)
-}
-
-/// Where a field stands: the one of exactly this name, else one that differs in case only.
-pub(super) fn place(fields: &Fields, name: &str) -> Option<usize> {
-    let exact = fields.iter().position(|field| field.name() == name);
-    exact.or_else(|| {
-        let name = name.to_lowercase();
-        fields
-            .iter()
-            .position(|field| field.name().to_lowercase() == name)
-    })
 }
 
 fn storable(given: &ArrowType, wanted: &PrimitiveType) -> bool {
@@ -345,11 +334,7 @@ fn plain_cast(values: &ArrayRef, wanted: &ArrowType, name: &str) -> Result<Array
     if values.data_type() == wanted {
         return Ok(Arc::clone(values));
     }
-    let options = CastOptions {
-        safe: false, // a value that does not fit is an error, not a null
-        ..CastOptions::default()
-    };
-    cast_with_options(values, wanted, &options).map_err(|cause| unfit(name, wanted).because(cause))
+    strict_cast(values, wanted).map_err(|cause| unfit(name, wanted).because(cause))
 }
 
 fn unfit(name: &str, wanted: &ArrowType) -> Error {

@@ -5,7 +5,7 @@
 use arrow_schema::Schema;
 
 use crate::error::Result;
-use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
+use crate::spec::schema::{StructField, StructType};
 
 /// The schema with columns, and parts of columns, that only the rows have; `None` where there are none.
 ///
@@ -41,7 +41,7 @@ pub(super) fn merged(table: &StructType, given: &StructType) -> Result<StructTyp
     for field in table.fields() {
         let mut field = field.clone();
         if let Some(other) = given.field(&field.name) {
-            field.data_type = merged_type(&field.data_type, &other.data_type)?;
+            field.data_type = field.data_type.joined(&other.data_type, &mut merged)?;
         }
         fields.push(field);
     }
@@ -54,22 +54,4 @@ pub(super) fn merged(table: &StructType, given: &StructType) -> Result<StructTyp
         }
     }
     StructType::new(fields)
-}
-
-fn merged_type(table: &DataType, given: &DataType) -> Result<DataType> {
-    Ok(match (table, given) {
-        (DataType::Struct(table), DataType::Struct(given)) => {
-            DataType::Struct(Box::new(merged(table, given)?))
-        }
-        (DataType::Array(table), DataType::Array(given)) => DataType::Array(Box::new(ArrayType {
-            element_type: merged_type(&table.element_type, &given.element_type)?,
-            contains_null: table.contains_null,
-        })),
-        (DataType::Map(table), DataType::Map(given)) => DataType::Map(Box::new(MapType {
-            key_type: merged_type(&table.key_type, &given.key_type)?,
-            value_type: merged_type(&table.value_type, &given.value_type)?,
-            value_contains_null: table.value_contains_null,
-        })),
-        _ => table.clone(),
-    })
 }

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::properties::TableProperties;
-use crate::spec::schema::{StructField, StructType};
+use crate::spec::schema::{StructField, StructType, same_name};
 
 /// A new file holds no more rows than that in a byte: constants take next to no room.
 pub(super) const RULES: FooterRules = FooterRules {
@@ -51,7 +51,7 @@ impl FooterStatistics {
             .column_mapping_mode;
         let is_partition = |field: &&StructField| {
             let mut partitions = metadata.partition_columns.iter();
-            partitions.any(|name| name.to_lowercase() == field.name.to_lowercase())
+            partitions.any(|name| same_name(name, &field.name))
         };
         let fields = schema.fields().iter();
         let fields: Vec<&StructField> = fields

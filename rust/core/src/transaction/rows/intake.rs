@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{Schema, SchemaRef};
 
-use super::coerce::{check, coerce, missing, place, refuse_twins, unknown};
+use super::coerce::{check, coerce, missing, refuse_twins, unknown};
 use super::columns::{misfit, nullable};
 use super::derive::{
     Identity, check_explicit, check_generated, computed, default, generated, is_identity,
@@ -20,7 +20,8 @@ use super::values::as_read;
 use crate::error::Result;
 use crate::expr::{BoundFormula, Predicate};
 use crate::spec::actions::{Metadata, Protocol};
-use crate::spec::schema::{StructField, StructType};
+use crate::spec::arrow::place;
+use crate::spec::schema::{StructField, StructType, same_name};
 
 /// Where a column of the table comes from.
 #[derive(Debug)]
@@ -128,7 +129,7 @@ impl Intake {
             schema
                 .fields()
                 .iter()
-                .position(|field| field.name.to_lowercase() == name.to_lowercase())
+                .position(|field| same_name(&field.name, name))
         });
         Ok(Self {
             partitions: partitions.collect(),

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::json::clipped;
 use crate::spec::properties::{ColumnMappingMode, TableProperties};
-use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
+use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType, same_name};
 
 /// What a file is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Layout {
                 .fields()
                 .iter()
                 .enumerate()
-                .find(|(_, field)| field.name.to_lowercase() == name.to_lowercase());
+                .find(|(_, field)| same_name(&field.name, name));
             if let Some((at, field)) = found {
                 let name_in_log = field.name_in_files(mode)?.to_owned();
                 partitions.push((at, field.name.clone(), name_in_log));
@@ -96,11 +96,6 @@ impl Layout {
             rows.push(Arc::new(extra.clone()));
             files.push(Arc::new(extra.clone()));
         }
-        let on = |key: &str| {
-            metadata
-                .property(key)
-                .is_some_and(|value| value.eq_ignore_ascii_case("true"))
-        };
         let length = metadata.property("delta.randomPrefixLength");
         let (compression, suffix) = codec(metadata.property("delta.parquet.compression.codec"));
         Ok(Self {
@@ -109,7 +104,8 @@ impl Layout {
             partitions,
             data,
             files: Arc::new(Schema::new(Fields::from(files))),
-            scattered: mode != ColumnMappingMode::None || on("delta.randomizeFilePrefixes"),
+            scattered: mode != ColumnMappingMode::None
+                || metadata.is_on("delta.randomizeFilePrefixes"),
             prefix_length: length
                 .and_then(|text| text.trim().parse().ok())
                 .unwrap_or(2),
@@ -156,21 +152,12 @@ fn check_types(schema: &StructType) -> Result<()> {
 
 fn check_type(data_type: &DataType) -> Result<(), &'static str> {
     use PrimitiveType as P;
-    match data_type {
+    data_type.all_types().try_for_each(|one| match one {
         DataType::Primitive(P::Void) => Err("parts of columns that hold nothing but nulls"),
         DataType::Primitive(P::IntervalYearMonth | P::IntervalDayTime) => Err("intervals"),
         DataType::Primitive(P::Geometry { .. } | P::Geography { .. }) => Err("shapes"),
-        DataType::Primitive(_) => Ok(()),
-        DataType::Array(array) => check_type(&array.element_type),
-        DataType::Map(map) => {
-            check_type(&map.key_type)?;
-            check_type(&map.value_type)
-        }
-        DataType::Struct(parts) => parts
-            .fields()
-            .iter()
-            .try_for_each(|field| check_type(&field.data_type)),
-    }
+        _ => Ok(()),
+    })
 }
 
 /// The field as files have it: its name there, and its id.

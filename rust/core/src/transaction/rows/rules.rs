@@ -13,7 +13,6 @@ use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, Predicate};
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::char_length::{DECLARED_TYPE, declared_length};
-use crate::spec::feature_rules::any_field;
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, StructField, StructType};
 
@@ -66,7 +65,7 @@ impl Rules {
             }
             let limited = |part: &StructField| part.metadata.contains_key(DECLARED_TYPE);
             let inside = StructType::new(vec![field.clone()])?;
-            if any_field(&inside, &limited) {
+            if inside.all_fields().any(limited) {
                 let message = format!(
                     "the column {} has text of limited length inside, which is not checked here: write \
                      with a client that knows how",

@@ -1,11 +1,11 @@
 //! A row in words, for messages.
 
-use std::sync::Arc;
-
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef};
+use arrow_schema::{ArrowError, DataType};
+
+use crate::spec::arrow::retyped;
 
 /// Of a row that is shown: columns, and letters of each value.
 const SHOWN_COLUMNS: usize = 12;
@@ -13,20 +13,13 @@ const SHOWN_LETTERS: usize = 40;
 
 /// The same moments in a zone that can be printed without a list of all zones.
 fn zones_as_offsets(values: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
-    fn offset(data_type: &DataType) -> DataType {
-        let field = |one: &FieldRef| {
-            let inner = offset(one.data_type());
-            Arc::new(Field::clone(one).with_data_type(inner))
-        };
-        match data_type {
-            DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some("+00:00".into())),
-            DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect()),
-            DataType::List(element) => DataType::List(field(element)),
-            DataType::Map(entries, sorted) => DataType::Map(field(entries), *sorted),
-            other => other.clone(),
+    let offset = |one: &DataType| match one {
+        DataType::Timestamp(unit, Some(_)) => {
+            Some(DataType::Timestamp(*unit, Some("+00:00".into())))
         }
-    }
-    cast(values, &offset(values.data_type()))
+        _ => None,
+    };
+    cast(values, &retyped(values.data_type(), &offset))
 }
 
 /// A row in words.

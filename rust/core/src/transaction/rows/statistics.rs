@@ -28,7 +28,7 @@ use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::column_path::parse_column_paths;
 use crate::spec::interval::MICROS_PER_DAY;
 use crate::spec::properties::ColumnMappingMode;
-use crate::spec::schema::{DataType, PrimitiveType, StructField};
+use crate::spec::schema::{DataType, StructField};
 
 /// Years that every reader's parser takes: from 0001-01-01 to 9999-12-31.
 const DAYS: std::ops::RangeInclusive<i32> = -719_162..=2_932_896;
@@ -121,7 +121,7 @@ fn columns<'a>(
                 (!parts.is_empty()).then_some(Kind::Struct(parts))
             }
             other => chosen.takes(path).then(|| Kind::Leaf {
-                bounded: has_bounds(other),
+                bounded: other.has_order(),
             }),
         };
         path.pop();
@@ -131,27 +131,6 @@ fn columns<'a>(
         }
     }
     Ok(found)
-}
-
-fn has_bounds(data_type: &DataType) -> bool {
-    use PrimitiveType as P;
-    let DataType::Primitive(primitive) = data_type else {
-        return false;
-    };
-    matches!(
-        primitive,
-        P::Byte
-            | P::Short
-            | P::Integer
-            | P::Long
-            | P::Float
-            | P::Double
-            | P::Decimal { .. }
-            | P::Date
-            | P::Timestamp
-            | P::TimestampNtz
-            | P::String
-    )
 }
 
 /// What is known of the rows that a file has so far.

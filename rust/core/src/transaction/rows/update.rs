@@ -9,13 +9,14 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType as ArrowType, Fields, SchemaRef};
 
-use super::coerce::{check, coerce, null_inside, place};
+use super::coerce::{check, coerce, null_inside};
 use super::columns::{misfit, nullable};
 use super::intake::Intake;
 use super::row_plan::{RowPlan, RowPlanner};
 use crate::error::{Error, Result};
 use crate::expr::{BoundFormula, Formula, closest_columns};
 use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::arrow::place;
 use crate::spec::column_path::{column_path_text, named_path};
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, StructField, StructType};

@@ -62,7 +62,6 @@ fn describe(operation: &str) -> CommitDescription {
 fn create(world: &Arc<World>, timestamps: bool) {
     let mut metadata = Metadata {
         id: "simulated".into(),
-        format_provider: "parquet".into(),
         ..Metadata::default()
     };
     let properties = [

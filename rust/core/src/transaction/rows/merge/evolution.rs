@@ -4,9 +4,9 @@ use arrow_schema::{Fields, Schema};
 
 use super::clauses::{MergeDefinition, Then, When};
 use crate::error::Result;
+use crate::spec::arrow::place;
 use crate::spec::column_path::{column_path_text, leads_into, named_path};
 use crate::spec::schema::{DataType, StructType};
-use crate::transaction::rows::coerce::place;
 use crate::transaction::rows::evolve::merged;
 
 /// The table's schema with columns, and fields of structs, that only the source has: all of them where a

@@ -9,8 +9,8 @@ use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{misfit, wrong};
-use crate::codec::row_bytes::normalised;
 use crate::error::Result;
+use crate::expr::floats::normalised;
 
 /// Rows by their key.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ pub use evolution::evolved_schema;
 use join::Join;
 use scope::{Scope, Shown, empty_rows};
 
-use super::coerce::{coerce, place};
+use super::coerce::coerce;
 use super::columns::{misfit, nullable};
 use super::intake::Intake;
 use super::row_plan::{RowPlan, RowPlanner};
@@ -33,6 +33,7 @@ use super::update::Setter;
 use crate::error::{Error, Result};
 use crate::expr::Formula;
 use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::arrow::place;
 use crate::spec::schema::StructType;
 
 /// Rows that are merged.

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use super::misfit;
 use crate::error::Result;
 use crate::expr::formula::Side;
-use crate::transaction::rows::coerce::place;
+use crate::spec::arrow::place;
 
 /// Whose columns go by their bare names.
 #[derive(Clone, Copy, Debug)]

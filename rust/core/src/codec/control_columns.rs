@@ -1,0 +1,186 @@
+//! `metaData`, `protocol`, `txn` and `domainMetadata` as Arrow columns: plain data in, one row an action out.
+//!
+//! Protocol: "Actions", "Checkpoint Schema".
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray, StructArray};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
+
+use super::file_actions::{STRING_MAP, string_map_builder};
+use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
+
+type Rows = Result<StructArray, ArrowError>;
+
+/// A field of text that may be null.
+pub fn text(name: &str) -> FieldRef {
+    Arc::new(Field::new(name, DataType::Utf8, true))
+}
+
+/// A field of 64-bit integers that may be null.
+pub fn long(name: &str) -> FieldRef {
+    Arc::new(Field::new(name, DataType::Int64, true))
+}
+
+/// A field of booleans that may be null.
+pub fn boolean(name: &str) -> FieldRef {
+    Arc::new(Field::new(name, DataType::Boolean, true))
+}
+
+/// A field of maps from text to text that may be null.
+pub fn text_map(name: &str) -> FieldRef {
+    Arc::new(Field::new(name, STRING_MAP.clone(), true))
+}
+
+/// A field of structs that may be null.
+pub fn structure(name: &str, fields: Fields) -> FieldRef {
+    Arc::new(Field::new(name, DataType::Struct(fields), true))
+}
+
+fn element() -> FieldRef {
+    Arc::new(Field::new("element", DataType::Utf8, true))
+}
+
+fn text_list(name: &str) -> FieldRef {
+    Arc::new(Field::new(name, DataType::List(element()), true))
+}
+
+fn format_fields() -> Fields {
+    vec![text("provider"), text_map("options")].into()
+}
+
+/// The fields of `metaData`.
+pub fn metadata_fields() -> Fields {
+    vec![
+        text("id"),
+        text("name"),
+        text("description"),
+        structure("format", format_fields()),
+        text("schemaString"),
+        text_list("partitionColumns"),
+        text_map("configuration"),
+        long("createdTime"),
+    ]
+    .into()
+}
+
+/// The fields of `protocol`.
+pub fn protocol_fields() -> Fields {
+    let version = |name: &str| Arc::new(Field::new(name, DataType::Int32, true));
+    vec![
+        version("minReaderVersion"),
+        version("minWriterVersion"),
+        text_list("readerFeatures"),
+        text_list("writerFeatures"),
+    ]
+    .into()
+}
+
+/// The fields of `txn`.
+pub fn transaction_fields() -> Fields {
+    vec![text("appId"), long("version"), long("lastUpdated")].into()
+}
+
+/// The fields of `domainMetadata`.
+pub fn domain_fields() -> Fields {
+    vec![text("domain"), text("configuration"), boolean("removed")].into()
+}
+
+/// Rows of `metaData`.
+///
+/// # Errors
+///
+/// Arrow's, here and below, for columns that do not fit: none that can be brought about from outside.
+pub fn metadata_rows<'a>(all: impl Iterator<Item = &'a Metadata> + Clone) -> Rows {
+    let format = StructArray::try_new(
+        format_fields(),
+        vec![
+            texts(all.clone().map(|one| Some(&one.format.provider))),
+            maps(all.clone().map(|one| &one.format.options))?,
+        ],
+        None,
+    )?;
+    let columns = vec![
+        texts(all.clone().map(|one| Some(&one.id))),
+        texts(all.clone().map(|one| one.name.as_ref())),
+        texts(all.clone().map(|one| one.description.as_ref())),
+        Arc::new(format),
+        texts(all.clone().map(|one| Some(&one.schema_string))),
+        lists(all.clone().map(|one| Some(&one.partition_columns))),
+        maps(all.clone().map(|one| &one.configuration))?,
+        Arc::new(Int64Array::from_iter(all.map(|one| one.created_time))),
+    ];
+    StructArray::try_new(metadata_fields(), columns, None)
+}
+
+/// Rows of `protocol`.
+pub fn protocol_rows<'a>(all: impl Iterator<Item = &'a Protocol> + Clone) -> Rows {
+    let version =
+        |of: fn(&Protocol) -> i32| Arc::new(Int32Array::from_iter_values(all.clone().map(of)));
+    let columns = vec![
+        version(|one| one.min_reader_version) as ArrayRef,
+        version(|one| one.min_writer_version),
+        lists(all.clone().map(|one| one.reader_features.as_ref())),
+        lists(all.clone().map(|one| one.writer_features.as_ref())),
+    ];
+    StructArray::try_new(protocol_fields(), columns, None)
+}
+
+/// Rows of `txn`.
+pub fn transaction_rows<'a>(all: impl Iterator<Item = &'a SetTransaction> + Clone) -> Rows {
+    let columns = vec![
+        texts(all.clone().map(|one| Some(&one.app_id))),
+        Arc::new(Int64Array::from_iter_values(
+            all.clone().map(|one| one.version),
+        )),
+        Arc::new(Int64Array::from_iter(all.map(|one| one.last_updated))),
+    ];
+    StructArray::try_new(transaction_fields(), columns, None)
+}
+
+/// Rows of `domainMetadata`.
+pub fn domain_rows<'a>(all: impl Iterator<Item = &'a DomainMetadata> + Clone) -> Rows {
+    let columns = vec![
+        texts(all.clone().map(|one| Some(&one.domain))),
+        texts(all.clone().map(|one| Some(&one.configuration))),
+        Arc::new(BooleanArray::from_iter(all.map(|one| Some(one.removed)))),
+    ];
+    StructArray::try_new(domain_fields(), columns, None)
+}
+
+/// A column of texts.
+pub fn texts<'a>(values: impl Iterator<Item = Option<&'a String>>) -> ArrayRef {
+    Arc::new(StringArray::from_iter(values))
+}
+
+/// A column of maps from text to text.
+///
+/// # Errors
+///
+/// Arrow's: none that can be brought about from outside.
+pub fn maps<'a>(
+    values: impl Iterator<Item = &'a BTreeMap<String, String>>,
+) -> Result<ArrayRef, ArrowError> {
+    let mut builder = string_map_builder();
+    for map in values {
+        for (key, value) in map {
+            builder.keys().append_value(key);
+            builder.values().append_value(value);
+        }
+        builder.append(true)?;
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+fn lists<'a>(values: impl Iterator<Item = Option<&'a Vec<String>>>) -> ArrayRef {
+    let mut builder = ListBuilder::new(StringBuilder::new()).with_field(element());
+    for list in values {
+        for value in list.into_iter().flatten() {
+            builder.values().append_value(value);
+        }
+        builder.append(list.is_some());
+    }
+    Arc::new(builder.finish())
+}

@@ -1,0 +1,101 @@
+//! Walks over a schema: its fields and types at any depth, and schemas that are made from others.
+
+use super::{ArrayType, DataType, MapType, StructField, StructType};
+use crate::error::Result;
+
+/// Types at any depth, those above first, in the order of the schema.
+pub(crate) struct Types<'a> {
+    /// Still to be shown, the next one last.
+    open: Vec<&'a DataType>,
+}
+
+impl<'a> Iterator for Types<'a> {
+    type Item = &'a DataType;
+
+    fn next(&mut self) -> Option<&'a DataType> {
+        let next = self.open.pop()?;
+        match next {
+            DataType::Primitive(_) => {}
+            DataType::Array(array) => self.open.push(&array.element_type),
+            DataType::Map(map) => self.open.extend([&map.value_type, &map.key_type]),
+            DataType::Struct(fields) => self.open.extend(fields.types()),
+        }
+        Some(next)
+    }
+}
+
+impl DataType {
+    /// This type, and all that it is made of.
+    pub(crate) fn all_types(&self) -> Types<'_> {
+        Types { open: vec![self] }
+    }
+
+    /// This type, where a struct that `other` has in the same place is what `join` makes of the two.
+    pub(crate) fn joined(
+        &self,
+        other: &Self,
+        join: &mut dyn FnMut(&StructType, &StructType) -> Result<StructType>,
+    ) -> Result<Self> {
+        Ok(match (self, other) {
+            (Self::Struct(own), Self::Struct(other)) => Self::Struct(Box::new(join(own, other)?)),
+            (Self::Array(own), Self::Array(other)) => Self::Array(Box::new(ArrayType {
+                element_type: own.element_type.joined(&other.element_type, join)?,
+                contains_null: own.contains_null,
+            })),
+            (Self::Map(own), Self::Map(other)) => Self::Map(Box::new(MapType {
+                key_type: own.key_type.joined(&other.key_type, join)?,
+                value_type: own.value_type.joined(&other.value_type, join)?,
+                value_contains_null: own.value_contains_null,
+            })),
+            _ => self.clone(),
+        })
+    }
+
+    fn change_fields(&mut self, change: &mut dyn FnMut(&mut StructField)) {
+        match self {
+            Self::Primitive(_) => {}
+            Self::Array(array) => array.element_type.change_fields(change),
+            Self::Map(map) => {
+                map.key_type.change_fields(change);
+                map.value_type.change_fields(change);
+            }
+            Self::Struct(fields) => fields.change_fields(change),
+        }
+    }
+}
+
+impl StructType {
+    /// The types of its fields, the last one first.
+    fn types(&self) -> impl Iterator<Item = &DataType> {
+        self.fields.iter().rev().map(|field| &field.data_type)
+    }
+
+    /// The types of its columns, and all that they are made of.
+    pub(crate) fn all_types(&self) -> Types<'_> {
+        Types {
+            open: self.types().collect(),
+        }
+    }
+
+    /// This struct, and all that are below it.
+    pub(crate) fn all_structs(&self) -> impl Iterator<Item = &StructType> {
+        let below = self.all_types().filter_map(|data_type| match data_type {
+            DataType::Struct(fields) => Some(&**fields),
+            _ => None,
+        });
+        std::iter::once(self).chain(below)
+    }
+
+    /// Fields at any depth.
+    pub(crate) fn all_fields(&self) -> impl Iterator<Item = &StructField> {
+        self.all_structs().flat_map(StructType::fields)
+    }
+
+    /// Changes fields at any depth, those above first; their names have to stay.
+    pub(crate) fn change_fields(&mut self, change: &mut dyn FnMut(&mut StructField)) {
+        for field in &mut self.fields {
+            change(field);
+            field.data_type.change_fields(change);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Which types of columns may become which others.
+//!
+//! Protocol: "Type Widening".
+
+use super::PrimitiveType;
+
+impl PrimitiveType {
+    /// Whether every value of this type is one of that other type: the protocol's list.
+    pub(crate) fn widens_to(&self, to: &Self) -> bool {
+        use PrimitiveType as P;
+        let whole = |precision: &u8, scale: &u8| precision.saturating_sub(*scale);
+        match (self, to) {
+            (P::Byte, P::Short | P::Integer | P::Long | P::Double)
+            | (P::Short, P::Integer | P::Long | P::Double)
+            | (P::Integer, P::Long | P::Double)
+            | (P::Float, P::Double)
+            | (P::Date, P::TimestampNtz) => true,
+            (P::Byte | P::Short | P::Integer, P::Decimal { precision, scale }) => {
+                whole(precision, scale) >= 10
+            }
+            (P::Long, P::Decimal { precision, scale }) => whole(precision, scale) >= 20,
+            (
+                P::Decimal { precision, scale },
+                P::Decimal {
+                    precision: wider,
+                    scale: longer,
+                },
+            ) => self != to && longer >= scale && whole(wider, longer) >= whole(precision, scale),
+            _ => false,
+        }
+    }
+}
