@@ -2,12 +2,14 @@
 
 The ways are this package alone, its functions in Spark, and delta-spark.
 
-``python benches/python/optimize.py [--files 1000] [--rows 20000] [--data DIRECTORY] [--only WORD]``
+``python benches/python/optimize.py [--files 1000] [--rows 20000] [--data DIRECTORY] [--only WORD]
+[--heap 4g]``
 
-The table is written once: rows of ten columns, spread over the files without any order. Each way
-works on a copy of it (hard links), in a session of its own, once: what a nightly job does. CPU
-seconds are those of the process and all its children, start of the JVM left out; the peak is that
-of the process that plans and commits (for Spark: the JVM's and the driver's together).
+``--rows`` are those of one file. The table is written once: rows of ten columns, spread over the
+files without any order. Each way works on a copy of it (hard links), in a session of its own, once:
+what a nightly job does. CPU seconds are those of the process and all its children, start of the JVM
+left out. Peaks are the highest resident memory of the Python process that plans and commits, and of
+the JVM, which with ``local[2]`` is the executor too and takes what ``--heap`` allows.
 """
 
 from __future__ import annotations
@@ -64,12 +66,12 @@ def write(directory: Path, files: int, rows: int) -> None:
             transaction.add(**add)
 
 
-def session(way: str) -> Any:
+def session(way: str, heap: str) -> Any:
     import delta
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.driver.memory", "4g")
+    builder = builder.config("spark.driver.memory", heap)
     builder = builder.config("spark.sql.session.timeZone", "UTC")
     if way == "delta-spark":
         builder = builder.config(
@@ -102,29 +104,32 @@ def cpu_seconds() -> float:
     return sum(spent[process] for process in mine if process in spent)
 
 
-def peak_mb() -> int:
-    """The highest memory of this process, and of the JVM if there is one."""
-    total = 0
+def peaks_mb() -> tuple[int, int]:
+    """The highest memory of this process, and of the JVM that it started, if there is one."""
+    own, jvm = 0, 0
     for one in Path("/proc").iterdir():
         if one.name.isdigit():
             try:
                 status = (one / "status").read_text()
             except OSError:
                 continue
-            mine = one.name == str(os.getpid()) or f"PPid:\t{os.getpid()}\n" in status
             for line in status.splitlines():
-                if mine and line.startswith("VmHWM:"):
-                    total += int(line.split()[1]) // 1024
-    return total
+                if line.startswith("VmHWM:"):
+                    peak = int(line.split()[1]) // 1024
+                    if one.name == str(os.getpid()):
+                        own = peak
+                    elif f"PPid:\t{os.getpid()}\n" in status:
+                        jvm = max(jvm, peak)
+    return own, jvm
 
 
-def run(way: str, task: str, path: Path) -> None:
+def run(way: str, task: str, path: Path, heap: str) -> None:
     """Does one task one way, in this process, and prints what it took."""
     import deltareplay as dr
     from deltareplay import spark as dr_spark
 
     columns = TASKS[task]
-    spark = None if way == "deltareplay" else session(way)
+    spark = None if way == "deltareplay" else session(way, heap)
     if spark is not None:
         spark.range(1000).selectExpr("sum(id)").collect()
     before, started = cpu_seconds(), time.perf_counter()
@@ -138,10 +143,10 @@ def run(way: str, task: str, path: Path) -> None:
         by = f" ZORDER BY ({', '.join(columns)})" if columns else ""
         spark.sql(f"OPTIMIZE delta.`{path}`{by}").collect()
     took = time.perf_counter() - started
-    cpu = cpu_seconds() - before
+    cpu, peaks = cpu_seconds() - before, peaks_mb()
     snapshot = dr.Table(path).snapshot()
     size = snapshot.size_in_bytes >> 20
-    cells = [task, way, f"{cpu:.1f}", f"{took:.1f}", peak_mb(), snapshot.num_files, size]
+    cells = [task, way, f"{cpu:.1f}", f"{took:.1f}", *peaks, snapshot.num_files, size]
     print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
@@ -151,19 +156,22 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--only", default="", help="tasks and ways whose title has this text")
+    parser.add_argument("--heap", default="4g", help="spark.driver.memory")
     parser.add_argument("--run", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     base = arguments.data.absolute() / f"small-{arguments.files}-{arguments.rows}"
     if arguments.run:
-        run(*arguments.run, base.with_name(base.name + "-copy"))
+        run(*arguments.run, base.with_name(base.name + "-copy"), arguments.heap)
         return
     if not (base / "_delta_log" / f"{1:020}.json").is_file():
         write(base, arguments.files, arguments.rows)
     copy = base.with_name(base.name + "-copy")
     print(
-        "| task | way | CPU s | wall s | peak MB | files | MB |\n|---|---|---:|---:|---:|---:|---:|"
+        "| task | way | CPU s | wall s | peak MB | JVM's peak MB | files | MB |\n"
+        "|---|---|---:|---:|---:|---:|---:|---:|",
+        flush=True,
     )
     for task in TASKS:
         for way in WAYS:

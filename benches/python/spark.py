@@ -128,7 +128,7 @@ def added(path: str, size: int, rows: int, bounds: dict[str, Any]) -> dict[str, 
     }
 
 
-def session(engine: str) -> Any:
+def session(engine: str, master: str = "local[2]", **others: str) -> Any:
     from pyspark.sql import SparkSession
 
     settings = {
@@ -138,7 +138,8 @@ def session(engine: str) -> Any:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
     }
-    builder = SparkSession.builder.master("local[2]").appName(f"bench {engine}")
+    settings |= {name.replace("_", "."): value for name, value in others.items()}
+    builder = SparkSession.builder.master(master).appName(f"bench {engine}")
     if engine == "delta-spark":
         settings["spark.sql.extensions"] = "io.delta.sql.DeltaSparkSessionExtension"
         settings["spark.sql.catalog.spark_catalog"] = (

@@ -1,12 +1,18 @@
 """Times DELETE, UPDATE and MERGE in Spark, ours beside delta-spark's, in sessions alike.
 
-``python benches/python/statements.py [--data DIRECTORY] [--runs 2] [--only WORD]``
+``python benches/python/statements.py [--data DIRECTORY] [--runs 2] [--only WORD]
+[--cluster]``
 
 The table of ``spark.py``: 20 million rows of 10 columns in 20 files, with deletion vectors and
 without. Each statement runs on a copy of it (hard links); the first run warms the JVM up, figures
 are the least of the others. DELETE takes 1 % scattered rows, UPDATE changes 1 %, MERGE updates 5 %
 and inserts 1 % from Parquet files. CPU seconds are those of the JVM and of all Python processes.
 Both engines have to leave the same table.
+
+With ``--cluster``, once, it is a MERGE of a source of 20 million rows, of which half are in the
+table, on two executors of 1 GB each with one core (``local-cluster[2,1,1024]``) and a driver of
+1 GB. Peaks are the highest resident memory of the driver's Python, of its JVM, and of the larger
+executor.
 """
 
 from __future__ import annotations
@@ -17,6 +23,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -27,9 +34,13 @@ import spark as reads
 
 HERE = Path(__file__).parent
 ENGINES = ("deltareplay", "delta-spark")
+SOURCE, LARGE_SOURCE = "statements-source", "statements-large-source"
 CONDITION = "pmod(hash(id), 100) = 7"
 SETS = {"x": "x + 1", "name": "concat(name, '!')"}
 ON = "t.id = s.id"
+MERGE = "MERGE 5 % and 1 %"
+LARGE = "MERGE of 20 million rows"
+CLUSTER = "local-cluster[2,1,1024]"
 
 
 def copied(table: Path, work: Path, vectors: bool) -> Path:
@@ -47,12 +58,18 @@ def copied(table: Path, work: Path, vectors: bool) -> Path:
     return work
 
 
-def write_source(spark: Any, path: Path) -> None:
-    """One million rows that are there, and 200,000 that are not."""
+def write_sources(spark: Any, data: Path) -> None:
+    """One million rows that are there, and 200,000 that are not; then ten million of each."""
     total = reads.FILES * reads.ROWS
-    known = spark.range(0, total, 20).selectExpr("id")
-    new = spark.range(total, total + total // 100).selectExpr("id")
-    rows = known.union(new).selectExpr(
+    known = spark.range(0, total, 20)
+    write_source(known.union(spark.range(total, total + total // 100)), data / SOURCE)
+    write_source(spark.range(0, 2 * total, 2), data / LARGE_SOURCE)
+
+
+def write_source(ids: Any, path: Path) -> None:
+    if (path / "_SUCCESS").exists():
+        return
+    rows = ids.selectExpr(
         "id",
         "CAST(id % 1000 AS INT) AS units",
         "rand(1) AS x",
@@ -64,7 +81,7 @@ def write_source(spark: Any, path: Path) -> None:
         "CAST(id % 100 AS DECIMAL(21, 2)) AS price",
         "id % 2 = 0 AS flag",
     )
-    rows.repartition(4).write.parquet(str(path))
+    rows.repartition(4).write.mode("overwrite").parquet(str(path))
 
 
 def statements(spark: Any, engine: str, source: Path) -> dict[str, Callable[[Path], Any]]:
@@ -77,7 +94,7 @@ def statements(spark: Any, engine: str, source: Path) -> dict[str, Callable[[Pat
         return {
             "DELETE 1 %": lambda path: dr_spark.delete(spark, path, CONDITION),
             "UPDATE 1 %": lambda path: dr_spark.update(spark, path, CONDITION, SETS),
-            "MERGE 5 % and 1 %": lambda path: (
+            MERGE: lambda path: (
                 dr_spark.merge(spark, path, rows(), ON, target_alias="t")
                 .when_matched_update_all()
                 .when_not_matched_insert_all()
@@ -92,7 +109,7 @@ def statements(spark: Any, engine: str, source: Path) -> dict[str, Callable[[Pat
     return {
         "DELETE 1 %": lambda path: table(path).delete(CONDITION),
         "UPDATE 1 %": lambda path: table(path).update(CONDITION, SETS),
-        "MERGE 5 % and 1 %": lambda path: (
+        MERGE: lambda path: (
             table(path)
             .alias("t")
             .merge(rows(), ON)
@@ -107,7 +124,7 @@ def one(engine: str, data: Path, runs: int, only: str) -> None:
     import deltareplay as dr
 
     spark = reads.session(engine)
-    source = data / "statements-source"
+    source = data / SOURCE
     for vectors in (False, True):
         for name, run in statements(spark, engine, source).items():
             task = f"{name}, {'with' if vectors else 'without'} vectors"
@@ -129,30 +146,99 @@ def one(engine: str, data: Path, runs: int, only: str) -> None:
     spark.stop()
 
 
+def on_cluster(engine: str, data: Path, only: str) -> None:
+    """The large merge, once for each kind of table."""
+    import deltareplay as dr
+
+    # Spark's own default for the partitions of a shuffle
+    others = {"spark_driver_memory": "1g", "spark_sql_shuffle_partitions": "200"}
+    spark = reads.session(engine, CLUSTER, **others)
+    run = statements(spark, engine, data / LARGE_SOURCE)[MERGE]
+    for vectors in (False, True):
+        task = f"{LARGE}, {'with' if vectors else 'without'} vectors"
+        if only not in task:
+            continue
+        path = copied(data / "spark-rows", data / "statements-work", vectors)
+        began, begun = reads.cpu_seconds(), time.perf_counter()
+        run(path)
+        wall, cpu = time.perf_counter() - begun, reads.cpu_seconds() - began
+        peaks = peaks_mb()
+        scan = dr.Table(path).snapshot().scan(columns=["id", "units"]).to_arrow()
+        answer = [scan.num_rows, sum(scan["units"].to_numpy().tolist())]
+        told = {"task": task, "answer": answer, "cpu": cpu, "wall": wall, "peaks": peaks}
+        print(f"{task}: {told}", file=sys.stderr)
+        print("RESULT " + json.dumps(told), flush=True)
+    shutil.rmtree(data / "statements-work", ignore_errors=True)
+    spark.stop()
+
+
+def peaks_mb() -> list[int]:
+    """The highest memory so far of the driver's Python, of its JVM, and of the larger executor."""
+    import psutil
+
+    peaks = [0, 0, 0]
+    me = psutil.Process()
+    for process in [me, *me.children(recursive=True)]:
+        try:
+            command = " ".join(process.cmdline())
+        except (psutil.NoSuchProcess, psutil.ZombieProcess):
+            continue
+        kinds = [process == me, "SparkSubmit" in command, "ExecutorBackend" in command]
+        if any(kinds):
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            [peak] = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
+            kind = kinds.index(True)
+            peaks[kind] = max(peaks[kind], int(peak) >> 10)
+    return peaks
+
+
+def linked_home(directory: str) -> str:
+    """A Spark of links: workers of a local cluster write into its directory ``work``."""
+    import pyspark
+
+    for one in Path(pyspark.__file__).parent.iterdir():
+        if one.name != "work":
+            (Path(directory) / one.name).symlink_to(one)
+    return directory
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=HERE.parent / "data")
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--only", default="")
+    parser.add_argument("--cluster", action="store_true", help="the large merge, in little memory")
     parser.add_argument("--engine", choices=ENGINES, help="one of them, in this process")
     args = parser.parse_args()
     data = args.data.absolute()
     if args.engine:
         warnings.simplefilter("ignore")
-        one(args.engine, data, args.runs, args.only)
+        if args.cluster:
+            on_cluster(args.engine, data, args.only)
+        else:
+            one(args.engine, data, args.runs, args.only)
         return
     if not (data / "spark-rows" / "_delta_log").exists():
         reads.write_rows(data / "spark-rows", deleted=False)
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
-    if not (data / "statements-source" / "_SUCCESS").exists():
+    if not all((data / one / "_SUCCESS").exists() for one in (SOURCE, LARGE_SOURCE)):
         os.environ["PYSPARK_PYTHON"] = sys.executable
         session = reads.session("deltareplay")
-        write_source(session, data / "statements-source")
+        write_sources(session, data)
         session.stop()
+    with tempfile.TemporaryDirectory() as home:
+        compare(args, data, home)
+
+
+def compare(args: argparse.Namespace, data: Path, home: str) -> None:
+    """Runs each engine in a process of its own, and prints the table."""
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    if args.cluster:
+        environment["SPARK_HOME"] = linked_home(home)
     found: dict[str, dict[str, Any]] = {}
     for engine in ENGINES:
         command = [sys.executable, __file__, "--data", str(data), "--runs", str(args.runs)]
         command += ["--only", args.only, "--engine", engine]
+        command += ["--cluster"] if args.cluster else []
         done = subprocess.run(
             command, stdout=subprocess.PIPE, text=True, check=True, env=environment
         )
@@ -160,16 +246,19 @@ def main() -> None:
             if line.startswith("RESULT "):
                 told = json.loads(line.removeprefix("RESULT "))
                 found.setdefault(told["task"], {})[engine] = told
-    print("| statement | ours: CPU s, wall s | delta-spark: CPU s, wall s | CPU ratio |")
-    print("|---|---|---|---|")
+    print("| statement | ours: CPU s, wall s | delta-spark: CPU s, wall s | CPU ratio |", end="")
+    print(" peak MB: ours | delta-spark |" if args.cluster else "")
+    print("|---" * (6 if args.cluster else 4) + "|")
     for task, engines in found.items():
         mine, other = engines["deltareplay"], engines["delta-spark"]
         if mine["answer"] != other["answer"]:
             raise AssertionError(f"{task}: {mine['answer']}, and {other['answer']}")
         print(
             f"| {task} | {mine['cpu']:.1f}, {mine['wall']:.1f} | "
-            f"{other['cpu']:.1f}, {other['wall']:.1f} | {mine['cpu'] / other['cpu']:.2f} |"
+            f"{other['cpu']:.1f}, {other['wall']:.1f} | {mine['cpu'] / other['cpu']:.2f} |",
+            end="",
         )
+        print(f" {mine['peaks']} | {other['peaks']} |" if args.cluster else "")
 
 
 if __name__ == "__main__":

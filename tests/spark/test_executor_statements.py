@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from support import logs
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
+from deltareplay.spark.marked import Marked
 
 pytestmark = pytest.mark.spark
 
@@ -426,6 +428,64 @@ def test_rules_of_the_table_hold(spark: Any, tmp_path: Path) -> None:
     merge = merge.when_not_matched_insert({"id": "s.id", "k": "2000L"})
     raises("write.constraint", merge.execute)
     assert dr.Table(path).snapshot().version == 1
+
+
+def test_rules_ask_only_what_is_written(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    made(spark, path, {})
+    dr.Table(path).add_constraint("small", "k < 10")
+    one_more = {"k": "k + 1"}  # too much for rows with 9
+    assert dr_spark.update(spark, path, "k = 3", one_more).metrics["numUpdatedRows"] == 40
+    dr.Table(path).set_properties({"delta.enableChangeDataFeed": "true"})
+    assert dr_spark.update(spark, path, "k = 4", one_more).metrics["numUpdatedRows"] == 80
+    given = spark.range(399, 401).selectExpr("id", "(id - 399) * 50 + 1 AS k").alias("s")
+    merge = dr_spark.merge(spark, path, given, "target.id = s.id")
+    assert merge.when_matched_update({"k": "s.k"}).execute().metrics["numTargetRowsUpdated"] == 1
+
+
+def test_rows_that_stay_are_written_with_those_that_change(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From one scan, without a value computed for them; functions in Python would compute it."""
+    from pyspark.sql import functions as sf
+
+    scans = []
+    without = Marked.without
+    monkeypatch.setattr(Marked, "without", lambda *given: scans.append(1) or without(*given))
+    path = tmp_path / "table"
+    made(spark, path, {})
+    # rows that are there break this rule
+    actions = map(json.loads, (path / "_delta_log" / f"{0:020}.json").read_text().splitlines())
+    [metadata] = [one for one in actions if "metaData" in one]
+    rules = {"delta.constraints.late": "id % 100 <> 9 AND k < 1000"}
+    metadata["metaData"]["configuration"].update(rules)
+    logs.write_commit(path, 1, [logs.protocol(1, 3), metadata])
+    before = {row["id"]: row for row in dr.Table(path).snapshot().scan().to_arrow().to_pylist()}
+
+    def raises_for_others(number):  # PySpark takes hints for those of Arrow's functions
+        assert number % 100 == 6
+        return number
+
+    which, chosen = "id % 100 = 6", [6, 106, 206, 306]
+    fails = "raise_error('a row that stays')"
+    of_spark = {
+        "v": f"IF({which}, concat('new', CAST(rand() < 2 AS STRING)), {fails})",
+        "k": "CAST(100 DIV (id % 4 - 1) AS BIGINT)",
+        "s.b": f"IF({which}, 7, CAST({fails} AS INT))",
+    }
+    done = dr_spark.update(spark, path, which, of_spark).metrics
+    assert done["numUpdatedRows"] == len(chosen)
+    assert done["numCopiedRows"] > 100
+    assert scans == []
+    for number in chosen:
+        row = before[number]
+        row.update(v="newtrue", k=100, s={"a": row["s"]["a"], "b": 7})
+    found = dr.Table(path).snapshot().scan().to_arrow().to_pylist()
+    assert {row["id"]: row for row in found} == before
+    of_python = sf.udf(raises_for_others, "long")
+    dr_spark.update(spark, path, which, {"k": of_python("id")})
+    assert scans == [1]
+    raises("write.constraint", lambda: dr_spark.update(spark, path, which, {"k": "5000"}))
 
 
 def test_the_same_batch_is_merged_once(spark: Any, table: Path) -> None:

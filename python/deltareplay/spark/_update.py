@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deltareplay._arguments import checked
 from deltareplay._written import Written
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import feed, names
+from deltareplay.spark import feed, names, session
 from deltareplay.spark.assignments import Assignments
 from deltareplay.spark.marked import Marked
 from deltareplay.spark.outgoing import table_rows
 from deltareplay.spark.rewrite import Rewrite
+from deltareplay.spark.schema import Json
 from deltareplay.spark.source import TableLike
 from deltareplay.spark.statement import Statement, analyzed, as_column, predicates
 
@@ -87,8 +88,11 @@ def update(
         return Written(None, rewrite.shown(numUpdatedRows=0))
     try:
         if marked:
-            found = marked.only(candidates.rows(marked.counts)).alias(target_alias)
-            rewrite.stage(marked, _updated(found, statement, assignments, target_alias))
+            found = candidates.rows(marked.counts)
+            at_once = _is_read_once(statement, assignments, found.alias(target_alias))
+            found = (marked.flagged if at_once else marked.only)(found).alias(target_alias)
+            changed = _updated(found, statement, assignments, target_alias)
+            rewrite.stage(marked, changed, with_kept=at_once)
         counted = rewrite.shown(numUpdatedRows=updated)
         transaction.set_metrics(counted)
     except BaseException:
@@ -103,7 +107,8 @@ def _updated(
     """New rows, with their images if the table has a feed.
 
     Args:
-        rows: Rows as ``Candidates`` has them, under the alias.
+        rows: Rows as ``Candidates`` has them, under the alias; with ``names.MARKED`` if some of
+            them stay as they are.
         statement: The statement.
         assignments: What is set.
         alias: The alias.
@@ -114,16 +119,51 @@ def _updated(
     fields = target.written_fields
     typed = assignments.typed(rows, fields)
     columns, beside = [], []
+    some_stay = names.MARKED in rows.columns
     for one in fields:
         is_generated = "delta.generationExpression" in (one.get("metadata") or {})
         if typed.sets(one["name"]) or not is_generated:
-            value = typed.value(one, sf.col(feed.of(alias, one["name"])))
+            old = sf.col(feed.of(alias, one["name"]))
+            value = typed.value(one, old)
+            if some_stay and typed.sets(one["name"]):
+                value = sf.when(sf.col(names.MARKED), value).otherwise(old)
             columns.append(value.alias(one["name"]))
     if names.OLD_ROW_ID in rows.columns:
-        beside += [sf.col(names.OLD_ROW_ID), sf.lit(None).cast("bigint").alias(names.OLD_VERSION)]
+        version = sf.lit(None).cast("bigint")
+        if some_stay:
+            version = sf.when(sf.col(names.MARKED), version).otherwise(sf.col(names.OLD_VERSION))
+        beside += [sf.col(names.OLD_ROW_ID), version.alias(names.OLD_VERSION)]
+    if some_stay:
+        beside.append(sf.col(names.MARKED))
     if target.has_feed:
         beside += [feed.before(fields, alias), sf.lit(feed.UPDATE).alias(names.KIND)]
     changed = rows.select(*columns, *beside)
     kept = changed.columns[len(columns) :]
-    changed = table_rows(changed, target, kept)
+    changed = table_rows(changed, target, kept, only=names.MARKED if some_stay else None)
+    if some_stay:
+        return changed.drop(names.MARKED)
     return feed.with_images(changed, fields) if target.has_feed else changed
+
+
+def _is_read_once(statement: Statement, assignments: Assignments, rows: DataFrame) -> bool:
+    """Whether rows that change and rows that stay in the same files are written from one scan.
+
+    Otherwise each has a scan of its own: if one row becomes several, for the feed, or if columns
+    are computed that nobody sets. And Spark computes functions in Python for all rows, whatever is
+    around them; a plan of Spark Connect does not show them.
+    """
+    target, spark = statement.target, statement.spark
+    if target.uses_vectors or target.has_feed or not session.is_classic(spark):
+        return False
+    if any(_is_computed(one.get("metadata") or {}) for one in target.written_fields):
+        return False
+    shown = rows.select(*assignments.values.values())
+    plan: Any = shown._jdf.queryExecution().analyzed()
+    patterns: Any = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+    return not plan.containsPattern(patterns.PYTHON_UDF())
+
+
+def _is_computed(metadata: Json) -> bool:
+    """Whether a column is computed of others, or padded."""
+    text = str(metadata.get("__CHAR_VARCHAR_TYPE_STRING", ""))
+    return "delta.generationExpression" in metadata or text.startswith("char(")

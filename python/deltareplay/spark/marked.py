@@ -70,6 +70,14 @@ class Marked:
         """The others."""
         return self._joined(rows, "left_anti")
 
+    def flagged(self, rows: DataFrame) -> DataFrame:
+        """All of them, with ``names.MARKED``."""
+        from pyspark.sql import functions as sf
+
+        joined = self._joined(rows, "left")
+        marked = sf.col(vectors.KEY).isNotNull().alias(names.MARKED)
+        return joined.select(*[sf.col(names.quoted(one)) for one in rows.columns], marked)
+
     def _joined(self, rows: DataFrame, how: str) -> DataFrame:
         bits = vectors.chunk_bits(len(self))
         bitmaps = vectors.sent(self._spark, self._native.bitmaps(bits))

@@ -26,6 +26,9 @@ CHANGE = "__deltareplay_change"
 KIND = "__deltareplay_kind"
 BEFORE = "__deltareplay_before"
 
+#: What an update adds to the rows of files that it copies: whether a row changes.
+MARKED = "__deltareplay_marked"
+
 #: What a merge adds to joined rows: whether a row of the source is there, and the clause.
 FROM_SOURCE = "__deltareplay_from_source"
 CLAUSE = "__deltareplay_clause"

@@ -109,6 +109,7 @@ def table_rows(
     target: TargetTable,
     beside: Sequence[str] = (),
     replace_where: str | None = None,
+    only: str | None = None,
 ) -> DataFrame:
     """Rows with the table's columns and types, which a task checks as it evaluates them.
 
@@ -117,12 +118,13 @@ def table_rows(
         target: The table.
         beside: Columns of the rows that the table does not have, and that stay.
         replace_where: A condition that all rows must satisfy.
+        only: The one of ``beside`` that tells which rows are checked; None for all.
 
     Raises:
         InvalidArgumentError: As ``Outgoing.of``.
     """
     logical, computed = _logical(df, target.written_fields, beside)
-    return constraints.checked(logical, target, computed, replace_where)
+    return constraints.checked(logical, target, computed, replace_where, only)
 
 
 def _logical(

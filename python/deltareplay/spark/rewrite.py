@@ -77,7 +77,9 @@ class Rewrite:
         """Files to remove with all of their rows."""
         self._gone |= set(numbers)
 
-    def stage(self, marked: Marked, rows: DataFrame | None = None) -> None:
+    def stage(
+        self, marked: Marked, rows: DataFrame | None = None, *, with_kept: bool = False
+    ) -> None:
         """Lets rows leave their files, and writes others.
 
         Args:
@@ -85,15 +87,18 @@ class Rewrite:
             rows: New rows with the columns of the table, checked, and those of the change data
                 feed, which ``names.CHANGE`` tells apart; with ``names.OLD_ROW_ID`` and
                 ``names.OLD_VERSION`` if the table tracks rows. None if there are none.
+            with_kept: Whether they are there with the rows that stay, of all files; only for tables
+                without deletion vectors.
         """
         vectors, copied = self._divided(marked)
-        if copied:
+        if copied and not with_kept:
             left = marked.without(self._candidates.rows(copied))
             left = left.drop(names.FILE, names.ROW_NUMBER)
             if rows is not None and names.CHANGE in rows.columns:
                 left = with_change(left, None)
             # rows that stay have null in columns that the statement adds
             rows = left if rows is None else rows.unionByName(left, allowMissingColumns=True)
+        if copied:
             leaving = sum(marked.counts[one] for one in copied)
             self.metrics["copied"] = self._candidates.live_rows(copied) - leaving
             self._gone |= copied

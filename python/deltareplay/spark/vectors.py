@@ -31,7 +31,7 @@ _COMFORTABLE = 64 << 20
 _MOST = 2 << 30
 #: Place of the vector's number in a key; a file has fewer than 2^32 chunks.
 _KEY_BITS = 32
-_KEY, _WORDS = "__deltareplay_key", "__deltareplay_words"
+KEY, WORDS = "__deltareplay_key", "__deltareplay_words"
 
 
 def has_vector(files: pa.Table) -> Any:
@@ -90,7 +90,7 @@ def chunk_bits(chunks: int) -> int:
 
 
 def sent(spark: SparkSession, chunks: BatchIterator) -> DataFrame:
-    """Chunks of bits as a DataFrame of ``_KEY`` and ``_WORDS``, small enough to be broadcast.
+    """Chunks of bits as a DataFrame of ``KEY`` and ``WORDS``, small enough to be broadcast.
 
     Raises:
         UnsupportedFeatureError: They are not.
@@ -108,8 +108,8 @@ def sent(spark: SparkSession, chunks: BatchIterator) -> DataFrame:
         batches.append(batch)
     rows = pa.Table.from_batches(batches, _SCHEMA) if batches else _SCHEMA.empty_table()
     key = pc.bit_wise_or(pc.shift_left(rows["vector"], _KEY_BITS), rows["chunk"])
-    found = pa.table([key, rows["words"]], names=[_KEY, _WORDS])
-    types = f"{_KEY} bigint, {_WORDS} array<bigint>"
+    found = pa.table([key, rows["words"]], names=[KEY, WORDS])
+    types = f"{KEY} bigint, {WORDS} array<bigint>"
     if version(spark) >= (4, 0):
         return spark.createDataFrame(found, types)
     return spark.createDataFrame(list(zip(*found.to_pydict().values(), strict=True)), types)
@@ -117,6 +117,8 @@ def sent(spark: SparkSession, chunks: BatchIterator) -> DataFrame:
 
 def joined(frame: DataFrame, bitmaps: DataFrame, number: str, bits: int, how: str) -> DataFrame:
     """Keeps the rows whose bit is set (``left_semi``), or those whose bit is not (``left_anti``).
+
+    By ``left``, it keeps all rows; those whose bit is not set have null as their ``KEY``.
 
     Args:
         frame: Numbered rows.
@@ -129,11 +131,11 @@ def joined(frame: DataFrame, bitmaps: DataFrame, number: str, bits: int, how: st
 
     row = sf.col(ROW_NUMBER)
     in_chunk = row.bitwiseAND(sf.lit((1 << bits) - 1))
-    word = sf.get(_WORDS, sf.shiftright(in_chunk, 6).cast("int"))
+    word = sf.get(WORDS, sf.shiftright(in_chunk, 6).cast("int"))
     is_set = sf.getbit(word, row.bitwiseAND(sf.lit(63)).cast("int")) == sf.lit(1)
     above = sf.shiftleft(sf.col(number).cast("bigint"), _KEY_BITS)
     key = above.bitwiseOR(sf.shiftright(row, bits))
-    return frame.join(sf.broadcast(bitmaps), (key == sf.col(_KEY)) & is_set, how)
+    return frame.join(sf.broadcast(bitmaps), (key == sf.col(KEY)) & is_set, how)
 
 
 _SCHEMA = pa.schema(
