@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @checked_methods
 class GlueCatalog:
-    """The AWS Glue Data Catalog: finds tables by name. Needs ``deltareplay[glue]``.
+    """The AWS Glue Data Catalog: finds tables by name. Needs boto3.
 
     Tables on S3 are opened with the credentials of the boto3 session, which are renewed if they
     expire. They are never printed or logged, but a pickled table has those that do not expire.
