@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
@@ -524,31 +525,60 @@ def create_table(
             code="create.mode",
         )
     mode = "if_not_exists" if if_not_exists else "or_replace" if or_replace else "new"
-    created, staging = place_of(uri, storage_options, catalog)
+    place = Place.of(uri, storage_options, catalog)
     columns, partitioning = schema_string(schema), list(partition_columns)
-    wanted = dict(properties or {})
-    if staging is not None:
-        wanted = staging.properties(columns, partitioning, wanted)
-    created._native.create(columns, partitioning, wanted, name, description, durable, mode)
-    return created if staging is None else registered(created, staging)
+    wanted = place.properties(columns, partitioning, properties or {})
+    place.table._native.create(columns, partitioning, wanted, name, description, durable, mode)
+    return place.registered()
 
 
-def place_of(
-    uri: str | os.PathLike[str],
-    storage_options: Mapping[str, str] | None,
-    catalog: Catalog | Locator | str | None,
-) -> tuple[Table, UnityStaging | None]:
-    """A table; and under a name that its catalog does not know, what makes one there."""
-    try:
-        return Table(uri, storage_options, catalog=catalog), None
-    except TableNotFoundError:
-        from deltareplay.catalogs._locate import staged
+@dataclass(frozen=True)
+class Place:
+    """Where a table is, or is about to be.
 
-        staging = staged(os.fspath(uri), cast("Locator | str | None", catalog))
-        return Table(staging.location, storage_options, catalog=staging), staging
+    Attributes:
+        table: The table.
+        staging: What makes it under a name that its catalog does not know yet; otherwise None.
+    """
 
+    table: Table
+    staging: UnityStaging | None = None
 
-def registered(created: Table, staging: UnityStaging) -> Table:
-    """A table whose first version is written, and that its catalog knows from now on."""
-    catalog = staging.registered(created.snapshot())
-    return Table(staging.location, created._options, catalog=catalog)
+    @classmethod
+    def of(
+        cls,
+        uri: str | os.PathLike[str],
+        storage_options: Mapping[str, str] | None = None,
+        catalog: Catalog | Locator | str | None = None,
+    ) -> Place:
+        """The place at a URI, or under a name.
+
+        Raises:
+            InvalidArgumentError: ``catalog.creates_none``: there is no such table, and its catalog
+                only finds tables.
+        """
+        try:
+            return cls(Table(uri, storage_options, catalog=catalog))
+        except TableNotFoundError:
+            from deltareplay.catalogs._locate import staged
+
+            staging = staged(os.fspath(uri), cast("Locator | str | None", catalog))
+            return cls(Table(staging.location, storage_options, catalog=staging), staging)
+
+    def properties(
+        self, schema: str, partition_columns: list[str], own: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Those of a new table: its own, and what its catalog requires."""
+        if self.staging is None:
+            return dict(own)
+        return self.staging.properties(schema, partition_columns, own)
+
+    def registered(self) -> Table:
+        """The table whose first version is written, and that its catalog knows from now on."""
+        if self.staging is None:
+            return self.table
+        first = self.table.snapshot()
+        catalog = self.staging.registered(
+            first.metadata, first.protocol, first.domain_metadata, first.timestamp
+        )
+        return Table(self.staging.location, self.table._options, catalog=catalog)

@@ -1,9 +1,11 @@
-"""URIs: which are names of a catalog, and how one is printed."""
+"""URIs: which are names of a catalog, how one is printed, and what none may hold."""
 
 from __future__ import annotations
 
 import re
 from urllib.parse import urlsplit, urlunsplit
+
+from deltareplay.exceptions import InvalidArgumentError
 
 #: How names begin that say which kind of catalog knows them.
 CATALOG_SCHEMES = ("glue://", "hive://", "uc://")
@@ -42,8 +44,6 @@ def refuse_signature(uri: str) -> None:
         InvalidArgumentError: ``uri.form``.
     """
     if found := _SIGNATURE.match(uri):
-        from deltareplay.exceptions import InvalidArgumentError
-
         name = found[1]
         option = "azure_storage_sas_token" if name.lower() == "sig" else "credentials"
         raise InvalidArgumentError(

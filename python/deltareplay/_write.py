@@ -16,7 +16,7 @@ from deltareplay._filters import Filter
 from deltareplay._metadata import Metadata
 from deltareplay._protocol import Protocol
 from deltareplay._row_sources import Rows, arrow_stream, schema_string
-from deltareplay._table import Table, place_of, registered
+from deltareplay._table import Place, Table
 from deltareplay._transaction import Transaction
 from deltareplay._uris import without_secrets
 from deltareplay._written import Written
@@ -102,7 +102,8 @@ def write(
     [1, 3]
     """
     check_modes(mode, where, partition_overwrite, schema_mode)
-    table, staging = place_of(uri, storage_options, catalog)
+    place = Place.of(uri, storage_options, catalog)
+    table = place.table
     how: dict[str, Any] = {
         "txn": txn,
         "user_metadata": user_metadata,
@@ -114,15 +115,12 @@ def write(
         rows = arrow_stream(data, lambda: pa.schema([]))
         reader = pa.RecordBatchReader.from_stream(rows)
         columns, partitioning = schema_string(reader.schema), list(partition_columns or ())
-        wanted = dict(properties or {})
-        if staging is not None:
-            wanted = staging.properties(columns, partitioning, wanted)
+        wanted = place.properties(columns, partitioning, properties or {})
         metadata, protocol = _native.new_table(columns, partitioning, wanted)
         named = replace(Metadata._of_json(metadata), name=name, description=description)
         first = _FirstRows(table, named, Protocol(*protocol), mode)
         written = first.written(reader, where, **how)
-        if staging is not None:
-            registered(table, staging)
+        place.registered()
         return written
     if mode == "ignore":
         return Written(None, {})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from deltareplay.catalogs._credentials import Credentials
 from deltareplay.catalogs._log_tail import LogTail
@@ -13,17 +13,21 @@ from deltareplay.exceptions import UnsupportedFeatureError
 if TYPE_CHECKING:
     import boto3
 
-    from deltareplay.catalogs._glue_catalog import GlueCatalog
-
 #: How long credentials are used before boto3 is asked again, in milliseconds. It renews them ten to
 #: fifteen minutes before they expire, and asking costs nothing until then.
 _USED_FOR = 5 * 60 * 1000
 
 
+class Vending(Protocol):
+    """What has the credentials of a session."""
+
+    def _credentials(self) -> Credentials: ...
+
+
 class GlueStorage:
     """The ``Catalog`` of a Glue table: manages no commits, and vends the session's credentials."""
 
-    def __init__(self, catalog: GlueCatalog) -> None:
+    def __init__(self, catalog: Vending) -> None:
         self._catalog = catalog
 
     def load(self) -> LogTail:

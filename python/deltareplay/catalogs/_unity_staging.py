@@ -17,7 +17,10 @@ from deltareplay.catalogs._unity_table import UnityTable
 from deltareplay.exceptions import DeltaReplayError, StorageError
 
 if TYPE_CHECKING:
-    from deltareplay._snapshot import Snapshot
+    import datetime
+
+    from deltareplay._metadata import Metadata
+    from deltareplay._protocol import Protocol
 
 T = TypeVar("T")
 
@@ -60,22 +63,27 @@ class UnityStaging:
             found = tried
         return found
 
-    def registered(self, first: Snapshot) -> UnityTable:
+    def registered(
+        self,
+        metadata: Metadata,
+        protocol: Protocol,
+        domain_metadata: Mapping[str, str],
+        timestamp: datetime.datetime,
+    ) -> UnityTable:
         """The entry of the table whose first version is written: one request."""
-        metadata = first.metadata
         body: Json = {
             "name": self._parts[2],
             "location": self.location,
             "table-type": "MANAGED",
             "columns": spelled.columns(metadata.schema_string),
             "partition-columns": list(metadata.partition_columns),
-            "protocol": spelled.protocol(first.protocol),
+            "protocol": spelled.protocol(protocol),
             "properties": metadata.configuration,
-            "last-commit-timestamp-ms": round(first.timestamp.timestamp() * 1000),
+            "last-commit-timestamp-ms": round(timestamp.timestamp() * 1000),
         }
         if metadata.description is not None:
             body["comment"] = metadata.description
-        domains, _ = spelled.domains(first.domain_metadata)
+        domains, _ = spelled.domains(domain_metadata)
         if domains:
             body["domain-metadata"] = domains
         self._post("/tables", body)

@@ -9,13 +9,10 @@ from typing import Annotated
 import typer
 
 from deltareplay.cli._format import count, size
-from deltareplay.cli._options import Columns, Filter, names, version_or_time
+from deltareplay.cli._options import SCREEN, Columns, Filter, Limit, names, version_or_time
 from deltareplay.cli._output import Column
 from deltareplay.cli._records import records
 from deltareplay.cli._verb import Request, verb
-
-#: What a person is shown if they do not say how many.
-_SCREEN = 50
 
 
 class Kind(str, Enum):
@@ -44,12 +41,7 @@ def changes(
     ] = None,
     columns: Columns = None,
     filter: Filter = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit", "-n", min=0, help="How many; 0: all. Default: all, on a terminal 50."
-        ),
-    ] = None,
+    limit: Limit = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Only say how each commit is read, and why.")
     ] = False,
@@ -80,7 +72,7 @@ def changes(
         )
         return
     if limit is None and output.is_text:
-        limit = _SCREEN
+        limit = SCREEN
     rows = records(found.to_batches())
     output.data(
         islice(rows, limit or None),

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from deltareplay.cli._format import count, instant, size
-from deltareplay.cli._options import Filter, Timestamp, Version
+from deltareplay.cli._options import SCREEN, Filter, Limit, Timestamp, Version
 from deltareplay.cli._output import Column
 from deltareplay.cli._records import records
 from deltareplay.cli._verb import Request, verb
 
 _READ = ["path", "size", "numRecords", "partitionValues", "modificationTime", "deletionVector"]
-#: What a person is shown if they do not say how many.
-_SCREEN = 50
 
 
 @verb
@@ -26,12 +22,7 @@ def files(
     version: Version = None,
     timestamp: Timestamp = None,
     filter: Filter = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit", "-n", min=0, help="How many; 0: all. Default: all, on a terminal 50."
-        ),
-    ] = None,
+    limit: Limit = None,
 ) -> None:
     """List the live files: path, size, rows and deleted rows.
 
@@ -41,7 +32,7 @@ def files(
     snapshot = request.table.snapshot(version, timestamp)
     found = _files(records(snapshot.file_batches(_READ, filter)))
     if limit is None and output.is_text:
-        limit = _SCREEN
+        limit = SCREEN
     output.rows(
         islice(found, limit or None),
         [

@@ -22,6 +22,14 @@ Filter = Annotated[
     str | None,
     typer.Option("--filter", metavar="SQL", help="Which rows, e.g. \"country = 'DE' AND id > 7\"."),
 ]
+#: What a person is shown if they do not say how many.
+SCREEN = 50
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        "--limit", "-n", min=0, help=f"How many; 0: all. Default: all, on a terminal {SCREEN}."
+    ),
+]
 Columns = Annotated[
     str | None,
     typer.Option("--columns", metavar="NAMES", help="Columns, separated by commas; default: all."),

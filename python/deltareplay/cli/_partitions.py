@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from deltareplay.cli._format import count, plain, size
-from deltareplay.cli._options import Filter, Timestamp, Version
+from deltareplay.cli._options import SCREEN, Filter, Limit, Timestamp, Version
 from deltareplay.cli._output import Column
 from deltareplay.cli._records import records
 from deltareplay.cli._verb import Request, verb
@@ -17,8 +15,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _READ = ["partitionValues_parsed", "size", "numRecords", "deletionVector"]
-#: What a person is shown if they do not say how many.
-_SCREEN = 50
 
 
 @verb
@@ -28,12 +24,7 @@ def partitions(
     version: Version = None,
     timestamp: Timestamp = None,
     filter: Filter = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit", "-n", min=0, help="How many; 0: all. Default: all, on a terminal 50."
-        ),
-    ] = None,
+    limit: Limit = None,
 ) -> None:
     """List the partitions, the largest first: files, rows and bytes.
 
@@ -43,7 +34,7 @@ def partitions(
     snapshot = request.table.snapshot(version, timestamp)
     found = by_partition(snapshot.file_batches(_READ, filter).read_all())
     if limit is None and output.is_text:
-        limit = _SCREEN
+        limit = SCREEN
     shown = found.slice(0, limit) if limit else found
     output.rows(
         records(shown.to_batches()),

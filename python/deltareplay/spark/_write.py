@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay._renamed import Old, WrittenVersion, renamed
 from deltareplay._snapshot import Snapshot
-from deltareplay._table import registered
 from deltareplay._uris import without_secrets
 from deltareplay._write import MODES, check_modes
 from deltareplay._written import Written
@@ -122,10 +121,11 @@ def write(
         )
     _check(mode, where, partition_overwrite, schema_mode)
     table = resolved(df.sparkSession, table)
-    of, staging = place_of(table)
+    place = place_of(table)
+    of = place.table
     if not of._native.exists():
         snapshot = None
-        target = TargetTable.new(of, df.schema, partition_columns or (), properties or {}, staging)
+        target = TargetTable.new(place, df.schema, partition_columns or (), properties or {})
     elif mode == "ignore":
         return WrittenVersion(None, {})
     elif mode == "error":
@@ -183,8 +183,7 @@ def write(
     except DeltaReplayError:  # after other errors, such as Ctrl-C, the commit may exist
         staged.discard()
         raise
-    if staging is not None:
-        registered(of, staging)
+    place.registered()
     if version is not None:
         after_write(spark, target, version, written)
     return WrittenVersion(version, metrics if version is not None else {})

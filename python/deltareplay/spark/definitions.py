@@ -6,19 +6,17 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from deltareplay._table import registered
+from deltareplay._table import Place
 from deltareplay._uris import is_name
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark import catalog, identifiers
 from deltareplay.spark.schema import Json, struct
-from deltareplay.spark.source import place_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import DataType, StructField
 
     from deltareplay._table import Table
-    from deltareplay.catalogs._unity_staging import UnityStaging
 
 #: What happens where there is a table, or none.
 Mode = Literal["create", "create_if_not_exists", "replace", "create_or_replace"]
@@ -139,8 +137,8 @@ def execute(spark: SparkSession, asked: Definition) -> tuple[Table, str | None]:
                 code="definition.place",
             )
         if is_name(location, None):
-            return _created(*place_of(location), asked), None
-        return _created(identifiers.at_path(location), None, asked), None
+            return _created(Place.of(location), asked), None
+        return _created(Place(identifiers.at_path(location)), asked), None
     entry = identifiers.in_catalog(spark, parts)
     if entry is not None:
         if asked.mode == "create":
@@ -149,19 +147,18 @@ def execute(spark: SparkSession, asked: Definition) -> tuple[Table, str | None]:
         assert entry is not None
         if location is not None:
             _same(identifiers.at_path(location).uri, table.uri)
-        return _created(table, None, asked), entry.name
+        return _created(Place(table), asked), entry.name
     if asked.mode == "replace":
         raise TableNotFoundError(f"the table {name} cannot be found", code="name.not_delta")
     catalog.check_takes_delta(spark)
     table = identifiers.at_path(location or catalog.default_location(spark, parts))
-    return _created(table, None, asked), catalog.add(spark, parts, table)
+    return _created(Place(table), asked), catalog.add(spark, parts, table)
 
 
-def _created(table: Table, staging: UnityStaging | None, asked: Definition) -> Table:
-    columns, wanted = struct(asked.columns), asked.properties
-    if staging is not None:
-        wanted = staging.properties(columns, asked.partition_by, wanted)
-    version = table._native.create(
+def _created(place: Place, asked: Definition) -> Table:
+    columns = struct(asked.columns)
+    wanted = place.properties(columns, asked.partition_by, asked.properties)
+    version = place.table._native.create(
         columns,
         asked.partition_by,
         wanted,
@@ -170,8 +167,7 @@ def _created(table: Table, staging: UnityStaging | None, asked: Definition) -> T
         True,
         _MODES[asked.mode],
     )
-    if staging is not None:
-        table = registered(table, staging)
+    table = place.registered()
     if asked.cluster_by and version is not None:
         table.cluster_by(asked.cluster_by)
     return table

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._table import Place
 from deltareplay.exceptions import (
     CommitStateUnknownError,
     DeltaReplayError,
@@ -80,7 +81,9 @@ class Sink:
         asked = sink_options.parse(options, overwrite)
         table = asked.table()
         if not table._native.exists():
-            target = TargetTable.new(table, schema, asked.partition_by or (), asked.properties)
+            target = TargetTable.new(
+                Place(table), schema, asked.partition_by or (), asked.properties
+            )
         else:
             target = TargetTable.of(table.snapshot())
         partition_by = asked.partition_by

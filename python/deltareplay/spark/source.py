@@ -7,16 +7,13 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from deltareplay import _table
 from deltareplay._snapshot import Snapshot
-from deltareplay._table import Table
+from deltareplay._table import Place, Table
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import identifiers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from deltareplay.catalogs._unity_staging import UnityStaging
 
 #: A table, a snapshot of it, its path or URI, or its name in the session's catalog.
 TableLike = Table | Snapshot | str | os.PathLike[str]
@@ -54,11 +51,9 @@ def table_of(table: TableLike) -> Table:
     return table if isinstance(table, Table) else Table(table)
 
 
-def place_of(table: TableLike) -> tuple[Table, UnityStaging | None]:
-    """The table itself; under a name that its catalog does not know, what makes one there."""
-    if isinstance(table, (Table, Snapshot)):
-        return table_of(table), None
-    return _table.place_of(table, None, None)
+def place_of(table: TableLike) -> Place:
+    """Where the table is, or is about to be."""
+    return Place(table_of(table)) if isinstance(table, (Table, Snapshot)) else Place.of(table)
 
 
 def snapshot_of(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from deltareplay import _native
 from deltareplay._metadata import Metadata
 from deltareplay._protocol import Protocol
+from deltareplay._table import Place
 from deltareplay._transaction import Transaction
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.schema import Json, field, fields_of, struct
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from deltareplay._snapshot import Snapshot
     from deltareplay._table import Table
-    from deltareplay.catalogs._unity_staging import UnityStaging
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,10 @@ class TargetTable:
     @classmethod
     def new(
         cls,
-        table: Table,
+        place: Place,
         schema: StructType,
         partition_by: Sequence[str],
         properties: Mapping[str, str],
-        staging: UnityStaging | None = None,
     ) -> TargetTable:
         """A new table, with the columns of some rows, and what its catalog requires.
 
@@ -66,11 +65,9 @@ class TargetTable:
         names = {one.lower(): one for one in schema.fieldNames()}
         partitions = [names.get(one.lower(), one) for one in partition_by]
         columns = struct([nullable_field(one) for one in fields_of(schema)])
-        wanted = dict(properties)
-        if staging is not None:
-            wanted = staging.properties(columns, partitions, wanted)
+        wanted = place.properties(columns, partitions, properties)
         metadata, facts = _native.new_table(columns, partitions, wanted)
-        return cls(table, None, Metadata._of_json(metadata), Protocol(*facts))
+        return cls(place.table, None, Metadata._of_json(metadata), Protocol(*facts))
 
     def with_columns(self, schema: StructType) -> TargetTable:
         """The table with those columns of some rows that it lacks."""
@@ -100,7 +97,7 @@ class TargetTable:
         old = dict(self.properties)
         partitions = self.partition_columns if partition_by is None else partition_by
         mode = {key: value for key, value in old.items() if key == "delta.columnMapping.mode"}
-        new = TargetTable.new(self.table, schema, partitions, mode).metadata
+        new = TargetTable.new(Place(self.table), schema, partitions, mode).metadata
         fields = json.loads(new.schema_string)["fields"]
         if mode:  # ids of columns are never used again
             taken = int(old.get(_NEWEST_ID, 0))

@@ -151,11 +151,10 @@ fn files_are_listed_while_the_catalog_is_asked() {
 }
 
 #[test]
-fn what_was_published_since_the_listing_is_listed_again() {
+fn a_gap_is_listed_again_before_it_is_an_error() {
     let (log, files, ledger) = log("again", 2);
     LogListing::read(&log, 0).unwrap();
     files.take();
-    // the catalog has ratified, published and forgotten version 3 between the listing and its answer
     ledger.0.lock().unwrap().max_version = Some(3);
     let error = LogListing::read(&log, 0).unwrap_err();
     assert_eq!(error.code(), "catalog.gap");
