@@ -176,6 +176,16 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path, option) -> None:
     command.stderr.close()
 
 
+def test_a_reader_of_the_help_that_goes_away_is_no_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [*COMMAND, "--help"], stdout=write, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 @pytest.mark.parametrize(
     "arguments",

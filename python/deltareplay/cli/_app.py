@@ -97,7 +97,8 @@ def run(arguments: list[str]) -> int:
     try:
         app(arguments or ["--help"], prog_name="deltareplay")
     except SystemExit as ended:
-        code = ended.code
+        # so Click ends where the reader has gone while it printed
+        code = None if isinstance(ended.__context__, BrokenPipeError) else ended.code
     except KeyboardInterrupt:
         return STOPPED
     except OSError as error:  # of standard output, as verbs tell their own

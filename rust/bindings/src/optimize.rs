@@ -1,5 +1,7 @@
 //! OPTIMIZE: as one call, and in tasks that other processes run.
 
+use std::collections::BTreeSet;
+
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::maintenance::optimize as core;
 use deltareplay_core::maintenance::to_json;
@@ -109,6 +111,24 @@ impl OptimizePlan {
     #[getter]
     fn is_ordered(&self) -> bool {
         self.plan.order.is_some()
+    }
+
+    /// Bytes of a file.
+    #[getter]
+    fn target_file_size(&self) -> u64 {
+        self.plan.target
+    }
+
+    /// How many files are rewritten, their bytes, and how many partitions they are in.
+    fn totals(&self) -> (usize, u64, usize) {
+        let bins = &self.plan.bins;
+        let first = bins.iter().filter_map(|bin| bin.files.first());
+        let partitions: BTreeSet<_> = first.map(|file| &file.partition_values).collect();
+        (
+            bins.iter().map(|bin| bin.files.len()).sum(),
+            bins.iter().map(core::Bin::bytes).sum(),
+            partitions.len(),
+        )
     }
 
     /// The bins as JSON, for `pack_files`.
