@@ -81,6 +81,35 @@ fn opening_takes_one_hint_and_one_listing() {
 }
 
 #[test]
+fn the_newest_commit_and_its_checksum_are_one_request() {
+    let log = Log::new("newest");
+    log.create(EMPTY, &["a"]);
+    log.commit(1, &[add("b")]);
+    let summary = br#"{"tableSizeBytes":2,"numFiles":2,"numMetadata":1,"numProtocol":1,"protocol":{"minReaderVersion":1,"minWriterVersion":2},"metadata":{"id":"t","format":{"provider":"parquet"},"schemaString":"{\"type\":\"struct\",\"fields\":[]}","partitionColumns":[],"configuration":{}}}"#;
+    log.0
+        .storage
+        .put("_delta_log/00000000000000000001.crc", summary)
+        .unwrap();
+    let (source, counting) = counted(&log);
+
+    load(&source, None, true).unwrap();
+
+    let pairs = counting.pairs();
+    let asked = |name: &str| {
+        pairs
+            .iter()
+            .filter(|(_, path)| path.ends_with(name))
+            .count()
+    };
+    assert_eq!(counting.count(Operation::ReadMany), 1, "{pairs:?}");
+    assert_eq!(counting.calls().len(), 3, "{pairs:?}"); // hint, listing, these two
+    assert_eq!(
+        (asked("1.json"), asked("1.crc"), asked("0.json")),
+        (1, 1, 0)
+    );
+}
+
+#[test]
 fn files_are_replayed_once() {
     let log = Log::new("once");
     log.create(EMPTY, &["a", "b"]);
