@@ -10,12 +10,14 @@ commit versions and history, and rows kept or lost the same row ids.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 from spark.sequences import Ours, Sequence, Step, Theirs
 from spark.test_write import lines
@@ -43,6 +45,9 @@ def test_statements_in_turn(spark: Any, tmp_path: Path, seed: int) -> None:
         step = next(steps)
         engines = [Ours, Theirs] if number % 2 == 0 else [Theirs, Ours]
         told.append(f"{number}: {step.told}")
+        if step.is_layout and len({leaves_work(path) for path in paths}) > 1:
+            told[-1] += " (left out: one of the tables has nothing to rewrite)"
+            continue
         done = [
             outcome(step, engine(spark, path)) for engine, path in zip(engines, paths, strict=True)
         ]
@@ -51,10 +56,12 @@ def test_statements_in_turn(spark: Any, tmp_path: Path, seed: int) -> None:
         if (done[0] is None) != (done[1] is None):
             wrong.append(f"{told[-1]}\nours: {done[at]}\ntheirs: {done[1 - at]}")
             break
+        if done[0] is not None:
+            told[-1] += f" (refused: {done[at]})"
         wrong += [
-            f"{told[-1]}\n{what}, ours: {difference(found[at][what], found[1 - at][what])}"
-            for what in found[0]
-            if found[0][what] != found[1].get(what)
+            f"{told[-1]}\n{what}, ours: {difference(found[at].get(what), found[1 - at].get(what))}"
+            for what in found[0] | found[1]
+            if found[0].get(what) != found[1].get(what)
         ]
         if found[0]["rows"] != found[1]["rows"] or found[0]["versions"] != found[1]["versions"]:
             break
@@ -72,7 +79,7 @@ def difference(ours: Any, theirs: Any) -> str:
         return difference(ours[0], theirs[0])
     if isinstance(ours, dict) and isinstance(theirs, dict):
         both = [
-            sorted(set(one.items()) - set(other.items()), key=repr)
+            sorted(set(map(repr, one.items())) - set(map(repr, other.items())))
             for one, other in ((ours, theirs), (theirs, ours))
         ]
         return f"{both[0]}, theirs: {both[1]}"
@@ -113,9 +120,9 @@ class State:
         found = {
             "versions": self.version - before,
             "rows": rows,
-            "protocol": snapshot.protocol,
+            "protocol": features(snapshot.protocol),
             "properties": dict(snapshot.properties),
-            "schema": snapshot.schema_json,
+            "schema": json.loads(snapshot.schema_json),
             "partitions": snapshot.partition_columns,
         }
         if tracks:
@@ -158,10 +165,34 @@ class State:
             read = reader.option("startingVersion", start).load(str(self.path)).toArrow()
         except Exception as error:  # off at first, or other columns
             return type(error).__name__
-        changes = lines(read.drop(["_commit_timestamp"]))
-        ours = table.changes(start).to_arrow().drop(["_commit_timestamp"])
-        assert lines(ours.select(read.drop(["_commit_timestamp"]).schema.names)) == changes
-        return changes
+        read = read.drop(["_commit_timestamp"])
+        ours = table.changes(start).to_arrow()
+        assert lines(ours.select(read.schema.names)) == lines(read)
+        return net(read)
+
+
+def net(changes: Any) -> dict[str, Counter[str]]:
+    """Changes by their type, without rows that went with one file and came with another."""
+    kinds = {
+        kind: lines(changes.filter(pc.field("_change_type") == kind).drop(["_change_type"]))
+        for kind in ("insert", "delete", "update_preimage", "update_postimage")
+    }
+    came, went = kinds["insert"], kinds["delete"]
+    return kinds | {"insert": came - went, "delete": went - came}
+
+
+def leaves_work(path: Path) -> tuple[bool, bool]:
+    """Whether a partition has several files, and whether rows of files are deleted."""
+    files = dr.Table(path).snapshot().files(["partitionValues", "deletionVector"]).to_pylist()
+    several = Counter(repr(file["partitionValues"]) for file in files)
+    return any(n > 1 for n in several.values()), any(file["deletionVector"] for file in files)
+
+
+def features(protocol: dr.Protocol) -> tuple[Any, ...]:
+    """The versions and the features, whose order means nothing."""
+    named = (protocol.reader_features, protocol.writer_features)
+    listed = [None if names is None else sorted(names) for names in named]
+    return (protocol.min_reader_version, protocol.min_writer_version, *listed)
 
 
 def layout(name: str) -> bool:

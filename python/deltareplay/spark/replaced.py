@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.schema import columns_of
 
 _PARSED = "partitionValues_parsed"
 
@@ -29,7 +31,7 @@ def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.
     live = snapshot.files()
     if condition is None:
         return live
-    if not snapshot.partition_columns:
+    if not snapshot.partition_columns or _may_use_data(condition, snapshot):
         return None
     from pyspark.errors import AnalysisException
 
@@ -44,6 +46,16 @@ def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.
     except AnalysisException:
         return None
     return typed.select(names).take(chosen[_NUMBER])
+
+
+def _may_use_data(condition: str, snapshot: Snapshot) -> bool:
+    """Whether a condition has a word that is the name of a data column.
+
+    Asking Spark instead would log an error.
+    """
+    words = {word.strip("`").lower() for word in re.findall(r"`[^`]+`|\w+", condition)}
+    partitions = {name.lower() for name in snapshot.partition_columns}
+    return any(column.name.lower() in words - partitions for column in columns_of(snapshot))
 
 
 def same_partitions(live: pa.Table, written: pa.Table) -> pa.Table:

@@ -1,0 +1,82 @@
+"""Shapes in Spark: bytes that hold WKB, on every way to the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support import data, logs
+from support.shapes import annotated, line, point
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = pytest.mark.spark
+
+HOME, AWAY, PATH = point(13.4, 52.5), point(-122.4, 37.8), line((0, 0), (3, 4), (5, 0))
+SCHEMA = logs.schema(id="long", g="geometry(OGC:CRS84)", e="geography(OGC:CRS84, spherical)")
+
+
+def typed(ids: list[int], g: list[bytes | None], e: list[bytes | None]) -> pa.Table:
+    return pa.table(
+        {
+            "id": ids,
+            "g": annotated(g, b'{"crs":"OGC:CRS84"}'),
+            "e": annotated(e, b'{"crs":"OGC:CRS84","edges":"spherical"}'),
+        }
+    )
+
+
+@pytest.fixture
+def shapes(log: logs.LogBuilder) -> dr.Table:
+    """Version 1 appends a row; version 2 removes the first file, of whose rows one is deleted."""
+    rows = typed([1, 2, 3, 4], [HOME, AWAY, None, PATH], [PATH, None, HOME, AWAY])
+    first = data.write(log.table, "f.parquet", rows, deleted=[0])
+    vector = first["add"]["deletionVector"]
+    log.create(
+        SCHEMA,
+        first,
+        protocol_action=logs.features("geospatial", "deletionVectors"),
+    )
+    more = data.write(log.table, "g.parquet", typed([5], [PATH], [HOME]))
+    log.commit(logs.commit_info(), more)
+    log.commit(logs.commit_info(), logs.remove("f.parquet", deletion_vector=vector))
+    return dr.Table(log.uri)
+
+
+def plain(value: Any) -> Any:
+    return None if value is None else bytes(value)
+
+
+def test_rows_hold_the_bytes_of_shapes(spark: Any, shapes: dr.Table) -> None:
+    frame = dr_spark.read(spark, shapes.snapshot(1))
+
+    assert [field.dataType.simpleString() for field in frame.schema] == [
+        "bigint",
+        "binary",
+        "binary",
+    ]
+    rows = {row["id"]: (plain(row["g"]), plain(row["e"])) for row in frame.collect()}
+    assert rows == {2: (AWAY, None), 3: (None, HOME), 4: (PATH, AWAY), 5: (PATH, HOME)}
+    assert [row["id"] for row in frame.where("g IS NULL").collect()] == [3]
+    assert frame.where("id > 3").select("g").distinct().count() == 1
+
+
+def test_changes_hold_the_bytes_of_shapes(spark: Any, shapes: dr.Table) -> None:
+    changes = dr_spark.changes(spark, shapes, 1).collect()
+
+    found = {(row["_change_type"], row["id"]): plain(row["g"]) for row in changes}
+    assert found == {
+        ("insert", 5): PATH,
+        ("delete", 2): AWAY,
+        ("delete", 3): None,
+        ("delete", 4): PATH,
+    }
+
+
+def test_the_data_source_holds_the_bytes_of_shapes(spark: Any, shapes: dr.Table) -> None:
+    dr_spark.register(spark)
+    rows = spark.read.format("deltareplay").load(shapes.uri).collect()
+
+    assert [(row["id"], plain(row["g"]), plain(row["e"])) for row in rows] == [(5, PATH, HOME)]
