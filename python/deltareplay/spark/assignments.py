@@ -36,7 +36,7 @@ class Assignments:
         """
         values: dict[tuple[str, ...], Column] = {}
         for name, value in set.items():
-            path = _found(_parts(name), fields, name)
+            path = _found(parts(name), fields, name)
             for other in values:
                 if other[: len(path)] == path or path[: len(other)] == other:
                     raise InvalidArgumentError(
@@ -51,19 +51,22 @@ class Assignments:
         """Whether a column, or a field in it, is set."""
         return any(path[0] == name for path in self.values)
 
-    def typed(self, rows: DataFrame, fields: Sequence[Json]) -> Assignments:
+    def typed(
+        self, rows: DataFrame, fields: Sequence[Json], *, partial: bool = False
+    ) -> Assignments:
         """The same with values of the columns' types.
 
         Args:
             rows: What the values are computed of.
             fields: The columns.
+            partial: Whether fields of structs may be missing.
         """
         paths = list(self.values)
         shown = rows.select(*[self.values[path].alias(f"_{at}") for at, path in enumerate(paths)])
         types = fields_of(shown.schema)
         return Assignments(
             {
-                path: assigned(self.values[path], found, _field(path, fields))
+                path: assigned(self.values[path], found, _field(path, fields), partial=partial)
                 for path, found in zip(paths, types, strict=True)
             }
         )
@@ -89,13 +92,13 @@ class Assignments:
         )
 
 
-def _parts(name: str) -> list[str]:
+def parts(name: str) -> list[str]:
     """The parts of a name with dots; backticks quote a part.
 
-    >>> _parts("a.`b.c`.d"), _parts("`a``b`")
+    >>> parts("a.`b.c`.d"), parts("`a``b`")
     (['a', 'b.c', 'd'], ['a`b'])
     """
-    parts, part, at, quoted = [], "", 0, False
+    found, part, at, quoted = [], "", 0, False
     while at < len(name):
         letter = name[at]
         if letter == "`" and quoted and name[at + 1 : at + 2] == "`":
@@ -103,20 +106,20 @@ def _parts(name: str) -> list[str]:
         elif letter == "`":
             quoted = not quoted
         elif letter == "." and not quoted:
-            parts.append(part)
+            found.append(part)
             part = ""
         else:
             part += letter
         at += 1
-    return [*parts, part]
+    return [*found, part]
 
 
-def _found(parts: list[str], fields: Sequence[Json], name: str) -> tuple[str, ...]:
+def _found(parts_: list[str], fields: Sequence[Json], name: str) -> tuple[str, ...]:
     whole = [one for one in fields if one["name"].lower() == name.lower()]
     if whole:  # a column may have dots in its name
         return (whole[0]["name"],)
     found: tuple[str, ...] = ()
-    for part in parts:
+    for part in parts_:
         one = next((one for one in fields if one["name"].lower() == part.lower()), None)
         if one is None:
             raise InvalidArgumentError(
@@ -133,5 +136,5 @@ def _found(parts: list[str], fields: Sequence[Json], name: str) -> tuple[str, ..
 def _field(path: tuple[str, ...], fields: Sequence[Json]) -> Json:
     for part in path:
         one = next(one for one in fields if one["name"] == part)
-        fields = one["type"]["fields"] if isinstance(one["type"], dict) else []
+        fields = one["type"].get("fields", []) if isinstance(one["type"], dict) else []
     return field(".".join(path), one["type"], one.get("metadata"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import feed, identities, names
 from deltareplay.spark.assignments import Assignments
+from deltareplay.spark.by_name import arranged, is_struct, lacking
 from deltareplay.spark.outgoing import default
 from deltareplay.spark.schema import Json, spark_type
 from deltareplay.spark.statement import as_column, shown
@@ -77,30 +78,33 @@ class Sides:
     Attributes:
         target: The alias of the table.
         fields: The columns of the table after the merge.
-        known: For each column that its files have the name of its copy in the joined rows.
+        known: For each column that its files have, with its type in them, the name of its copy in
+            the joined rows.
         origin: The alias of the source; None if its columns have several.
-        source: For each column of the source its name, and the name of its copy.
+        source: For each column of the source the name of its copy.
     """
 
     target: str
     fields: list[Json]
-    known: dict[str, str]
+    known: list[tuple[Json, str]]
     origin: str | None
-    source: list[tuple[str, str]]
+    source: list[tuple[Json, str]]
 
     def with_copies(self, joined: DataFrame) -> DataFrame:
         """Joined rows with copies of the table's columns; the source brings its own."""
         from pyspark.sql import functions as sf
 
-        columns = {copy: sf.col(feed.of(self.target, name)) for name, copy in self.known.items()}
+        columns = {copy: sf.col(feed.of(self.target, one["name"])) for one, copy in self.known}
         return joined.withColumns(columns)
 
     def old(self, one: Json) -> Column:
-        """A column before the merge."""
+        """A column before the merge, with the fields that it has after it."""
         from pyspark.sql import functions as sf
 
-        copy = self.known.get(one["name"])
-        return sf.lit(None).cast(spark_type(one["type"])) if copy is None else sf.col(copy)
+        for known, copy in self.known:
+            if known["name"] == one["name"]:
+                return arranged(sf.col(copy), known, one, code="statement.column", partial=True)
+        return sf.lit(None).cast(spark_type(one["type"]))
 
     def seen(self, rows: DataFrame, when: When) -> DataFrame:
         """Joined rows with the columns that clauses of a kind see, and those of this package.
@@ -112,8 +116,8 @@ class Sides:
         alias = self.origin if when == "not_matched" else self.target
         if when == "matched" or alias is None:
             return rows
-        pairs = self.source if when == "not_matched" else list(self.known.items())
-        shown = [sf.col(copy).alias(name) for name, copy in pairs]
+        pairs = self.source if when == "not_matched" else self.known
+        shown = [sf.col(copy).alias(one["name"]) for one, copy in pairs]
         kept = [sf.col(name) for name in rows.columns if name.startswith(names.OWN)]
         return rows.select(*shown, *kept).alias(alias)
 
@@ -128,13 +132,16 @@ class Sides:
 
         if clause.values is not None:
             return Assignments.of(clause.values, self.fields)
-        copies = {name.lower(): copy for name, copy in self.source}
+        given = {other["name"].lower(): (other, copy) for other, copy in self.source}
         values: dict[tuple[str, ...], Column] = {}
         for one in self.fields:
-            name = copies.get(one["name"].lower())
-            if name is not None:
+            other, copy = given.get(one["name"].lower(), (None, ""))
+            if other is not None:
                 identities.refuse(one)
-                values[(one["name"],)] = sf.col(name)
+                value = sf.col(copy)
+                if evolves and clause.then == feed.UPDATE:
+                    value = _over(value, other["type"], self.old(one), one["type"])
+                values[(one["name"],)] = value
             elif not evolves and not _computed(one):
                 raise InvalidArgumentError(
                     f"the source has no column {one['name']}, which a clause for all columns "
@@ -142,6 +149,26 @@ class Sides:
                     code="statement.column",
                 )
         return Assignments(values)
+
+
+def _over(value: Column, found: Any, old: Column, wanted: Any) -> Column:
+    """A value of a struct with the fields that it lacks from the old one; other values as they are.
+
+    Null where the value is, and nothing is left of the old one.
+    """
+    from pyspark.sql import functions as sf
+
+    if not (is_struct(found) and is_struct(wanted)):
+        return value
+    given = {one["name"].lower(): one for one in found["fields"]}
+    fields = []
+    for one in wanted["fields"]:
+        other, field = given.get(one["name"].lower()), old.getField(one["name"])
+        if other is not None:
+            field = _over(value.getField(other["name"]), other["type"], field, one["type"])
+        fields.append(field.alias(one["name"]))
+    is_left = old.isNotNull() if any(lacking(found, wanted, "")) else sf.lit(False)
+    return sf.when(value.isNotNull() | is_left, sf.struct(*fields))
 
 
 #: The kinds of clauses; the first sees most.
@@ -225,7 +252,8 @@ def changed(
         for at, clause in enumerate(clauses):
             if clause.when != when or clause.then == feed.DELETE:
                 continue
-            given = sides.assignments(clause, evolves=evolves).typed(rows, sides.fields)
+            given = sides.assignments(clause, evolves=evolves)
+            given = given.typed(rows, sides.fields, partial=evolves)
             set_by[at] = given
             for which, one in enumerate(sides.fields):
                 if given.sets(one["name"]):

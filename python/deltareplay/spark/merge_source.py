@@ -72,9 +72,9 @@ class MergeSource:
         return cls(frame.alias(alias), alias, fields)
 
     @property
-    def columns(self) -> list[tuple[str, str]]:
-        """The name of each column, and the name under which the joined rows have it, too."""
-        return [(one["name"], f"{_COLUMN}{at}") for at, one in enumerate(self.fields)]
+    def columns(self) -> list[tuple[Json, str]]:
+        """Each column, and the name under which the joined rows have it, too."""
+        return [(one, f"{_COLUMN}{at}") for at, one in enumerate(self.fields)]
 
     @property
     def rows(self) -> DataFrame:
@@ -84,7 +84,7 @@ class MergeSource:
     def _marked(self, frame: DataFrame) -> DataFrame:
         from pyspark.sql import functions as sf
 
-        copies = {copy: sf.col(names.quoted(name)) for name, copy in self.columns}
+        copies = {copy: sf.col(names.quoted(one["name"])) for one, copy in self.columns}
         return frame.withColumns({**copies, names.FROM_SOURCE: sf.lit(True)})
 
     @contextmanager

@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 from deltareplay._written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import feed, merge_clauses, names
+from deltareplay.spark.assignments import parts
+from deltareplay.spark.by_name import is_struct
 from deltareplay.spark.marked import BESIDE, Marked, bit, words
 from deltareplay.spark.merge_clauses import Clause, Sides, When
 from deltareplay.spark.merge_source import MergeSource
@@ -66,7 +68,7 @@ class Merging:
         sides = Sides(
             self.target_alias,
             statement.target.written_fields,
-            {one["name"]: f"{_COLUMN}{at}" for at, one in enumerate(statement.known_fields)},
+            [(one, f"{_COLUMN}{at}") for at, one in enumerate(statement.known_fields)],
             source.alias,
             source.columns,
         )
@@ -99,8 +101,22 @@ def _joining(fields: Sequence[Json], clauses: Sequence[Clause]) -> list[Json]:
     setting = [one for one in clauses if one.then != feed.DELETE and one.when != _ALONE]
     if any(one.values is None for one in setting):
         return list(fields)
-    named = {name.strip("`").lower() for one in setting for name in one.values or ()}
-    return [one for one in fields if one["name"].lower() in named]
+    whole = {one["name"].lower() for one in fields}
+    named = {name.lower() for one in setting for name in one.values or ()}
+    return _chosen(fields, [[name] if name in whole else parts(name) for name in named])
+
+
+def _chosen(fields: Sequence[Json], paths: Sequence[list[str]]) -> list[Json]:
+    """The fields that paths name, whole, and of those that paths lead into what these name."""
+    chosen = []
+    for one in fields:
+        inner, type_ = [path[1:] for path in paths if path[0] == one["name"].lower()], one["type"]
+        if not all(inner):
+            chosen.append(one)
+        elif inner and is_struct(type_):
+            kept = {**type_, "fields": _chosen(type_["fields"], inner)}
+            chosen.append({**one, "type": kept})
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -204,7 +220,7 @@ class _Run:
         kinds = (feed.UPDATE, feed.DELETE) if has_feed else (feed.UPDATE,)
         inserts = self._has(_INSERTED, feed.INSERT)
         several = merge_clauses.takes_several(self.clauses)
-        parts = []
+        found_rows = []
         if inserts or any(found.changed[_MATCHED, kind] for kind in kinds):
             target = candidates.rows()
             if found.matched is not None:
@@ -213,15 +229,17 @@ class _Run:
             joined = self._joined(target, source, "right" if inserts else "inner")
             # several pairs of a deleted row are one change
             which = (_INSERTED,) if several else (_MATCHED, _INSERTED)
-            parts.append(self._changed(joined, which))
+            found_rows.append(self._changed(joined, which))
         if several and has_feed and (deleted := found.changed[_MATCHED, feed.DELETE]):
-            parts.append(self._of_target(deleted, candidates, source, _MATCHED))
+            found_rows.append(self._of_target(deleted, candidates, source, _MATCHED))
         alone = [found.changed[_ALONE, kind] for kind in kinds]
         if any(alone):
-            parts += [self._of_target(rows, candidates, source, _ALONE) for rows in alone if rows]
-        if not parts:
+            found_rows += [
+                self._of_target(rows, candidates, source, _ALONE) for rows in alone if rows
+            ]
+        if not found_rows:
             return None
-        changed = functools.reduce(lambda one, other: one.unionByName(other), parts)
+        changed = functools.reduce(lambda one, other: one.unionByName(other), found_rows)
         kept = [one for one in _BESIDE if one in changed.columns]
         rows = table_rows(changed, self.statement.target, kept)
         if has_feed:

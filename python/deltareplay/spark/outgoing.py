@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark import constraints, identities, names
+from deltareplay.spark.by_name import arranged, arranged_type
 from deltareplay.spark.schema import Json, fields_of, spark_type
 from deltareplay.spark.target_table import nullable
 
@@ -198,6 +199,8 @@ def _fitted(column: Column, found: Json, wanted: Json) -> Column:
     own, other = nullable(wanted["type"]), nullable(found["type"])
     if own == other:
         return column
+    column = arranged(column, found, wanted, code="write.columns", partial=True)
+    other = arranged_type(other, own)
     if not _fits(other, own):
         raise InvalidArgumentError(
             f"the column {wanted['name']} is {spark_type(own).simpleString()} in the table, and "
@@ -207,19 +210,22 @@ def _fitted(column: Column, found: Json, wanted: Json) -> Column:
     return column.cast(spark_type(own))
 
 
-def assigned(column: Column, found: Json, wanted: Json) -> Column:
+def assigned(column: Column, found: Json, wanted: Json, *, partial: bool) -> Column:
     """A value as a statement stores it: cast, whatever its type; one that does not fit is an error.
 
     Args:
         column: The value.
         found: The field of the value.
         wanted: The field of the table.
+        partial: Whether fields of structs may be missing.
     """
     from pyspark.sql import functions as sf
 
     own, other = nullable(wanted["type"]), nullable(found["type"])
     if own == other:
         return column
+    column = arranged(column, found, wanted, code="statement.column", partial=partial)
+    other = arranged_type(other, own)
     type_ = spark_type(own)
     if _fits(other, own):
         return column.cast(type_)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError
 from deltareplay.spark import identities, names
+from deltareplay.spark.by_name import evolved
 from deltareplay.spark.candidates import facts, live_rows
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.rewritten import after_write
@@ -93,7 +94,7 @@ class Rewrite:
         vectors, copied = self._divided(marked)
         if copied and not with_kept:
             left = marked.without(self._candidates.rows(copied))
-            left = left.drop(names.FILE, names.ROW_NUMBER)
+            left = evolved(left.drop(names.FILE, names.ROW_NUMBER), self._target.written_fields)
             if rows is not None and names.CHANGE in rows.columns:
                 left = with_change(left, None)
             # rows that stay have null in columns that the statement adds

@@ -70,14 +70,12 @@ class TargetTable:
         return cls(place.table, None, Metadata._of_json(metadata), Protocol(*facts))
 
     def with_columns(self, schema: StructType) -> TargetTable:
-        """The table with those columns of some rows that it lacks."""
-        known = {one["name"].lower() for one in self.fields}
-        more = [
-            nullable_field(one) for one in fields_of(schema) if one["name"].lower() not in known
-        ]
-        if not more:
+        """The table with those columns, and fields of structs, of some rows that it lacks."""
+        given = [nullable_field(one) for one in fields_of(schema)]
+        found = _native.with_columns(self.metadata._json(), struct(given))
+        if found is None:
             return self
-        metadata = Metadata._of_json(_native.with_columns(self.metadata._json(), struct(more)))
+        metadata = Metadata._of_json(found)
         protocol = self.protocol.upgrade_for(metadata)
         return replace(self, metadata=metadata, protocol=protocol, adds_columns=True)
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use deltareplay_core::codec::action_json::metadata_from_json;
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::table::TableDefinition;
-use deltareplay_core::transaction::alter::columns::add_columns;
-use deltareplay_core::transaction::alter::first_actions;
+use deltareplay_core::transaction::alter::{first_actions, with_schema};
+use deltareplay_core::transaction::rows::merged;
 use pyo3::prelude::*;
 
 use crate::gate::detached;
@@ -33,16 +33,21 @@ pub(crate) fn new_table(
     })
 }
 
-/// The body of a `metaData` with more columns after the others.
+/// The body of a `metaData` with columns, and fields of structs, that only other rows have; None if there
+/// are none.
 #[pyfunction]
 pub(crate) fn with_columns(
     py: Python<'_>,
     metadata: &str,
     schema_string: &str,
-) -> PyResult<String> {
+) -> PyResult<Option<String>> {
     detached(py, || {
-        let columns = StructType::parse(schema_string)?;
-        let new = add_columns(&metadata_from_json(metadata)?, &[], &columns)?;
-        Ok(json!(new).to_string())
+        let old = metadata_from_json(metadata)?;
+        let known = StructType::parse(&old.schema_string)?;
+        let new = merged(&known, &StructType::parse(schema_string)?)?;
+        if new == known {
+            return Ok(None);
+        }
+        Ok(Some(json!(with_schema(&old, &new)?).to_string()))
     })
 }

@@ -36,7 +36,12 @@ pub fn replaced_schema(table: &StructType, given: &Schema) -> Result<StructType>
     StructType::new(fields.collect())
 }
 
-pub(super) fn merged(table: &StructType, given: &StructType) -> Result<StructType> {
+/// The schema with columns, and parts of columns, that only another has; these may be null.
+///
+/// # Errors
+///
+/// Invalid argument: `schema.type` for a schema that no table can have.
+pub fn merged(table: &StructType, given: &StructType) -> Result<StructType> {
     let mut fields = Vec::with_capacity(table.fields().len());
     for field in table.fields() {
         let mut field = field.clone();

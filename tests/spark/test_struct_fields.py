@@ -1,0 +1,199 @@
+"""Fields of structs in statements and writes: names pair them, places never do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = pytest.mark.spark
+
+OLD = "named_struct('a', id, 'b', 'x')"
+STAR = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+NAMED = (
+    "WHEN MATCHED THEN UPDATE SET s = s.s WHEN NOT MATCHED THEN INSERT (id, s) VALUES (s.id, s.s)"
+)
+
+#: The value of the table's rows 0 to 2, that of the source's rows 2 and 3, the clauses, and what
+#: delta-spark 4.4 makes of `s`: its type, and the values of rows 0, 2 and 3.
+EVOLVING: dict[str, tuple[str, str, str, str, list[Any]]] = {
+    "a new field": (
+        OLD,
+        "named_struct('a', id * 10, 'b', 'y', 'c', 7L)",
+        STAR,
+        "struct<a:bigint,b:string,c:bigint>",
+        [(0, "x", None), (20, "y", 7), (30, "y", 7)],
+    ),
+    "a new field of a named column": (
+        OLD,
+        "named_struct('a', id * 10, 'b', 'y', 'c', 7L)",
+        NAMED,
+        "struct<a:bigint,b:string,c:bigint>",
+        [(0, "x", None), (20, "y", 7), (30, "y", 7)],
+    ),
+    "a new field by its own name": (
+        OLD,
+        "named_struct('a', id * 10, 'b', 'y', 'c', 7L, 'd', 8L)",
+        "WHEN MATCHED THEN UPDATE SET s.c = s.s.c",
+        "struct<a:bigint,b:string,c:bigint>",
+        [(0, "x", None), (2, "x", 7)],
+    ),
+    "fewer fields leave the others": (
+        OLD,
+        "named_struct('a', id * 10)",
+        STAR,
+        "struct<a:bigint,b:string>",
+        [(0, "x"), (20, "x"), (30, None)],
+    ),
+    "other fields in another order": (
+        OLD,
+        "named_struct('c', 1, 'A', id * 10)",
+        STAR,
+        "struct<a:bigint,b:string,c:int>",
+        [(0, "x", None), (20, "x", 1), (30, None, 1)],
+    ),
+    "in arrays": (
+        f"array({OLD})",
+        "array(named_struct('c', 7L, 'a', id * 10, 'b', 'y'))",
+        STAR,
+        "array<struct<a:bigint,b:string,c:bigint>>",
+        [[(0, "x", None)], [(20, "y", 7)], [(30, "y", 7)]],
+    ),
+    "in maps": (
+        f"map('k', {OLD})",
+        "map('k', named_struct('b', 'y', 'c', 7L, 'a', id * 10))",
+        STAR,
+        "map<string,struct<a:bigint,b:string,c:bigint>>",
+        [{"k": (0, "x", None)}, {"k": (20, "y", 7)}, {"k": (30, "y", 7)}],
+    ),
+    "in structs": (
+        "named_struct('a', named_struct('x', id), 'b', 'x')",
+        "named_struct('a', named_struct('y', 'new', 'x', id * 2), 'b', 'y')",
+        STAR,
+        "struct<a:struct<x:bigint,y:string>,b:string>",
+        [((0, None), "x"), ((4, "new"), "y"), ((6, "new"), "y")],
+    ),
+}
+
+
+def written(spark: Any, path: Path, value: str, **properties: str) -> str:
+    rows = spark.range(3).selectExpr("id", f"{value} AS s").coalesce(1)
+    named = {f"delta.{name}": text for name, text in properties.items()}
+    dr_spark.write(rows, path, properties=named)
+    return f"delta.`{path}`"
+
+
+def source(spark: Any, value: str) -> None:
+    spark.range(2, 4).selectExpr("id", f"{value} AS s").createOrReplaceTempView("struct_source")
+
+
+def merge(spark: Any, table: str, clauses: str, evolution: str = "") -> None:
+    text = f"MERGE {evolution} INTO {table} t USING struct_source s ON t.id = s.id {clauses}"
+    dr_spark.sql(spark, text).collect()
+
+
+def plain(value: Any) -> Any:
+    """A value with tuples for structs."""
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    return tuple(map(plain, value)) if isinstance(value, tuple) else value
+
+
+def values(frame: Any, *ids: int) -> list[Any]:
+    rows = {row["id"]: plain(row["s"]) for row in frame.collect()}
+    return [rows[one] for one in ids if one in rows]
+
+
+@pytest.mark.parametrize("properties", [{}, {"enableDeletionVectors": "true"}], ids=["plain", "dv"])
+@pytest.mark.parametrize("case", EVOLVING)
+def test_fields_join_the_table(
+    spark: Any, tmp_path: Path, case: str, properties: dict[str, str]
+) -> None:
+    old, new, clauses, type_, expected = EVOLVING[case]
+    table = written(spark, tmp_path / "t", old, **properties)
+    source(spark, new)
+    merge(spark, table, clauses, "WITH SCHEMA EVOLUTION")
+
+    frame = dr_spark.read(spark, tmp_path / "t")
+    assert frame.schema["s"].dataType.simpleString() == type_
+    assert values(frame, 0, 2, 3) == expected
+    assert dr.Table(tmp_path / "t").verify(rows=True).findings == ()
+
+
+def test_fields_join_a_table_with_mapping_and_a_feed(spark: Any, tmp_path: Path) -> None:
+    properties = {"enableChangeDataFeed": "true", "columnMapping.mode": "name"}
+    table = written(spark, tmp_path / "t", OLD, **properties)
+    source(spark, "named_struct('c', 7L, 'a', id * 10)")
+    merge(spark, table, STAR, "WITH SCHEMA EVOLUTION")
+
+    assert values(dr_spark.read(spark, tmp_path / "t"), 0, 2, 3) == [
+        (0, "x", None),
+        (20, "x", 7),
+        (30, None, 7),
+    ]
+    feed = dr_spark.changes(spark, tmp_path / "t", 1).collect()
+    assert {(row["_change_type"], plain(row["s"])) for row in feed} == {
+        ("update_preimage", (2, "x", None)),
+        ("update_postimage", (20, "x", 7)),
+        ("insert", (30, None, 7)),
+    }
+
+
+@pytest.mark.parametrize("clauses", [STAR, NAMED], ids=["star", "named"])
+def test_a_merge_pairs_fields_by_name(spark: Any, tmp_path: Path, clauses: str) -> None:
+    table = written(spark, tmp_path / "t", OLD)
+    source(spark, "named_struct('B', 'y', 'a', CAST(id * 10 AS INT))")
+    merge(spark, table, clauses)
+    assert values(dr_spark.read(spark, tmp_path / "t"), 0, 2, 3) == [(0, "x"), (20, "y"), (30, "y")]
+
+
+@pytest.mark.parametrize("clauses", [STAR, NAMED], ids=["star", "named"])
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("named_struct('a', id, 'b', 'y', 'c', 7L)", "no column s.c"),
+        ("named_struct('a', id)", "lacks s.b"),
+    ],
+    ids=["more", "fewer"],
+)
+def test_other_fields_are_refused(
+    spark: Any, tmp_path: Path, clauses: str, value: str, said: str
+) -> None:
+    table = written(spark, tmp_path / "t", OLD)
+    source(spark, value)
+    with pytest.raises(dr.InvalidArgumentError, match=said) as caught:
+        merge(spark, table, clauses)
+    assert caught.value.code == "statement.column"
+    assert dr.Table(tmp_path / "t").snapshot().version == 0
+
+
+def test_an_update_pairs_fields_by_name(spark: Any, tmp_path: Path) -> None:
+    table = written(spark, tmp_path / "t", OLD)
+    dr_spark.sql(spark, f"UPDATE {table} SET s = named_struct('b', 'y', 'a', 9) WHERE id = 2")
+    assert values(dr_spark.read(spark, tmp_path / "t"), 0, 2) == [(0, "x"), (9, "y")]
+    with pytest.raises(dr.InvalidArgumentError, match=r"no column s\.c"):
+        dr_spark.sql(spark, f"UPDATE {table} SET s = named_struct('a', id, 'b', 'y', 'c', 1)")
+
+
+def test_a_write_pairs_fields_by_name(spark: Any, tmp_path: Path) -> None:
+    written(spark, tmp_path / "t", OLD)
+    dr_spark.write(spark.sql("SELECT 3L id, named_struct('b', 'y', 'a', 9L) s"), tmp_path / "t")
+    dr_spark.write(spark.sql("SELECT 4L id, named_struct('b', 'z') s"), tmp_path / "t")
+    more = spark.sql("SELECT 5L id, named_struct('c', 1, 'b', 'y') s")
+    with pytest.raises(dr.InvalidArgumentError, match=r"no column s\.c") as caught:
+        dr_spark.write(more, tmp_path / "t")
+    assert caught.value.code == "write.columns"
+    dr_spark.write(more, tmp_path / "t", schema_mode="merge")
+
+    assert values(dr_spark.read(spark, tmp_path / "t"), 0, 3, 4, 5) == [
+        (0, "x", None),
+        (9, "y", None),
+        (None, "z", None),
+        (None, "y", 1),
+    ]
