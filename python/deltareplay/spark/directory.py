@@ -8,6 +8,7 @@ from deltareplay import _native
 from deltareplay._warnings import warn
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.spark.located_files import root_in_spark
+from deltareplay.spark.opened_by import OpenedBy
 
 if TYPE_CHECKING:
     from deltareplay._table import Table
@@ -29,6 +30,8 @@ class Directory:
         self.name = name
         #: The whole Hadoop path.
         self.place = f"{root_in_spark(table.uri, root)}/{name}"
+        #: What Spark opens it with.
+        self.opened_by = OpenedBy.of(table, root, "READ_WRITE")
 
     def discard(self) -> None:
         """Deletes the directory, as far as possible."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.opened_by import OpenedBy
 from deltareplay.spark.schema import Json, field
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Files:
         paths: Whole paths, decoded.
         sizes: Bytes, int64.
         times: Milliseconds since the epoch, int64.
+        opened_by: What Spark reads them with.
         constants: Columns that come from the log.
     """
 
@@ -73,6 +75,7 @@ class Files:
     paths: pa.ChunkedArray[Any]
     sizes: pa.ChunkedArray[Any]
     times: pa.ChunkedArray[Any]
+    opened_by: OpenedBy
     constants: tuple[Constant, ...] = ()
 
     def __len__(self) -> int:
@@ -80,17 +83,17 @@ class Files:
 
     def filter(self, mask: Any) -> Files:
         """Those of the files for which a mask is true."""
-        return Files(
-            self.root,
-            self.paths.filter(mask),
-            self.sizes.filter(mask),
-            self.times.filter(mask),
-            tuple(Constant(one.json, one.values.filter(mask)) for one in self.constants),
+        return replace(
+            self,
+            paths=self.paths.filter(mask),
+            sizes=self.sizes.filter(mask),
+            times=self.times.filter(mask),
+            constants=tuple(Constant(one.json, one.values.filter(mask)) for one in self.constants),
         )
 
     def with_constants(self, *constants: Constant) -> Files:
         """The same files with more columns."""
-        return Files(self.root, self.paths, self.sizes, self.times, (*self.constants, *constants))
+        return replace(self, constants=(*self.constants, *constants))
 
 
 def located(table: TableLocation, files: pa.Table, root: str | None) -> Files:
@@ -104,6 +107,7 @@ def located(table: TableLocation, files: pa.Table, root: str | None) -> Files:
     Raises:
         CorruptTableError: A path leads out of the table; or a local link does, if roots are named.
         InvalidArgumentError: Spark does not support the storage.
+        UnsupportedFeatureError: Spark cannot open it with what the catalog vends.
     """
     base = root_in_spark(table.uri, root)
     return Files(
@@ -111,6 +115,7 @@ def located(table: TableLocation, files: pa.Table, root: str | None) -> Files:
         paths=_whole(table, files.column("path"), base),
         sizes=files.column("size"),
         times=files.column("modificationTime"),
+        opened_by=OpenedBy.of(table, root, "READ"),
     )
 
 

@@ -103,8 +103,10 @@ class MergeSource:
             writer = self.frame.write.mode("append")
             # VACUUM would not take the mark
             writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-            writer.parquet(directory.place)
-            kept = spark.read.schema(self.frame.schema).parquet(directory.place)
+            options = directory.opened_by.options
+            writer.options(**options).parquet(directory.place)
+            reader = spark.read.options(**options).schema(self.frame.schema)
+            kept = reader.parquet(directory.place)
             yield self._marked(kept.alias(self.alias or "source"))
         finally:
             directory.discard()
