@@ -85,8 +85,8 @@ class TableLocation:
     def _credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:
         """What the catalog vends for readers that are not ours.
 
-        Used again in the first tenth of its life: a job begins with nearly all of it, and the steps
-        of a statement have the same.
+        Used again in the first quarter of its life: a job begins with most of it, and the steps of
+        a statement have the same.
         """
         if self._catalog is None:
             return None
@@ -96,7 +96,7 @@ class TableLocation:
             return vended
         vended = self._catalog.credentials(operation)
         expires = None if vended is None else vended.expires_at
-        until = float("inf") if expires is None else now + (expires - now) / 10
+        until = float("inf") if expires is None else now + (expires - now) / 4
         self._vended[operation] = vended, until
         return vended
 

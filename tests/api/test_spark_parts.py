@@ -15,8 +15,10 @@ import deltareplay as dr
 from deltareplay import _native
 from deltareplay import spark as dr_spark
 from deltareplay.spark import by_paths, session
-from deltareplay.spark.located_files import _PLAIN, Files, hadoop_root, located
+from deltareplay.spark.located_files import _PLAIN, Files, located
+from deltareplay.spark.opened_by import OpenedBy
 from deltareplay.spark.partition_values import constants
+from deltareplay.spark.roots import hadoop_root
 from deltareplay.spark.rows import materialized_columns
 from deltareplay.spark.schema import Column, columns_of
 
@@ -57,7 +59,7 @@ def test_roots(uri: str, expected: str) -> None:
 
 def test_a_name_that_the_public_reader_passes_over() -> None:
     table = pa.table({"p": ["file:/t/a", "file:/t/_b"], "n": [1, 1]})
-    files = Files("file:/t", table["p"], table["n"], table["n"])
+    files = Files("file:/t", table["p"], table["n"], table["n"], OpenedBy())
     session: Any = None
     error = raises(
         "spark.hidden_file",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from deltareplay import _native
 from deltareplay._warnings import warn
 from deltareplay.exceptions import DeltaReplayError
-from deltareplay.spark.located_files import root_in_spark
 from deltareplay.spark.opened_by import OpenedBy
+from deltareplay.spark.roots import root_in_spark
 
 if TYPE_CHECKING:
     from deltareplay._table import Table
@@ -28,10 +28,10 @@ class Directory:
         self._table = table
         #: The name in the table.
         self.name = name
-        #: The whole Hadoop path.
-        self.place = f"{root_in_spark(table.uri, root)}/{name}"
         #: What Spark opens it with.
         self.opened_by = OpenedBy.of(table, root, "READ_WRITE")
+        #: The whole Hadoop path.
+        self.place = f"{self.opened_by.path(root_in_spark(table.uri, root))}/{name}"
 
     def discard(self) -> None:
         """Deletes the directory, as far as possible."""

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.opened_by import OpenedBy
+from deltareplay.spark.roots import root_in_spark
 from deltareplay.spark.schema import Json, field
 
 if TYPE_CHECKING:
     from deltareplay._table_location import TableLocation
-
-#: Hadoop's names of schemes; other schemes need ``root``.
-_SCHEMES = {
-    "file": "file",
-    "s3": "s3a",
-    "s3a": "s3a",
-    "gs": "gs",
-    "abfs": "abfs",
-    "abfss": "abfss",
-    "wasb": "wasb",
-    "wasbs": "wasbs",
-    "hdfs": "hdfs",
-}
 
 #: A path that needs no decoding or check: relative, nothing encoded, no part ``.`` or ``..``.
 _PLAIN = r"^[A-Za-z0-9_=\-][A-Za-z0-9_=\-.,+@]*(/[A-Za-z0-9_=\-][A-Za-z0-9_=\-.,+@]*)*$"
@@ -109,49 +96,15 @@ def located(table: TableLocation, files: pa.Table, root: str | None) -> Files:
         InvalidArgumentError: Spark does not support the storage.
         UnsupportedFeatureError: Spark cannot open it with what the catalog vends.
     """
-    base = root_in_spark(table.uri, root)
+    opened_by = OpenedBy.of(table, root, "READ")
+    base = opened_by.path(root_in_spark(table.uri, root))
     return Files(
         root=base,
         paths=_whole(table, files.column("path"), base),
         sizes=files.column("size"),
         times=files.column("modificationTime"),
-        opened_by=OpenedBy.of(table, root, "READ"),
+        opened_by=opened_by,
     )
-
-
-def root_in_spark(uri: str, root: str | None) -> str:
-    """Where Spark finds a table: its own URI, or the caller's ``root``.
-
-    Raises:
-        InvalidArgumentError: Hadoop has no such scheme, or the root begins with ``~``.
-    """
-    if root is None:
-        return hadoop_root(uri)
-    if root.startswith("~"):
-        raise InvalidArgumentError(
-            f"root is {root!r}: Hadoop does not expand ~, write the full path", code="spark.root"
-        )
-    return root.rstrip("/")
-
-
-def hadoop_root(uri: str) -> str:
-    """The root of a table as a Hadoop ``Path``.
-
-    Raises:
-        InvalidArgumentError: Hadoop has no such scheme.
-
-    >>> hadoop_root("s3://bucket/a%20b/")
-    's3a://bucket/a b'
-    """
-    parts = urlsplit(uri)
-    scheme = _SCHEMES.get(parts.scheme)
-    if scheme is None:
-        raise InvalidArgumentError(
-            f"Spark does not read {parts.scheme}:// URIs: pass the table's Hadoop path, "
-            "e.g. root='abfss://container@account.dfs.core.windows.net/table'",
-            code="spark.root",
-        )
-    return f"{scheme}://{parts.netloc}{unquote(parts.path)}".rstrip("/")
 
 
 def _whole(table: TableLocation, paths: pa.ChunkedArray[Any], base: str) -> pa.ChunkedArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -9,11 +10,10 @@ from urllib.parse import urlsplit
 
 from deltareplay.catalogs._glue_storage import GlueStorage
 from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.spark.roots import hadoop_root
 
 if TYPE_CHECKING:
     from deltareplay._table_location import TableLocation
-
-_OPENS = "org.apache.hadoop.fs.s3a"
 
 #: S3A's names of what a catalog says, without what is in front of each.
 _OF_S3A = {
@@ -32,13 +32,19 @@ _SIGNATURES = ("azure_storage_sas_token", "azure_storage_sas_key", "sas_token", 
 class OpenedBy:
     """What Spark opens the storage of a table with, where that is not its own. Never printed.
 
+    Hadoop keeps one file system for each scheme and bucket, whatever it was opened with. Without
+    that, each file that is read has one, with threads that never end. So each set of credentials
+    has a scheme of its own, which names the same class.
+
     Attributes:
         options: Settings of Hadoop, for one read or one write: they become part of its own
             configuration, and the session's does not change.
+        scheme: The scheme of the paths; None for that of the table.
         expires_at: Milliseconds since the epoch; None if they do not expire.
     """
 
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    scheme: str | None = None
     expires_at: int | None = None
 
     @classmethod
@@ -56,66 +62,75 @@ class OpenedBy:
         if root is not None or isinstance(table._catalog, GlueStorage):
             return cls()
         vended = table._credentials(operation)
-        translated = _BY_SCHEME.get(urlsplit(table.uri).scheme)
-        if vended is None or translated is None:
+        place = urlsplit(hadoop_root(table.uri))
+        if vended is None or place.scheme not in _SYSTEMS:
             return cls()
         given = {key.lower(): value for key, value in vended.storage_options.items()}
-        options = translated(urlsplit(table.uri).netloc, given)
-        if options is None:
+        file_system, translate = _SYSTEMS[place.scheme]
+        options = translate(place.netloc, given)
+        if not options:
             raise UnsupportedFeatureError(
                 f"the catalog vends {', '.join(sorted(given))} for {table.uri}, which Spark cannot "
                 "open it with. If Spark has credentials of its own, pass root=, the table's "
                 "Hadoop path, and they are used",
                 code="spark.credentials",
             )
-        return cls(options, vended.expires_at)
+        scheme = f"{place.scheme}-{_digest(options)}"
+        return cls({**options, f"fs.{scheme}.impl": file_system}, scheme, vended.expires_at)
+
+    def path(self, path: str) -> str:
+        """A Hadoop path as it is opened with this."""
+        return path if self.scheme is None else f"{self.scheme}:{path.partition(':')[2]}"
 
 
-def _s3(bucket: str, given: Mapping[str, str]) -> dict[str, str] | None:
+def _digest(options: Mapping[str, str]) -> str:
+    """The same for the same credentials, which it does not tell."""
+    return hashlib.sha256(repr(sorted(options.items())).encode()).hexdigest()[:12]
+
+
+def _s3(bucket: str, given: Mapping[str, str]) -> dict[str, str]:
     own = {
         name: value
         for key, value in given.items()
         if (name := _OF_S3A.get(key.removeprefix("aws_")))
     }
     if not {"access.key", "secret.key"} <= own.keys():
-        return None
+        return {}
     kind = "Temporary" if "session.token" in own else "Simple"
-    own["aws.credentials.provider"] = f"{_OPENS}.{kind}AWSCredentialsProvider"
+    own["aws.credentials.provider"] = f"{_S3A}.{kind}AWSCredentialsProvider"
     if "endpoint" in own:
         own["path.style.access"] = "true"
     # of the bucket: a user's own settings of the bucket would win over those of all buckets
-    found = {f"fs.s3a.bucket.{bucket}.{name}": value for name, value in own.items()}
-    # Hadoop keeps a file system for each bucket, whatever it was opened with
-    return {**found, "fs.s3a.impl.disable.cache": "true"}
+    return {f"fs.s3a.bucket.{bucket}.{name}": value for name, value in own.items()}
 
 
-def _azure(place: str, given: Mapping[str, str]) -> dict[str, str] | None:
+def _azure(place: str, given: Mapping[str, str]) -> dict[str, str]:
     account = place.rpartition("@")[2]
     signature = next((given[one] for one in _SIGNATURES if given.get(one)), None)
     if signature is None:
-        return None
+        return {}
     return {
         f"fs.azure.account.auth.type.{account}": "SAS",
         f"fs.azure.sas.fixed.token.{account}": signature,
         # what the token of a directory may not ask the account for; catalogs need such accounts
         f"fs.azure.account.hns.enabled.{account}": "true",
-        "fs.abfs.impl.disable.cache": "true",
-        "fs.abfss.impl.disable.cache": "true",
     }
 
 
-def _none(_: str, __: Mapping[str, str]) -> None:
+def _none(_: str, __: Mapping[str, str]) -> dict[str, str]:
     """Hadoop takes a token only by a class, which the user would have to bring."""
+    return {}
 
 
-_Translated = Callable[[str, Mapping[str, str]], "dict[str, str] | None"]
+_S3A = "org.apache.hadoop.fs.s3a"
+_ABFS = "org.apache.hadoop.fs.azurebfs"
 
-_BY_SCHEME: dict[str, _Translated] = {
-    "s3": _s3,
-    "s3a": _s3,
-    "abfs": _azure,
-    "abfss": _azure,
-    "gs": _none,
-    "wasb": _none,
-    "wasbs": _none,
+#: By Hadoop's scheme, the class of its file systems, and how they take credentials.
+_SYSTEMS: dict[str, tuple[str, Callable[[str, Mapping[str, str]], dict[str, str]]]] = {
+    "s3a": (f"{_S3A}.S3AFileSystem", _s3),
+    "abfs": (f"{_ABFS}.AzureBlobFileSystem", _azure),
+    "abfss": (f"{_ABFS}.SecureAzureBlobFileSystem", _azure),
+    "gs": ("", _none),
+    "wasb": ("", _none),
+    "wasbs": ("", _none),
 }
