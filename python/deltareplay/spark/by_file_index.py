@@ -65,7 +65,7 @@ def _frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame:
         parse(struct(fields)),
         jvm.scala.Option.empty(),
         sources.parquet.ParquetFileFormat(),
-        jvm.PythonUtils.toScalaMap({**READ_OPTIONS, **files.opened_by.options}),
+        jvm.PythonUtils.toScalaMap({**READ_OPTIONS, **files.opened_by.options_for(spark)}),
         spark._jsparkSession,
     )
     return DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)

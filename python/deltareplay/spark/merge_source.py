@@ -103,7 +103,7 @@ class MergeSource:
             writer = self.frame.write.mode("append")
             # VACUUM would not take the mark
             writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-            options = directory.opened_by.options
+            options = directory.opened_by.options_for(spark)
             writer.options(**options).parquet(directory.place)
             reader = spark.read.options(**options).schema(self.frame.schema)
             kept = reader.parquet(directory.place)

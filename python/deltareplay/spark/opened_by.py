@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -10,10 +11,17 @@ from urllib.parse import urlsplit
 
 from deltareplay.catalogs._glue_storage import GlueStorage
 from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.spark import session
 from deltareplay.spark.roots import hadoop_root
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from deltareplay._table_location import TableLocation
+
+#: A setting of Spark, and a value of it that leaves the options of a read out of a server's log.
+REDACTION = "spark.sql.redaction.string.regex"
+REDACTS = r'"fs\.[^"]*"\s+value: "[^"]*"'
 
 #: S3A's names of what a catalog says, without what is in front of each.
 _OF_S3A = {
@@ -77,6 +85,30 @@ class OpenedBy:
             )
         scheme = f"{place.scheme}-{_digest(options)}"
         return cls({**options, f"fs.{scheme}.impl": file_system}, scheme, vended.expires_at)
+
+    def options_for(self, spark: SparkSession) -> Mapping[str, str]:
+        """The options, if the session logs none of them.
+
+        No plan of Spark shows them. But a server of Spark Connect logs all that it is sent.
+
+        Raises:
+            UnsupportedFeatureError: ``spark.redaction``: it would log them.
+        """
+        if not self.options or session.is_classic(spark):
+            return self.options
+        logged = "".join(f'key: "{key}"\n  value: "{one}"\n' for key, one in self.options.items())
+        try:
+            logged = re.sub(str(spark.conf.get(REDACTION, None) or "$^"), "", logged)
+        except re.error:
+            pass  # one that only Java knows is not known to leave them out
+        if any(key in logged for key in self.options):
+            raise UnsupportedFeatureError(
+                "the server of Spark Connect would log the credentials that the catalog vends: "
+                f"spark.conf.set({REDACTION!r}, {REDACTS!r}) leaves them out. If Spark has "
+                "credentials of its own, pass root=, the table's Hadoop path, and they are used",
+                code="spark.redaction",
+            )
+        return self.options
 
     def path(self, path: str) -> str:
         """A Hadoop path as it is opened with this."""
