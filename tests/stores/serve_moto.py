@@ -3,8 +3,8 @@
 By itself moto looks whether an object is there and creates it in two steps, between which another
 thread of its may create it as well: of 120 keys for which 16 processes raced, 9 had two winners.
 
-By itself it takes any key, too. ``ACCEPTED`` names a file with a line for each key that it takes: the
-key's id, and its session token if it has one. The file may change.
+By itself it takes any key, too. ``ACCEPTED`` names a file with a line for each key that it takes:
+the key's id, and its session token if it has one. The file may change.
 """
 
 from __future__ import annotations

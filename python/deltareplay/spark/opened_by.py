@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from collections.abc import Callable, Mapping
@@ -23,15 +24,17 @@ if TYPE_CHECKING:
 REDACTION = "spark.sql.redaction.string.regex"
 REDACTS = r'"fs\.[^"]*"\s+value: "[^"]*"'
 
-#: S3A's names of what a catalog says, without what is in front of each.
+_SECRET = re.compile(r"access\.key|secret|token")
+
+#: S3A's names of what a catalog says, without ``aws_`` in front.
 _OF_S3A = {
-    "access_key_id": "access.key",
-    "secret_access_key": "secret.key",
-    "session_token": "session.token",
-    "token": "session.token",
-    "endpoint": "endpoint",
-    "endpoint_url": "endpoint",
-    "region": "endpoint.region",
+    "access_key_id": "fs.s3a.access.key",
+    "secret_access_key": "fs.s3a.secret.key",
+    "session_token": "fs.s3a.session.token",
+    "token": "fs.s3a.session.token",
+    "endpoint": "fs.s3a.endpoint",
+    "endpoint_url": "fs.s3a.endpoint",
+    "region": "fs.s3a.endpoint.region",
 }
 _SIGNATURES = ("azure_storage_sas_token", "azure_storage_sas_key", "sas_token", "sas_key")
 
@@ -97,11 +100,10 @@ class OpenedBy:
         if not self.options or session.is_classic(spark):
             return self.options
         logged = "".join(f'key: "{key}"\n  value: "{one}"\n' for key, one in self.options.items())
-        try:
+        with contextlib.suppress(re.error):  # of a pattern that only Java knows, nobody knows
             logged = re.sub(str(spark.conf.get(REDACTION, None) or "$^"), "", logged)
-        except re.error:
-            pass  # one that only Java knows is not known to leave them out
-        if any(key in logged for key in self.options):
+        secrets = [one for key, one in self.options.items() if _SECRET.search(key)]
+        if any(one in logged for one in secrets):
             raise UnsupportedFeatureError(
                 "the server of Spark Connect would log the credentials that the catalog vends: "
                 f"spark.conf.set({REDACTION!r}, {REDACTS!r}) leaves them out. If Spark has "
@@ -126,14 +128,16 @@ def _s3(bucket: str, given: Mapping[str, str]) -> dict[str, str]:
         for key, value in given.items()
         if (name := _OF_S3A.get(key.removeprefix("aws_")))
     }
-    if not {"access.key", "secret.key"} <= own.keys():
+    if not {"fs.s3a.access.key", "fs.s3a.secret.key"} <= own.keys():
         return {}
-    kind = "Temporary" if "session.token" in own else "Simple"
-    own["aws.credentials.provider"] = f"{_S3A}.{kind}AWSCredentialsProvider"
-    if "endpoint" in own:
-        own["path.style.access"] = "true"
+    kind = "Temporary" if "fs.s3a.session.token" in own else "Simple"
+    provider = f"org.apache.hadoop.fs.s3a.{kind}AWSCredentialsProvider"
+    own["fs.s3a.aws.credentials.provider"] = provider
+    if "fs.s3a.endpoint" in own:
+        own["fs.s3a.path.style.access"] = "true"
     # of the bucket: a user's own settings of the bucket would win over those of all buckets
-    return {f"fs.s3a.bucket.{bucket}.{name}": value for name, value in own.items()}
+    of_bucket = f"fs.s3a.bucket.{bucket}."
+    return {name.replace("fs.s3a.", of_bucket, 1): value for name, value in own.items()}
 
 
 def _azure(place: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -154,14 +158,11 @@ def _none(_: str, __: Mapping[str, str]) -> dict[str, str]:
     return {}
 
 
-_S3A = "org.apache.hadoop.fs.s3a"
-_ABFS = "org.apache.hadoop.fs.azurebfs"
-
 #: By Hadoop's scheme, the class of its file systems, and how they take credentials.
 _SYSTEMS: dict[str, tuple[str, Callable[[str, Mapping[str, str]], dict[str, str]]]] = {
-    "s3a": (f"{_S3A}.S3AFileSystem", _s3),
-    "abfs": (f"{_ABFS}.AzureBlobFileSystem", _azure),
-    "abfss": (f"{_ABFS}.SecureAzureBlobFileSystem", _azure),
+    "s3a": ("org.apache.hadoop.fs.s3a.S3AFileSystem", _s3),
+    "abfs": ("org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem", _azure),
+    "abfss": ("org.apache.hadoop.fs.azurebfs.SecureAzureBlobFileSystem", _azure),
     "gs": ("", _none),
     "wasb": ("", _none),
     "wasbs": ("", _none),

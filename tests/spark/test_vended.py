@@ -1,0 +1,58 @@
+"""Spark opens a table's storage with what the catalog vends: it has no keys of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from spark.vended import KEY, SECRET, TOKEN
+
+pytest.importorskip("pyspark", reason="pip install deltareplay[spark-tests]")
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize("kind", ["classic", "connect"])
+def test_spark_works_with_vended_credentials_and_shows_none(tmp_path: Path, kind: str) -> None:
+    if importlib.util.find_spec("moto") is None:
+        pytest.skip("moto is not installed: make test-stores")
+    paths = [str(HERE.parent), str(HERE.parents[1] / "python"), os.environ.get("PYTHONPATH", "")]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    env |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, str(HERE / "vended.py"), kind, str(tmp_path)]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    logged, _, told = done.stdout.partition("TOLD")
+    found = json.loads(told.splitlines()[0])
+
+    assert found["written"] == list(range(12))
+    assert found["changed"] == found["format"] == [4, 5, 6, 7, 8, 9, 103]
+    assert found["changes"] == [
+        *["delete"] * 7,
+        *["insert"] * 2,
+        "update_postimage",
+        "update_preimage",
+    ]
+    assert found["old"] == list(range(10))
+    assert "nothing is wrong" in found["verified"]
+    assert found["settings"], "the session is as it was"
+    assert "AccessDenied" in found["own"]
+    if kind == "classic":
+        assert "have expired at 20" in found["expired"]
+    else:
+        assert found["expired"] == ""  # the store decides
+        assert "spark.conf.set" in found["refused"]
+
+    events = [one.read_text(errors="replace") for one in (tmp_path / "events").rglob("events_*")]
+    assert sum(text.count("SparkListenerJobEnd") for text in events) > 10
+    assert "INFO" in done.stderr
+    assert "FileScan parquet" in found["plans"]
+    for text in (logged, done.stderr, found["plans"], *events):
+        assert [one for one in (KEY, SECRET, TOKEN) if one in text] == []
