@@ -31,8 +31,8 @@ from deltareplay.spark.opened_by import REDACTION, REDACTS
 NAME = "uc://main.sales.orders"
 KEY, SECRET, TOKEN = "vended-key", "vended-hush-secret", "vended-session-token"
 
-#: By the Hadoop of a PySpark, the SDK that its S3A is built with.
-SDKS = {"3.4.1": "2.24.6", "3.4.2": "2.29.52", "3.5.0": "2.35.4"}
+#: By the Hadoop of a PySpark, an SDK that its S3A works with.
+SDKS = {"3.4.1": "2.29.52", "3.4.2": "2.29.52", "3.5.0": "2.35.4"}
 #: The parts of the SDK that S3A needs for this, 14 MB; all of them are 690 MB.
 PARTS = ("s3", "s3-transfer-manager", "sts", "apache-client")
 
