@@ -14,6 +14,7 @@ from deltareplay.catalogs import Credentials, LogTail
 from deltareplay.catalogs._glue_storage import GlueStorage
 from deltareplay.spark.opened_by import REDACTION, REDACTS, OpenedBy
 
+NO_SESSION: Any = None
 S3 = {"aws_access_key_id": "key-id", "aws_secret_access_key": "hush"}
 SAS = {"azure_storage_sas_token": "sv=1&sig=hush%3D"}
 LAKE = "abfss://c@lake.dfs.core.windows.net/t"
@@ -44,7 +45,7 @@ class Vends:
 
 
 def opened(uri: str, options: Mapping[str, str] | None, root: str | None = None) -> OpenedBy:
-    return OpenedBy.of(dr.Table(uri, catalog=Vends(options)), root, "READ")
+    return OpenedBy.of(NO_SESSION, dr.Table(uri, catalog=Vends(options)), root, "READ")
 
 
 def test_keys_of_s3_are_those_of_the_bucket_alone() -> None:
@@ -112,7 +113,7 @@ def test_what_hadoop_cannot_take_is_told(uri: str, options: dict[str, str]) -> N
 @pytest.mark.parametrize("uri", ["s3://b/t", "gs://b/t", LAKE])
 def test_where_nothing_is_vended_sparks_own_are_used(uri: str) -> None:
     assert opened(uri, None) == OpenedBy()
-    assert OpenedBy.of(dr.Table(uri), None, "READ") == OpenedBy()
+    assert OpenedBy.of(NO_SESSION, dr.Table(uri), None, "READ") == OpenedBy()
     assert OpenedBy().path(uri) == uri
 
 
@@ -126,30 +127,30 @@ def test_a_session_of_boto3_is_the_users_and_not_sparks() -> None:
             raise AssertionError("not asked")
 
     table = dr.Table("s3://b/t", catalog=GlueStorage(Session()))
-    assert OpenedBy.of(table, None, "READ_WRITE") == OpenedBy()
+    assert OpenedBy.of(NO_SESSION, table, None, "READ_WRITE") == OpenedBy()
 
 
 def test_a_users_own_keys_are_not_sparks() -> None:
-    assert OpenedBy.of(dr.Table("s3://b/t", S3), None, "READ") == OpenedBy()
+    assert OpenedBy.of(NO_SESSION, dr.Table("s3://b/t", S3), None, "READ") == OpenedBy()
 
 
 def test_credentials_are_used_again_while_they_are_fresh() -> None:
     vends = Vends(S3, life=2.0)
     table = dr.Table("s3://b/t", catalog=vends)
-    first = OpenedBy.of(table, None, "READ")
+    first = OpenedBy.of(NO_SESSION, table, None, "READ")
 
-    assert OpenedBy.of(table, None, "READ") == first
+    assert OpenedBy.of(NO_SESSION, table, None, "READ") == first
     assert vends.asked == ["READ"]
-    OpenedBy.of(table, None, "READ_WRITE")
+    OpenedBy.of(NO_SESSION, table, None, "READ_WRITE")
     assert vends.asked == ["READ", "READ_WRITE"]
     time.sleep(0.6)  # more than a quarter of their life
-    assert OpenedBy.of(table, None, "READ").expires_at > first.expires_at  # type: ignore
+    assert OpenedBy.of(NO_SESSION, table, None, "READ").expires_at > first.expires_at  # type: ignore
     assert vends.asked == ["READ", "READ_WRITE", "READ"]
 
 
 def test_a_table_takes_no_credentials_along() -> None:
     table = dr.Table("s3://b/t", catalog=Vends(S3, life=60.0))
-    OpenedBy.of(table, None, "READ")
+    OpenedBy.of(NO_SESSION, table, None, "READ")
     again = pickle.loads(pickle.dumps(table))
 
     assert again._vended == {}

@@ -1,6 +1,6 @@
 """A session without keys, and a store that takes those that a catalog vends, and no others.
 
-``python vended.py classic|connect DIRECTORY`` prints what it saw as JSON, after ``TOLD``.
+``python vended.py classic|connect|renewing DIRECTORY`` prints what it saw as JSON, after ``TOLD``.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from deltareplay.spark.opened_by import REDACTION, REDACTS
 
 NAME = "uc://main.sales.orders"
 KEY, SECRET, TOKEN = "vended-key", "vended-hush-secret", "vended-session-token"
+OF_CATALOG = "catalog-hush-token"
 
 #: By the Hadoop of a PySpark, an SDK that its S3A works with.
 SDKS = {"3.4.1": "2.29.52", "3.4.2": "2.29.52", "3.5.0": "2.35.4"}
@@ -37,18 +38,26 @@ SDKS = {"3.4.1": "2.29.52", "3.4.2": "2.29.52", "3.5.0": "2.35.4"}
 PARTS = ("s3", "s3-transfer-manager", "sts", "apache-client")
 
 
-def jars() -> dict[str, str]:
-    """What makes Spark fetch S3A."""
+def jars(*more: str) -> dict[str, str]:
+    """What makes Spark fetch S3A, and more."""
     found = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
     hadoop = next(found).stem.rpartition("-")[2]
     packages = [f"org.apache.hadoop:hadoop-aws:{hadoop}"]
     packages += [f"software.amazon.awssdk:{part}:{SDKS[hadoop]}" for part in PARTS]
-    left_out = ("awssdk:bundle", "awssdk:netty-nio-client")
-    excludes = [f"software.amazon.{one}" for one in left_out]
+    excludes = [f"software.amazon.awssdk:{one}" for one in ("bundle", "netty-nio-client")]
+    excludes += [f"com.fasterxml.jackson.core:jackson-{one}" for one in _JACKSON]
+    excludes += ["org.wildfly.openssl:wildfly-openssl"]
+    excludes += ["org.apache.logging.log4j:log4j-slf4j2-impl", "org.apache.logging.log4j:log4j-api"]
     return {
-        "spark.jars.packages": ",".join(packages),
-        "spark.jars.excludes": ",".join([*excludes, "org.wildfly.openssl:wildfly-openssl"]),
+        "spark.jars.packages": ",".join([*packages, *more]),
+        "spark.jars.excludes": ",".join(excludes),
     }
+
+
+#: Parts that Spark brings.
+_JACKSON = ("annotations", "core", "databind")
+#: Unity Catalog's own classes, which renew credentials.
+RENEWING = "io.unitycatalog:unitycatalog-hadoop:0.6.0"
 
 
 def session(kind: str, directory: Path, endpoint: str) -> Any:
@@ -56,7 +65,7 @@ def session(kind: str, directory: Path, endpoint: str) -> Any:
     events = directory / "events"
     events.mkdir()
     settings = {
-        **jars(),
+        **jars(*([RENEWING] if kind == "renewing" else [])),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "1g",
@@ -126,12 +135,32 @@ def told(spark: Any, kind: str, server: UnityServer) -> dict[str, Any]:
     return found
 
 
+def renewed(spark: Any, server: UnityServer, accepted: Path) -> dict[str, Any]:
+    """Frames outlive the keys with which they were made."""
+    dr_spark.write(spark.range(10), NAME)
+    dr_spark.write(spark.range(10, 12), NAME)  # a table that is there, by the classes, too
+    frame = dr_spark.read(spark, NAME)
+    found: dict[str, Any] = {"first": ids(frame), "file": frame.inputFiles()[0]}
+    server.vended = {**(server.vended or {}), "s3.session-token": f"{TOKEN}-2"}
+    accepted.write_text(f"{KEY} {TOKEN}-2\n")
+    time.sleep(3.1)
+    found["later"] = ids(frame)
+    dr_spark.update(spark, NAME, "id = 3", {"id": "id + 100"})
+    found["changed"] = ids(dr_spark.read(spark, NAME))
+    found["plans"] = explained(frame)
+    server.lifetime = 3600.0
+    snapshot = dr.Table(NAME).snapshot()
+    server.faults.append(("GET .*/credentials", "PermissionDeniedException", "before"))
+    found["denied"] = failure(lambda: dr_spark.read(spark, snapshot))
+    return found
+
+
 def failure(call: Callable[[], object]) -> str:
     """How a call fails; nothing if it does not."""
     try:
         call()
     except Exception as error:
-        return f"{type(error).__name__}: {error}"[:5000]
+        return f"{type(error).__name__} {getattr(error, 'code', '')}: {error}"[:5000]
     return ""
 
 
@@ -152,6 +181,7 @@ def main(kind: str, directory: Path) -> None:
     accepted = directory / "accepted"
     accepted.write_text(f"maker\n{KEY} {TOKEN}\n")
     server = UnityServer(directory)
+    server.tokens = {OF_CATALOG}
     server.vended = {
         "s3.access-key-id": KEY,
         "s3.secret-access-key": SECRET,
@@ -161,14 +191,19 @@ def main(kind: str, directory: Path) -> None:
         server.location = f"{store.root}/orders"
         os.environ |= {
             "UNITY_CATALOG_URI": server.uri,
-            "UNITY_CATALOG_TOKEN": "secret",
+            "UNITY_CATALOG_TOKEN": OF_CATALOG,
             "AWS_ENDPOINT_URL": store.options["aws_endpoint"],
             "AWS_ALLOW_HTTP": "true",
             "AWS_REGION": "us-east-1",
             "AWS_EC2_METADATA_DISABLED": "true",
         }
         spark = session(kind, directory, store.options["aws_endpoint"])
-        print("TOLD" + json.dumps(told(spark, kind, server)))
+        if kind == "renewing":
+            server.lifetime = 3.0
+            found = renewed(spark, server, accepted)
+        else:
+            found = told(spark, kind, server)
+        print("TOLD" + json.dumps(found))
         spark.stop()
 
 

@@ -11,16 +11,19 @@ from deltareplay.spark.opened_by import OpenedBy
 from deltareplay.spark.roots import root_in_spark
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from deltareplay._table import Table
 
 
 class Directory:
     """A new directory; ``VACUUM`` removes what is left there."""
 
-    def __init__(self, table: Table, name: str, root: str | None) -> None:
+    def __init__(self, spark: SparkSession, table: Table, name: str, root: str | None) -> None:
         """Names the directory; nothing is written yet.
 
         Args:
+            spark: The session.
             table: The table.
             name: The name of the directory, which no other write has.
             root: The table's Hadoop path, if it is not its URI.
@@ -29,7 +32,7 @@ class Directory:
         #: The name in the table.
         self.name = name
         #: What Spark opens it with.
-        self.opened_by = OpenedBy.of(table, root, "READ_WRITE")
+        self.opened_by = OpenedBy.of(spark, table, root, "READ_WRITE")
         #: The whole Hadoop path.
         self.place = f"{self.opened_by.path(root_in_spark(table.uri, root))}/{name}"
 

@@ -14,6 +14,8 @@ from deltareplay.spark.roots import root_in_spark
 from deltareplay.spark.schema import Json, field
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from deltareplay._table_location import TableLocation
 
 #: A path that needs no decoding or check: relative, nothing encoded, no part ``.`` or ``..``.
@@ -83,10 +85,11 @@ class Files:
         return replace(self, constants=(*self.constants, *constants))
 
 
-def located(table: TableLocation, files: pa.Table, root: str | None) -> Files:
+def located(spark: SparkSession, table: TableLocation, files: pa.Table, root: str | None) -> Files:
     """The files of a listing, at the places where Spark finds them.
 
     Args:
+        spark: The session.
         table: The table.
         files: With ``path``, ``size`` and ``modificationTime``.
         root: Where Spark finds the table, if that is not the table's own URI.
@@ -96,7 +99,7 @@ def located(table: TableLocation, files: pa.Table, root: str | None) -> Files:
         InvalidArgumentError: Spark does not support the storage.
         UnsupportedFeatureError: Spark cannot open it with what the catalog vends.
     """
-    opened_by = OpenedBy.of(table, root, "READ")
+    opened_by = OpenedBy.of(spark, table, root, "READ")
     base = opened_by.path(root_in_spark(table.uri, root))
     return Files(
         root=base,

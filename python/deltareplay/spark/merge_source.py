@@ -98,7 +98,7 @@ class MergeSource:
             yield self.rows
             return
         spark = self.frame.sparkSession
-        directory = Directory(target.table, uuid.uuid4().hex, root)
+        directory = Directory(spark, target.table, uuid.uuid4().hex, root)
         try:
             writer = self.frame.write.mode("append")
             # VACUUM would not take the mark

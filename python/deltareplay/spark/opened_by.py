@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from deltareplay.catalogs._glue_storage import GlueStorage
 from deltareplay.exceptions import UnsupportedFeatureError
-from deltareplay.spark import session
+from deltareplay.spark import renewed, session
 from deltareplay.spark.roots import hadoop_root
 
 if TYPE_CHECKING:
@@ -60,7 +60,11 @@ class OpenedBy:
 
     @classmethod
     def of(
-        cls, table: TableLocation, root: str | None, operation: Literal["READ", "READ_WRITE"]
+        cls,
+        spark: SparkSession,
+        table: TableLocation,
+        root: str | None,
+        operation: Literal["READ", "READ_WRITE"],
     ) -> OpenedBy:
         """The credentials that a table's catalog vends, as they are now.
 
@@ -69,9 +73,12 @@ class OpenedBy:
 
         Raises:
             UnsupportedFeatureError: ``spark.credentials``: Hadoop does not take what it vends.
+            StorageError: The catalog gives none.
         """
         if root is not None or isinstance(table._catalog, GlueStorage):
             return cls()
+        if renewing := renewed.options(spark, table, operation):
+            return cls(renewing, urlsplit(table.uri).scheme)
         vended = table._credentials(operation)
         place = urlsplit(hadoop_root(table.uri))
         if vended is None or place.scheme not in _SYSTEMS:

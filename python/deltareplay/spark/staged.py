@@ -77,7 +77,7 @@ class Staged:
         """
         self._spark = spark
         self._target = target
-        self._directory = Directory(target.table, name, root)
+        self._directory = Directory(spark, target.table, name, root)
         #: Change data files outside of the directory, not encoded.
         self._changes: list[str] = []
 
