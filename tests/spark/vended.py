@@ -18,7 +18,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyspark
 from spark.conftest import connected
 from stores import servers
 from support.unity_server import UnityServer
@@ -40,6 +39,8 @@ PARTS = ("s3", "s3-transfer-manager", "sts", "apache-client")
 
 def jars(*more: str) -> dict[str, str]:
     """What makes Spark fetch S3A, and more."""
+    import pyspark
+
     found = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
     hadoop = next(found).stem.rpartition("-")[2]
     packages = [f"org.apache.hadoop:hadoop-aws:{hadoop}"]
@@ -86,7 +87,9 @@ def session(kind: str, directory: Path, endpoint: str) -> Any:
         fcntl.flock(held, fcntl.LOCK_EX)
         if kind == "connect":
             return connected(settings)
-        builder = pyspark.sql.SparkSession.builder.master("local[2]")
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.master("local[2]")
         for name, value in settings.items():
             builder = builder.config(name, value)
         return builder.getOrCreate()
