@@ -73,6 +73,6 @@ def test_classes_of_unity_catalog_renew_them(tmp_path: Path) -> None:
     assert found["first"] == found["later"] == list(range(12))
     assert found["file"].startswith("s3://")
     assert found["changed"] == [0, 1, 2, *range(4, 12), 103]
-    assert found["denied"].startswith("StorageError spark.unity_catalog: Unity Catalog's classes")
+    assert "spark.unity_catalog" in found["denied"].split()[1]
     assert "as the test wants it" in found["denied"]
     assert secrets_in(shown) == []

@@ -163,7 +163,8 @@ def failure(call: Callable[[], object]) -> str:
     try:
         call()
     except Exception as error:
-        return f"{type(error).__name__} {getattr(error, 'code', '')}: {error}"[:5000]
+        code = getattr(error, "code", "") or ""
+        return f"{type(error).__name__} {code}: {error}"[:5000]
     return ""
 
 
