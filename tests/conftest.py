@@ -13,7 +13,7 @@ from support.unity_server import UnityServer
 import deltareplay as dr
 
 #: Files of tests that start Spark by themselves: any process may take them, one by one.
-ALONE = {"test_elsewhere.py", "test_executors.py"}
+ALONE = {"test_elsewhere.py", "test_executors.py", "test_vended.py"}
 
 
 @pytest.hookimpl(optionalhook=True)

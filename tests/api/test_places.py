@@ -10,7 +10,7 @@ import pytest
 
 import deltareplay as dr
 from deltareplay.spark import options, sink_options
-from deltareplay.spark.located_files import root_in_spark
+from deltareplay.spark.roots import root_in_spark
 
 SCHEMA = pa.schema({"id": pa.int64()})
 UNKNOWN = ("dbfs:/x", "viewfs://host/t", "wasb://c@a.blob.core.windows.net/t", "foo:bar", "a:b/c")

@@ -15,10 +15,14 @@ import deltareplay as dr
 from deltareplay import _native
 from deltareplay import spark as dr_spark
 from deltareplay.spark import by_paths, session
-from deltareplay.spark.located_files import _PLAIN, Files, hadoop_root, located
+from deltareplay.spark.located_files import _PLAIN, Files, located
+from deltareplay.spark.opened_by import OpenedBy
 from deltareplay.spark.partition_values import constants
+from deltareplay.spark.roots import hadoop_root
 from deltareplay.spark.rows import materialized_columns
 from deltareplay.spark.schema import Column, columns_of
+
+NO_SESSION: Any = None
 
 
 class OldSession:
@@ -57,7 +61,7 @@ def test_roots(uri: str, expected: str) -> None:
 
 def test_a_name_that_the_public_reader_passes_over() -> None:
     table = pa.table({"p": ["file:/t/a", "file:/t/_b"], "n": [1, 1]})
-    files = Files("file:/t", table["p"], table["n"], table["n"])
+    files = Files("file:/t", table["p"], table["n"], table["n"], OpenedBy())
     session: Any = None
     error = raises(
         "spark.hidden_file",
@@ -96,7 +100,7 @@ def test_paths_are_resolved_as_everywhere(tmp_path: Path) -> None:
         listing = pa.table(
             {"path": list(paths), "size": [1] * len(paths), "modificationTime": [0] * len(paths)}
         )
-        return located(table, listing, None).paths.to_pylist()
+        return located(NO_SESSION, table, listing, None).paths.to_pylist()
 
     assert whole("a/b.parquet", "c") == [f"{base}/a/b.parquet", f"{base}/c"]
     odd = ["p=a%20b/x", "p=%2541", "./a", f"{table.uri}/y", "ä"]
@@ -117,9 +121,12 @@ def test_files_behind_links_are_refused_where_roots_are_named(tmp_path: Path) ->
     )
     for roots in (None, [tmp_path / "away"]):
         named = None if roots is None else [str(root) for root in roots]
-        assert len(located(dr.Table(tmp_path / "t", allowed_roots=named), listing, None)) == 2
+        assert (
+            len(located(NO_SESSION, dr.Table(tmp_path / "t", allowed_roots=named), listing, None))
+            == 2
+        )
     with pytest.raises(dr.CorruptTableError) as caught:
-        located(dr.Table(tmp_path / "t", allowed_roots=[]), listing, None)
+        located(NO_SESSION, dr.Table(tmp_path / "t", allowed_roots=[]), listing, None)
     assert (caught.value.code, caught.value.path) == ("path.escapes_root", "p=1/x.parquet")
 
 

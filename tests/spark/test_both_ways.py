@@ -19,6 +19,7 @@ from spark.written import conf
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 from deltareplay.spark import by_file_index, names
+from deltareplay.spark.opened_by import OpenedBy
 
 pytestmark = pytest.mark.spark
 
@@ -141,7 +142,9 @@ def test_lists_of_files_are_equal_by_what_they_say(spark: Any) -> None:
             return pa.chunked_array([[value]])
 
         constant = Constant.of(names.VECTOR, "long", column(n))
-        files = Files(root, column(f"{root}/{path}"), column(size), column(time), (constant,))
+        files = Files(
+            root, column(f"{root}/{path}"), column(size), column(time), OpenedBy(), (constant,)
+        )
         parse = spark._jvm.org.apache.spark.sql.types.DataType.fromJson
         return by_file_index._index(spark, files, parse(by_file_index.struct([constant.json])))
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import deltareplay as dr
+from deltareplay import spark as dr_spark
 
 pytestmark = pytest.mark.spark
 
@@ -127,6 +128,21 @@ def test_a_delete_of_every_pair(spark: Any, tmp_path: Path) -> None:
         "NOT (t.id <=> s.id)", source, lambda merge: merge.when_matched_delete(), DELETE_SQL
     ) == [None, None]
     assert both.same_rows() == []
+
+
+def test_a_feed_has_each_row_that_pairs_delete(spark: Any, tmp_path: Path) -> None:
+    uri = str(tmp_path / "t")
+    dr_spark.write(spark.range(8), uri, properties={"delta.enableChangeDataFeed": "true"})
+    source = spark.createDataFrame([(6,), (6,), (7,), (8,)], "id long")
+    merge = dr_spark.merge(spark, uri, source, "target.id = source.id")
+    merge.when_matched_delete().when_not_matched_insert_all().execute()
+
+    changes = dr_spark.changes(spark, uri, 1).collect()
+    assert sorted((row.id, row._change_type) for row in changes) == [
+        (6, "delete"),
+        (7, "delete"),
+        (8, "insert"),
+    ]
 
 
 def test_columns_that_the_table_lacks_are_left_out(spark: Any, tmp_path: Path) -> None:

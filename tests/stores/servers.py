@@ -73,12 +73,18 @@ class Store:
 
 
 @contextmanager
-def moto() -> Iterator[Store]:
-    """S3 as moto has it, in the memory of another process."""
+def moto(accepted: Path | None = None) -> Iterator[Store]:
+    """S3 as moto has it, in the memory of another process.
+
+    Args:
+        accepted: A file with the keys that it takes, as ``serve_moto`` has it; by default any.
+    """
     port = free_port()
     command = [sys.executable, str(Path(__file__).with_name("serve_moto.py")), str(port)]
+    command += [str(accepted)] if accepted else []
     with _running(command, _listens(port)):
-        scope = "Credential=any/20260101/us-east-1/s3/aws4_request"  # moto looks no further
+        key = accepted.read_text().split()[0] if accepted else "any"  # moto looks no further
+        scope = f"Credential={key}/20260101/us-east-1/s3/aws4_request"
         authorization = f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=any"
         _ask("PUT", f"http://127.0.0.1:{port}/{BUCKET}", {"Authorization": authorization})
         yield Store("moto", f"s3://{BUCKET}", _s3(port), port)

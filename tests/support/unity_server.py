@@ -429,7 +429,8 @@ class UnityServer:
             raise Refusal("InvalidParameterValueException", operation)
         expires = int((time.time() + self.lifetime) * 1000)
         offered = {"operation": operation, "expiration-time-ms": expires}
-        wrong = {"s3.access-key-id": "for another place"}
+        names = ("s3.access-key-id", "s3.secret-access-key", "s3.session-token")
+        wrong = dict.fromkeys(names, "for another place")
         return {
             "storage-credentials": [
                 {**offered, "prefix": location[:8], "config": wrong},

@@ -73,6 +73,10 @@ class RestClient:
     def __repr__(self) -> str:
         return f"RestClient({self.base!r})"
 
+    def token(self) -> str:
+        """The bearer token of the next request."""
+        return (self._token() if callable(self._token) else self._token) or ""
+
     def path(self, *parts: str) -> str:
         """A path from parts, which may hold any character."""
         return "/" + "/".join(quote(part, safe="") for part in parts)
@@ -116,7 +120,7 @@ class RestClient:
         request.add_header("Accept", "application/json")
         if data is not None:
             request.add_header("Content-Type", "application/json")
-        token = self._token() if callable(self._token) else self._token
+        token = self.token()
         if token:
             request.add_header("Authorization", f"Bearer {token}")
         opener = urllib.request.build_opener(_NoRedirects)

@@ -10,10 +10,9 @@ from deltareplay.catalogs._located import Located
 from deltareplay.catalogs._names import parts_of
 from deltareplay.catalogs._rest import RestClient
 from deltareplay.catalogs._unity_staging import UnityStaging
-from deltareplay.catalogs._unity_table import UnityTable
+from deltareplay.catalogs._unity_table import API, UnityTable
 from deltareplay.exceptions import InvalidArgumentError
 
-_API = "/api/2.1/unity-catalog"
 #: Where address and token come from if none is passed: ours first, then those of Databricks.
 _ADDRESSES = ("UNITY_CATALOG_URI", "DATABRICKS_HOST")
 _TOKENS = ("UNITY_CATALOG_TOKEN", "DATABRICKS_TOKEN")
@@ -59,9 +58,9 @@ class UnityCatalog:
             )
         if "://" not in address:
             address = f"https://{address}"
-        self.uri = address.rstrip("/").removesuffix(_API)
+        self.uri = address.rstrip("/").removesuffix(API)
         self._arguments = (uri, token, timeout)
-        self._client = RestClient(self.uri + _API, token or _token_of_environment, timeout)
+        self._client = RestClient(self.uri + API, token or _token_of_environment, timeout)
 
     def locate(self, name: str) -> Located:
         """Find a table: one request.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from deltareplay.catalogs import _unity_columns as spelled
@@ -18,9 +19,21 @@ from deltareplay.exceptions import StorageError
 
 T = TypeVar("T")
 
+#: Where a server has the interface.
+API = "/api/2.1/unity-catalog"
+
 #: Another commit is this version.
 _TAKEN = ("CommitVersionConflictException", "ALREADY_EXISTS", "ABORTED")
 _EXHAUSTED = ("ResourceExhaustedException", "RESOURCE_EXHAUSTED")
+
+
+@dataclass(frozen=True)
+class Access:
+    """What another client of the catalog needs to ask for a table's credentials. Never printed."""
+
+    uri: str
+    parts: list[str]
+    token: str = field(repr=False)
 
 
 class UnityTable:
@@ -105,6 +118,13 @@ class UnityTable:
             return self._asked(lambda: older.credentials(operation))
         path, query = f"{self._path}/credentials", {"operation": operation}
         return best_of(self._asked(lambda: self._client.get(path, query)), location)
+
+    def access(self) -> Access | None:
+        """What other clients need; None where only the older interface answers."""
+        self.find()
+        if self._older is not None:
+            return None
+        return Access(self._client.base.removesuffix(API), self._parts, self._client.token())
 
     def _updates(self, staged: StagedCommit) -> list[Json]:
         commit = {

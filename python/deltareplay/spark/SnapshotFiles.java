@@ -43,13 +43,15 @@ public final class SnapshotFiles implements FileIndex {
 
     private final Path root;
     private final StructType values;
+    private final long expires; // ms since the epoch, of the credentials; 0 for never
     private final Map filesByValues = new LinkedHashMap(); // InternalRow to ArrayList of FileStatus
     private long bytes = 0L;
     private long digest = 0L; // of sizes and times: to Hadoop, files of one path are equal
 
-    public SnapshotFiles(String root, StructType values) {
+    public SnapshotFiles(String root, StructType values, String expires) {
         this.root = new Path(root);
         this.values = values;
+        this.expires = Long.parseLong(expires);
     }
 
     /** Adds files: an Arrow stream of path (whole, decoded), size, time in ms, then the values. */
@@ -102,6 +104,11 @@ public final class SnapshotFiles implements FileIndex {
     }
 
     public SEQ listFiles(SEQ partitionFilters, SEQ dataFilters) {
+        if (expires != 0L && System.currentTimeMillis() > expires) {
+            throw new IllegalArgumentException("the credentials with which this DataFrame reads "
+                + root + " have expired at " + java.time.Instant.ofEpochMilli(expires)
+                + ": call read again, which asks the catalog for new ones");
+        }
         Expression all = null;
         for (scala.collection.Iterator each = partitionFilters.iterator(); each.hasNext();) {
             Expression next = (Expression) each.next();

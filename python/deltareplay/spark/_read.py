@@ -54,12 +54,15 @@ def read(
         with_row_index: Adds ``_row_index`` (bigint): the position in the file, deleted rows
             counted.
         root: Where Spark finds the table, as a Hadoop path, if it is not the table's own URI
-            (``s3://`` becomes ``s3a://`` automatically). Spark reads with its own credentials.
+            (``s3://`` becomes ``s3a://`` automatically). Spark then reads with its own credentials;
+            otherwise with those that the table's catalog vends, for as long as they last.
 
     Raises:
         InvalidArgumentError: The column or filter is invalid, or Spark does not support the
             storage.
-        UnsupportedFeatureError: This version of Spark does not support a type or feature.
+        UnsupportedFeatureError: This version of Spark does not support a type or feature; or Spark
+            cannot take what the catalog vends (``spark.credentials``), or would log it
+            (``spark.redaction``).
         CorruptTableError: The log or a deletion vector is damaged.
 
     >>> read(spark, rows, filter="id > 1", columns=["name"]).show()  # doctest: +SKIP

@@ -96,7 +96,7 @@ def write(
             (``write.constraint``; the message has the first such row that a task found); the
             DataFrame is a stream (``write.stream``).
         UnsupportedFeatureError: The table has a feature that cannot be written; Spark is older than
-            4.0. Nothing was written.
+            4.0; or, as in ``read``, Spark cannot take what the catalog vends. Nothing was written.
         CommitConflictError: Another writer's commit conflicts; nothing was committed.
         StorageError: The storage failed; or there are files that no committed Spark task wrote
             (``write.uncommitted_files``). Nothing was committed.

@@ -65,7 +65,7 @@ def _frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame:
         parse(struct(fields)),
         jvm.scala.Option.empty(),
         sources.parquet.ParquetFileFormat(),
-        jvm.PythonUtils.toScalaMap(READ_OPTIONS),
+        jvm.PythonUtils.toScalaMap({**READ_OPTIONS, **files.opened_by.options_for(spark)}),
         spark._jsparkSession,
     )
     return DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
@@ -73,8 +73,9 @@ def _frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame:
 
 def _index(spark: SparkSession, files: Files, constants: Any) -> Any:
     gateway: Any = spark.sparkContext._gateway
-    arguments = gateway.new_array(gateway.jvm.java.lang.Object, 2)
-    arguments[0], arguments[1] = files.root, constants
+    expires = str(files.opened_by.expires_at or 0)  # numbers cross as whatever they fit into
+    arguments = gateway.new_array(gateway.jvm.java.lang.Object, 3)
+    arguments[0], arguments[1], arguments[2] = files.root, constants, expires
     index = _class(spark).getConstructors()[0].newInstance(arguments)
     columns = [files.paths, files.sizes, files.times, *(one.values for one in files.constants)]
     rows = pa.table(columns, names=[str(number) for number in range(len(columns))])

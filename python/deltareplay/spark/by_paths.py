@@ -50,7 +50,8 @@ def frame(spark: SparkSession, files: Files, fields: list[Json], numbered: bool)
         return spark.createDataFrame([], struct_type([*fields, *empty]))
     listed: list[Any] = files.paths.to_pylist()
     paths = [re.sub(r"([\[\]{}*?\\])", r"\\\1", path) for path in listed]
-    scan = spark.read.options(**READ_OPTIONS).schema(schema).parquet(*paths)
+    options = {**READ_OPTIONS, **files.opened_by.options_for(spark)}
+    scan = spark.read.options(**options).schema(schema).parquet(*paths)
     columns = [sf.col(quoted(one["name"])) for one in fields]
     if numbered:
         columns.append(of_file(scan, "row_index").alias(ROW_NUMBER))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import TableNotFoundError, UnsupportedFeatureError
 from deltareplay.spark import identifiers, names
-from deltareplay.spark.located_files import root_in_spark
+from deltareplay.spark.roots import root_in_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

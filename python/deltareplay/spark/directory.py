@@ -7,19 +7,23 @@ from typing import TYPE_CHECKING
 from deltareplay import _native
 from deltareplay._warnings import warn
 from deltareplay.exceptions import DeltaReplayError
-from deltareplay.spark.located_files import root_in_spark
+from deltareplay.spark.opened_by import OpenedBy
+from deltareplay.spark.roots import root_in_spark
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from deltareplay._table import Table
 
 
 class Directory:
     """A new directory; ``VACUUM`` removes what is left there."""
 
-    def __init__(self, table: Table, name: str, root: str | None) -> None:
+    def __init__(self, spark: SparkSession, table: Table, name: str, root: str | None) -> None:
         """Names the directory; nothing is written yet.
 
         Args:
+            spark: The session.
             table: The table.
             name: The name of the directory, which no other write has.
             root: The table's Hadoop path, if it is not its URI.
@@ -27,8 +31,10 @@ class Directory:
         self._table = table
         #: The name in the table.
         self.name = name
+        #: What Spark opens it with.
+        self.opened_by = OpenedBy.of(spark, table, root, "READ_WRITE")
         #: The whole Hadoop path.
-        self.place = f"{root_in_spark(table.uri, root)}/{name}"
+        self.place = f"{self.opened_by.path(root_in_spark(table.uri, root))}/{name}"
 
     def discard(self) -> None:
         """Deletes the directory, as far as possible."""

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.opened_by import OpenedBy
+from deltareplay.spark.roots import root_in_spark
 from deltareplay.spark.schema import Json, field
 
 if TYPE_CHECKING:
-    from deltareplay._table_location import TableLocation
+    from pyspark.sql import SparkSession
 
-#: Hadoop's names of schemes; other schemes need ``root``.
-_SCHEMES = {
-    "file": "file",
-    "s3": "s3a",
-    "s3a": "s3a",
-    "gs": "gs",
-    "abfs": "abfs",
-    "abfss": "abfss",
-    "wasb": "wasb",
-    "wasbs": "wasbs",
-    "hdfs": "hdfs",
-}
+    from deltareplay._table_location import TableLocation
 
 #: A path that needs no decoding or check: relative, nothing encoded, no part ``.`` or ``..``.
 _PLAIN = r"^[A-Za-z0-9_=\-][A-Za-z0-9_=\-.,+@]*(/[A-Za-z0-9_=\-][A-Za-z0-9_=\-.,+@]*)*$"
@@ -66,6 +56,7 @@ class Files:
         paths: Whole paths, decoded.
         sizes: Bytes, int64.
         times: Milliseconds since the epoch, int64.
+        opened_by: What Spark reads them with.
         constants: Columns that come from the log.
     """
 
@@ -73,6 +64,7 @@ class Files:
     paths: pa.ChunkedArray[Any]
     sizes: pa.ChunkedArray[Any]
     times: pa.ChunkedArray[Any]
+    opened_by: OpenedBy
     constants: tuple[Constant, ...] = ()
 
     def __len__(self) -> int:
@@ -80,23 +72,24 @@ class Files:
 
     def filter(self, mask: Any) -> Files:
         """Those of the files for which a mask is true."""
-        return Files(
-            self.root,
-            self.paths.filter(mask),
-            self.sizes.filter(mask),
-            self.times.filter(mask),
-            tuple(Constant(one.json, one.values.filter(mask)) for one in self.constants),
+        return replace(
+            self,
+            paths=self.paths.filter(mask),
+            sizes=self.sizes.filter(mask),
+            times=self.times.filter(mask),
+            constants=tuple(Constant(one.json, one.values.filter(mask)) for one in self.constants),
         )
 
     def with_constants(self, *constants: Constant) -> Files:
         """The same files with more columns."""
-        return Files(self.root, self.paths, self.sizes, self.times, (*self.constants, *constants))
+        return replace(self, constants=(*self.constants, *constants))
 
 
-def located(table: TableLocation, files: pa.Table, root: str | None) -> Files:
+def located(spark: SparkSession, table: TableLocation, files: pa.Table, root: str | None) -> Files:
     """The files of a listing, at the places where Spark finds them.
 
     Args:
+        spark: The session.
         table: The table.
         files: With ``path``, ``size`` and ``modificationTime``.
         root: Where Spark finds the table, if that is not the table's own URI.
@@ -104,49 +97,17 @@ def located(table: TableLocation, files: pa.Table, root: str | None) -> Files:
     Raises:
         CorruptTableError: A path leads out of the table; or a local link does, if roots are named.
         InvalidArgumentError: Spark does not support the storage.
+        UnsupportedFeatureError: Spark cannot open it with what the catalog vends.
     """
-    base = root_in_spark(table.uri, root)
+    opened_by = OpenedBy.of(spark, table, root, "READ")
+    base = opened_by.path(root_in_spark(table.uri, root))
     return Files(
         root=base,
         paths=_whole(table, files.column("path"), base),
         sizes=files.column("size"),
         times=files.column("modificationTime"),
+        opened_by=opened_by,
     )
-
-
-def root_in_spark(uri: str, root: str | None) -> str:
-    """Where Spark finds a table: its own URI, or the caller's ``root``.
-
-    Raises:
-        InvalidArgumentError: Hadoop has no such scheme, or the root begins with ``~``.
-    """
-    if root is None:
-        return hadoop_root(uri)
-    if root.startswith("~"):
-        raise InvalidArgumentError(
-            f"root is {root!r}: Hadoop does not expand ~, write the full path", code="spark.root"
-        )
-    return root.rstrip("/")
-
-
-def hadoop_root(uri: str) -> str:
-    """The root of a table as a Hadoop ``Path``.
-
-    Raises:
-        InvalidArgumentError: Hadoop has no such scheme.
-
-    >>> hadoop_root("s3://bucket/a%20b/")
-    's3a://bucket/a b'
-    """
-    parts = urlsplit(uri)
-    scheme = _SCHEMES.get(parts.scheme)
-    if scheme is None:
-        raise InvalidArgumentError(
-            f"Spark does not read {parts.scheme}:// URIs: pass the table's Hadoop path, "
-            "e.g. root='abfss://container@account.dfs.core.windows.net/table'",
-            code="spark.root",
-        )
-    return f"{scheme}://{parts.netloc}{unquote(parts.path)}".rstrip("/")
 
 
 def _whole(table: TableLocation, paths: pa.ChunkedArray[Any], base: str) -> pa.ChunkedArray[Any]:

@@ -98,13 +98,15 @@ class MergeSource:
             yield self.rows
             return
         spark = self.frame.sparkSession
-        directory = Directory(target.table, uuid.uuid4().hex, root)
+        directory = Directory(spark, target.table, uuid.uuid4().hex, root)
         try:
             writer = self.frame.write.mode("append")
             # VACUUM would not take the mark
             writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-            writer.parquet(directory.place)
-            kept = spark.read.schema(self.frame.schema).parquet(directory.place)
+            options = directory.opened_by.options_for(spark)
+            writer.options(**options).parquet(directory.place)
+            reader = spark.read.options(**options).schema(self.frame.schema)
+            kept = reader.parquet(directory.place)
             yield self._marked(kept.alias(self.alias or "source"))
         finally:
             directory.discard()

@@ -249,12 +249,29 @@ class _Run:
     def _of_target(
         self, marked: Marked, candidates: Candidates, source: DataFrame, when: When
     ) -> DataFrame:
-        """What clauses make of rows of the table without one of the source."""
-        rows = marked.only(candidates.rows(marked.counts)).alias(self.merging.target_alias)
-        return self._changed(self._joined(rows, source.limit(0), "left"), (when,))
+        """What clauses make of rows of the table without one of the source.
 
-    def _changed(self, joined: DataFrame, which: Sequence[When]) -> DataFrame:
-        """What clauses make of joined rows: the table's columns, the kind, ids, the row before."""
+        If they do match rows of it (``_MATCHED``), only a clause that looks at none may be there.
+        """
+        from pyspark.sql import functions as sf
+
+        rows = marked.only(candidates.rows(marked.counts)).alias(self.merging.target_alias)
+        joined = self._joined(rows, source.limit(0), "left")
+        return self._changed(joined, (when,), {when: sf.lit(True)})
+
+    def _changed(
+        self,
+        joined: DataFrame,
+        which: Sequence[When],
+        known: Mapping[When, Column] | None = None,
+    ) -> DataFrame:
+        """What clauses make of joined rows: the table's columns, the kind, ids, the row before.
+
+        Args:
+            joined: The rows.
+            which: The kinds of clauses that apply to them.
+            known: For which rows each kind applies; by default as the join says.
+        """
         from pyspark.sql import functions as sf
 
         from_source = sf.col(names.FROM_SOURCE).isNotNull()
@@ -269,7 +286,7 @@ class _Run:
         found = merge_clauses.changed(
             joined,
             self.clauses,
-            {when: whens[when] for when in which},
+            known or {when: whens[when] for when in which},
             self.sides,
             [at for at, kind in kinds.items() if feed_too or kind != feed.DELETE],
             evolves=self.merging.options["evolves"],

@@ -39,7 +39,7 @@ def frame(
         wanted: The extra ones.
         root: As in ``read``.
     """
-    files = located(snapshot._table, listed, root)
+    files = located(spark, snapshot._table, listed, root)
     files = files.with_constants(*_constants(spark, listed, columns, wanted))
     fields = [one.physical_field() for one in columns if not one.is_partition and not one.is_void]
     materialized = materialized_columns(snapshot) if wanted.row_id else None

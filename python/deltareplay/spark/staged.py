@@ -77,7 +77,7 @@ class Staged:
         """
         self._spark = spark
         self._target = target
-        self._directory = Directory(target.table, name, root)
+        self._directory = Directory(spark, target.table, name, root)
         #: Change data files outside of the directory, not encoded.
         self._changes: list[str] = []
 
@@ -103,6 +103,7 @@ class Staged:
         rows = rows.observe(written, sf.count(sf.lit(1)).alias("rows"), *farthest)
         writer = rows.write.format("parquet").mode("append").option("compression", codec.lower())
         writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+        writer = writer.options(**self._directory.opened_by.options_for(self._spark))
         try:
             writer.partitionBy(*outgoing.partitions).save(self._directory.place)
         except Exception as error:

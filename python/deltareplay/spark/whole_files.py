@@ -78,7 +78,7 @@ def _rows(
         if one.is_partition:
             texts = pa.array([each.get(one.physical) for each in maps], pa.string())
             constants.append(Constant.of(one.physical, "string", texts))
-    rows = relation(spark, located(table, listed, root).with_constants(*constants), fields)
+    rows = relation(spark, located(spark, table, listed, root).with_constants(*constants), fields)
     shown = []
     for one, column in zip(
         columns, projection.columns(list(columns), _NOTHING_MORE, None), strict=True
