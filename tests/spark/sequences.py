@@ -80,7 +80,6 @@ class Step:
     is_layout: bool = False
 
 
-COLUMNS = ("id", "k", "v", "s", "d", "p")
 #: Which columns' values can be set, and to what; ``{t}`` is the table's name with a dot.
 VALUES: dict[str, list[str]] = {
     "k": ["{t}k + 1", "NULL", "{t}id % 7", "coalesce({t}k, 0) - 3", "length({t}v)"],
@@ -90,6 +89,8 @@ VALUES: dict[str, list[str]] = {
     "s.b": ["{t}s.b + 1", "7"],
     "d": ["{t}d + 1.5", "NULL", "1"],
     "p": ["({t}p + 1) % 4", "NULL", "1", "{t}id % 3"],
+    "l": ["array(named_struct('y', 'z', 'x', {t}id))", "NULL", "slice({t}l, 1, 1)"],
+    "m": ["map('k', {t}id)", "NULL", "map_concat({t}m, map('new', 1L))"],
 }
 FEED = "delta.enableChangeDataFeed"
 PROPERTIES = ("delta.enableDeletionVectors", FEED)
@@ -104,6 +105,9 @@ def rows(spark: Any, start: int, end: int, salt: int) -> Any:
         f"IF(id % 11 = 4, NULL, named_struct('a', id * {salt}, 'b', CAST(id % 4 AS INT))) AS s",
         f"CAST(id * 0.25 + {salt} AS DECIMAL(10, 2)) AS d",
         f"CAST(nullif((id + {salt}) % 4, 2) AS INT) AS p",
+        f"IF(id % 9 = 5, NULL, array(named_struct('x', id, 'y', 'l'), named_struct('x', {salt}L, "
+        "'y', NULL))) AS l",
+        f"map('a', id + {salt}, 'b', NULL) AS m",
     )
 
 
