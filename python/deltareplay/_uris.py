@@ -28,7 +28,7 @@ def without_secrets(uri: str) -> str:
         parts = urlsplit(uri)
     except ValueError:
         return "<unreadable URI>"
-    if not parts.scheme:
+    if len(parts.scheme) < 2:  # a local path; Windows begins it with the letter of a drive
         return uri
     # abfss:// writes the container where others write the user.
     host = parts.netloc

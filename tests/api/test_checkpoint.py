@@ -16,7 +16,7 @@ import deltareplay as dr
 
 
 def log_of(table: dr.Table) -> Path:
-    return Path(table.uri.removeprefix("file://")) / "_delta_log"
+    return logs.local_path(table.uri) / "_delta_log"
 
 
 def state(table: dr.Table) -> dict[str, Any]:

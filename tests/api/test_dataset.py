@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pds
 import pytest
+from support.files import local_path
 
 import deltareplay as dr
 from deltareplay._arrow_expressions import ArrowExpression
@@ -209,7 +210,7 @@ def test_an_error_keeps_its_class(tmp_path: Path) -> None:
     dr.write(tmp_path / "t", {"id": [1]})
     snapshot = dr.Table(tmp_path / "t").snapshot()
     for uri in snapshot.file_uris():
-        Path(uri.removeprefix("file://")).unlink()
+        local_path(uri).unlink()
     with pytest.raises(dr.CorruptTableError):
         snapshot.dataset().to_table()
 

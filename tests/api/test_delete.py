@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support.files import local_path
 from support.writing import MODES
 
 import deltareplay as dr
@@ -32,7 +33,7 @@ def ids(table: dr.Table) -> list[int]:
 
 
 def commit(table: dr.Table, version: int) -> dict[str, list[dict[str, Any]]]:
-    text = Path(table.uri.removeprefix("file://"), "_delta_log", f"{version:020}.json").read_text()
+    text = (local_path(table.uri) / "_delta_log" / f"{version:020}.json").read_text()
     found: dict[str, list[dict[str, Any]]] = {}
     for line in text.splitlines():
         [(kind, body)] = json.loads(line).items()

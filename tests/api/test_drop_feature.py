@@ -60,7 +60,7 @@ def dropped(table: dr.Table, feature: str) -> dr.Snapshot:
     assert data_changes(table, before.version + 1) <= {False}
     steps = operations(table, before.version + 1)
     assert steps[-4:] == ["EMPTY COMMIT"] * 3 + ["DROP FEATURE"]
-    log = Path(table.uri.removeprefix("file://")) / "_delta_log"
+    log = logs.local_path(table.uri) / "_delta_log"
     for protected in range(version - 3, version + 1):
         assert (log / f"{protected:020}.checkpoint.parquet").exists()
     assert table.verify().findings == (), str(table.verify())

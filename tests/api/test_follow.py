@@ -367,4 +367,4 @@ def test_missing_files_are_named(log: logs.LogBuilder, tmp_path: Path) -> None:
     with pytest.raises(dr.CorruptTableError) as caught:
         _ = batch.data
     assert (caught.value.code, caught.value.version) == ("data.missing", 2)
-    assert tmp_path in Path(table.uri.removeprefix("file://")).parents
+    assert tmp_path in logs.local_path(table.uri).parents

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import deltareplay as dr
+from deltareplay._uris import without_secrets
 from deltareplay.spark import options, sink_options
 from deltareplay.spark.roots import root_in_spark
 
@@ -83,6 +84,11 @@ def test_a_signature_is_no_part_of_the_path(entrance: str, place: str, named: st
     assert caught.value.code == "uri.form"
     assert named in str(caught.value)
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", [r"C:\t\a?b", "c:/t#1", "/t/a?b"])
+def test_a_local_path_is_printed_as_it_is(place: str) -> None:
+    assert without_secrets(place) == place
 
 
 @pytest.mark.parametrize("place", ["s3://bucket/a?b=c", "file:///a?sig=b", "s3://bucket/a%3Fsig=b"])

@@ -21,7 +21,7 @@ def created(root: Path, **properties: str) -> dr.Table:
 
 
 def append(table: dr.Table, name: str, *ids: int) -> int:
-    root = Path(table.uri.removeprefix("file://"))
+    root = logs.local_path(table.uri)
     pq.write_table(pa.table({"id": pa.array(ids, pa.int64())}), root / name)
     stats = {"numRecords": len(ids), "tightBounds": True}
     with table.transaction() as transaction:

@@ -258,5 +258,5 @@ def test_a_commit_leaves_no_other_file(files: dr.Table) -> None:
     for durable in (True, False):
         with files.transaction(durable=durable) as transaction:
             transaction.add(f"{durable}", size=1)
-    names = os.listdir(Path(files.uri.removeprefix("file://")) / "_delta_log")
+    names = os.listdir(logs.local_path(files.uri) / "_delta_log")
     assert sorted(names) == [logs.commit_name(version) for version in range(4)]

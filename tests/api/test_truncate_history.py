@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from support.files import local_path
 from support.writing import actions, bodies
 
 import deltareplay as dr
@@ -56,7 +57,7 @@ MADE: dict[str, Callable[[Path], dr.Table]] = {
 
 
 def log(table: dr.Table) -> Path:
-    return Path(table.uri.removeprefix("file://")) / "_delta_log"
+    return local_path(table.uri) / "_delta_log"
 
 
 def age(table: dr.Table, hours: float) -> None:

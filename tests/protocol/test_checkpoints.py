@@ -306,8 +306,8 @@ def test_a_sidecar_may_be_named_in_several_ways(log: logs.LogBuilder, spelling: 
     side["path"] = {
         "name": "a b.parquet",
         "encoded": "a%20b.parquet",
-        "file:///": f"file://{folder}/a%20b.parquet",
-        "/": f"{folder}/a%20b.parquet",
+        "file:///": f"{folder.as_uri()}/a%20b.parquet",
+        "/": f"{folder.as_uri().removeprefix('file://')}/a%20b.parquet",
     }[spelling]
     if spelling == "name":
         (folder / "a b.parquet").rename(folder / "ab.parquet")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import duckdb
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -15,6 +13,9 @@ from support import data, logs
 from support.shapes import annotated, line, point
 
 import deltareplay as dr
+
+duckdb = pytest.importorskip("duckdb", reason="the other engines are not installed")
+pl = pytest.importorskip("polars", reason="the other engines are not installed")
 
 HOME, AWAY, PATH = point(13.4, 52.5), point(-122.4, 37.8), line((0, 0), (3, 4), (5, 0))
 CRS84 = {"crs": "OGC:CRS84", "crs_type": "authority_code"}

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import textwrap
@@ -286,6 +285,8 @@ def test_a_line_of_a_gigabyte(log: logs.LogBuilder) -> None:
 
 def run(code: str, limit_mib: int = 1024) -> str:
     """Runs code in a fresh process; fails when it dies or its memory passes the limit."""
+    if sys.platform != "linux":
+        pytest.skip("measures memory by /proc")
     script = (
         textwrap.dedent(
             """
@@ -317,4 +318,3 @@ def run(code: str, limit_mib: int = 1024) -> str:
 def test_the_measure_of_memory_measures() -> None:
     with pytest.raises(AssertionError):
         run("x = bytearray(200 << 20); print(len(x))", limit_mib=150)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 from protocol.reading import SCHEMA, codes, commits, file, names, opened, paths
@@ -346,11 +347,11 @@ def test_an_empty_log_is_no_table(log: logs.LogBuilder) -> None:
         opened(log)
 
 
-def test_a_directory_without_a_log_is_no_table(tmp_path: object) -> None:
+def test_a_directory_without_a_log_is_no_table(tmp_path: Path) -> None:
     assert not dr.is_table(str(tmp_path))
     with pytest.raises(dr.TableNotFoundError) as caught:
         dr.Table(str(tmp_path)).snapshot()
-    assert str(tmp_path) in str(caught.value)
+    assert tmp_path.as_uri() in str(caught.value)
 
 
 def test_a_path_that_does_not_exist_is_no_table(tmp_path: object) -> None:

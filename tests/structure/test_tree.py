@@ -75,6 +75,22 @@ def test_files_are_not_too_long() -> None:
     assert not long, "cut them where a thought ends"
 
 
+#: Where code may call what only some operating systems have.
+OF_ONE_SYSTEM = "rust/core/src/storage/platform/"
+
+
+def test_one_module_knows_the_operating_systems() -> None:
+    knows = {
+        name
+        for name in tracked()
+        if re.match(r"rust/\w+/src/", name)
+        and not re.search(r"\btests(/|\.rs$)", name)
+        and re.search(r"\bos::(unix|windows|linux|fd)\b|\blibc::", (ROOT / name).read_text("utf-8"))
+    }
+    assert any(name.startswith(OF_ONE_SYSTEM) for name in knows)
+    assert not [name for name in knows if not name.startswith(OF_ONE_SYSTEM)]
+
+
 def test_the_map_of_the_tests_has_every_folder() -> None:
     told = re.findall(r"^\| `(\w+)` \|", (ROOT / "tests" / "README.md").read_text(), re.MULTILINE)
     folders = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("*.*"))}

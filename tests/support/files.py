@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import urllib.parse
+import urllib.request
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from support.actions import Action, checkpoint_metadata, dumps, sidecar
+
+
+def local_path(uri: str) -> Path:
+    """The directory of a table on a local disk, by its URI."""
+    return Path(urllib.request.url2pathname(urllib.parse.urlsplit(uri).path))
 
 
 def log_dir(table: str | os.PathLike[str]) -> Path:

@@ -25,7 +25,7 @@ MODES = {
 
 def actions(table: dr.Table, version: int) -> list[dict[str, Any]]:
     """The lines of one commit."""
-    root = Path(table.uri.removeprefix("file://"))
+    root = logs.local_path(table.uri)
     text = (root / "_delta_log" / f"{version:020}.json").read_text()
     return [json.loads(line) for line in text.splitlines()]
 

@@ -97,7 +97,8 @@ def _class(spark: SparkSession) -> Any:
     gateway: Any = spark.sparkContext._gateway
     if gateway not in _compiled:
         jvm = gateway.jvm
-        source = resources.files(__package__).joinpath("SnapshotFiles.java").read_text()
+        java = resources.files(__package__).joinpath("SnapshotFiles.java")
+        source = java.read_text(encoding="utf-8")
         modern = jvm.scala.util.Properties.versionNumberString().startswith("2.13")
         collection = "scala.collection.immutable.Seq" if modern else "scala.collection.Seq"
         compiler = jvm.org.codehaus.janino.SimpleCompiler()

@@ -2,13 +2,13 @@
 //! first, then the file behind it is checked.
 
 use std::ffi::OsString;
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind as IoKind};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::failures::failed;
 use super::location::{Location, StoreKind};
+use super::{platform, with_root};
 use crate::error::{Error, Result};
 
 /// The table's own root and those that the caller named; nothing outside of them is opened.
@@ -21,7 +21,8 @@ impl Confinement {
     /// For the table at `root`. Roots on other stores hold no local file.
     pub(super) fn new(root: &Location, named: &[Location]) -> Self {
         let local = named.iter().filter(|one| one.kind() == StoreKind::Local);
-        let directory = |one: &Location| Path::new("/").join(one.path());
+        let directory =
+            |one: &Location| PathBuf::from(&*with_root(platform::to_system(one.path())));
         Self {
             roots: std::iter::once(root).chain(local).map(directory).collect(),
         }
@@ -50,22 +51,21 @@ impl Confinement {
         let message = format!(
             "a link leads out of the table and of allowed_roots, to {}; if that is meant, name the \
              place in allowed_roots",
-            real.display()
+            platform::shown(real)
         );
         Err(Error::corrupt("path.escapes_root", message).at_path(path))
     }
 }
 
 /// Whether an opened file is the one that was checked: nobody put a link in between meanwhile.
-pub(super) fn is_same(real: &Path, opened: &Metadata) -> bool {
+pub(super) fn is_same(real: &Path, file: &File, opened: &Metadata) -> bool {
     fs::canonicalize(real).is_ok_and(|again| again == real)
-        && fs::symlink_metadata(real)
-            .is_ok_and(|found| (found.dev(), found.ino()) == (opened.dev(), opened.ino()))
+        && platform::is_same_file(real, file, opened)
 }
 
 /// What the absolute path `full` leads to, where that lies outside of the directory `root`.
 pub(super) fn leads_out(root: &str, full: &str) -> Option<PathBuf> {
-    let root = fs::canonicalize(Path::new("/").join(root)).ok()?;
+    let root = fs::canonicalize(&*with_root(root)).ok()?;
     let real = fs::canonicalize(full).ok()?;
     (!real.starts_with(root)).then_some(real)
 }
@@ -92,6 +92,6 @@ fn canonical(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))] // links need rights on Windows
 #[allow(clippy::unwrap_used)]
 mod tests;

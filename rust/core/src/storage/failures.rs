@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind as IoKind};
 use std::ops::Range;
 
+use super::platform::LINKS_IN_A_CIRCLE;
 use crate::error::Error;
 
 /// A directory, a pipe, and whatever else is no file.
@@ -51,8 +52,9 @@ pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
             "storage.read_only",
             "this file system can only be read: mount it for writing, or write elsewhere",
         ),
-        // links in a circle have no stable kind yet
-        kind if kind == IoKind::InvalidFilename || cause.raw_os_error() == Some(libc::ELOOP) => {
+        kind if kind == IoKind::InvalidFilename
+            || cause.raw_os_error() == Some(LINKS_IN_A_CIRCLE) =>
+        {
             Error::storage(
                 "storage.name",
                 format!(

@@ -3,7 +3,6 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind as IoKind, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +12,7 @@ use bytes::Bytes;
 use super::confined::{Confinement, is_same, leads_out};
 use super::failures::{beyond_the_end, failed, not_a_file};
 use super::pool::{self, ordered};
-use super::{FileMeta, Storage, interrupt, progress, refuse_climbing};
+use super::{FileMeta, Storage, interrupt, platform, progress, refuse_climbing};
 use crate::error::{Error, Result};
 
 mod directories;
@@ -25,28 +24,23 @@ const FEW_FILES: usize = 8;
 /// How many small files are one unit of work, at most.
 const FILES_PER_UNIT: usize = 64;
 
-/// Opening a pipe that nobody writes to must not wait; no effect on regular files.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const O_NONBLOCK: i32 = 0o4000;
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-const O_NONBLOCK: i32 = 0x4;
-
 /// Storage below one directory.
 #[derive(Clone, Debug)]
 pub struct LocalStorage {
     root: Arc<str>,
-    /// Absolute, without a slash at the end.
+    /// Absolute as the system has it, without a slash at the end.
     directory: Arc<str>,
     /// What links may lead to; None where the caller left that to the system.
     confinement: Option<Arc<Confinement>>,
 }
 
 impl LocalStorage {
-    /// Storage below the absolute `directory`; `root` is its URI, for messages. No I/O.
+    /// Storage below `directory`, a [`Location::path`](super::Location::path); `root` is its URI, for
+    /// messages. No I/O.
     pub fn new(root: &str, directory: &str) -> Self {
         Self {
             root: root.into(),
-            directory: directory.trim_end_matches('/').into(),
+            directory: platform::to_system(directory.trim_end_matches('/')).into(),
             confinement: None,
         }
     }
@@ -58,8 +52,9 @@ impl LocalStorage {
 
     fn full_path(&self, path: &str) -> Result<String> {
         refuse_climbing(path)?;
+        platform::check_names(path)?;
         if path.starts_with('/') {
-            return Ok(path.to_owned());
+            return Ok(platform::to_system(path).to_owned());
         }
         let mut full = String::with_capacity(self.directory.len() + 1 + path.len());
         full.push_str(&self.directory);
@@ -88,15 +83,11 @@ impl LocalStorage {
 
     fn open(&self, path: &str) -> Result<(File, fs::Metadata)> {
         let full = self.readable(path, "read")?;
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(O_NONBLOCK)
-            .open(&full)
-            .map_err(|cause| failed("read", path, cause))?;
+        let file = platform::open(&full).map_err(|cause| failed("read", path, cause))?;
         let metadata = file
             .metadata()
             .map_err(|cause| failed("read", path, cause))?;
-        if self.confinement.is_some() && !is_same(&full, &metadata) {
+        if self.confinement.is_some() && !is_same(&full, &file, &metadata) {
             let message = "another file took its place while it was opened: try again";
             return Err(Error::storage("storage.exchanged", message).at_path(path));
         }
@@ -390,7 +381,7 @@ impl Storage for LocalStorage {
 
     fn leads_out(&self, path: &str) -> Option<String> {
         let full = self.full_path(path).ok()?;
-        leads_out(&self.directory, &full).map(|real| real.display().to_string())
+        leads_out(&self.directory, &full).map(|real| platform::shown(&real))
     }
 
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
@@ -452,14 +443,10 @@ fn sync_directory_of(full: &str, path: &str) -> Result<()> {
 }
 
 fn meta(path: &str, metadata: &fs::Metadata) -> FileMeta {
-    let modification_time = metadata
-        .mtime()
-        .saturating_mul(1000)
-        .saturating_add(metadata.mtime_nsec().div_euclid(1_000_000));
     FileMeta {
         path: path.to_owned(),
         size: metadata.len(),
-        modification_time,
+        modification_time: platform::modification_time(metadata),
     }
 }
 

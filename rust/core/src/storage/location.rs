@@ -5,11 +5,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::path::Path;
 
 use object_store::ObjectStoreScheme;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use url::Url;
 
+use super::platform;
 use crate::error::{Error, Result};
 
 /// What stays unencoded in the normalised URI is what a URI path may hold as it is.
@@ -61,7 +63,8 @@ pub struct Location {
     kind: StoreKind,
     /// Bucket, container (with account), memory name or host; empty for local.
     authority: String,
-    /// Decoded; parts joined by `/`. Local: absolute, and empty for the file system's root.
+    /// Decoded; parts joined by `/`. Local: absolute, empty for the file system's root, and `/C:/t` for
+    /// `C:\t` on Windows.
     path: String,
     root: String,
 }
@@ -84,7 +87,7 @@ impl Location {
         if uri.contains('\0') {
             return Err(form("a path or URI may not contain the character NUL", uri));
         }
-        match split_scheme(uri) {
+        match split_scheme(uri).filter(|_| !platform::begins_with_drive(uri)) {
             Some((scheme, rest)) => {
                 if matches!(scheme.as_str(), "memory" | "http" | "https") && !rest.starts_with("//")
                 {
@@ -107,7 +110,9 @@ impl Location {
         let absolute = absolute
             .to_str()
             .ok_or_else(|| form("the working directory's name is not UTF-8", path))?;
-        Ok(Self::assemble("file", StoreKind::Local, "", absolute))
+        let absolute = platform::from_system(absolute)
+            .ok_or_else(|| form("give the network share a letter, as a drive", path))?;
+        Ok(Self::assemble("file", StoreKind::Local, "", &absolute))
     }
 
     /// A URI with its scheme already split off: `rest` begins after the colon.
@@ -213,11 +218,11 @@ impl Location {
     fn assemble(scheme: &str, kind: StoreKind, authority: &str, path: &str) -> Self {
         let trimmed = path.trim_end_matches('/');
         let path = if kind == StoreKind::Local {
-            trimmed
+            platform::capital_drive(trimmed)
         } else {
-            trimmed.trim_start_matches('/')
+            trimmed.trim_start_matches('/').into()
         };
-        let encoded: Cow<'_, str> = utf8_percent_encode(path, URI_PATH).into();
+        let encoded: Cow<'_, str> = utf8_percent_encode(&path, URI_PATH).into();
         let root = match kind {
             StoreKind::Local if path.is_empty() => "file:///".to_owned(),
             StoreKind::Local => format!("file://{encoded}"),
@@ -228,7 +233,7 @@ impl Location {
             scheme: scheme.to_owned(),
             kind,
             authority: authority.to_owned(),
-            path: path.to_owned(),
+            path: path.into_owned(),
             root,
         }
     }
@@ -355,13 +360,13 @@ fn expanded(path: &str) -> Result<Cow<'_, str>> {
     let Some(rest) = path.strip_prefix('~') else {
         return Ok(path.into());
     };
-    if !(rest.is_empty() || rest.starts_with('/')) {
+    if !rest.chars().next().is_none_or(std::path::is_separator) {
         let message =
             "only your own home, ~, is known: write the path out, or ./~name for a name with ~";
         return Err(form(message, path));
     }
     let home = std::env::home_dir().and_then(|home| home.to_str().map(str::to_owned));
-    match home.filter(|home| home.starts_with('/')) {
+    match home.filter(|home| Path::new(home).is_absolute()) {
         Some(home) => Ok(format!("{home}{rest}").into()),
         None => Err(form("there is no home directory: write the path out", path)),
     }

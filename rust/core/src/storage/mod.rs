@@ -5,6 +5,7 @@
 //! is synchronous; async and its runtime stay inside this module and belong to one process id, because
 //! PySpark forks its workers.
 
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ mod local;
 mod location;
 mod object;
 mod per_process;
+mod platform;
 pub mod pool;
 pub mod progress;
 mod resolve;
@@ -240,6 +242,15 @@ pub(crate) fn is_below(path: &str, directory: &str) -> bool {
         || path
             .strip_prefix(directory)
             .is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// A local directory without a slash at the end, but the root (of a drive) has one again.
+fn with_root(directory: &str) -> Cow<'_, str> {
+    if directory.contains('/') {
+        directory.into()
+    } else {
+        format!("{directory}/").into()
+    }
 }
 
 /// The last line of defence for what a [`PathResolver`] has checked already.

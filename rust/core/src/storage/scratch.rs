@@ -7,7 +7,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::failures::failed;
-use super::{LocalStorage, Storage};
+use super::{LocalStorage, Storage, platform};
 use crate::error::Result;
 
 /// A directory below the system's own for temporary files (`TMPDIR`); it goes away with this value.
@@ -27,9 +27,10 @@ impl Scratch {
         let directory = std::env::temp_dir().join(format!("deltareplay-{}", Uuid::new_v4()));
         let name = directory.to_string_lossy().into_owned();
         fs::create_dir_all(&directory).map_err(|cause| failed("create", &name, cause))?;
+        let path = platform::from_system(&name).unwrap_or_else(|| name.as_str().into());
         Ok(Self {
             directory,
-            storage: Arc::new(LocalStorage::new(&name, &name)),
+            storage: Arc::new(LocalStorage::new(&name, &path)),
         })
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod fault;
 fn opens_what_the_uri_names() {
     let options = [("aws_region".to_owned(), "eu-west-1".to_owned())];
     for (uri, root, kind) in [
+        #[cfg(unix)]
         ("/tmp/t", "file:///tmp/t", "LocalStorage"),
         ("file:///tmp/t", "file:///tmp/t", "LocalStorage"),
         ("memory://open/t", "memory://open/t", "ObjectStorage"),

@@ -65,7 +65,8 @@ fn vectors_come_in_the_order_asked_and_each_file_is_read_once() {
             .collect()
     };
     let mut wanted: Vec<(DeletionVectorDescriptor, Vec<u64>)> = Vec::new();
-    for (file, prefix) in [(1, ""), (2, "ab"), (3, "a%:b")] {
+    let odd = if cfg!(windows) { "a%b" } else { "a%:b" };
+    for (file, prefix) in [(1, ""), (2, "ab"), (3, odd)] {
         let vectors = rows(u64::from(file));
         wanted.extend(table.write(file, prefix, &vectors).into_iter().zip(vectors));
     }
@@ -123,7 +124,7 @@ fn far_vectors_are_read_without_what_lies_between() {
 fn an_absolute_path_is_decoded_and_judged() {
     let table = Table::new();
     let descriptor = table.write(1, "a b", &[vec![4]]).remove(0);
-    let root = table.dir.path().to_str().unwrap();
+    let root = table.resolver.root().path();
     let name = "deletion_vector_01010101-0101-0101-0101-010101010101.bin";
     let absolute = |path: String| {
         let size = i32::try_from(descriptor.size_in_bytes()).unwrap();

@@ -132,11 +132,16 @@ fn nothing_is_listed_made_or_deleted_behind_a_link() {
 fn what_was_exchanged_meanwhile_is_noticed() {
     let directory = place();
     let real = fs::canonicalize(directory.path().join("t/p=1/in")).unwrap();
-    let opened = fs::metadata(&real).unwrap();
-    assert!(is_same(&real, &opened));
-    let other = fs::metadata(directory.path().join("secret/x")).unwrap();
-    assert!(!is_same(&real, &other));
+    let open = |path: &Path| {
+        let file = File::open(path).unwrap();
+        let metadata = file.metadata().unwrap();
+        (file, metadata)
+    };
+    let (file, opened) = open(&real);
+    assert!(is_same(&real, &file, &opened));
+    let (other, other_opened) = open(&directory.path().join("secret/x"));
+    assert!(!is_same(&real, &other, &other_opened));
     fs::rename(real.parent().unwrap(), directory.path().join("t/moved")).unwrap();
     symlink("moved", directory.path().join("t/p=1")).unwrap();
-    assert!(!is_same(&real, &opened));
+    assert!(!is_same(&real, &file, &opened));
 }

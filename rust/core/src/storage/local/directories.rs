@@ -1,12 +1,12 @@
 //! Directories: made durably, found, and removed where nothing is left in them.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind as IoKind};
 use std::path::Path;
 
 use super::{LocalStorage, failed, meta};
 use crate::error::Result;
-use crate::storage::{FileMeta, interrupt};
+use crate::storage::{FileMeta, interrupt, platform, with_root};
 
 impl LocalStorage {
     /// Every directory below one, each before what lies in it, without what `enter` refuses.
@@ -62,7 +62,7 @@ impl LocalStorage {
 /// take all away that lies in it.
 pub(super) fn make_directory(directory: &str, sync: bool) -> io::Result<()> {
     let above = directory.rsplit_once('/').map(|(above, _)| above);
-    let made = match fs::create_dir(or_root(directory)) {
+    let made = match fs::create_dir(&*with_root(directory)) {
         Err(absent) if absent.kind() == IoKind::NotFound && !directory.is_empty() => {
             make_directory(above.unwrap_or_default(), sync)?;
             fs::create_dir(directory)
@@ -70,7 +70,7 @@ pub(super) fn make_directory(directory: &str, sync: bool) -> io::Result<()> {
         made => made,
     };
     match made {
-        Err(_) if Path::new(or_root(directory)).is_dir() => Ok(()), // perhaps somebody was faster
+        Err(_) if Path::new(&*with_root(directory)).is_dir() => Ok(()), // perhaps somebody was faster
         Err(other) => Err(other),
         Ok(()) => synced_into(directory, above, sync),
     }
@@ -87,10 +87,6 @@ fn synced_into(directory: &str, above: Option<&str>, sync: bool) -> io::Result<(
     synced
 }
 
-fn or_root(directory: &str) -> &str {
-    if directory.is_empty() { "/" } else { directory }
-}
-
 pub(super) fn sync_directory(directory: &str) -> io::Result<()> {
-    File::open(or_root(directory)).and_then(|directory| directory.sync_all())
+    platform::sync_directory(&with_root(directory))
 }

@@ -3,37 +3,32 @@
 use super::*;
 
 #[test]
-fn one_form_for_every_way_to_write_a_place() {
-    for (uri, kind, authority, path, root) in [
-        (
-            "/tmp/table",
-            StoreKind::Local,
-            "",
-            "/tmp/table",
-            "file:///tmp/table",
-        ),
-        (
-            "/tmp//./table/",
-            StoreKind::Local,
-            "",
-            "/tmp/table",
-            "file:///tmp/table",
-        ),
+#[cfg(unix)]
+fn a_local_path_has_one_form() {
+    for (written, path, root) in [
+        ("/tmp/table", "/tmp/table", "file:///tmp/table"),
+        ("/tmp//./table/", "/tmp/table", "file:///tmp/table"),
         (
             "/a b%20c#d?e",
-            StoreKind::Local,
-            "",
             "/a b%20c#d?e",
             "file:///a%20b%2520c%23d%3Fe",
         ),
-        (
-            "/tmp/ä",
-            StoreKind::Local,
-            "",
-            "/tmp/ä",
-            "file:///tmp/%C3%A4",
-        ),
-        ("/", StoreKind::Local, "", "", "file:///"),
+        ("/tmp/ä", "/tmp/ä", "file:///tmp/%C3%A4"),
+        ("/", "", "file:///"),
+        ("/a/../b", "/a/../b", "file:///a/../b"),
+    ] {
+        let place = Location::parse(written).unwrap();
+        assert_eq!(place.kind(), StoreKind::Local);
+        assert_eq!((place.path(), place.root()), (path, root), "{written}");
+        if !path.contains("..") {
+            assert_eq!(Location::parse(place.root()).unwrap(), place, "{written}");
+        }
+    }
+}
+
+#[test]
+fn one_form_for_every_way_to_write_a_uri() {
+    for (uri, kind, authority, path, root) in [
         // as Hadoop has it: its default file system
         ("hdfs:/a b", StoreKind::Hdfs, "", "a b", "hdfs:///a%20b"),
         (
@@ -138,37 +133,33 @@ fn one_form_for_every_way_to_write_a_place() {
 #[test]
 fn a_relative_path_counts_from_here() {
     let here = std::env::current_dir().unwrap();
-    let here = here.to_str().unwrap();
+    let here = platform::from_system(here.to_str().unwrap()).unwrap();
     assert_eq!(
         Location::parse("some/table").unwrap().path(),
         format!("{here}/some/table")
     );
     assert_eq!(Location::parse(".").unwrap().path(), here);
-    for name in [
-        "2026-01-01T10:00/t",
-        "a/odd:name",
-        "./odd:name/t",
-        "./~/table",
-        "a/~",
-    ] {
+    let names = ["./~/table", "a/~"];
+    let with_colon = ["2026-01-01T10:00/t", "a/odd:name", "./odd:name/t"];
+    let with_colon = with_colon.into_iter().filter(|_| cfg!(unix));
+    for name in names.into_iter().chain(with_colon) {
         let plain = name.trim_start_matches("./");
         assert_eq!(
             Location::parse(name).unwrap().path(),
             format!("{here}/{plain}")
         );
     }
-    assert_eq!(Location::parse("/a/../b").unwrap().path(), "/a/../b");
 }
 
 #[test]
 fn a_tilde_is_the_users_home() {
     let home = std::env::home_dir().unwrap();
-    let home = home.to_str().unwrap();
+    let home = platform::from_system(home.to_str().unwrap()).unwrap();
     assert_eq!(Location::parse("~").unwrap().path(), home);
     assert_eq!(Location::parse("~/").unwrap().path(), home);
     assert_eq!(
-        Location::parse("~/a:b/t").unwrap().path(),
-        format!("{home}/a:b/t")
+        Location::parse("~/a b/t").unwrap().path(),
+        format!("{home}/a b/t")
     );
     assert_eq!(Location::parse("file:///~/t").unwrap().path(), "/~/t");
 }
@@ -181,7 +172,6 @@ fn an_unknown_scheme_is_no_directory() {
         ("viewfs://host/table", "hdfs://"),
         ("webhdfs://host:9870/table", "hdfs://"),
         ("odd:name/t", "./"),
-        ("C:\\t", "./"),
         ("oss://bucket/t", "./"),
     ] {
         let error = Location::parse(uri).unwrap_err();
@@ -189,6 +179,9 @@ fn an_unknown_scheme_is_no_directory() {
         for text in [SCHEMES, advice] {
             assert!(error.message().contains(text), "{error}");
         }
+    }
+    if cfg!(unix) {
+        assert_eq!(Location::parse("C:\\t").unwrap_err().code(), "uri.scheme");
     }
     for scheme in SCHEMES.split(", ").flat_map(|part| part.split(" and ")) {
         let known = Location::parse(&format!("{scheme}://localhost/t"));
@@ -295,12 +288,12 @@ fn knows_its_own_store() {
 fn files_have_uris_as_hadoop_writes_them() {
     for (root, path, within, uri) in [
         (
-            "/tmp/a b%",
+            "file:/tmp/a b%",
             "p=x%20y/ä.parquet",
             "/tmp/a b%/p=x%20y/ä.parquet",
             "file:/tmp/a%20b%25/p=x%2520y/%C3%A4.parquet",
         ),
-        ("/tmp/t", "/else/x", "/else/x", "file:/else/x"),
+        ("file:/tmp/t", "/else/x", "/else/x", "file:/else/x"),
         (
             "s3://bucket/a b",
             "x.parquet",

@@ -1,0 +1,58 @@
+use std::os::unix::fs::PermissionsExt;
+pub(super) use std::os::unix::fs::symlink;
+
+use super::*;
+
+#[test]
+fn a_file_that_may_not_be_read_is_named() {
+    let (directory, storage) = table();
+    write(&directory, "secret", b"x");
+    let path = directory.path().join("secret");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    if File::open(&path).is_ok() {
+        // The superuser may read everything: ask the mapping itself.
+        let error = failed("read", "secret", IoKind::PermissionDenied.into());
+        assert_eq!(
+            (error.code(), error.path()),
+            ("storage.permission", Some("secret"))
+        );
+        return;
+    }
+    let error = storage.read("secret").unwrap_err();
+    assert_eq!(
+        (error.code(), error.path()),
+        ("storage.permission", Some("secret"))
+    );
+}
+
+#[test]
+fn what_no_second_try_would_change_has_a_code_of_its_own() {
+    for (errno, code) in [
+        (libc::EROFS, "storage.read_only"),
+        (libc::EACCES, "storage.permission"),
+        (libc::EPERM, "storage.permission"),
+        (libc::ENOSPC, "storage.full"),
+        (libc::EDQUOT, "storage.full"),
+        (libc::EFBIG, "storage.full"),
+        (libc::ENAMETOOLONG, "storage.name"),
+        (libc::ELOOP, "storage.name"),
+        (libc::ENOTDIR, "storage.name"),
+        (libc::EISDIR, "storage.not_a_file"),
+        (libc::ENOENT, "storage.not_found"),
+        (libc::EXDEV, "storage.unsupported"),
+        (libc::EMLINK, "storage.unsupported"),
+        (libc::EOPNOTSUPP, "storage.unsupported"),
+        (libc::ENOSYS, "storage.unsupported"),
+        // these may pass
+        (libc::EIO, "storage.io"),
+        (libc::EMFILE, "storage.io"),
+        (libc::ESTALE, "storage.io"),
+    ] {
+        let error = failed("write", "file", std::io::Error::from_raw_os_error(errno));
+        assert_eq!(
+            (error.code(), error.path()),
+            (code, Some("file")),
+            "{errno}"
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! Linux, macOS and their like: a path of the system is written as a location has it.
+
+use std::borrow::Cow;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use crate::error::Result;
+
+/// The error number of links that lead in a circle: it has no stable kind yet.
+pub(in crate::storage) const LINKS_IN_A_CIRCLE: i32 = libc::ELOOP;
+
+/// There are no drives.
+pub(in crate::storage) fn begins_with_drive(_path: &str) -> bool {
+    false
+}
+
+/// There are no drives.
+pub(in crate::storage) fn capital_drive(path: &str) -> Cow<'_, str> {
+    path.into()
+}
+
+/// An absolute path as a location has it; None for what cannot be written so.
+pub(in crate::storage) fn from_system(absolute: &str) -> Option<Cow<'_, str>> {
+    Some(absolute.into())
+}
+
+/// An absolute path as the system has it.
+pub(in crate::storage) fn to_system(path: &str) -> &str {
+    path
+}
+
+/// A real path for messages.
+pub(in crate::storage) fn shown(real: &Path) -> String {
+    real.display().to_string()
+}
+
+/// Every name means the file of that name.
+#[allow(clippy::unnecessary_wraps)] // other systems refuse some
+pub(in crate::storage) fn check_names(_path: &str) -> Result<()> {
+    Ok(())
+}
+
+/// Opens a file for reading. Opening a pipe that nobody writes to must not wait.
+pub(in crate::storage) fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK) // no effect on regular files
+        .open(path)
+}
+
+/// Whether `file`, whose metadata is `opened`, is the one at the path `real`, which is no link.
+pub(in crate::storage) fn is_same_file(real: &Path, _file: &File, opened: &Metadata) -> bool {
+    fs::symlink_metadata(real)
+        .is_ok_and(|found| (found.dev(), found.ino()) == (opened.dev(), opened.ino()))
+}
+
+/// In milliseconds since the Unix epoch.
+pub(in crate::storage) fn modification_time(metadata: &Metadata) -> i64 {
+    metadata
+        .mtime()
+        .saturating_mul(1000)
+        .saturating_add(metadata.mtime_nsec().div_euclid(1_000_000))
+}
+
+/// Makes what was made, renamed or deleted in a directory stay after a power cut.
+pub(in crate::storage) fn sync_directory(directory: &str) -> io::Result<()> {
+    File::open(directory).and_then(|directory| directory.sync_all())
+}

@@ -1,0 +1,121 @@
+//! Windows: a path of the system begins with a drive, and `\` is a separator beside `/`.
+
+use std::borrow::Cow;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io;
+use std::os::windows::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use same_file::Handle;
+
+use crate::error::{Error, Result};
+
+/// `ERROR_CANT_RESOLVE_FILENAME`: links that lead in a circle have no stable kind yet.
+pub(in crate::storage) const LINKS_IN_A_CIRCLE: i32 = 1921;
+/// `FILE_FLAG_BACKUP_SEMANTICS`: without it a directory cannot be opened, to see that it is one.
+const OPEN_DIRECTORIES: u32 = 0x0200_0000;
+/// From the first day of 1601, where Windows begins to count, to that of 1970.
+const MILLISECONDS_TO_1970: i64 = 11_644_473_600_000;
+
+/// Whether this is a path such as `C:\t` or `C:/t`: a scheme has more than one letter.
+pub(in crate::storage) fn begins_with_drive(path: &str) -> bool {
+    matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
+}
+
+/// `/c:/t` as `/C:/t`: a drive is written in one way.
+pub(in crate::storage) fn capital_drive(path: &str) -> Cow<'_, str> {
+    match path.strip_prefix('/').and_then(|path| path.split_once(':')) {
+        Some((letter, rest)) if begins_with_drive(to_system(path)) => {
+            format!("/{}:{rest}", letter.to_ascii_uppercase()).into()
+        }
+        _ => path.into(),
+    }
+}
+
+/// `C:\t` as a location has it: `/C:/t`. None for what has no drive: `\\server\share`.
+pub(in crate::storage) fn from_system(absolute: &str) -> Option<Cow<'_, str>> {
+    begins_with_drive(absolute).then(|| format!("/{}", absolute.replace('\\', "/")).into())
+}
+
+/// `/C:/t` as the system has it: `C:/t`.
+pub(in crate::storage) fn to_system(path: &str) -> &str {
+    match path.strip_prefix('/') {
+        Some(below) if begins_with_drive(below) => below,
+        _ => path,
+    }
+}
+
+/// A real path for messages, without the `\\?\` that such paths begin with.
+pub(in crate::storage) fn shown(real: &Path) -> String {
+    let text = real.display().to_string();
+    text.strip_prefix(r"\\?\").unwrap_or(&text).to_owned()
+}
+
+/// Refuses a path with a name that Windows takes for something else: `\` separates, `:` asks for a
+/// stream of a file, dots and spaces at the end fall off, and some names are devices.
+pub(in crate::storage) fn check_names(path: &str) -> Result<()> {
+    let path_of_names = match to_system(path).split_at_checked(2) {
+        Some((drive, rest)) if path.starts_with('/') && begins_with_drive(drive) => rest,
+        _ => path,
+    };
+    if path_of_names.split('/').any(means_something_else) {
+        let message = "Windows has no file of this name: open the table on another system";
+        return Err(Error::storage("storage.name", message).at_path(path));
+    }
+    Ok(())
+}
+
+fn means_something_else(name: &str) -> bool {
+    name.contains(['\\', ':']) || name.ends_with(['.', ' ']) || is_device(name)
+}
+
+/// `NUL`, `com1.json` and their like, with whatever comes after a dot.
+fn is_device(name: &str) -> bool {
+    let name = name.split('.').next().unwrap_or(name);
+    let name = name.trim_end_matches(' ').to_ascii_uppercase();
+    let numbered = |kind| {
+        let number = name.strip_prefix(kind).map(str::chars);
+        number.is_some_and(|mut number| {
+            matches!(
+                (number.next(), number.next()),
+                (Some('0'..='9' | '¹' | '²' | '³'), None)
+            )
+        })
+    };
+    matches!(
+        name.as_str(),
+        "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$"
+    ) || numbered("COM")
+        || numbered("LPT")
+}
+
+/// Opens a file for reading, or a directory.
+pub(in crate::storage) fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(OPEN_DIRECTORIES)
+        .open(path)
+}
+
+/// Whether `file` is the one at the path `real`.
+pub(in crate::storage) fn is_same_file(real: &Path, file: &File, _opened: &Metadata) -> bool {
+    let opened = file.try_clone().and_then(Handle::from_file);
+    opened.is_ok_and(|opened| Handle::from_path(real).is_ok_and(|found| found == opened))
+}
+
+/// In milliseconds since the Unix epoch; the system counts units of 100 ns.
+pub(in crate::storage) fn modification_time(metadata: &Metadata) -> i64 {
+    i64::try_from(metadata.last_write_time() / 10_000)
+        .unwrap_or(i64::MAX)
+        .saturating_sub(MILLISECONDS_TO_1970)
+}
+
+/// Windows has no call for this; the journal of NTFS keeps a directory whole, but may lose its last entries.
+#[allow(clippy::unnecessary_wraps)] // other systems sync, and may fail
+pub(in crate::storage) fn sync_directory(_directory: &str) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
