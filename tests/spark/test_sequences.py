@@ -122,7 +122,7 @@ class State:
             "rows": rows,
             "protocol": features(snapshot.protocol),
             "properties": dict(snapshot.properties),
-            "schema": json.loads(snapshot.schema_json),
+            "schema": json.loads(snapshot.schema_json, object_hook=without_physical_name),
             "partitions": snapshot.partition_columns,
         }
         if tracks:
@@ -186,6 +186,11 @@ def leaves_work(path: Path) -> tuple[bool, bool]:
     files = dr.Table(path).snapshot().files(["partitionValues", "deletionVector"]).to_pylist()
     several = Counter(repr(file["partitionValues"]) for file in files)
     return any(n > 1 for n in several.values()), any(file["deletionVector"] for file in files)
+
+
+def without_physical_name(fields: dict[str, Any]) -> dict[str, Any]:
+    """An object of a schema without the name that a new column gets by chance."""
+    return {key: one for key, one in fields.items() if key != "delta.columnMapping.physicalName"}
 
 
 def features(protocol: dr.Protocol) -> tuple[Any, ...]:
