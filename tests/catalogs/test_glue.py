@@ -154,6 +154,17 @@ def test_a_link_is_followed(table: str) -> None:
     glue._client.get_table = linked
     assert glue.locate("sales.link") == glue.locate("sales.target")
 
+    target["Region"] = "eu-west-1"
+    with pytest.raises(dr.TableNotFoundError):
+        glue.locate("sales.link")
+    there = boto3.client("glue", region_name="eu-west-1")
+    there.create_database(DatabaseInput={"Name": "sales"})
+    entry = {"Name": "target", "StorageDescriptor": {"Location": table}, "Parameters": SPARK}
+    there.create_table(DatabaseName="sales", TableInput=entry)
+    found = glue.locate("sales.link")
+    assert found.uri == glue.locate("sales.target").uri
+    assert found.storage_options["aws_region"] == "eu-west-1"
+
 
 def test_a_place_outside_of_s3_gets_no_credentials(tmp_path: Path) -> None:
     dr.write(tmp_path, {"id": [1]})

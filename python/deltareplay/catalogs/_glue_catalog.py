@@ -71,18 +71,20 @@ class GlueCatalog:
             "session": session,
             "timeout": timeout,
         }
-        config = Config(connect_timeout=timeout, read_timeout=timeout, retries={"mode": "standard"})
+        self._config = Config(
+            connect_timeout=timeout, read_timeout=timeout, retries={"mode": "standard"}
+        )
 
         def client() -> Any:
             self._session = session or boto3.Session(profile_name=profile)
             return self._session.client(
-                "glue", region_name=region, endpoint_url=endpoint_url, config=config
+                "glue", region_name=region, endpoint_url=endpoint_url, config=self._config
             )
 
         self._client = _asked(client, "the catalog")
 
     def locate(self, name: str) -> Located:
-        """Find a table: one request, or two for a link to another catalog's table.
+        """Find a table: one request, or two for a link to a table of another account or region.
 
         Args:
             name: ``database.table``, with or without ``glue://`` in front. Glue has all names in
@@ -97,29 +99,29 @@ class GlueCatalog:
         """
         database, table = (one.lower() for one in parts_of(name, ("glue",), "database.table"))
         name = f"{database}.{table}"
-        found = self._table(name, self._arguments["catalog_id"], database, table)
+        client = self._client
+        found = _table(client, name, self._arguments["catalog_id"], database, table)
         target = found.get("TargetTable")
         if target:
-            found = self._table(
-                name, target.get("CatalogId"), target["DatabaseName"], target["Name"]
+            client = self._client_in(target.get("Region"))
+            found = _table(
+                client, name, target.get("CatalogId"), target["DatabaseName"], target["Name"]
             )
         root = _entry(found, name).root()
         if not root.startswith(("s3://", "s3a://")):
             return Located(root)
-        region = {"aws_region": self._client.meta.region_name}
+        region = {"aws_region": client.meta.region_name}
         credentials = self._credentials()
         if credentials.expires_at is not None:
             return Located(root, GlueStorage(self), region)
         return Located(root, None, {**region, **credentials.storage_options})
 
-    def _table(
-        self, name: str, catalog_id: str | None, database: str, table: str
-    ) -> dict[str, Any]:
-        asked = {"DatabaseName": database, "Name": table}
-        if catalog_id:
-            asked["CatalogId"] = catalog_id
-        found: dict[str, Any] = _asked(lambda: self._client.get_table(**asked)["Table"], name)
-        return found
+    def _client_in(self, region: str | None) -> Any:
+        """A client of another region, at AWS' own address: that of the caller is of one region."""
+        if region in (None, self._client.meta.region_name):
+            return self._client
+        make = self._session.client
+        return _asked(lambda: make("glue", region_name=region, config=self._config), "the catalog")
 
     def _credentials(self) -> Credentials:
         """The session's credentials, as they are now."""
@@ -137,6 +139,16 @@ class GlueCatalog:
     def __repr__(self) -> str:
         shown = {key: self._arguments[key] for key in ("region", "catalog_id", "profile")}
         return f"GlueCatalog({', '.join(f'{k}={v!r}' for k, v in shown.items() if v)})"
+
+
+def _table(
+    client: Any, name: str, catalog_id: str | None, database: str, table: str
+) -> dict[str, Any]:
+    asked = {"DatabaseName": database, "Name": table}
+    if catalog_id:
+        asked["CatalogId"] = catalog_id
+    found: dict[str, Any] = _asked(lambda: client.get_table(**asked)["Table"], name)
+    return found
 
 
 def _entry(table: dict[str, Any], name: str) -> HiveEntry:
