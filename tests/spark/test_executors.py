@@ -72,10 +72,20 @@ def test_statements_survive_what_happens_to_their_tasks(told: list[dict[str, Any
     assert found == dict.fromkeys(found, expected)
 
 
-def test_executors_without_the_package_run_what_spark_runs(tmp_path: Path) -> None:
-    lacking = tmp_path / "lacking" / "deltareplay"
+@pytest.mark.parametrize(
+    ("package", "said"),
+    [
+        ("deltareplay", "install the same release on every executor"),
+        ("pyarrow", "Set PYSPARK_PYTHON"),
+    ],
+)
+def test_executors_without_the_package_run_what_spark_runs(
+    tmp_path: Path, package: str, said: str
+) -> None:
+    lacking = tmp_path / "lacking" / package
     lacking.mkdir(parents=True)
-    (lacking / "__init__.py").write_text("raise ImportError('not on this machine')")
+    raised = f"No module named '{package}'"
+    (lacking / "__init__.py").write_text(f"raise ModuleNotFoundError({raised!r})")
     code = f"""
 import json
 from pyspark.sql import SparkSession
@@ -101,5 +111,5 @@ except dr.UnsupportedFeatureError as error:
     rows, [code, message] = run("-c", code)  # type: ignore[misc]
     assert rows == [[0, 0], [2, 104], [3, 6], [4, 8], [5, 50], [6, 60], [7, 70]]
     assert code == "spark.executors"
-    assert "install the same release on every executor" in message
-    assert "not on this machine" in message
+    assert said in message
+    assert package in message

@@ -97,6 +97,8 @@ def answers(spark: SparkSession, reader: Reader, sent: Any, tasks: int) -> list[
 _checked: set[str] = set()
 
 _LACKING = "deltareplay cannot be imported where Spark runs its tasks: "
+#: PySpark's worker says so before it looks at a task.
+_NO_ARROW = "No module named 'pyarrow'"
 
 
 def check(spark: SparkSession) -> None:
@@ -113,9 +115,15 @@ def check(spark: SparkSession) -> None:
         rows(spark, "nothing", b"", 1, "nothing boolean").collect()
     except Exception as error:
         text = str(error)
-        if _LACKING not in text:
+        if _LACKING in text:
+            message = text[text.index(_LACKING) :].splitlines()[0]
+        elif _NO_ARROW in text:
+            message = (
+                f"{_LACKING}the Python there has no pyarrow. Set PYSPARK_PYTHON to one that has "
+                "deltareplay, such as sys.executable, before Spark starts"
+            )
+        else:
             raise
-        message = text[text.index(_LACKING) :].splitlines()[0]
         raise UnsupportedFeatureError(message, code="spark.executors") from error
     _checked.add(which)
 
