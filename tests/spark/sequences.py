@@ -223,7 +223,10 @@ class Sequence:
         if self.partitions and self.chance.random() < 0.3:
             options["partitionOverwriteMode"] = "dynamic"
         else:
-            options["replaceWhere"] = where = self._condition()
+            # a write that neither brings nor replaces rows is a version here, and none there
+            while (where := self._condition()) == "1 = 0":
+                pass
+            options["replaceWhere"] = where
 
         def run(on: Any) -> None:
             new = rows(on.spark, start, end, salt)
