@@ -253,8 +253,10 @@ class Sequence:
         back = self.chance.randint(1, 3)
 
         def run(on: Any) -> None:
-            version = max(0, dr.Table(on.path).snapshot().version - back)
-            on.sql(f"RESTORE TABLE {on.name} TO VERSION AS OF {version}")
+            newest = dr.Table(on.path).snapshot().version
+            if newest > 0:  # to restore the newest version is a version here, and none there
+                version = max(0, newest - back)
+                on.sql(f"RESTORE TABLE {on.name} TO VERSION AS OF {version}")
 
         return Step(f"RESTORE {back} versions", run)
 

@@ -30,7 +30,8 @@ CASES = [
     ("merge", VECTORS, EVERY),
     ("merge", PLAIN, [one for one in EVERY if one != "vectors are written"]),
     ("update", PLAIN, [one for one in EVERY if "source" not in one and "vectors" not in one]),
-    ("update", VECTORS, [one for one in EVERY if "source" not in one]),
+    # its rows are all that a file has, so that it needs no vector
+    ("update", VECTORS, [one for one in EVERY if "source" not in one and "vectors" not in one]),
     ("delete", PLAIN, ["rows are marked", *list(POINTS)[2:6], *list(POINTS)[7:]]),
     ("delete", VECTORS, ["rows are marked", *list(POINTS)[6:]]),
 ]
