@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import identities, names
+from deltareplay.spark.by_name import is_struct
 from deltareplay.spark.outgoing import assigned
 from deltareplay.spark.schema import Json, field, fields_of
 from deltareplay.spark.statement import as_column
@@ -114,13 +115,13 @@ def parts(name: str) -> list[str]:
     return [*found, part]
 
 
-def _found(parts_: list[str], fields: Sequence[Json], name: str) -> tuple[str, ...]:
+def _found(steps: list[str], fields: Sequence[Json], name: str) -> tuple[str, ...]:
     whole = [one for one in fields if one["name"].lower() == name.lower()]
     if whole:  # a column may have dots in its name
         return (whole[0]["name"],)
     found: tuple[str, ...] = ()
-    for part in parts_:
-        one = next((one for one in fields if one["name"].lower() == part.lower()), None)
+    for step in steps:
+        one = next((one for one in fields if one["name"].lower() == step.lower()), None)
         if one is None:
             raise InvalidArgumentError(
                 f"the table has no column {name}: it has "
@@ -129,12 +130,12 @@ def _found(parts_: list[str], fields: Sequence[Json], name: str) -> tuple[str, .
             )
         found = (*found, one["name"])
         inner = one["type"]
-        fields = inner["fields"] if isinstance(inner, dict) and inner["type"] == "struct" else []
+        fields = inner["fields"] if is_struct(inner) else []
     return found
 
 
 def _field(path: tuple[str, ...], fields: Sequence[Json]) -> Json:
     for part in path:
         one = next(one for one in fields if one["name"] == part)
-        fields = one["type"].get("fields", []) if isinstance(one["type"], dict) else []
+        fields = one["type"]["fields"] if is_struct(one["type"]) else []
     return field(".".join(path), one["type"], one.get("metadata"))

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from deltareplay._written import Written
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import feed, merge_clauses, names
-from deltareplay.spark.assignments import parts
+from deltareplay.spark import assignments, feed, merge_clauses, names
 from deltareplay.spark.by_name import is_struct
 from deltareplay.spark.marked import BESIDE, Marked, bit, words
 from deltareplay.spark.merge_clauses import Clause, Sides, When
@@ -103,7 +102,7 @@ def _joining(fields: Sequence[Json], clauses: Sequence[Clause]) -> list[Json]:
         return list(fields)
     whole = {one["name"].lower() for one in fields}
     named = {name.lower() for one in setting for name in one.values or ()}
-    return _chosen(fields, [[name] if name in whole else parts(name) for name in named])
+    return _chosen(fields, [[name] if name in whole else assignments.parts(name) for name in named])
 
 
 def _chosen(fields: Sequence[Json], paths: Sequence[list[str]]) -> list[Json]:
@@ -220,7 +219,7 @@ class _Run:
         kinds = (feed.UPDATE, feed.DELETE) if has_feed else (feed.UPDATE,)
         inserts = self._has(_INSERTED, feed.INSERT)
         several = merge_clauses.takes_several(self.clauses)
-        found_rows = []
+        parts = []
         if inserts or any(found.changed[_MATCHED, kind] for kind in kinds):
             target = candidates.rows()
             if found.matched is not None:
@@ -229,17 +228,15 @@ class _Run:
             joined = self._joined(target, source, "right" if inserts else "inner")
             # several pairs of a deleted row are one change
             which = (_INSERTED,) if several else (_MATCHED, _INSERTED)
-            found_rows.append(self._changed(joined, which))
+            parts.append(self._changed(joined, which))
         if several and has_feed and (deleted := found.changed[_MATCHED, feed.DELETE]):
-            found_rows.append(self._of_target(deleted, candidates, source, _MATCHED))
+            parts.append(self._of_target(deleted, candidates, source, _MATCHED))
         alone = [found.changed[_ALONE, kind] for kind in kinds]
         if any(alone):
-            found_rows += [
-                self._of_target(rows, candidates, source, _ALONE) for rows in alone if rows
-            ]
-        if not found_rows:
+            parts += [self._of_target(rows, candidates, source, _ALONE) for rows in alone if rows]
+        if not parts:
             return None
-        changed = functools.reduce(lambda one, other: one.unionByName(other), found_rows)
+        changed = functools.reduce(lambda one, other: one.unionByName(other), parts)
         kept = [one for one in _BESIDE if one in changed.columns]
         rows = table_rows(changed, self.statement.target, kept)
         if has_feed:
