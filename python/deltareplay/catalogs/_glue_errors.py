@@ -54,7 +54,7 @@ def refused(error: Exception, name: str) -> DeltaReplayError:
             f"{said}. Look at the credentials of the session, and at its region",
             code="catalog.denied",
         )
-    said = f"{said}: {told.get('Message')}"
+    said = f"{said}: {str(told.get('Message')).rstrip('.')}"
     if kind == "EntityNotFoundException":
         return TableNotFoundError(f"{said}. Check the name", code="catalog.no_table")
     if kind.startswith("AccessDenied"):
