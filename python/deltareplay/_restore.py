@@ -16,7 +16,7 @@ class Restored:
     """A version with the content of an older one.
 
     Attributes:
-        version: The new version.
+        version: The new version; the newest one, if nothing had to be changed.
         restored_version: The older one.
         num_restored_files: Files that are live again.
         num_removed_files: Files that are no longer live.
@@ -50,7 +50,7 @@ class Restoring(TableLocation):
         timestamp: datetime | str | None = None,
         ignore_missing_files: bool = False,
     ) -> Restored:
-        """Commit a version with the content of an older one.
+        """Commit a version with the content of an older one, unless the newest version has it.
 
         Schema, properties and clustering columns are restored too; the protocol, the high-water
         mark of row ids and in-commit timestamps are not.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -251,10 +252,56 @@ def test_what_is_replaced(spark: Any, tmp_path: Path) -> None:
     raises("write.columns", lambda: dr_spark.write(more, path))
     dr_spark.write(more, path, schema_mode="merge")
     assert rows_of(same_rows(spark, path).where("id = 8")) == rows_of(more)
-    # nothing is written where there is no row
-    version = dr_spark.write(more.limit(0), path).version
-    assert version is not None
-    assert dr.Table(path).snapshot().num_files == 2
+
+
+@pytest.mark.parametrize("vectors", ["false", "true"])
+def test_what_changes_nothing_is_no_version(spark: Any, tmp_path: Path, vectors: str) -> None:
+    """As in delta-spark, which writes the same frames beside us."""
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    rows = spark.range(10).selectExpr("id", "id % 2 AS p").coalesce(1)
+    writer = rows.write.format("delta").option("delta.enableDeletionVectors", vectors)
+    writer.partitionBy("p").save(str(ours))
+    spark.sql(f"DELETE FROM delta.`{ours}` WHERE id = 4")
+    shutil.copytree(ours, theirs)
+    none = rows.limit(0)
+    steps = {
+        "append": (none, {}, {}, None),
+        "evolution": (none, {"schema_mode": "merge"}, {"mergeSchema": "true"}, None),
+        "dynamic": (none, *overwrite(partition_overwrite="dynamic"), None),
+        "partition that is not there": (none, *overwrite(where="p = 7"), None),
+        "rows that are not there": (none, *overwrite(where="id < -5"), None),
+        "partition": (rows.where("id IN (1, 3)"), *overwrite(where="p = 1"), "2"),
+        "transaction": (none, {"txn": ("app", 3)}, {"txnAppId": "app", "txnVersion": "3"}, "3"),
+        "once more": (none, {"txn": ("app", 3)}, {"txnAppId": "app", "txnVersion": "3"}, None),
+        "partition without new rows": (none, *overwrite(where="p = 0"), "4"),
+        "column": (
+            none.withColumn("x", none.p),
+            {"schema_mode": "merge"},
+            {"mergeSchema": "true"},
+            "5",
+        ),
+    }
+    for name, (frame, asked, options, version) in steps.items():
+        found = dr_spark.write(frame, ours, **asked).version
+        assert found == (None if version is None else int(version)), name
+        mode = asked.get("mode", "append")
+        frame.write.format("delta").mode(mode).options(**options).save(str(theirs))
+        assert dr.Table(theirs).snapshot().version == dr.Table(ours).snapshot().version, name
+        told, wanted = metrics_of(ours), metrics_of(theirs)
+        counted = ("numDeletedRows", "numOutputRows", "numCopiedRows", "numRemovedFiles")
+        for metric in counted:
+            assert told.get(metric) == wanted.get(metric, told.get(metric)), (name, metric)
+    assert not dr.Table(ours).verify(rows=True).findings
+    newest = dr.Table(ours).snapshot().version
+    spark.sql(f"RESTORE TABLE delta.`{theirs}` TO VERSION AS OF {newest}")
+    assert dr.Table(ours).restore(newest).version == newest
+    assert dr.Table(theirs).snapshot().version == dr.Table(ours).snapshot().version == newest
+
+
+def overwrite(**asked: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Our arguments, and delta-spark's options."""
+    theirs = {"where": "replaceWhere", "partition_overwrite": "partitionOverwriteMode"}
+    return {"mode": "overwrite", **asked}, {theirs[name]: value for name, value in asked.items()}
 
 
 def test_old_spellings(spark: Any, tmp_path: Path) -> None:

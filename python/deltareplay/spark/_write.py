@@ -89,7 +89,8 @@ def write(
 
     Returns:
         The version and metrics, as of ``Table.append`` and ``Table.overwrite``. The version is None
-        if ``txn`` shows that it was written before, or with ``ignore`` if there is a table.
+        if ``txn`` shows that it was written before, with ``ignore`` if there is a table, or if no
+        row came or was replaced.
 
     Raises:
         InvalidArgumentError: Rows do not fit the table (``write.columns``), or break a constraint
@@ -169,13 +170,15 @@ def write(
         if removed is not None:
             if partition_overwrite == "dynamic":
                 removed = replaced.same_partitions(removed, written)
-            replaced.note_read(transaction, where)
-            transaction.remove_files(removed)
+            replaced.remove(transaction, removed, where)
         metrics = staged.metrics(written) | replaced.metrics(removed)
         transaction.set_metrics(metrics)
     except BaseException:
         staged.discard()
         raise
+    if transaction._native.is_empty():
+        staged.discard()
+        return WrittenVersion(None, metrics)
     try:
         version = transaction.commit()
     except CommitStateUnknownError:

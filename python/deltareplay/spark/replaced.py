@@ -13,6 +13,18 @@ from deltareplay.spark.schema import columns_of
 
 _PARSED = "partitionValues_parsed"
 
+#: The columns of a file that its removal tells.
+REMOVED = [
+    "path",
+    "partitionValues",
+    "size",
+    "tags",
+    "deletionVector",
+    "baseRowId",
+    "defaultRowCommitVersion",
+]
+_ROWS = "numRecords"
+
 #: No partition column has this name.
 _NUMBER = "deltareplay: number of the file"
 
@@ -28,24 +40,27 @@ def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.
 
     None if the condition does not use partition columns only.
     """
-    live = snapshot.files()
     if condition is None:
-        return live
+        return snapshot.files(columns(condition))
     if not snapshot.partition_columns or _may_use_data(condition, snapshot):
         return None
     from pyspark.errors import AnalysisException
 
     from deltareplay.spark.frames import from_arrow
 
-    names = live.schema.names
-    typed = snapshot.files(columns=[*names, _PARSED])
+    typed = snapshot.files([*columns(condition), _PARSED])
     values = typed.select([_PARSED]).flatten().rename_columns(list(snapshot.partition_columns))
     numbered = values.append_column(_NUMBER, pa.array(range(typed.num_rows), pa.int64()))
     try:
         chosen = from_arrow(spark, numbered).where(condition).select(f"`{_NUMBER}`").toArrow()
     except AnalysisException:
         return None
-    return typed.select(names).take(chosen[_NUMBER])
+    return typed.select(columns(condition)).take(chosen[_NUMBER])
+
+
+def columns(condition: str | None) -> list[str]:
+    """What to ask of files that a write may replace; with a condition, the rows are counted."""
+    return REMOVED if condition is None else [*REMOVED, _ROWS]
 
 
 def _may_use_data(condition: str, snapshot: Snapshot) -> bool:
@@ -70,15 +85,22 @@ def _key(values: Any) -> tuple[tuple[str, str | None], ...]:
 
 
 def metrics(gone: pa.Table | None) -> dict[str, int]:
-    """The metrics of the replaced files."""
+    """The metrics of the replaced files; their rows, if they were counted and are all known."""
     if gone is None:
         return {}
-    return {"numRemovedFiles": gone.num_rows, "numRemovedBytes": pc.sum(gone["size"]).as_py() or 0}
+    found = {"numRemovedFiles": gone.num_rows, "numRemovedBytes": pc.sum(gone["size"]).as_py() or 0}
+    if _ROWS in gone.column_names and gone[_ROWS].null_count == 0:
+        deleted = pc.struct_field(gone["deletionVector"], "cardinality")
+        counts = [pc.sum(one).as_py() or 0 for one in (gone[_ROWS], deleted)]
+        found |= {"numDeletedRows": counts[0] - counts[1], "numCopiedRows": 0}
+        found["numAddedChangeFiles"] = 0
+    return found
 
 
-def note_read(transaction: Transaction, condition: str | None) -> None:
-    """Records what the write read, as narrowly as a filter can."""
+def remove(transaction: Transaction, files: pa.Table, condition: str | None) -> None:
+    """Removes the files; the transaction has read what the condition says, or the whole table."""
     try:
         transaction.read(condition)
     except InvalidArgumentError:
         transaction.read()
+    transaction.remove_files(files.select(REMOVED))

@@ -14,6 +14,7 @@ from deltareplay.spark import identities, names
 from deltareplay.spark.by_name import evolved
 from deltareplay.spark.candidates import facts, live_rows
 from deltareplay.spark.outgoing import Outgoing
+from deltareplay.spark.replaced import REMOVED
 from deltareplay.spark.rewritten import after_write
 from deltareplay.spark.rows import materialized_columns
 from deltareplay.spark.staged import Staged
@@ -116,7 +117,7 @@ class Rewrite:
         if self._gone:
             files = self._candidates.chosen(self._gone)
             self._transaction.read_files(_texts(files["path"]))
-            self._transaction.remove_files(files.select(_REMOVED))
+            self._transaction.remove_files(files.select(REMOVED))
             self.metrics["removed"] = files.num_rows
             self.metrics["removed_bytes"] = pc.sum(files["size"]).as_py()
         if self._candidates.tracks_rows:
@@ -175,7 +176,10 @@ class Rewrite:
             self._staged.discard()
 
     def commit(self) -> int | None:
-        """Commits; deletes what was written if nothing was committed."""
+        """Commits what there is; deletes what was written if nothing was committed."""
+        if self._transaction._native.is_empty():
+            self.discard()
+            return None
         try:
             version = self._transaction.commit()
         except CommitStateUnknownError:
@@ -186,17 +190,6 @@ class Rewrite:
         if version is not None and self._added is not None:
             after_write(self._candidates.spark, self._target, version, self._added)
         return version
-
-
-_REMOVED = [
-    "path",
-    "partitionValues",
-    "size",
-    "tags",
-    "deletionVector",
-    "baseRowId",
-    "defaultRowCommitVersion",
-]
 
 
 def _texts(column: pa.ChunkedArray[Any]) -> list[str]:

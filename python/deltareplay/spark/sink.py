@@ -163,7 +163,7 @@ class Sink:
             "numOutputBytes": sum(one.size_in_bytes for one in written),
         }
         transaction.set_metrics(metrics | replaced.metrics(removed))
-        return transaction.commit()
+        return None if transaction._native.is_empty() else transaction.commit()
 
     def _parameters(self, written: Sequence[StagedRows], batch: int | None) -> dict[str, Any]:
         if batch is not None:
@@ -201,7 +201,7 @@ class Sink:
     def _removed(self, transaction: Transaction, snapshot: Snapshot, adds: list[Any]) -> pa.Table:
         """The files that are replaced."""
         condition = self.options.replace_where
-        live = snapshot.files(filter=condition)
+        live = snapshot.files(replaced.columns(condition), condition)
         if condition is not None:
             others = snapshot.files(["path"], filter=f"({condition}) IS NOT TRUE")["path"]
             both = set(live["path"].to_pylist()) & set(others.to_pylist())
@@ -218,8 +218,7 @@ class Sink:
             kind = pa.map_(pa.string(), pa.string())
             written = pa.table({"partitionValues": pa.array(values, kind)})
             live = replaced.same_partitions(live, written)
-        replaced.note_read(transaction, condition)
-        transaction.remove_files(live)
+        replaced.remove(transaction, live, condition)
         return live
 
     def discard(self, written: Iterable[StagedRows]) -> None:

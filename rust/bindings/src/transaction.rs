@@ -187,6 +187,11 @@ impl Transaction {
         self.with(py, |staged| staged.set_domain(domain, configuration))
     }
 
+    /// Whether a commit would tell of nothing but itself.
+    fn is_empty(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(py, |staged| Ok(staged.is_empty()))
+    }
+
     /// Commits: the version, None if the application committed it before; the attempts; what
     /// went wrong afterwards.
     fn commit(&self, py: Python<'_>) -> PyResult<(Option<u64>, u32, Option<String>)> {

@@ -122,7 +122,7 @@ impl Table {
         self.commit(transaction).map(drop)
     }
 
-    /// Commits a version with the files of an older one.
+    /// Commits a version with the files of an older one, unless the newest one has them.
     ///
     /// # Errors
     ///
@@ -133,8 +133,11 @@ impl Table {
         let options = TransactionOptions::default();
         let (transaction, mut report) =
             restore::prepare(&self.source, &newest, &target, ignore_missing, options)?;
-        let committed = self.commit(transaction)?;
-        report.version = committed.commit.version.unwrap_or(newest.version());
+        report.version = newest.version();
+        if !transaction.is_empty() {
+            let committed = self.commit(transaction)?.commit;
+            report.version = committed.version.unwrap_or(report.version);
+        }
         Ok(report)
     }
 

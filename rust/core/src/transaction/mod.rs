@@ -231,6 +231,18 @@ impl Transaction {
         &mut self.description
     }
 
+    /// Whether a commit would tell of nothing but itself.
+    pub fn is_empty(&self) -> bool {
+        self.snapshot.is_some()
+            && self.adds.is_empty()
+            && self.removes.is_empty()
+            && self.cdcs.is_empty()
+            && self.metadata.is_none()
+            && self.protocol.is_none()
+            && self.transactions.is_empty()
+            && self.domains.is_empty()
+    }
+
     /// The metadata that the table will have.
     pub(crate) fn new_metadata(&self) -> Option<&Metadata> {
         let old = self.base.as_ref().map(|base| &base.metadata);
