@@ -66,9 +66,9 @@ def update(
     """
     statement = Statement.of(spark, table, root)
     statement.refuse_append_only()
-    if not set:
+    if not isinstance(set, Mapping) or not set:
         raise InvalidArgumentError(
-            "an update needs a column to set: pass set={'column': 'value'}",
+            "an update needs columns to set: pass set={'column': 'value'}",
             code="statement.column",
         )
     fields = statement.target.written_fields

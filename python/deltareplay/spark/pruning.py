@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark import filters, session
+from deltareplay.spark import connect_columns, filters, session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ def target_filter(
 ) -> Filter | None:
     """A filter that is true wherever the condition is; None selects all files.
 
-    Conditions that only Spark understands select no files, and neither do columns on Spark Connect.
+    Conditions that only Spark understands select no files.
 
     Args:
         condition: SQL text, or a column.
@@ -68,11 +68,11 @@ def _own(
 
 
 def _text(condition: str | Column, frame: DataFrame) -> str | None:
-    """SQL text as it is; for a column, the SQL of the condition at the top of the plan."""
+    """SQL text as it is; a column as SQL: on classic Spark that of the condition atop the plan."""
     if isinstance(condition, str):
         return condition
     if not session.is_classic(frame.sparkSession):
-        return None
+        return connect_columns.sql(condition, frame.sparkSession)
     plan: Any = frame._jdf.queryExecution().analyzed()
     found: Any = plan.condition()
     if plan.nodeName() == "Join":

@@ -1,0 +1,128 @@
+"""Columns of Spark Connect as SQL that Rust understands; classic ones have SQL in the JVM."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import re
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.spark import filters, names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Column, SparkSession
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+#: Functions that SQL writes between, before or after their arguments.
+_SYMBOLS = {
+    "==": "({} = {})",
+    "<=>": "({} <=> {})",
+    "<": "({} < {})",
+    "<=": "({} <= {})",
+    ">": "({} > {})",
+    ">=": "({} >= {})",
+    "and": "({} AND {})",
+    "or": "({} OR {})",
+    "+": "({} + {})",
+    "-": "({} - {})",
+    "*": "({} * {})",
+    "/": "({} / {})",
+    "%": "({} % {})",
+    "like": "({} LIKE {})",
+    "rlike": "({} RLIKE {})",
+    "ilike": "({} ILIKE {})",
+    "not": "(NOT {})",
+    "negative": "(- {})",
+    "isnull": "({} IS NULL)",
+    "isnotnull": "({} IS NOT NULL)",
+}
+
+_PART = r"(?:`(?:[^`]|``)+`|[^.`]+)"
+_NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
+
+
+def sql(column: Column, spark: SparkSession) -> str | None:
+    """The column as SQL; None if it has something that is not translated, such as a UDF."""
+    given: Any = column
+    try:
+        return _sql(given.to_plan(spark.client), spark)
+    except _UnknownError:
+        return None
+
+
+class _UnknownError(Exception):
+    """A part of a column that is not translated."""
+
+
+def _sql(expression: Any, spark: SparkSession) -> str:
+    kind = expression.WhichOneof("expr_type")
+    part = getattr(expression, kind)
+    if kind == "literal":
+        return _literal(part)
+    if kind == "unresolved_attribute" and not part.HasField("plan_id"):
+        return _name(part.unparsed_identifier)
+    if kind == "unresolved_function" and not (part.is_distinct or part.is_user_defined_function):
+        return _function(part.function_name, [_sql(one, spark) for one in part.arguments])
+    if kind == "cast" and part.HasField("type_str") and part.eval_mode == 0:
+        return f"CAST({_sql(part.expr, spark)} AS {part.type_str})"
+    if kind == "alias":
+        return _sql(part.expr, spark)
+    if kind == "expression_string" and not filters.reads_otherwise(spark, part.expression):
+        return f"({part.expression})"
+    raise _UnknownError
+
+
+def _function(name: str, arguments: list[str]) -> str:
+    if name == "in":
+        return f"({arguments[0]} IN ({', '.join(arguments[1:])}))"
+    symbol = _SYMBOLS.get(name.lower())
+    if symbol is not None and symbol.count("{}") == len(arguments):
+        return symbol.format(*arguments)
+    if not name.isidentifier():
+        raise _UnknownError
+    return f"{name}({', '.join(arguments)})"
+
+
+def _name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise _UnknownError
+    parts = re.findall(_PART, text)
+    return ".".join(one if one[0] == "`" else names.quoted(one) for one in parts)
+
+
+def _literal(literal: Any) -> str:
+    kind = literal.WhichOneof("literal_type")
+    written = _LITERALS.get(kind)
+    if written is None:
+        raise _UnknownError
+    return written(getattr(literal, kind))
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _moment(micros: int) -> str:
+    return (_EPOCH + datetime.timedelta(microseconds=micros)).isoformat(" ")
+
+
+def _decimal(value: Any) -> str:
+    return f"{decimal.Decimal(value.value):f}BD"
+
+
+_LITERALS: dict[str, Callable[[Any], str]] = {
+    "null": lambda _: "NULL",
+    "boolean": str,
+    "byte": "{}Y".format,
+    "short": "{}S".format,
+    "integer": str,
+    "long": "{}L".format,
+    "decimal": _decimal,
+    "string": _text,
+    "date": lambda days: f"DATE '{_EPOCH.date() + datetime.timedelta(days)}'",
+    "timestamp": lambda micros: f"TIMESTAMP '{_moment(micros)}Z'",
+    "timestamp_ntz": lambda micros: f"TIMESTAMP_NTZ '{_moment(micros)}'",
+}
