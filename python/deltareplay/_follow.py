@@ -11,6 +11,7 @@ import pyarrow as pa
 from deltareplay._change_split import ChangeSplit
 from deltareplay._micro_batch import MicroBatch
 from deltareplay._readers import to_schema
+from deltareplay._warnings import warn
 
 if TYPE_CHECKING:
     from deltareplay._native import Follow as NativeFollow
@@ -84,6 +85,12 @@ class Follow(Iterator[MicroBatch]):
         """
         while True:
             found = self._native.next_batch()
+            missing = self._native.take_missing()
+            if missing is not None:
+                warn(
+                    f"versions {missing[0]} to {missing[1]} are no longer in the log: the stream "
+                    "passed over them, and their rows are not in it"
+                )
             if found is not None:
                 split, offset = found
                 return MicroBatch._made(ChangeSplit._made(self._table, split), offset)

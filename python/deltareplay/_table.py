@@ -352,6 +352,7 @@ class Table(
         ignore_deletes: bool = False,
         ignore_changes: bool = False,
         skip_change_commits: bool = False,
+        fail_on_data_loss: bool = True,
         read_change_feed: bool = False,
         require_feed: bool = False,
         kind: Kind | None = None,
@@ -380,6 +381,8 @@ class Table(
             ignore_changes: Accepts commits that change rows; returns the files that they wrote as a
                 whole, so unchanged rows are returned again.
             skip_change_commits: Skips commits that change or delete rows.
+            fail_on_data_loss: Whether it is an error if the next commits are no longer in the log;
+                False passes over them with a warning that names their versions.
             read_change_feed: Returns changes instead of rows, as ``Table.changes`` does.
             require_feed: As in ``Table.changes``.
             kind: Returns changes of this kind, as in ``Table.changes``; net kinds are computed for
@@ -412,6 +415,7 @@ class Table(
             "ignore_deletes": ignore_deletes,
             "ignore_changes": ignore_changes,
             "skip_change_commits": skip_change_commits,
+            "fail_on_data_loss": fail_on_data_loss,
             "read_change_feed": read_change_feed,
             "require_feed": require_feed,
             "kind": kind,

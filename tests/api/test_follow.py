@@ -246,6 +246,37 @@ def test_commits_that_come_later(log: logs.LogBuilder) -> None:
     assert (9,) not in rows_of(now)
 
 
+@pytest.mark.parametrize("kind", [None, "full-delta"])
+def test_commits_that_are_gone(tmp_path: Path, kind: Any) -> None:
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    for number in range(1, 8):
+        table.append([{"id": number}])
+        if number == 6:
+            table.checkpoint()
+    offset = table.follow(starting_version=2).offset
+    expected = rows_of(table.follow(starting_version=6, available_now=True, kind=kind))
+    until = table.follow(starting_version=5).offset
+    for version in range(6):
+        (tmp_path / "t" / "_delta_log" / f"{version:020}.json").unlink()
+
+    with pytest.raises(dr.VersionNotFoundError):
+        list(table.follow(offset=offset, available_now=True, kind=kind))
+
+    def following(**asked: Any) -> dr.Follow:
+        return table.follow(
+            offset=offset, available_now=True, kind=kind, fail_on_data_loss=False, **asked
+        )
+
+    stream = following(max_files_per_batch=1)
+    with pytest.warns(dr.DeltaReplayWarning, match="versions 2 to 5 are no longer in the log"):
+        first = next(stream)
+    assert sorted([*rows_of([first]), *rows_of(stream)]) == expected
+    with pytest.warns(dr.DeltaReplayWarning, match="versions 2 to 4 are"):
+        ended = following(until=until)
+        assert list(ended) == []
+    assert ended.offset == until
+
+
 def test_deletes_may_be_tolerated(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
     one = data.write(log.table, "1.parquet", {"id": [1]})

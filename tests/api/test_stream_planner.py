@@ -207,7 +207,11 @@ def test_options() -> None:
     asked = {"readChangeData": "TRUE", "ignoreChanges": "false", "skipChangeCommits": "true"}
     assert stream_options.follow_arguments(asked) == {
         "kind": "full-delta",
+        "ignore_changes": False,
         "skip_change_commits": True,
+    }
+    assert stream_options.follow_arguments({"failOnDataLoss": "FALSE"}) == {
+        "fail_on_data_loss": False
     }
     every = {
         "changeKind": "upsert",

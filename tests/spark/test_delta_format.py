@@ -207,13 +207,25 @@ def test_streams(delta: Any, path: str, tmp_path: Path) -> None:
 
 
 @without_jar
-def test_a_stream_does_not_lose_data(delta: Any, path: str, tmp_path: Path) -> None:
-    from deltareplay.spark.data_source import DeltaReplayDataSource
+def test_a_stream_passes_over_what_is_gone(delta: Any, tmp_path: Path) -> None:
+    place, copy = tmp_path / "t", str(tmp_path / "copy")
 
-    source = DeltaReplayDataSource({"path": path, "failOnDataLoss": "false"})
-    with pytest.raises(dr.InvalidArgumentError) as caught:
-        source.streamReader(source.schema()).initialOffset()
-    assert caught.value.code == "option.data_loss"
+    def run(**options: str) -> list[tuple[Any, ...]]:
+        rows = delta.readStream.format("delta").options(**options).load(str(place))
+        writer = rows.writeStream.format("delta").trigger(availableNow=True)
+        query = writer.option("checkpointLocation", str(tmp_path / "c")).start(copy)
+        query.awaitTermination()
+        return rows_of(delta.read.format("delta").load(copy))
+
+    dr.write(place, [{"id": 0}])
+    assert run() == [(0,)]
+    for number in range(1, 5):
+        dr.write(place, [{"id": number}], mode="append")
+    dr.Table(place).checkpoint()
+    for version in range(3):
+        (place / "_delta_log" / f"{version:020}.json").unlink()
+    assert "version.range" in message(run)
+    assert run(failOnDataLoss="false") == [(0,), (3,), (4,)]
 
 
 @without_jar

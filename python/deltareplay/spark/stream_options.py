@@ -13,6 +13,7 @@ _SWITCHES = {
     "ignorechanges": "ignore_changes",
     "ignoredeletes": "ignore_deletes",
     "skipchangecommits": "skip_change_commits",
+    "failondataloss": "fail_on_data_loss",
     "readchangefeed": "read_change_feed",
     "readchangedata": "read_change_feed",
 }
@@ -25,8 +26,8 @@ _END = {"endingversion", "endingtimestamp"}
 _CHANGES = {"changekind", "changekey", "changedeleted"}
 
 #: Options of delta-spark that change nothing: a stream continues with the checkpoint alone when
-#: columns have changed, and fails where commits that it needs are gone.
-_WITHOUT_EFFECT = {"schematrackinglocation", "schemalocation", "failondataloss"}
+#: columns have changed.
+_WITHOUT_EFFECT = {"schematrackinglocation", "schemalocation"}
 
 #: All of them, in lower case.
 KNOWN = frozenset({*_SWITCHES, *_LIMITS, *_START, *_END, *_CHANGES, *_WITHOUT_EFFECT})
@@ -92,12 +93,6 @@ def check_stream(options: Mapping[str, str]) -> None:
             "startingTimestamp say",
             code="option.batch",
         )
-    if str(_lower(options).get("failondataloss", "true")).lower() == "false":
-        raise InvalidArgumentError(
-            "failOnDataLoss = false would skip commits that are gone without saying which: start "
-            "the query again with startingVersion and a new checkpoint",
-            code="option.data_loss",
-        )
     if {name.lower() for name in options} >= _START:
         raise InvalidArgumentError(
             "startingVersion and startingTimestamp are two ways to say where a stream begins: "
@@ -115,7 +110,7 @@ def follow_arguments(options: Mapping[str, str]) -> dict[str, Any]:
     """The options that select rows, as arguments of ``Table.follow``."""
     given = _lower(options)
     found: dict[str, Any] = {
-        name: True for one, name in _SWITCHES.items() if given.get(one, "").lower() == "true"
+        name: given[one].lower() == "true" for one, name in _SWITCHES.items() if one in given
     }
     feed = found.pop("read_change_feed", False)
     if "changekind" in given or feed:

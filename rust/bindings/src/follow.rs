@@ -72,6 +72,7 @@ pub(crate) struct Arguments<'py> {
     ignore_deletes: bool,
     ignore_changes: bool,
     skip_change_commits: bool,
+    fail_on_data_loss: bool,
     read_change_feed: bool,
     require_feed: bool,
     kind: Option<String>,
@@ -111,6 +112,7 @@ impl Arguments<'_> {
             ignore_deletes: self.ignore_deletes,
             ignore_changes: self.ignore_changes,
             skip_change_commits: self.skip_change_commits,
+            skip_missing_commits: !self.fail_on_data_loss,
             changes,
             require_feed: self.require_feed,
             key: convert::texts("key", self.key.as_ref())?.unwrap_or_default(),
@@ -160,6 +162,11 @@ impl Follow {
     /// Whether it has ended.
     fn is_done(&self, py: Python<'_>) -> PyResult<bool> {
         detached(py, || Ok(self.with(|follow| follow.is_done())))
+    }
+
+    /// The first and the last of the commits that were passed over since the last call.
+    fn take_missing(&self, py: Python<'_>) -> PyResult<Option<(u64, u64)>> {
+        detached(py, || Ok(self.with(follow::Follow::take_missing)))
     }
 
     /// The next rows with the offset after them, if there are any yet.

@@ -54,6 +54,8 @@ pub struct FollowOptions {
     pub ignore_changes: bool,
     /// Pass over commits that remove files.
     pub skip_change_commits: bool,
+    /// Pass over commits that are no longer in the log.
+    pub skip_missing_commits: bool,
     /// Changes of this kind rather than the rows of added files; net changes are those of one batch.
     pub changes: Option<Kind>,
     /// Refuse versions at which the change data feed was off.
@@ -90,6 +92,8 @@ pub struct Follow {
     offset: Offset,
     /// Protocol and metadata before the next commit; found when they are needed.
     history: Option<MetadataHistory>,
+    /// The first and the last commit of those that were passed over because they are gone.
+    missing: Option<(u64, u64)>,
 }
 
 /// Some rows of a stream.
@@ -148,6 +152,7 @@ impl Follow {
             known,
             offset,
             history: None,
+            missing: None,
             options,
         })
     }
@@ -170,6 +175,11 @@ impl Follow {
                 .until
                 .as_ref()
                 .is_some_and(|until| self.offset >= *until)
+    }
+
+    /// The first and the last of the commits that were passed over since the last call, for they are gone.
+    pub fn take_missing(&mut self) -> Option<(u64, u64)> {
+        self.missing.take()
     }
 
     /// Whether a file lies after the end.
@@ -258,11 +268,21 @@ impl Follow {
 
     /// The commits that come next, as far as the limits go.
     fn commits(&mut self, admission: &mut Admission, entries: &mut Entries) -> Result<()> {
-        let first = self.offset.version;
+        let mut first = self.offset.version;
         let listing = LogListing::read(&*self.source.storage, first)?;
-        let newest = listing.commits.last().map(|commit| commit.version);
-        let newest = newest.map_or(0, |newest| newest.min(self.last_commit().unwrap_or(newest)));
-        if newest < first || listing.commits.is_empty() {
+        let (Some(oldest), Some(newest)) = (listing.commits.first(), listing.commits.last()) else {
+            return Ok(());
+        };
+        let last = self.last_commit().unwrap_or(newest.version);
+        if self.options.skip_missing_commits && first < oldest.version && first <= last {
+            let next = oldest.version.min(last.saturating_add(1));
+            self.missing = Some((first, next.saturating_sub(1)));
+            self.offset = Offset::before(&self.offset.table_id, next);
+            self.history = None;
+            first = next;
+        }
+        let newest = newest.version.min(last);
+        if newest < first {
             return Ok(());
         }
         if self.history.is_none() && self.options.changes.is_some() {
