@@ -203,8 +203,9 @@ class Merging(TableLocation):
     ) -> Merge:
         """Merge rows into the table: create a merge, which ``execute`` runs.
 
-        The source is kept in memory; the files of the table that may have rows with its keys are
-        read once.
+        The keys of the source are kept in memory, and its rows up to 256 MiB; beyond that, they go
+        to a temporary file on this machine (``TMPDIR``). The files of the table that may have rows
+        with these keys are read once.
 
         Args:
             source: As ``data`` in ``append``.

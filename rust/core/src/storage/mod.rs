@@ -29,6 +29,7 @@ pub mod progress;
 mod resolve;
 mod runtime;
 mod scratch;
+mod temporary;
 pub mod transfer;
 mod vended;
 
@@ -40,6 +41,7 @@ pub use location::{Location, StoreKind};
 pub use object::ObjectStorage;
 pub use resolve::PathResolver;
 pub use scratch::Scratch;
+pub use temporary::TemporaryFile;
 pub use vended::{Access, Credentials, VendedStorage, Vending};
 
 /// A file as a listing shows it.

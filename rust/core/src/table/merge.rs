@@ -2,11 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef};
-use arrow_cast::cast;
-use arrow_ord::sort::{SortOptions, sort_limit};
-use arrow_schema::{DataType, Schema};
+use arrow_schema::Schema;
 use serde_json::{Value, json};
 
 use super::Table;
@@ -21,9 +17,12 @@ use crate::spec::schema::StructType;
 use crate::transaction::Transaction;
 use crate::transaction::alter::with_schema;
 use crate::transaction::rows::{
-    Changer, Clause, Counts, Intake, Merge, MergeDefinition, Then, When, WrittenFiles, each_step,
-    evolved_schema,
+    Changer, Clause, Counts, InsertClause, Intake, KeyRange, Merge, MergeDefinition, SourceRows,
+    Then, UnmatchedRows, When, WrittenFiles, evolved_schema,
 };
+
+/// Bytes of a source that are held in memory.
+const SOURCE_BYTES: usize = 256 << 20;
 
 impl Table {
     /// Merges rows into the newest version.
@@ -38,27 +37,33 @@ impl Table {
         definition: &MergeDefinition,
         options: RowsOptions,
     ) -> Result<RowsWritten> {
+        self.merge_in_memory_up_to(SOURCE_BYTES, rows, definition, options)
+    }
+
+    /// As [`Table::merge`]; more than `source_bytes` of the source go to a temporary file.
+    fn merge_in_memory_up_to(
+        &self,
+        source_bytes: usize,
+        rows: RowSource,
+        definition: &MergeDefinition,
+        options: RowsOptions,
+    ) -> Result<RowsWritten> {
         let snapshot = self.snapshot_for(&options)?;
         let mut transaction = self.begin(&snapshot, "MERGE", parameters(definition), &options)?;
         if set_txn(&mut transaction, &options)? {
             return self.settle(transaction, WrittenFiles::new(self.source()));
         }
-        let schema = rows.schema();
         let evolves = evolves(options.schema_mode)?;
-        let evolved = evolves && evolve(&mut transaction, definition, &schema)?;
+        let evolved = evolves && evolve(&mut transaction, definition, &rows.schema())?;
         let (metadata, protocol) = transaction.effective()?;
         let write = write_options(&options);
         let mut changer = Changer::new(self.source(), &snapshot, metadata, protocol, write, true)?;
-        let mut batches = Vec::new();
-        each_step(rows, &mut |step| {
-            batches.push(step);
-            Ok(())
-        })?;
-        let mut merge = Merge::new(metadata, protocol, definition, evolves, &schema, &batches)?;
-        drop(batches);
+        let source = SourceRows::read(rows, source_bytes)?;
+        let mut merge = Merge::new(metadata, protocol, definition, evolves, source)?;
         merge.check_inserts(metadata, protocol)?;
         change(&snapshot, &mut transaction, &mut changer, &mut merge)?;
-        let inserted = insert(&mut transaction, &mut changer, &mut merge)?;
+        let source_rows = merge.source_rows();
+        let inserted = insert(&mut transaction, &mut changer, merge.into_inserts())?;
         if changer.nothing() && inserted == 0 && options.txn.is_none() && !evolved {
             return Ok(nothing_done([
                 "numTargetRowsInserted",
@@ -67,7 +72,7 @@ impl Table {
             ]));
         }
         let (written, counts) = changer.stage(&mut transaction)?;
-        transaction.description().metrics = metrics(&merge, inserted, &written, &counts);
+        transaction.description().metrics = metrics(source_rows, inserted, &written, &counts);
         self.settle(transaction, written)
     }
 }
@@ -120,33 +125,36 @@ fn change(
 }
 
 /// Writes the rows that the source inserts; how many.
-fn insert(transaction: &mut Transaction, changer: &mut Changer, merge: &mut Merge) -> Result<u64> {
+fn insert(
+    transaction: &mut Transaction,
+    changer: &mut Changer,
+    (clauses, mut unmatched): (Vec<InsertClause>, UnmatchedRows),
+) -> Result<u64> {
     let mut inserted = 0;
-    for rows in merge.inserts()? {
-        if rows.num_rows() == 0 {
-            continue;
-        }
+    for clause in &clauses {
         let (metadata, protocol) = transaction.effective()?;
-        let mut intake = Intake::new(metadata, protocol, rows.schema_ref())?;
-        let taken = intake.take(&rows)?;
-        inserted += taken.num_rows() as u64;
-        if changer.has_change_rows() {
-            changer.write_changes("insert", &taken)?;
-        }
-        changer.write(&taken, None, None)?;
+        let mut intake = Intake::new(metadata, protocol, clause.schema())?;
+        unmatched.insert(clause, &mut |rows| {
+            let taken = intake.take(rows)?;
+            inserted += taken.num_rows() as u64;
+            if changer.has_change_rows() {
+                changer.write_changes("insert", &taken)?;
+            }
+            changer.write(&taken, None, None)
+        })?;
         set_marks(transaction, &intake)?;
     }
     Ok(inserted)
 }
 
 fn metrics(
-    merge: &Merge,
+    source_rows: u64,
     inserted: u64,
     written: &WrittenFiles,
     counts: &Counts,
 ) -> BTreeMap<String, String> {
     texts([
-        ("numSourceRows", merge.source_rows()),
+        ("numSourceRows", source_rows),
         ("numTargetRowsInserted", inserted),
         ("numTargetRowsUpdated", counts.updated),
         ("numTargetRowsDeleted", counts.deleted),
@@ -189,42 +197,19 @@ fn clauses_json(clauses: &[Clause], when: When) -> String {
 /// What rows of the table must satisfy to have one in the source: a key between the source's least and
 /// greatest. `None` where that is not known.
 fn key_range(snapshot: &Snapshot, merge: &Merge) -> Option<Predicate> {
-    let mut parts = Vec::new();
-    for (name, values) in merge.plain_keys() {
-        let ordered = matches!(
-            values.data_type(),
-            DataType::Int8
-                | DataType::Int16
-                | DataType::Int32
-                | DataType::Int64
-                | DataType::Date32
-                | DataType::Utf8
-        );
-        let field = snapshot.schema().field(name)?;
-        if !ordered || field.data_type.arrow_type() != *values.data_type() {
-            continue;
-        }
-        let least = extreme(values, false)?;
-        let greatest = extreme(values, true)?;
-        let name = format!("`{}`", name.replace('`', "``"));
-        parts.push(format!("{name} >= '{least}' AND {name} <= '{greatest}'"));
-    }
+    let between = |range: &KeyRange| {
+        let field = snapshot.schema().field(range.column())?;
+        let ends = range.ends(&field.data_type.arrow_type())?;
+        let [least, greatest] = ends.map(|end| end.replace('\'', "''"));
+        let name = format!("`{}`", range.column().replace('`', "``"));
+        Some(format!("{name} >= '{least}' AND {name} <= '{greatest}'"))
+    };
+    let parts: Vec<_> = merge.key_ranges().iter().filter_map(between).collect();
     if parts.is_empty() {
         return None;
     }
     let predicate = Predicate::parse_sql(&parts.join(" AND ")).ok()?;
     predicate.bind(snapshot.schema()).ok().map(|_| predicate)
-}
-
-fn extreme(values: &ArrayRef, descending: bool) -> Option<String> {
-    let options = SortOptions {
-        descending,
-        nulls_first: false,
-    };
-    let first = sort_limit(values, Some(options), Some(1)).ok()?;
-    let text = cast(&first, &DataType::Utf8).ok()?;
-    let text = text.as_string_opt::<i32>()?;
-    (text.len() == 1 && text.is_valid(0)).then(|| text.value(0).replace('\'', "''"))
 }
 
 /// Whether columns of the source join the table.
@@ -239,3 +224,7 @@ fn evolves(mode: SchemaMode) -> Result<bool> {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

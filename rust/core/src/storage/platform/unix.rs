@@ -50,6 +50,18 @@ pub(in crate::storage) fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
+/// Creates a file that only this process sees and that goes away once it is closed: its name goes at once.
+pub(in crate::storage) fn create_temporary(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    fs::remove_file(path)?;
+    Ok(file)
+}
+
 /// Whether `file`, whose metadata is `opened`, is the one at the path `real`, which is no link.
 pub(in crate::storage) fn is_same_file(real: &Path, _file: &File, opened: &Metadata) -> bool {
     fs::symlink_metadata(real)

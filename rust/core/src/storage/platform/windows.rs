@@ -14,6 +14,8 @@ use crate::error::{Error, Result};
 pub(in crate::storage) const LINKS_IN_A_CIRCLE: i32 = 1921;
 /// `FILE_FLAG_BACKUP_SEMANTICS`: without it a directory cannot be opened, to see that it is one.
 const OPEN_DIRECTORIES: u32 = 0x0200_0000;
+/// `FILE_FLAG_DELETE_ON_CLOSE`: the file goes away with its last handle.
+const DELETE_ON_CLOSE: u32 = 0x0400_0000;
 /// From the first day of 1601, where Windows begins to count, to that of 1970.
 const MILLISECONDS_TO_1970: i64 = 11_644_473_600_000;
 
@@ -94,6 +96,17 @@ pub(in crate::storage) fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
         .custom_flags(OPEN_DIRECTORIES)
+        .open(path)
+}
+
+/// Creates a file that only this process opens and that goes away once it is closed.
+pub(in crate::storage) fn create_temporary(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .share_mode(0)
+        .custom_flags(DELETE_ON_CLOSE)
         .open(path)
 }
 

@@ -41,7 +41,10 @@ pub use footer::FooterStatistics;
 pub use footer_schema::footer_schema;
 pub use intake::Intake;
 pub use layout::{Layout, Purpose};
-pub use merge::{Clause, Merge, MergeDefinition, Then, When, evolved_schema};
+pub use merge::{
+    Clause, InsertClause, KeyRange, Merge, MergeDefinition, SourceRows, Then, UnmatchedRows, When,
+    evolved_schema,
+};
 pub(crate) use partitions::partition_text;
 pub use partitions::{covering_predicate, normal_values};
 pub(crate) use paths::{NULL as HIVE_NULL, encoded, escaped};

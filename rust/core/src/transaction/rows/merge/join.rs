@@ -3,14 +3,14 @@
 //! Equalities between the sides make it a hash join; what else `on` says is asked of each pair. Without an
 //! equality every pair is looked at, some at a time.
 
-use std::sync::Arc;
-
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
-use arrow_schema::{DataType, Schema};
+use arrow_schema::DataType;
 use arrow_select::take::take_record_batch;
 
-use super::keys::KeyedRows;
-use super::scope::{Scope, empty_rows};
+use super::key_range::KeyRange;
+use super::keys::{KeyedRows, Keys};
+use super::scope::{Scope, empty_batch, empty_rows};
+use super::source::SourceRows;
 use super::{misfit, wrong};
 use crate::error::Result;
 use crate::expr::formula::{Equality, cast_value, common_type, equalities};
@@ -29,34 +29,27 @@ struct Rest {
     columns: [Vec<usize>; 2],
 }
 
+/// The value of a key, and the type in which it is compared.
+type KeyColumn = (BoundFormula, DataType);
+
 #[derive(Debug)]
 pub(super) struct Join {
     /// The rows of the source by their key; `None` if `on` has no equality.
     by_key: Option<KeyedRows>,
-    /// Of the table.
-    target_keys: Vec<(BoundFormula, DataType)>,
+    target_keys: Vec<KeyColumn>,
     rest: Option<Rest>,
-    /// The source's key of each plain column of the table.
-    pub(super) plain_keys: Vec<(String, ArrayRef)>,
+    /// Of the source.
+    pub(super) key_ranges: Vec<KeyRange>,
 }
 
 impl Join {
     /// Puts the source's keys into a hash table.
-    pub(super) fn new(on: &str, scope: &Scope, source: &RecordBatch) -> Result<Self> {
+    pub(super) fn new(on: &str, scope: &Scope, source: &SourceRows) -> Result<Self> {
         let on = Formula::parse(on)?;
         on.bind_condition(&scope.fields)?;
         let (pairs, rest) = equalities(&on, &|name| scope.side_of(name));
-        let rows = source.num_rows();
-        let empty = RecordBatch::new_empty(Arc::new(Schema::new(scope.side_fields(0))));
-        let seen = scope.of(&empty_rows(&empty, rows)?, source)?;
-        let mut join = Self {
-            by_key: None,
-            target_keys: Vec::with_capacity(pairs.len()),
-            rest: None,
-            plain_keys: Vec::new(),
-        };
-        let mut columns: Vec<ArrayRef> = Vec::with_capacity(pairs.len());
-        let mut null_safes = Vec::with_capacity(pairs.len());
+        let (mut source_keys, mut target_keys) = (Vec::new(), Vec::new());
+        let (mut null_safes, mut ranges) = (Vec::new(), Vec::new());
         for pair in pairs {
             let Equality {
                 target,
@@ -67,28 +60,34 @@ impl Join {
             let (target, source) = (target.bind(&scope.fields)?, source.bind(&scope.fields)?);
             let both = common_type(target.data_type(), source.data_type())
                 .ok_or_else(|| wrong("the columns that `on` compares have no type in common"))?;
-            let values = cast_value(&source.evaluate(&seen)?, &both)?;
-            if let Some(name) = column
-                && !(null_safe && values.logical_null_count() > 0)
-            {
-                join.plain_keys.push((name, Arc::clone(&values)));
-            }
-            columns.push(values);
-            join.target_keys.push((target, both));
+            ranges.push(column.and_then(|column| KeyRange::new(column, &both, null_safe)));
             null_safes.push(null_safe);
+            source_keys.push((source, both.clone()));
+            target_keys.push((target, both));
         }
-        if !columns.is_empty() {
-            join.by_key = Some(KeyedRows::new(null_safes, &columns, rows)?);
-        }
-        if let Some(rest) = rest {
-            let (scope, columns) = scope.narrowed(&rest.words());
-            join.rest = Some(Rest {
-                condition: rest.bind_condition(&scope.fields)?,
-                scope,
-                columns,
-            });
-        }
-        Ok(join)
+        let by_key = if source_keys.is_empty() {
+            None
+        } else {
+            let keys = Keys::new(null_safes, source_keys.iter().map(|(_, both)| both))?;
+            Some(keyed(keys, &source_keys, &mut ranges, scope, source)?)
+        };
+        let rest = match rest {
+            Some(rest) => {
+                let (scope, columns) = scope.narrowed(&rest.words());
+                Some(Rest {
+                    condition: rest.bind_condition(&scope.fields)?,
+                    scope,
+                    columns,
+                })
+            }
+            None => None,
+        };
+        Ok(Self {
+            by_key,
+            target_keys,
+            rest,
+            key_ranges: ranges.into_iter().flatten().collect(),
+        })
     }
 
     /// Calls `found` for each pair of rows that belong together: places in the batch, places in the source.
@@ -96,11 +95,11 @@ impl Join {
         &self,
         scope: &Scope,
         rows: &RecordBatch,
-        source: &RecordBatch,
+        source: &SourceRows,
         found: &mut dyn FnMut(u32, u32) -> Result<()>,
     ) -> Result<()> {
         let mut pairs = (Vec::new(), Vec::new());
-        let nothing = empty_rows(&source.slice(0, 0), rows.num_rows())?;
+        let nothing = empty_rows(&source.empty(), rows.num_rows())?;
         let seen = scope.of(rows, &nothing)?;
         let mut pair = |row: u32, other: u32| {
             pairs.0.push(row);
@@ -112,18 +111,14 @@ impl Join {
             self.keep(rows, source, std::mem::take(&mut pairs), found)
         };
         if let Some(by_key) = &self.by_key {
-            let columns = self.target_keys.iter();
-            let columns =
-                columns.map(|(formula, both)| cast_value(&formula.evaluate(&seen)?, both));
-            let columns = columns.collect::<Result<Vec<_>>>()?;
+            let columns = evaluated(&self.target_keys, &seen)?;
             for (row, first) in (0_u32..).zip(by_key.find(&columns)?) {
                 let mut others = first.into_iter().flat_map(|first| by_key.same_key(first));
                 others.try_for_each(|other| pair(row, other))?;
             }
         } else {
             for row in (0_u32..).take(rows.num_rows()) {
-                let mut others = (0_u32..).take(source.num_rows());
-                others.try_for_each(|other| pair(row, other))?;
+                (0..source.num_rows()).try_for_each(|other| pair(row, other))?;
             }
         }
         self.keep(rows, source, pairs, found)
@@ -133,7 +128,7 @@ impl Join {
     fn keep(
         &self,
         rows: &RecordBatch,
-        source: &RecordBatch,
+        source: &SourceRows,
         (ours, theirs): (Vec<u32>, Vec<u32>),
         found: &mut dyn FnMut(u32, u32) -> Result<()>,
     ) -> Result<()> {
@@ -143,12 +138,10 @@ impl Join {
         };
         let (ours, theirs) = (UInt32Array::from(ours), UInt32Array::from(theirs));
         let [target_columns, source_columns] = &rest.columns;
-        let taken = |side: &RecordBatch, columns: &[usize], places: &UInt32Array| {
-            let side = side.project(columns)?;
-            take_record_batch(&side, places)
-        };
-        let target = taken(rows, target_columns, &ours).map_err(misfit)?;
-        let source = taken(source, source_columns, &theirs).map_err(misfit)?;
+        let target = rows.project(target_columns);
+        let target = target.and_then(|target| take_record_batch(&target, &ours));
+        let target = target.map_err(misfit)?;
+        let source = source.project(source_columns)?.take(&theirs)?;
         let answers = rest.condition.answers(&rest.scope.of(&target, &source)?)?;
         let pairs = ours.values().iter().zip(theirs.values());
         for ((row, other), answer) in pairs.zip(answers.iter()) {
@@ -158,4 +151,33 @@ impl Join {
         }
         Ok(())
     }
+}
+
+/// The rows of the source by their key; extends the ranges of the keys that have one.
+fn keyed(
+    mut keys: Keys,
+    columns: &[KeyColumn],
+    ranges: &mut [Option<KeyRange>],
+    scope: &Scope,
+    source: &SourceRows,
+) -> Result<KeyedRows> {
+    let no_target = empty_batch(scope.side_fields(0));
+    for rows in source.batches() {
+        interrupt::check()?;
+        let seen = scope.of(&empty_rows(&no_target, rows.num_rows())?, rows)?;
+        let values = evaluated(columns, &seen)?;
+        for (range, values) in ranges.iter_mut().zip(&values) {
+            if let Some(range) = range {
+                range.extend(values)?;
+            }
+        }
+        keys.push(&values, rows.num_rows())?;
+    }
+    Ok(keys.keyed())
+}
+
+fn evaluated(keys: &[KeyColumn], rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
+    let columns = keys.iter();
+    let columns = columns.map(|(formula, both)| cast_value(&formula.evaluate(rows)?, both));
+    columns.collect()
 }

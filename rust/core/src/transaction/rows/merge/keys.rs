@@ -3,8 +3,9 @@
 use std::hash::{BuildHasher, RandomState};
 
 use arrow_array::{Array, ArrayRef};
-use arrow_buffer::NullBuffer;
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
 use arrow_row::{RowConverter, Rows, SortField};
+use arrow_schema::DataType;
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -12,10 +13,88 @@ use super::{misfit, wrong};
 use crate::error::Result;
 use crate::expr::floats::normalised;
 
+/// Keys of rows that come batch by batch.
+pub(super) struct Keys {
+    /// Of each column of the key: whether nulls equal nulls; otherwise they equal nothing.
+    null_safe: Vec<bool>,
+    converter: RowConverter,
+    keys: Rows,
+    /// Of each row: whether its key equals any.
+    comparable: BooleanBufferBuilder,
+}
+
+impl Keys {
+    /// For keys of these types.
+    pub(super) fn new<'a>(
+        null_safe: Vec<bool>,
+        types: impl Iterator<Item = &'a DataType> + Clone,
+    ) -> Result<Self> {
+        if let Some(nested) = types.clone().find(|one| one.is_nested()) {
+            let message = format!("columns of the type {nested} cannot be keys of a merge");
+            return Err(wrong(&message));
+        }
+        let fields = types.map(|one| SortField::new(one.clone()));
+        let converter = RowConverter::new(fields.collect()).map_err(misfit)?;
+        Ok(Self {
+            null_safe,
+            keys: converter.empty_rows(0, 0),
+            converter,
+            comparable: BooleanBufferBuilder::new(0),
+        })
+    }
+
+    /// Takes the keys of the next rows.
+    pub(super) fn push(&mut self, columns: &[ArrayRef], rows: usize) -> Result<()> {
+        self.converter
+            .append(&mut self.keys, &all_normalised(columns)?)
+            .map_err(misfit)?;
+        match comparable(&self.null_safe, columns) {
+            Some(comparable) => self.comparable.append_buffer(comparable.inner()),
+            None => self.comparable.append_n(rows, true),
+        }
+        Ok(())
+    }
+
+    /// Hashes the rows, fewer than 2^32.
+    pub(super) fn keyed(mut self) -> KeyedRows {
+        let (keys, comparable) = (self.keys, self.comparable.finish());
+        let rows = keys.num_rows();
+        let seed = RandomState::new().hash_one(0);
+        let mut first: HashTable<u32> = HashTable::with_capacity(rows);
+        let mut next = vec![END; rows];
+        let key = |row: u32| keys.row(row as usize);
+        // backwards, so that the rows of a key are found in their order
+        for (row, next) in next.iter_mut().enumerate().rev() {
+            if !comparable.value(row) {
+                continue;
+            }
+            let row = row as u32; // fewer than 2^32
+            let own = key(row);
+            let hash = xxh3_64_with_seed(own.as_ref(), seed);
+            let same = |other: &u32| key(*other) == own;
+            match first.find_mut(hash, same) {
+                Some(other) => *next = std::mem::replace(other, row),
+                None => {
+                    first.insert_unique(hash, row, |row| {
+                        xxh3_64_with_seed(key(*row).as_ref(), seed)
+                    });
+                }
+            }
+        }
+        KeyedRows {
+            null_safe: self.null_safe,
+            seed,
+            converter: self.converter,
+            keys,
+            first,
+            next,
+        }
+    }
+}
+
 /// Rows by their key.
 #[derive(Debug)]
 pub(super) struct KeyedRows {
-    /// Of each column of the key: whether nulls equal nulls; otherwise they equal nothing.
     null_safe: Vec<bool>,
     /// So that nobody can prepare keys that collide.
     seed: u64,
@@ -30,54 +109,6 @@ pub(super) struct KeyedRows {
 const END: u32 = u32::MAX;
 
 impl KeyedRows {
-    /// Hashes rows, fewer than 2^32.
-    pub(super) fn new(null_safe: Vec<bool>, columns: &[ArrayRef], rows: usize) -> Result<Self> {
-        let types = columns.iter().map(|column| column.data_type());
-        if let Some(nested) = types.clone().find(|one| one.is_nested()) {
-            let message = format!("columns of the type {nested} cannot be keys of a merge");
-            return Err(wrong(&message));
-        }
-        let fields = types.map(|one| SortField::new(one.clone()));
-        let converter = RowConverter::new(fields.collect()).map_err(misfit)?;
-        let keys = converter
-            .convert_columns(&all_normalised(columns)?)
-            .map_err(misfit)?;
-        let comparable = comparable(&null_safe, columns);
-        let seed = RandomState::new().hash_one(0);
-        let mut first: HashTable<u32> = HashTable::with_capacity(rows);
-        let mut next = vec![END; rows];
-        let key = |row: u32| keys.row(row as usize);
-        // backwards, so that the rows of a key are found in their order
-        for (row, next) in next.iter_mut().enumerate().rev() {
-            let row = row as u32; // fewer than 2^32
-            if comparable
-                .as_ref()
-                .is_some_and(|one| one.is_null(row as usize))
-            {
-                continue;
-            }
-            let own = key(row);
-            let hash = xxh3_64_with_seed(own.as_ref(), seed);
-            let same = |other: &u32| key(*other) == own;
-            match first.find_mut(hash, same) {
-                Some(other) => *next = std::mem::replace(other, row),
-                None => {
-                    first.insert_unique(hash, row, |row| {
-                        xxh3_64_with_seed(key(*row).as_ref(), seed)
-                    });
-                }
-            }
-        }
-        Ok(Self {
-            null_safe,
-            seed,
-            converter,
-            keys,
-            first,
-            next,
-        })
-    }
-
     /// The keys of other rows: each one's first row here, if any.
     pub(super) fn find(&self, columns: &[ArrayRef]) -> Result<Vec<Option<u32>>> {
         let others = self

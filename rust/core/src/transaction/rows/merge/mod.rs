@@ -1,30 +1,31 @@
 //! MERGE: rows joined with those of a source, and the clauses that apply to each pair.
 //!
-//! The source is held in memory; the files of the table are read once, batch by batch. The first clause
-//! whose condition is true applies.
+//! The keys of the source are held in memory, its rows as far as they are few; the files of the table are
+//! read once, batch by batch. The first clause whose condition is true applies.
 
-use std::sync::Arc;
-
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow_schema::{Field, Schema};
-use arrow_select::concat::concat_batches;
+use arrow_array::{RecordBatch, UInt32Array};
 use arrow_select::take::take_record_batch;
 
 mod bound_clause;
 mod clauses;
 mod evolution;
+mod inserts;
 mod join;
+mod key_range;
 mod keys;
 mod scope;
+mod source;
 
 use bound_clause::{BoundClause, BoundThen, MergedRows};
 pub use clauses::{Clause, MergeDefinition, Then, When};
 use evolution::all_columns;
 pub use evolution::evolved_schema;
+pub use inserts::{InsertClause, UnmatchedRows};
 use join::Join;
+pub use key_range::KeyRange;
 use scope::{Scope, Shown, empty_rows};
+pub use source::SourceRows;
 
-use super::coerce::coerce;
 use super::columns::{misfit, nullable};
 use super::intake::Intake;
 use super::row_plan::{RowPlan, RowPlanner};
@@ -33,13 +34,12 @@ use super::update::Setter;
 use crate::error::{Error, Result};
 use crate::expr::Formula;
 use crate::spec::actions::{Metadata, Protocol};
-use crate::spec::arrow::place;
 use crate::spec::schema::StructType;
 
 /// Rows that are merged.
 #[derive(Debug)]
 pub struct Merge {
-    source: RecordBatch,
+    source: SourceRows,
     join: Join,
     scope: Scope,
     /// Of clauses that speak of rows of one side.
@@ -47,14 +47,14 @@ pub struct Merge {
     source_scope: Scope,
     matched: Vec<BoundClause>,
     alone: Vec<BoundClause>,
-    inserts: Vec<Clause>,
+    inserts: Vec<InsertClause>,
     /// Rows of the source that belong to one of the table.
     used: Vec<bool>,
     width: usize,
 }
 
 impl Merge {
-    /// Takes the source into memory. `partly`: clauses for all columns leave alone what the source lacks.
+    /// Hashes the source's keys. `partly`: clauses for all columns leave alone what the source lacks.
     ///
     /// # Errors
     ///
@@ -65,48 +65,27 @@ impl Merge {
         protocol: &Protocol,
         definition: &MergeDefinition,
         partly: bool,
-        source_schema: &Schema,
-        batches: &[RecordBatch],
+        source: SourceRows,
     ) -> Result<Self> {
         let schema = StructType::parse(&metadata.schema_string)?;
         let own = nullable(&schema);
-        let given = StructType::from_arrow(source_schema)?;
-        let source_schema = nullable(&given);
-        let batches = batches
-            .iter()
-            .map(|batch| {
-                let columns = batch.columns().iter().zip(given.fields());
-                let columns = columns
-                    .map(|(values, field)| coerce(values, &field.data_type, &field.name))
-                    .collect::<Result<Vec<_>>>()?;
-                let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-                RecordBatch::try_new_with_options(Arc::clone(&source_schema), columns, &options)
-                    .map_err(misfit)
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let source = concat_batches(&source_schema, &batches).map_err(misfit)?;
-        if u32::try_from(source.num_rows()).is_err() {
-            return Err(wrong(
-                "the source has more than 2^32 rows: merge it in pieces",
-            ));
-        }
         let (target_name, source_name) = (&definition.target_name, &definition.source_name);
         let scope = |shown| {
             let target = (target_name.as_str(), own.fields());
-            Scope::new(target, (source_name, source_schema.fields()), shown)
+            Scope::new(target, (source_name, source.schema().fields()), shown)
         };
         let both = scope(Shown::Both);
         let mut merge = Self {
-            used: vec![false; source.num_rows()],
+            used: vec![false; source.num_rows() as usize],
             join: Join::new(&definition.on, &both, &source)?,
             matched: Vec::new(),
             alone: Vec::new(),
             inserts: Vec::new(),
             width: schema.fields().len(),
-            source,
-            scope: both,
             target_scope: scope(Shown::Target),
             source_scope: scope(Shown::Source),
+            scope: both,
+            source,
         };
         merge.clauses(metadata, protocol, definition, partly)?;
         Ok(merge)
@@ -140,8 +119,9 @@ impl Merge {
                 None => None,
             };
             let then = match (clause.when, &clause.then) {
-                (When::NotMatched, Then::Insert(_)) => {
-                    self.inserts.push(clause.clone());
+                (When::NotMatched, Then::Insert(values)) => {
+                    let insert = InsertClause::new(condition, values.as_deref(), scope)?;
+                    self.inserts.push(insert);
                     continue;
                 }
                 (When::Matched | When::NotMatchedBySource, Then::Delete) => BoundThen::Delete,
@@ -179,7 +159,7 @@ impl Merge {
 
     /// How many rows the source has.
     pub fn source_rows(&self) -> u64 {
-        self.source.num_rows() as u64
+        self.source.num_rows().into()
     }
 
     /// Whether rows of the table are touched by nothing but pairs, so that others need not be read.
@@ -187,75 +167,10 @@ impl Merge {
         self.alone.is_empty()
     }
 
-    /// The keys of the source for plain columns of the table, in the type in which they are compared.
-    pub fn plain_keys(&self) -> &[(String, ArrayRef)] {
-        &self.join.plain_keys
-    }
-
-    /// The rows to insert, as the source has them or as a clause makes them, batch by batch: each with the
-    /// schema that an intake has to take.
-    ///
-    /// # Errors
-    ///
-    /// Those of formulas.
-    pub fn inserts(&self) -> Result<Vec<RecordBatch>> {
-        let left: Vec<u32> = (0_u32..)
-            .zip(&self.used)
-            .filter_map(|(row, used)| (!used).then_some(row))
-            .collect();
-        self.inserts_of(take_record_batch(&self.source, &UInt32Array::from(left)).map_err(misfit)?)
-    }
-
-    /// What is inserted of these rows of the source.
-    fn inserts_of(&self, mut rows: RecordBatch) -> Result<Vec<RecordBatch>> {
-        let mut made = Vec::new();
-        let own = self.scope.side_fields(0);
-        let known = self.source.schema();
-        let known = known.fields().iter().enumerate();
-        let known = known.filter(|(_, field)| place(&own, field.name()).is_some());
-        let known: Vec<usize> = known.map(|(at, _)| at).collect();
-        let target = RecordBatch::new_empty(Arc::new(Schema::new(own)));
-        for clause in &self.inserts {
-            let fields = &self.source_scope.fields;
-            let nothing = empty_rows(&target, rows.num_rows())?;
-            let scope = self.source_scope.of(&nothing, &rows)?;
-            let chosen = match &clause.condition {
-                Some(text) => Formula::parse(text)?.bind(fields)?.answers(&scope)?,
-                None => BooleanArray::from(vec![true; rows.num_rows()]),
-            };
-            let (mut yes, mut no) = (Vec::new(), Vec::new());
-            for (row, answer) in (0_u32..).zip(chosen.iter()) {
-                if answer == Some(true) {
-                    yes.push(row)
-                } else {
-                    no.push(row)
-                }
-            }
-            let yes = UInt32Array::from(yes);
-            made.push(match &clause.then {
-                Then::Insert(Some(values)) => {
-                    let scope = take_record_batch(&scope, &yes).map_err(misfit)?;
-                    let mut columns: Vec<(String, ArrayRef)> = Vec::with_capacity(values.len());
-                    for (name, text) in values {
-                        let value = Formula::parse(text)?.bind(fields)?;
-                        columns.push((name.clone(), value.evaluate(&scope)?));
-                    }
-                    let fields: Vec<Field> = columns
-                        .iter()
-                        .map(|(name, values)| Field::new(name, values.data_type().clone(), true))
-                        .collect();
-                    let columns = columns.into_iter().map(|(_, values)| values).collect();
-                    let options = RecordBatchOptions::new().with_row_count(Some(yes.len()));
-                    let schema = Arc::new(Schema::new(fields));
-                    RecordBatch::try_new_with_options(schema, columns, &options).map_err(misfit)?
-                }
-                // columns that the table does not have are left out
-                _ => take_record_batch(&rows.project(&known).map_err(misfit)?, &yes)
-                    .map_err(misfit)?,
-            });
-            rows = take_record_batch(&rows, &UInt32Array::from(no)).map_err(misfit)?;
-        }
-        Ok(made)
+    /// The least and the greatest key of the source for each plain column of the table whose values are
+    /// written as text in their order.
+    pub fn key_ranges(&self) -> &[KeyRange] {
+        &self.join.key_ranges
     }
 
     /// Checks what can be known of the inserts before a row is seen.
@@ -264,10 +179,16 @@ impl Merge {
     ///
     /// As [`Intake::new`].
     pub fn check_inserts(&self, metadata: &Metadata, protocol: &Protocol) -> Result<()> {
-        for rows in self.inserts_of(self.source.slice(0, 0))? {
-            Intake::new(metadata, protocol, rows.schema_ref())?;
+        for clause in &self.inserts {
+            Intake::new(metadata, protocol, clause.schema())?;
         }
         Ok(())
+    }
+
+    /// What remains once all rows of the table were seen: the clauses that insert, and the rows for them.
+    pub fn into_inserts(self) -> (Vec<InsertClause>, UnmatchedRows) {
+        let rows = UnmatchedRows::new(self.source, self.source_scope, self.used);
+        (self.inserts, rows)
     }
 
     /// Rows of the table that several of the source match need no choice between these: nothing becomes of
@@ -313,19 +234,22 @@ impl Merge {
 
     fn joined(&self, rows: &RecordBatch, ours: &[u32], theirs: &[u32]) -> Result<RecordBatch> {
         let ours = take_record_batch(rows, &UInt32Array::from(ours.to_vec())).map_err(misfit)?;
-        let theirs = UInt32Array::from(theirs.to_vec());
-        let theirs = take_record_batch(&self.source, &theirs).map_err(misfit)?;
+        let theirs = self.source.take(&UInt32Array::from(theirs.to_vec()))?;
         self.scope.of(&ours, &theirs)
     }
 
     fn ambiguous(&self, rows: &RecordBatch, row: usize, first: u32, second: u32) -> Error {
+        let theirs = match self.source.take(&UInt32Array::from(vec![first, second])) {
+            Ok(theirs) => theirs,
+            Err(error) => return error,
+        };
         let message = format!(
             "several rows of the source match the row {} of the table, such as {} and {}: which of them counts \
              is not known, whatever conditions clauses have; make the source's keys unique, or say it in `on`; \
              nothing was written",
             shown(rows, row),
-            shown(&self.source, first as usize),
-            shown(&self.source, second as usize)
+            shown(&theirs, 0),
+            shown(&theirs, 1)
         );
         Error::invalid("rows.ambiguous", message)
     }
@@ -354,7 +278,7 @@ impl RowPlanner for Merge {
                 .collect();
             let positions = UInt32Array::from(alone.clone());
             let unmatched = take_record_batch(&rows, &positions).map_err(misfit)?;
-            let no_source = empty_rows(&self.source.slice(0, 0), alone.len())?;
+            let no_source = empty_rows(&self.source.empty(), alone.len())?;
             let scope = self.target_scope.of(&unmatched, &no_source)?;
             merged.apply(&mut self.alone, &alone, &scope)?;
         }

@@ -134,6 +134,11 @@ impl Scope {
     }
 }
 
+/// Columns without a row.
+pub(super) fn empty_batch(fields: Fields) -> RecordBatch {
+    RecordBatch::new_empty(Arc::new(Schema::new(fields)))
+}
+
 /// Rows of nothing but nulls.
 pub(super) fn empty_rows(like: &RecordBatch, rows: usize) -> Result<RecordBatch> {
     let columns = like

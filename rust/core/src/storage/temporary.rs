@@ -1,0 +1,120 @@
+//! A temporary file for what does not fit into memory.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use bytes::Bytes;
+use memmap2::Mmap;
+use uuid::Uuid;
+
+use super::failures::failed;
+use super::platform;
+use crate::error::Result;
+
+/// A file in the system's directory for temporary files (`TMPDIR`). It goes away with whoever holds it or
+/// its bytes, even if the process is killed.
+#[derive(Debug)]
+pub struct TemporaryFile {
+    file: File,
+    directory: String,
+}
+
+impl TemporaryFile {
+    /// A new one.
+    ///
+    /// # Errors
+    ///
+    /// Storage.
+    pub fn new() -> Result<Self> {
+        Self::below(&std::env::temp_dir())
+    }
+
+    fn below(directory: &Path) -> Result<Self> {
+        let path = directory.join(format!("deltareplay-{}", Uuid::new_v4()));
+        let file = fs::create_dir_all(directory).and_then(|()| platform::create_temporary(&path));
+        let directory = directory.to_string_lossy().into_owned();
+        match file {
+            Ok(file) => Ok(Self { file, directory }),
+            Err(cause) => Err(failed("write", &directory, cause)),
+        }
+    }
+
+    /// Writes bytes after those that are there.
+    ///
+    /// # Errors
+    ///
+    /// Storage: `storage.full` without space for them.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let written = self.file.write_all(bytes);
+        written.map_err(|cause| failed("write", &self.directory, cause))
+    }
+
+    /// All bytes. The system reads them from the file when they are looked at, and takes the memory back
+    /// when it needs it.
+    ///
+    /// # Errors
+    ///
+    /// Storage.
+    pub fn map(self) -> Result<Bytes> {
+        // SAFETY: nobody changes the file under the map: it has no name that another process could open it
+        // by, or is opened for this process alone, and the only handle is not written to any more.
+        #[allow(unsafe_code)]
+        let map = unsafe { Mmap::map(&self.file) };
+        let map = map.map_err(|cause| failed("map", &self.directory, cause))?;
+        Ok(Bytes::from_owner(map)) // on Windows it holds the file open until it goes
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_temporary_file_is_read_through_its_map_and_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let left = || fs::read_dir(directory.path()).unwrap().count();
+        let mut file = TemporaryFile::below(directory.path()).unwrap();
+        file.write(b"one, ").unwrap();
+        file.write(b"two").unwrap();
+        let bytes = file.map().unwrap();
+        assert_eq!(&bytes[..], b"one, two");
+        if cfg!(unix) {
+            assert_eq!(left(), 0, "without a name from the start");
+        }
+        let half = bytes.slice(5..);
+        drop(bytes);
+        assert_eq!(&half[..], b"two");
+        drop(half);
+        assert_eq!(left(), 0);
+        drop(TemporaryFile::below(directory.path()).unwrap());
+        assert_eq!(left(), 0);
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_made_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let missing = directory.path().join("missing");
+        TemporaryFile::below(&missing).unwrap();
+        let file = missing.join("file");
+        fs::write(&file, b"").unwrap();
+        let below = file.join("below");
+        let error = TemporaryFile::below(&below).unwrap_err();
+        assert_eq!(error.path(), below.to_str());
+        if cfg!(unix) {
+            assert_eq!(error.code(), "storage.name");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_said_to_be_full() {
+        let mut full = TemporaryFile {
+            file: File::options().write(true).open("/dev/full").unwrap(),
+            directory: "/dev".to_owned(),
+        };
+        let error = full.write(b"bytes").unwrap_err();
+        assert_eq!((error.code(), error.path()), ("storage.full", Some("/dev")));
+    }
+}

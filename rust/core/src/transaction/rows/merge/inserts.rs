@@ -1,0 +1,165 @@
+//! Rows of the source that match no row of the table, and the clauses that insert them.
+
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, UInt32Array};
+use arrow_schema::{Field, Fields, Schema, SchemaRef};
+use arrow_select::take::take_record_batch;
+
+use super::misfit;
+use super::scope::{Scope, empty_batch, empty_rows};
+use super::source::{SourceRows, batch};
+use crate::error::Result;
+use crate::expr::{BoundFormula, Formula};
+use crate::spec::arrow::place;
+use crate::storage::interrupt;
+
+/// A clause that inserts, bound to the columns of the source.
+#[derive(Debug)]
+pub struct InsertClause {
+    condition: Option<BoundFormula>,
+    columns: Columns,
+    schema: SchemaRef,
+}
+
+#[derive(Debug)]
+enum Columns {
+    /// The places of those that the table has, too.
+    OfSource(Vec<usize>),
+    Set(Vec<BoundFormula>),
+}
+
+impl InsertClause {
+    /// `values`: columns and what they become; `None` takes those of the source that the table has.
+    pub(super) fn new(
+        condition: Option<BoundFormula>,
+        values: Option<&[(String, String)]>,
+        scope: &Scope,
+    ) -> Result<Self> {
+        let (columns, fields) = match values {
+            Some(values) => {
+                let (mut columns, mut fields) = (Vec::new(), Vec::new());
+                for (name, text) in values {
+                    let value = Formula::parse(text)?.bind(&scope.fields)?;
+                    fields.push(Field::new(name, value.data_type().clone(), true));
+                    columns.push(value);
+                }
+                (Columns::Set(columns), Fields::from(fields))
+            }
+            None => {
+                let [table, source] = [0, 1].map(|side| scope.side_fields(side));
+                let known = source.iter().enumerate();
+                let known = known.filter(|(_, field)| place(&table, field.name()).is_some());
+                let (places, fields): (_, Vec<_>) =
+                    known.map(|(at, field)| (at, Arc::clone(field))).unzip();
+                (Columns::OfSource(places), Fields::from(fields))
+            }
+        };
+        Ok(Self {
+            condition,
+            columns,
+            schema: Arc::new(Schema::new(fields)),
+        })
+    }
+
+    /// The columns of the rows that it inserts: those that an intake has to take.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The rows for which the condition is true.
+    fn chosen(&self, seen: &RecordBatch) -> Result<Vec<u32>> {
+        let rows = 0_u32..;
+        let Some(condition) = &self.condition else {
+            return Ok(rows.take(seen.num_rows()).collect());
+        };
+        let answers = condition.answers(seen)?;
+        let answers = rows.zip(answers.iter());
+        Ok(answers
+            .filter_map(|(row, answer)| (answer == Some(true)).then_some(row))
+            .collect())
+    }
+
+    /// What becomes of the chosen ones of some rows.
+    fn values(
+        &self,
+        rows: &RecordBatch,
+        seen: &RecordBatch,
+        chosen: &[u32],
+    ) -> Result<RecordBatch> {
+        match &self.columns {
+            Columns::OfSource(places) => taken(&rows.project(places).map_err(misfit)?, chosen),
+            Columns::Set(values) => {
+                let seen = taken(seen, chosen)?;
+                let columns = values.iter().map(|value| value.evaluate(&seen));
+                batch(&self.schema, columns.collect::<Result<_>>()?, chosen.len())
+            }
+        }
+    }
+}
+
+/// Rows of the source that match no row of the table and are not inserted yet.
+#[derive(Debug)]
+pub struct UnmatchedRows {
+    source: SourceRows,
+    scope: Scope,
+    /// Of each row of the source, whether it is none of these.
+    used: Vec<bool>,
+}
+
+impl UnmatchedRows {
+    pub(super) fn new(source: SourceRows, scope: Scope, used: Vec<bool>) -> Self {
+        Self {
+            source,
+            scope,
+            used,
+        }
+    }
+
+    /// Gives `write` the rows that a clause inserts, batch by batch; from then on they are none of these.
+    ///
+    /// # Errors
+    ///
+    /// Those of formulas and of `write`.
+    pub fn insert(
+        &mut self,
+        clause: &InsertClause,
+        write: &mut dyn FnMut(&RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        let no_target = empty_batch(self.scope.side_fields(0));
+        let mut end = 0;
+        for rows in self.source.batches() {
+            interrupt::check()?;
+            let start = end;
+            end += rows.num_rows();
+            let used = self.used.get_mut(start..end).unwrap_or_default();
+            let left: Vec<u32> = (0..)
+                .zip(&*used)
+                .filter_map(|(row, used)| (!used).then_some(row))
+                .collect();
+            let rows = taken(rows, &left)?;
+            let seen = self
+                .scope
+                .of(&empty_rows(&no_target, rows.num_rows())?, &rows)?;
+            let chosen = clause.chosen(&seen)?;
+            if chosen.is_empty() {
+                continue;
+            }
+            for row in chosen.iter().filter_map(|at| left.get(*at as usize)) {
+                if let Some(used) = used.get_mut(*row as usize) {
+                    *used = true;
+                }
+            }
+            write(&clause.values(&rows, &seen, &chosen)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Rows of a batch, ascending.
+fn taken(rows: &RecordBatch, places: &[u32]) -> Result<RecordBatch> {
+    if places.len() == rows.num_rows() {
+        return Ok(rows.clone());
+    }
+    take_record_batch(rows, &UInt32Array::from(places.to_vec())).map_err(misfit)
+}

@@ -1,0 +1,81 @@
+//! The least and the greatest key of a source, by which files of the table are skipped.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, new_empty_array};
+use arrow_cast::cast;
+use arrow_ord::sort::{SortOptions, sort_limit};
+use arrow_schema::DataType;
+use arrow_select::concat::concat;
+
+use super::misfit;
+use crate::error::Result;
+
+/// The least and the greatest key of the source for a plain column of the table.
+#[derive(Debug)]
+pub struct KeyRange {
+    column: String,
+    /// Of one value each, or of none; `None` where a null is a key, too.
+    ends: Option<[ArrayRef; 2]>,
+    null_safe: bool,
+}
+
+impl KeyRange {
+    /// Of no key yet; `None` for types that are not written as text in their order.
+    pub(super) fn new(column: String, data_type: &DataType, null_safe: bool) -> Option<Self> {
+        let ordered = matches!(
+            data_type,
+            DataType::Int8
+                | DataType::Int16
+                | DataType::Int32
+                | DataType::Int64
+                | DataType::Date32
+                | DataType::Utf8
+        );
+        let empty = || new_empty_array(data_type);
+        ordered.then(|| Self {
+            column,
+            ends: Some([empty(), empty()]),
+            null_safe,
+        })
+    }
+
+    /// Takes more keys.
+    pub(super) fn extend(&mut self, keys: &ArrayRef) -> Result<()> {
+        if self.null_safe && keys.null_count() > 0 {
+            self.ends = None;
+        }
+        if let Some([least, greatest]) = &mut self.ends {
+            for (end, descending) in [(least, false), (greatest, true)] {
+                let two = concat(&[&**end, &*first(keys, descending)?]).map_err(misfit)?;
+                *end = first(&two, descending)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The column of the table.
+    pub fn column(&self) -> &str {
+        &self.column
+    }
+
+    /// The ends as text, if they are known to be of this type.
+    pub fn ends(&self, data_type: &DataType) -> Option<[String; 2]> {
+        let [least, greatest] = self.ends.as_ref()?;
+        let text = |end: &ArrayRef| {
+            let text = cast(end, &DataType::Utf8).ok()?;
+            let text = text.as_string_opt::<i32>()?;
+            (text.len() == 1 && text.is_valid(0)).then(|| text.value(0).to_owned())
+        };
+        let same = least.data_type() == data_type;
+        same.then(|| Some([text(least)?, text(greatest)?]))?
+    }
+}
+
+/// The first value in this order, nulls after all others; no value of none.
+fn first(values: &ArrayRef, descending: bool) -> Result<ArrayRef> {
+    let options = SortOptions {
+        descending,
+        nulls_first: false,
+    };
+    sort_limit(values, Some(options), Some(1)).map_err(misfit)
+}
