@@ -1,7 +1,7 @@
 //! MERGE: rows joined with those of a source, and the clauses that apply to each pair.
 //!
-//! The keys of the source are held in memory, its rows as far as they are few; the files of the table are
-//! read once, batch by batch. The first clause whose condition is true applies.
+//! The keys of the source are held in memory, and its rows up to a limit; the files of the table are read
+//! once, batch by batch. The first clause whose condition is true applies.
 
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_select::take::take_record_batch;
