@@ -64,7 +64,9 @@ def measure(names: list[str], found: Measured, data: Path, seconds: float) -> It
                         found.missing[name] = str(lack)
                         able.remove(name)
                     except harness.FailedError as failure:
-                        leave_out(found, name, task, size, str(failure))
+                        # the last line of a traceback; the others name places of this machine
+                        why = str(failure).strip().splitlines()[-1]
+                        leave_out(found, name, task, size, why)
                         best.pop(name, None)
                         able.remove(name)
             for name, figures in best.items():
