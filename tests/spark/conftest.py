@@ -17,26 +17,26 @@ import pytest
 
 HERE = Path(__file__).parent
 
-#: How many cases the short form takes of a test.
-FEW = 6
+#: How many tests the short form takes of a file.
+FEW = 3
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In short (``DELTAREPLAY_SHORT``) what is marked ``slow`` is left out.
+    """In short (``DELTAREPLAY_SHORT``) some tests of each file run, evenly chosen.
 
-    Of each test with many cases some are taken, evenly: of tests with the same cases the same,
-    which share a table.
+    What is marked ``slow`` is left out.
     """
     if not os.environ.get("DELTAREPLAY_SHORT"):
         return
     ours = [item for item in items if HERE in item.path.parents]
-    cases: dict[str, list[pytest.Item]] = {}
-    for item in ours:
-        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     left_out = {item for item in ours if item.get_closest_marker("slow")}
-    for same in cases.values():
-        kept = same[:: math.ceil(len(same) / FEW)]
-        left_out.update(set(same) - set(kept))
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in ours:
+        if item not in left_out:
+            files.setdefault(item.path, []).append(item)
+    for tests in files.values():
+        kept = tests[:: math.ceil(len(tests) / FEW)]
+        left_out.update(set(tests) - set(kept))
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
 

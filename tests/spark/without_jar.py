@@ -20,6 +20,7 @@ FILES = (
     "test_delta_layout.py",
     "test_delta_format.py",
     "test_sql.py",
+    "test_column_conditions.py",
 )
 
 
@@ -41,4 +42,4 @@ def check(session: str, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    assert int(re.findall(r"(\d+) passed", done.stdout)[-1]) > 50
+    assert int(re.findall(r"(\d+) passed", done.stdout)[-1]) >= 2 * len(FILES)
