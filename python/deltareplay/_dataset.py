@@ -109,15 +109,15 @@ class RowsDataset(pds.UnionDataset):
 
     def sort_by(self, sorting: Any, **options: Any) -> Any:
         """All rows, in order, in memory."""
-        return _held(self).sort_by(sorting, **options)
+        return _in_memory(self).sort_by(sorting, **options)
 
     def join(self, right_dataset: Any, *args: Any, **options: Any) -> Any:
         """All rows joined with those of another dataset, in memory."""
-        return _held(self).join(_held(right_dataset), *args, **options)
+        return _in_memory(self).join(_in_memory(right_dataset), *args, **options)
 
     def join_asof(self, right_dataset: Any, *args: Any, **options: Any) -> Any:
         """All rows joined with those of another dataset, in memory."""
-        return _held(self).join_asof(_held(right_dataset), *args, **options)
+        return _in_memory(self).join_asof(_in_memory(right_dataset), *args, **options)
 
     def get_fragments(self, filter: Any = None) -> NoReturn:
         """Not possible: a file alone does not say which of its rows are live."""
@@ -138,7 +138,7 @@ class RowsDataset(pds.UnionDataset):
         return RowsDataset, (self._snapshot, self._filter)
 
 
-def _held(dataset: Any) -> Any:
+def _in_memory(dataset: Any) -> Any:
     if not isinstance(dataset, RowsDataset):
         return dataset
     in_memory: Any = pds.InMemoryDataset  # its stubs lack the arguments

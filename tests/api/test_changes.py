@@ -190,7 +190,7 @@ def test_vectors_that_grow_and_shrink(log: logs.LogBuilder) -> None:
     before = add
     for deleted in [(1, 2), (1, 2, 5), (5,), ()]:
         after = feed.with_vector(add, deleted)
-        log.commit(feed.gone(before), after)
+        log.commit(feed.removal(before), after)
         before = after
     assert told(dr.Table(log.uri).changes(2)) == {
         (1, "delete", 2),
@@ -207,7 +207,7 @@ def test_files_that_change_no_rows_do_not_count(log: logs.LogBuilder) -> None:
     one = data.write(log.table, "1.parquet", {"id": [1, 2]})
     log.commit(one)
     log.commit(
-        feed.gone(one, data_change=False),
+        feed.removal(one, data_change=False),
         data.write(log.table, "2.parquet", {"id": [1, 2]}, data_change=False),
     )
     assert told(dr.Table(log.uri).changes(1)) == {(1, "insert", 1), (2, "insert", 1)}
@@ -221,7 +221,7 @@ def test_a_merge_that_changed_nothing(log: logs.LogBuilder) -> None:
         ["numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"], "0"
     )
     again = data.write(log.table, "2.parquet", {"id": [1]})
-    log.commit(logs.commit_info("MERGE", operationMetrics=none), feed.gone(one), again)
+    log.commit(logs.commit_info("MERGE", operationMetrics=none), feed.removal(one), again)
     assert told(dr.Table(log.uri).changes(2)) == set()
 
 
@@ -247,7 +247,7 @@ def test_partition_columns_come_from_the_commit(log: logs.LogBuilder) -> None:
     log.commit(one)
     two = pa.table({"id": [2], "day": [datetime.date(2026, 1, 3)]})
     log.commit(logs.metadata(schema), data.write(log.table, "2.parquet", two))
-    log.commit(feed.gone(one))
+    log.commit(feed.removal(one))
     second, third = datetime.date(2026, 1, 2), datetime.date(2026, 1, 3)
     assert told(dr.Table(log.uri).changes(0)) == {
         (1, second, "insert", 1),

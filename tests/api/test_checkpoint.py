@@ -1,4 +1,4 @@
-"""Checkpoints and checksums that are written here, judged by pyarrow, deltalake and our reader."""
+"""Checkpoints and checksums that are written here, checked by pyarrow, deltalake and our reader."""
 
 from __future__ import annotations
 

@@ -29,9 +29,9 @@ def test_files_and_definitions(log: logs.LogBuilder) -> None:
         logs.metadata(
             logs.schema(id="long", inner=nested), configuration={"a": "1", "b": "3", "c": "4"}
         ),
-        feed.gone(one),
+        feed.removal(one),
         feed.with_vector(one, [0, 2]),
-        feed.gone(two),
+        feed.removal(two),
         data.write(log.table, "3.parquet", {"id": [6]}, stats=False),
         logs.domain("mine", "{}", removed=True),
         logs.domain("other", '{"x":1}'),

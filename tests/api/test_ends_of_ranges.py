@@ -19,32 +19,32 @@ def written_again(log: logs.LogBuilder) -> None:
     log.commit(file(log, 1, 0, "a b"))
     two = file(log, 2, 2, "x y")
     log.commit(two)
-    log.commit(feed.gone(two))
+    log.commit(feed.removal(two))
     log.commit({"add": {**two["add"], "defaultRowCommitVersion": 4}})
 
 
 def restored(log: logs.LogBuilder) -> None:
     one = file(log, 1, 0, "a b")
     log.commit(one)
-    log.commit(feed.gone(one), file(log, 2, 2, "A:0 b:1:1"))
-    log.commit(feed.gone(file(log, 2, 2, "A:0 b:1:1")), one)
+    log.commit(feed.removal(one), file(log, 2, 2, "A:0 b:1:1"))
+    log.commit(feed.removal(file(log, 2, 2, "A:0 b:1:1")), one)
 
 
 def rows_back(log: logs.LogBuilder) -> None:
     one = file(log, 1, 0, "a b c")
     log.commit(one)
     some, other = feed.with_vector(one, [0, 1]), feed.with_vector(one, [1, 2])
-    log.commit(feed.gone(one), some)
-    log.commit(feed.gone(some), other)
+    log.commit(feed.removal(one), some)
+    log.commit(feed.removal(some), other)
 
 
 def rows_back_without_a_change(log: logs.LogBuilder) -> None:
     one = file(log, 1, 0, "a b")
     log.commit(one)
     some = feed.with_vector(one, [1])
-    log.commit(feed.gone(one), some)
+    log.commit(feed.removal(one), some)
     back = {"add": {**one["add"], "dataChange": False}}
-    log.commit(feed.gone(some, data_change=False), back)
+    log.commit(feed.removal(some, data_change=False), back)
 
 
 def ids_not_kept(log: logs.LogBuilder) -> None:
@@ -52,30 +52,30 @@ def ids_not_kept(log: logs.LogBuilder) -> None:
     log.commit(one)
     two = file(log, 2, 2, "a b", data_change=False)
     tags = {"delta.rowTracking.preserved": "false"}
-    log.commit(logs.commit_info(tags=tags), feed.gone(one, data_change=False), two)
+    log.commit(logs.commit_info(tags=tags), feed.removal(one, data_change=False), two)
     two = {"add": {**two["add"], "dataChange": True}}
-    log.commit(feed.gone(two), feed.with_vector(two, [1]))
+    log.commit(feed.removal(two), feed.with_vector(two, [1]))
 
 
-def gone_to_nowhere(log: logs.LogBuilder) -> None:
+def removed_without_a_target(log: logs.LogBuilder) -> None:
     one, two = file(log, 1, 0, "a b"), file(log, 2, 2, "c d")
     log.commit(one)
     log.commit(two)
-    log.commit(feed.gone(one, data_change=False))
-    log.commit(feed.gone(two), feed.with_vector(two, [0]))
+    log.commit(feed.removal(one, data_change=False))
+    log.commit(feed.removal(two), feed.with_vector(two, [0]))
 
 
 def another_vector(log: logs.LogBuilder) -> None:
     one = file(log, 1, 0, "a b c")
     log.commit(one)
-    log.commit(feed.gone(one), feed.with_vector(one, [0]))
-    log.commit(feed.gone(feed.with_vector(one, [0, 1])))
+    log.commit(feed.removal(one), feed.with_vector(one, [0]))
+    log.commit(feed.removal(feed.with_vector(one, [0, 1])))
 
 
 def ids_before_others(log: logs.LogBuilder) -> None:
     one = file(log, 1, 10, "a b")
     log.commit(one)
-    log.commit(feed.gone(one), feed.with_vector(one, [0]), file(log, 2, 0, "z"))
+    log.commit(feed.removal(one), feed.with_vector(one, [0]), file(log, 2, 0, "z"))
 
 
 def row_of_a_file_that_is_there(log: logs.LogBuilder) -> None:
@@ -86,14 +86,14 @@ def row_of_a_file_that_is_there(log: logs.LogBuilder) -> None:
 def version_behind_its_file(log: logs.LogBuilder) -> None:
     one = file(log, 1, 0, "a b")
     log.commit(one)
-    log.commit(feed.gone(one), feed.with_vector(one, [0]), file(log, 2, 2, "A:0:3"))
+    log.commit(feed.removal(one), feed.with_vector(one, [0]), file(log, 2, 2, "A:0:3"))
     log.commit(file(log, 3, 3, "z"))
 
 
 def high_id_before(log: logs.LogBuilder) -> None:
     one = file(log, 1, 0, "a:5 b")
     log.commit(one)
-    log.commit(feed.gone(one), feed.with_vector(one, [0]), file(log, 2, 2, "A:5"))
+    log.commit(feed.removal(one), feed.with_vector(one, [0]), file(log, 2, 2, "A:5"))
 
 
 CASES: dict[str, tuple[Callable[[logs.LogBuilder], None], int, str, list[tuple[str, str, int]]]] = {
@@ -117,7 +117,7 @@ CASES: dict[str, tuple[Callable[[logs.LogBuilder], None], int, str, list[tuple[s
         [("b", "delete", 2)],
     ),
     "ids are not kept": (ids_not_kept, 2, "does not record their ids", [("b", "delete", 3)]),
-    "rows go nowhere": (gone_to_nowhere, 3, "added them to none", [("c", "delete", 4)]),
+    "rows go nowhere": (removed_without_a_target, 3, "added them to none", [("c", "delete", 4)]),
     "another vector": (
         another_vector,
         2,
@@ -181,7 +181,7 @@ def test_rows_that_came_and_went(
     log.commit(file(log, 2, 2, "c"))
     three = file(log, 3, 3, "d")
     log.commit(three)
-    log.commit(feed.gone(three))
+    log.commit(feed.removal(three))
     changes = dr.Table(log.uri).changes(2, kind=kind, deleted=deleted)
     assert told(changes) == expected
     [reason] = set(changes.explain()["reason"].to_pylist())

@@ -109,7 +109,7 @@ def test_rows_exactly_and_files_by_what_the_log_knows(
 
 
 @pytest.mark.parametrize("filter", [f[0] for f in FILTERS], ids=str)
-def test_what_is_kept_is_judged_alike(sales: logs.LogBuilder, filter: Any) -> None:
+def test_kept_files_are_filtered_alike(sales: logs.LogBuilder, filter: Any) -> None:
     fresh = dr.Table(sales.uri).snapshot().files(["path", "size"], filter=filter)
     snapshot = dr.Table(sales.uri).snapshot()
     assert snapshot.files(["path"]).num_rows == 10
@@ -119,7 +119,7 @@ def test_what_is_kept_is_judged_alike(sales: logs.LogBuilder, filter: Any) -> No
     assert snapshot.files(["path"]).num_rows == 10
 
 
-def test_an_update_is_judged_too(sales: logs.LogBuilder) -> None:
+def test_an_update_is_filtered_too(sales: logs.LogBuilder) -> None:
     snapshot = dr.Table(sales.uri).snapshot()
     snapshot.files(["path"])
     assert snapshot.files(["path"], filter="id = 1000").num_rows == 0

@@ -281,7 +281,7 @@ def test_deletes_may_be_tolerated(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
     one = data.write(log.table, "1.parquet", {"id": [1]})
     log.commit(one)
-    log.commit(logs.commit_info("DELETE"), feed.gone(one))
+    log.commit(logs.commit_info("DELETE"), feed.removal(one))
     log.commit(data.write(log.table, "2.parquet", {"id": [2]}))
     table = dr.Table(log.uri)
     stream = table.follow(starting_version=0, available_now=True, max_files_per_batch=1)

@@ -131,7 +131,7 @@ def test_a_key_that_is_none(log: logs.LogBuilder) -> None:
     one = data.write(log.table, "1.parquet", {"id": [1, 1, 2], "v": [1, 2, 3]})
     log.commit(one)
     two = data.write(log.table, "2.parquet", {"id": [1, 1, 2], "v": [1, 9, 3]})
-    log.commit(feed.gone(one), two)
+    log.commit(feed.removal(one), two)
     table = dr.Table(log.uri)
     # one of the two rows was carried over, so that the other one is known
     assert told(table.changes(2, key=["id"])) == {
@@ -139,7 +139,7 @@ def test_a_key_that_is_none(log: logs.LogBuilder) -> None:
         (1, 9, "update_postimage", 2),
     }
     three = data.write(log.table, "3.parquet", {"id": [1, 1, 2], "v": [7, 8, 3]})
-    log.commit(feed.gone(two), three)
+    log.commit(feed.removal(two), three)
     for kind in ("full-delta", "min-delta"):
         with pytest.raises(dr.InvalidArgumentError) as caught:
             table.changes(3, kind=kind, key=["id"]).to_arrow()  # type: ignore[arg-type]
@@ -177,7 +177,7 @@ def test_row_ids_that_are_missing_or_twice(log: logs.LogBuilder) -> None:
     log.commit(one)
     twice = {"v": [1, 9], "_id": [1, 1], "_since": [2, 2]}
     two = data.write(log.table, "2.parquet", twice, base_row_id=2, **tracked)
-    log.commit(feed.gone(one), two)
+    log.commit(feed.removal(one), two)
     table = dr.Table(log.uri)
     with pytest.raises(dr.CorruptTableError) as caught:
         table.changes(2).to_arrow()
@@ -185,7 +185,7 @@ def test_row_ids_that_are_missing_or_twice(log: logs.LogBuilder) -> None:
     not_kept = {"tags": {"delta.rowTracking.preserved": "false"}}
     log.commit(
         logs.commit_info(**not_kept),
-        feed.gone(two),
+        feed.removal(two),
         data.write(
             log.table, "3.parquet", {"v": [1, 8]}, base_row_id=4, default_row_commit_version=3
         ),

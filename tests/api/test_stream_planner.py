@@ -152,7 +152,7 @@ def test_any_two_places_are_the_rows_between(log: logs.LogBuilder, table: dr.Tab
 def test_commits_that_are_not_tolerated(log: logs.LogBuilder, table: dr.Table) -> None:
     run = Run(table, [])
     assert run.all() == [[10, 11, 20, 21]]
-    log.commit(logs.commit_info("DELETE"), feed.gone(log.state().actions()[-1]))
+    log.commit(logs.commit_info("DELETE"), feed.removal(log.state().actions()[-1]))
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         run.all()
     assert caught.value.code == "follow.deletes"

@@ -19,9 +19,9 @@ def rewritten(log: logs.LogBuilder) -> dr.Table:
     one = file(log, 1, 0, "a b c d")
     log.commit(one)
     two = file(log, 2, 4, "a:0:1 B:1 c:2:1 d:3:1")
-    log.commit(feed.gone(one), two)
+    log.commit(feed.removal(one), two)
     three = file(log, 3, 8, "a:0:1 B:1:2 C:2 d:3:1 e")
-    log.commit(feed.gone(two), three)
+    log.commit(feed.removal(two), three)
     Path(log.table, "2.parquet").unlink()
     return dr.Table(log.uri)
 
@@ -65,11 +65,11 @@ def test_a_row_went_when_it_left_the_last_of_its_files(log: logs.LogBuilder) -> 
     one = file(log, 1, 0, "a b c d")
     log.commit(one)
     two = file(log, 2, 4, "a:0:1 B:1 c:2:1")
-    log.commit(feed.gone(one), two)  # b is updated, d goes
+    log.commit(feed.removal(one), two)  # b is updated, d goes
     three = file(log, 3, 7, "a:0:1 B:1:2 c:2:1", data_change=False)
-    log.commit(feed.gone(two, data_change=False), three)
+    log.commit(feed.removal(two, data_change=False), three)
     three = {"add": {**three["add"], "dataChange": True}}
-    log.commit(feed.gone(three), feed.with_vector(three, [1]))  # and so does b
+    log.commit(feed.removal(three), feed.with_vector(three, [1]))  # and so does b
     table = dr.Table(log.uri)
     gone = [("b", "delete", 4), ("d", "delete", 2)]
     assert told(table.changes(2, kind="min-delta")) == gone
@@ -83,9 +83,9 @@ def test_rows_leave_a_file_one_after_the_other(log: logs.LogBuilder) -> None:
     one = file(log, 1, 0, "a b c d e")
     log.commit(one)
     states = [one, feed.with_vector(one, [3]), feed.with_vector(one, [1, 3])]
-    log.commit(feed.gone(states[0]), states[1])
-    log.commit(feed.gone(states[1]), states[2], file(log, 3, 5, "B:1"))
-    log.commit(feed.gone(states[2]), file(log, 4, 6, "a:0:1 e:4:1"))
+    log.commit(feed.removal(states[0]), states[1])
+    log.commit(feed.removal(states[1]), states[2], file(log, 3, 5, "B:1"))
+    log.commit(feed.removal(states[2]), file(log, 4, 6, "a:0:1 e:4:1"))
     table = dr.Table(log.uri)
     pair = [("B", "update_postimage", 3), ("b", "update_preimage", 3)]
     gone = [("c", "delete", 4), ("d", "delete", 2)]
@@ -102,8 +102,8 @@ def test_rows_that_come_back_are_followed(log: logs.LogBuilder, whole: bool) -> 
     one = file(log, 1, 0, "a b")
     log.commit(one)
     gone = feed.with_vector(one, [1])
-    log.commit(feed.gone(one), *([] if whole else [gone]))
-    log.commit(*([] if whole else [feed.gone(gone)]), one)
+    log.commit(feed.removal(one), *([] if whole else [gone]))
+    log.commit(*([] if whole else [feed.removal(gone)]), one)
     table = dr.Table(log.uri)
     back = ("b", "update_postimage", 3)
     expected = [("a", "update_postimage", 3), back] if whole else [back]
@@ -119,8 +119,8 @@ def test_a_row_that_did_not_change_in_the_end(log: logs.LogBuilder) -> None:
     one = file(log, 1, 0, "a b")
     log.commit(one)
     two = file(log, 2, 2, "x:0 b:1:1")
-    log.commit(feed.gone(one), two)
-    log.commit(feed.gone(two), file(log, 3, 4, "a:0 b:1:1"))
+    log.commit(feed.removal(one), two)
+    log.commit(feed.removal(two), file(log, 3, 4, "a:0 b:1:1"))
     table = dr.Table(log.uri)
     assert told(table.changes(2, kind="min-delta")) == []
     assert told(table.changes(2, kind="upsert")) == [("a", "update_postimage", 3)]
@@ -133,7 +133,7 @@ def test_rows_are_compared_where_there_is_room_or_not(
     create(log)
     one = file(log, 1, 0, "a b c d")
     log.commit(one)
-    log.commit(feed.gone(one), feed.with_vector(one, [0, 1]), file(log, 2, 4, "A:0 b:1 z"))
+    log.commit(feed.removal(one), feed.with_vector(one, [0, 1]), file(log, 2, 4, "A:0 b:1 z"))
     changes = dr.Table(log.uri).changes(2, kind="min-delta", most_rows=most_rows)
     pair = [("A", "update_postimage", 2), ("a", "update_preimage", 2)]
     assert told(changes) == [*pair, ("z", "insert", 2)]
@@ -159,7 +159,7 @@ def test_a_range_of_many_commits_is_cut_by_commits(log: logs.LogBuilder) -> None
     commits = 100
     for version in range(2, 2 + commits):
         two = file(log, version, 3 * version, f"a{version}:0 b:1:1 c:2:1")
-        log.commit(feed.gone(one), two)
+        log.commit(feed.removal(one), two)
         one = two
     changes = dr.Table(log.uri).changes(2)
     explained = changes.explain().to_pylist()

@@ -28,7 +28,7 @@ def test_every_version_is_what_was_acknowledged(tmp_path: Path, kind: str) -> No
         journals, seen = race.end()
     finally:
         race.kill()
-    found = verdict.judged(tmp_path / "table", mixed.FIRST, journals, seen)
+    found = verdict.reach(tmp_path / "table", mixed.FIRST, journals, seen)
     print(kind, len(found.authors), "commits", found.conflicts, found.reads, "reads")
     assert len(found.authors) == WRITERS * COMMITS
     assert found.reads > 0
@@ -57,8 +57,8 @@ class Run:
     def reader(self) -> Path:
         return self.root / "journals/reader-0"
 
-    def judged(self) -> verdict.Verdict:
-        return verdict.judged(self.root / "table", mixed.FIRST, [self.writer], [self.reader])
+    def checked(self) -> verdict.Verdict:
+        return verdict.reach(self.root / "table", mixed.FIRST, [self.writer], [self.reader])
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +144,7 @@ FAULTS: dict[str, tuple[Callable[[Run], object], str]] = {
 
 
 def test_a_sound_race_is_passed(sound: Run) -> None:
-    assert len(sound.judged().authors) == 8
+    assert len(sound.checked().authors) == 8
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -154,4 +154,4 @@ def test_the_judge_finds(sound: Run, tmp_path: Path, fault: str) -> None:
     spoil, message = FAULTS[fault]
     spoil(run)
     with pytest.raises(AssertionError, match=message):
-        run.judged()
+        run.checked()

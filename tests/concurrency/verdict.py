@@ -42,7 +42,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def judged(
+def reach(
     table: Path, first: plans.State, journals: Iterable[Path], seen: Iterable[Path]
 ) -> Verdict:
     """Looks whether log, journals and what readers saw tell the same story.

@@ -78,7 +78,7 @@ def flip(request: Answer) -> Answer:
     rows = path.suffix == ".bin"  # elsewhere they follow from the files and their vectors
     whole = json.loads(json.dumps(answer(table, verify=True, rows=rows), default=repr))
     counts: dict[str, int] = {}
-    odd = []
+    wrong = []
     content = path.read_bytes()
     try:
         for place in request["places"]:
@@ -99,10 +99,10 @@ def flip(request: Answer) -> Answer:
                     counts[name] = counts.get(name, 0) + 1
                     if kind == "untyped" or (kind == "changed" and verify):
                         names = [name for name in whole if found.get(name) != whole[name]]
-                        odd.append([place, value, found, names])
+                        wrong.append([place, value, found, names])
     finally:
         path.write_bytes(content)
-    return {"counts": counts, "odd": odd}
+    return {"counts": counts, "wrong": wrong}
 
 
 def main() -> None:

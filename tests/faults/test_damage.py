@@ -75,7 +75,7 @@ def examine(bench: Bench, seen: Counter[str]) -> Any:
         path.write_bytes(content)
         try:
             answer = worker.ask(str(table))
-            verdict = judged(bench, kind, name, content, answer, worker)
+            verdict = verdict_of(bench, kind, name, content, answer, worker)
         finally:
             path.write_bytes(whole)
         seen[verdict if verdict in ("error", "whole", "changed", "unclear") else "wrong"] += 1
@@ -93,7 +93,7 @@ def examine(bench: Bench, seen: Counter[str]) -> Any:
     return work
 
 
-def judged(
+def verdict_of(
     bench: Bench,
     kind: str,
     name: str,

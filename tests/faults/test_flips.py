@@ -114,8 +114,8 @@ def run(bench: Bench, all_jobs: list[Job], values: list[int | str]) -> Counter[s
         finally:
             path.write_bytes(whole)
         complaints = []
-        for place, value, odd, names in found["odd"]:
-            verdict = judged(bench, kind, path, whole, place, value, odd, names)
+        for place, value, wrong, names in found["wrong"]:
+            verdict = complaint_about(bench, kind, path, whole, place, value, wrong, names)
             if verdict:
                 complaints.append(f"byte {place}, {value!r}: {verdict}")
         with guard:
@@ -127,21 +127,21 @@ def run(bench: Bench, all_jobs: list[Job], values: list[int | str]) -> Counter[s
     return seen
 
 
-def judged(
+def complaint_about(
     bench: Bench,
     kind: str,
     path: Path,
     whole: bytes,
     place: int,
     value: int | str,
-    odd: Any,
+    wrong: Any,
     names: list[str],
 ) -> str | None:
     """None where what differs is nothing that a checksum covers, and what the file says now."""
-    if "untyped" in odd:
-        return str(odd["untyped"])
+    if "untyped" in wrong:
+        return str(wrong["untyped"])
     if not flips.UNCOVERED.issuperset(names):
-        return f"{names} have changed, which the checksum covers: {str(odd)[:300]}"
+        return f"{names} have changed, which the checksum covers: {str(wrong)[:300]}"
     content = whole[:place] + bytes([flips.flipped(whole[place], value)]) + whole[place + 1 :]
     try:
         expected = judge.answer_of(judge.replayed(reread(bench, kind, path, content)), flips.LATEST)
@@ -151,8 +151,8 @@ def judged(
         if path.suffix == ".parquet":
             return None  # levels of a page that pyarrow counts, and arrow-rs does not
         return f"an answer, though {error}"
-    if odd["removed"] != expected["removed"]:
-        return f"removed is {str(odd['removed'])[:200]}, the file says {expected['removed']}"
+    if wrong["removed"] != expected["removed"]:
+        return f"removed is {str(wrong['removed'])[:200]}, the file says {expected['removed']}"
     return None
 
 

@@ -59,7 +59,7 @@ for _name, _text in HINTS.items():
     hint(_name, _text)
 
 
-def odd_hint(name: str, make: Callable[[Path], Any]) -> None:
+def special_hint(name: str, make: Callable[[Path], Any]) -> None:
     @case("hint", name, snapshot=2, rows=BOTH, verify=("hint.corrupt",), found="_last_checkpoint")
     def _(log: LogBuilder) -> None:
         ready(log, cleaned=False)
@@ -68,9 +68,9 @@ def odd_hint(name: str, make: Callable[[Path], Any]) -> None:
         make(path)
 
 
-odd_hint("a directory", lambda path: path.mkdir())
-odd_hint("a pipe", fifo)
-odd_hint("a link to /dev/zero", lambda path: path.symlink_to("/dev/zero"))
+special_hint("a directory", lambda path: path.mkdir())
+special_hint("a pipe", fifo)
+special_hint("a link to /dev/zero", lambda path: path.symlink_to("/dev/zero"))
 
 # -- checksums: the log is believed; what is contradicted is told
 

@@ -127,12 +127,12 @@ def _zero(log: LogBuilder) -> None:
 
 @case(
     "listing",
-    "a checkpoint of an odd name",
+    "a checkpoint of an unusual name",
     snapshot=Refused("0000000001.parquet"),  # any name may stand where a UUID does
     verify=("checkpoint.parquet",),
     found="0000000001.parquet",
 )
-def _odd_name(log: LogBuilder) -> None:
+def _unusual_name(log: LogBuilder) -> None:
     logs.write_file(log.table, "00000000000000000002.checkpoint.0000000001.parquet", b"x")
 
 

@@ -86,7 +86,7 @@ GOOD_SCHEMAS = {
     "60 levels": deep(60),
     "10,000 columns": struct(ID, *(logs.field_json(f"c{n}", "long") for n in range(10_000))),
     "a name of 100,000 letters": struct(ID, logs.field_json("x" * 100_000, "long")),
-    "a name of odd letters": struct(ID, logs.field_json('a`."\n\u202e\U0001f600', "long")),
+    "a name of unusual letters": struct(ID, logs.field_json('a`."\n\u202e\U0001f600', "long")),
     "unknown keys": struct({**ID, "x": [[[]]]}),
     "metadata with deep values": struct({**ID, "metadata": {"x": [[[[[]]]]]}}),
 }

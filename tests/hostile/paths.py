@@ -160,30 +160,30 @@ def _link(log: LogBuilder) -> None:
     log.commit(data(log, "more.parquet"))
 
 
-def odd_file(name: str, verify: str) -> None:
-    """A data file that is none."""
+def special_file(name: str, verify: str) -> None:
+    """Something else than a data file: a device, a pipe, a loop, a directory."""
 
     @case(
         "link",
         name,
         snapshot=2,
-        rows=Refused("odd.parquet", "StorageError"),
+        rows=Refused("special.parquet", "StorageError"),
         verify=(verify,),
-        found="odd.parquet",
+        found="special.parquet",
     )
     def _(log: LogBuilder) -> None:
-        odd = log.table / "odd.parquet"
+        special = log.table / "special.parquet"
         if name == "to /dev/zero":
-            odd.symlink_to("/dev/zero")
+            special.symlink_to("/dev/zero")
         elif name == "to /dev/tty":
-            odd.symlink_to("/dev/tty")
+            special.symlink_to("/dev/tty")
         elif name == "in a loop":
-            odd.symlink_to(odd)
+            special.symlink_to(special)
         elif name == "a pipe":
-            fifo(odd)
+            fifo(special)
         else:
-            odd.mkdir()
-        log.commit(data(log, "odd.parquet"))
+            special.mkdir()
+        log.commit(data(log, "special.parquet"))
 
 
 for _name, _verify in (
@@ -193,7 +193,7 @@ for _name, _verify in (
     ("a pipe", "storage.not_a_file"),
     ("a directory", "storage.not_a_file"),
 ):
-    odd_file(_name, _verify)
+    special_file(_name, _verify)
 
 
 @case("sidecar", "as it should be", snapshot=1, rows=GOOD)

@@ -82,9 +82,9 @@ def test_there_are_many_and_each_has_a_name() -> None:
 def test_hostile_table(case: Case, answers: dict[str, dict[str, Any]]) -> None:
     answer = answers[str(case)]
     assert "untyped" not in answer, answer
-    judged(answer["snapshot"], case.snapshot)
+    check(answer["snapshot"], case.snapshot)
     expected = case.rows if isinstance(case.rows, Refused) else ordered(case.rows)
-    judged(answer["rows"], expected)
+    check(answer["rows"], expected)
     told = answer["verify"].get("ok", [])
     if "error" in answer["verify"]:
         told = [["error", answer["verify"]["code"], answer["verify"]["path"], ""]]
@@ -125,7 +125,7 @@ def ordered(ids: tuple[int | None, ...]) -> list[int | None]:
     return sorted(ids, key=lambda one: (one is None, one or 0))
 
 
-def judged(found: dict[str, Any], expected: Any) -> None:
+def check(found: dict[str, Any], expected: Any) -> None:
     """Right, or refused with a name."""
     assert "untyped" not in found, found
     if not isinstance(expected, Refused):

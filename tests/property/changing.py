@@ -199,7 +199,7 @@ class Writer:
             if not hit:
                 kept.append(file)
                 continue
-            actions.append(feed.gone(file.action()))
+            actions.append(feed.removal(file.action()))
             left = [row for row in file.live() if row.number not in gone]
             if not left:
                 continue
@@ -225,7 +225,7 @@ class Writer:
     def _overwrite(self, live: list[Row], chance: random.Random) -> None:
         keys = [row.k for row in live if chance.random() < 0.6]
         inserts = self._fresh(chance, keys)
-        actions = [feed.gone(file.action()) for file in self.files]
+        actions = [feed.removal(file.action()) for file in self.files]
         had = bool(self.files)
         self.files = []
         if inserts:
@@ -237,7 +237,7 @@ class Writer:
 
     def _optimize(self) -> None:
         live = [row for file in self.files for row in file.live()]
-        actions = [feed.gone(file.action(), data_change=False) for file in self.files]
+        actions = [feed.removal(file.action(), data_change=False) for file in self.files]
         moved = bool(self.files)
         self.files = []
         if live:
@@ -256,7 +256,7 @@ class Writer:
             if back and len(keys) == len(set(keys)):
                 before = file.action()
                 file.deleted -= back
-                self.log.commit(logs.commit_info("RESTORE"), feed.gone(before), file.action())
+                self.log.commit(logs.commit_info("RESTORE"), feed.removal(before), file.action())
                 events = [Event("insert", file.rows[at]) for at in sorted(back)]
                 self._finish(Commit(events))
                 return
@@ -277,7 +277,7 @@ class Writer:
             after = then[name].live() if name in then else []
             left += [row for row in before if row not in after]
             came += [row for row in after if row not in before]
-        actions = [feed.gone(now[name].action()) for name in now if name not in same]
+        actions = [feed.removal(now[name].action()) for name in now if name not in same]
         actions += [then[name].action() for name in then if name not in same]
         self.log.commit(logs.commit_info("RESTORE"), *actions)
         # a file that was changed in place says of all its rows that they left or came
@@ -298,7 +298,7 @@ class Writer:
     def _rewrite(self) -> None:
         """A MERGE that changes no row, and writes them all anew."""
         live = [row for file in self.files for row in file.live()]
-        actions = [feed.gone(file.action()) for file in self.files]
+        actions = [feed.removal(file.action()) for file in self.files]
         had, self.files = bool(self.files), []
         if live:
             actions += self._write(live)

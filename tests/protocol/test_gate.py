@@ -221,7 +221,7 @@ def test_keys_of_the_examples_in_the_protocol_text_are_no_protocol(log: logs.Log
 # -- each version by its own protocol
 
 
-def test_each_version_is_judged_by_its_own_protocol(log: logs.LogBuilder) -> None:
+def test_each_version_is_checked_by_its_own_protocol(log: logs.LogBuilder) -> None:
     """Features come and go; a table may be readable now and not have been before."""
     log.create(SCHEMA, logs.add("f0"))
     log.commit(logs.features("fancy"), logs.add("f1"))

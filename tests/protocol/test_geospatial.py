@@ -136,7 +136,7 @@ def test_a_type_that_is_none_is_an_error(log: logs.LogBuilder, type_: str) -> No
     assert caught.value.code == "schema.type"
 
 
-def test_a_reference_system_of_odd_letters_is_quoted(log: logs.LogBuilder) -> None:
+def test_a_reference_system_of_unusual_letters_is_quoted(log: logs.LogBuilder) -> None:
     crs = 'a:"\\,}é\x01' + "x" * 5_000
     found = shapes_table(log, schema=logs.schema(g=f"geometry({crs})")).snapshot()
 

@@ -215,7 +215,7 @@ def test_an_executor_without_the_package_says_so(spark: Any, tmp_path: Path) -> 
         spark.range(1).mapInArrow(elsewhere, "id long").collect()
 
 
-def test_arguments_are_judged_on_the_driver(spark: Any, tmp_path: Path) -> None:
+def test_arguments_are_checked_on_the_driver(spark: Any, tmp_path: Path) -> None:
     log = samples.events(tmp_path)
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.files(spark, log.uri, reconcile="here")  # type: ignore[arg-type]

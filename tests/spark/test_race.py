@@ -93,7 +93,7 @@ def test_with_delta_spark(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: s
         race.kill()
 
     assert len(journals) == WRITERS + len(names)
-    found = verdict.judged(root, mixed.FIRST, journals, seen)
+    found = verdict.reach(root, mixed.FIRST, journals, seen)
     print(kind, len(found.authors), "commits", found.conflicts, found.reads, "reads", told)
     assert len(found.authors) == WRITERS * COMMITS + theirs
     assert told["put"] == theirs, "the log store is not the one that links"
@@ -130,7 +130,7 @@ def test_merges_on_executors(spark: Any, delta: DeltaSpark, tmp_path: Path, kind
     finally:
         race.kill()
 
-    found = verdict.judged(root, mixed.FIRST, journals, seen)
+    found = verdict.reach(root, mixed.FIRST, journals, seen)
     print(kind, len(found.authors), "commits", found.conflicts, found.reads, "reads", told)
     assert len(found.authors) == (len(ours) + len(theirs)) * commits
     assert told["put"] == len(theirs) * commits, "the log store is not the one that links"

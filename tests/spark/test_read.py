@@ -341,7 +341,7 @@ def test_positions_and_paths(spark: Any, tables: Any) -> None:
     assert lines(ours) == lines(scan.to_arrow())
 
 
-def test_odd_names(spark: Any, tmp_path: Path) -> None:
+def test_unusual_names(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "a b%20ä=[1]{x}*?"
     table = f"delta.`{path}`"
     spark.sql(

@@ -158,7 +158,7 @@ def test_a_failed_task_leaves_nothing(spark: Any, tmp_path: Path) -> None:
         assert tasks > 1 or loose(path) == set()
 
 
-def test_options_are_judged(spark: Any, tmp_path: Path) -> None:
+def test_options_are_checked(spark: Any, tmp_path: Path) -> None:
     for given, overwrite, code in [
         ({"path": "t", "versionAsOf": "1"}, False, "option.unknown"),
         ({}, False, "option.path"),

@@ -47,17 +47,17 @@ def table_with(root: Path, kind: str | None, *, files: int = 400, **properties: 
         for number in range(files)
     ]
 
-    def gone(number: int, when: int) -> logs.Action:
+    def removal(number: int, when: int) -> logs.Action:
         path = f"day=2026-01-02/{number}.parquet"
         return logs.remove(path, deletion_timestamp=when, partition_values=day, size=number)
 
     log.commit(logs.txn("stream", 7), logs.domain("owner", "me"), *add)
-    log.commit(*(gone(number, NOW) for number in range(10)))
-    log.commit(*(gone(number, STALE) for number in range(10, 20)))
+    log.commit(*(removal(number, NOW) for number in range(10)))
+    log.commit(*(removal(number, STALE) for number in range(10, 20)))
     if kind is not None:
         log.checkpoint(kind=kind)
     # after it: one comes back, one goes, one comes; so that each kind of row is hidden below
-    log.commit(add[0], gone(30, NOW), gone(31, STALE))
+    log.commit(add[0], removal(30, NOW), removal(31, STALE))
     log.commit(logs.add("day=2026-01-02/new.parquet", partition_values=day, size=1))
     return log
 

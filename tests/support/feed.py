@@ -16,7 +16,7 @@ ON = {"delta.enableChangeDataFeed": "true"}
 VECTORS = ("deletionVectors",)
 
 
-def gone(add: Action, **extra: Any) -> Action:
+def removal(add: Action, **extra: Any) -> Action:
     """The ``remove`` that gives up what an ``add`` made."""
     body = add["add"]
     return logs.remove(
@@ -69,17 +69,17 @@ def seed(log: logs.LogBuilder, *, vectors: bool, feed: bool = False) -> None:
     if vectors:
         two = data.write(root, "2.parquet", {"name": ["jack"], "fruit": ["banana"]})
         again = with_vector(one, [0])
-        actions = [gone(one), again, two]
+        actions = [removal(one), again, two]
     else:
         rows = {"name": names, "fruit": ["banana", *fruits[1:]]}
         again = data.write(root, "2.parquet", rows)
-        actions = [gone(one), again]
+        actions = [removal(one), again]
     log.commit(update, *actions, *([changed] if feed else []))
 
     left = change_file(root, "3.parquet", {"name": ["john"], "fruit": ["pineapple"]}, ["delete"])
     if vectors:
-        actions = [gone(again), with_vector(one, [0, 2])]
+        actions = [removal(again), with_vector(one, [0, 2])]
     else:
         rows = {"name": names[:2], "fruit": ["banana", "orange"]}
-        actions = [gone(again), data.write(root, "3.parquet", rows)]
+        actions = [removal(again), data.write(root, "3.parquet", rows)]
     log.commit(logs.commit_info("DELETE"), *actions, *([left] if feed else []))

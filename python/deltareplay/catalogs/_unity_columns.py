@@ -86,11 +86,11 @@ def metadata_updates(new: Metadata, old: Mapping[str, Any]) -> list[Json]:
         if key not in _DERIVED and not key.startswith("delta.feature.")
     }
     changed = {key: text for key, text in new.configuration.items() if had.get(key) != text}
-    gone = sorted(had.keys() - new.configuration.keys())
+    removed = sorted(had.keys() - new.configuration.keys())
     if changed:
         found.append({"action": "set-properties", "updates": changed})
-    if gone:
-        found.append({"action": "remove-properties", "removals": gone})
+    if removed:
+        found.append({"action": "remove-properties", "removals": removed})
     fields = columns(new.schema_string)
     if fields != old.get("columns"):
         found.append({"action": "set-columns", "columns": fields})

@@ -79,8 +79,8 @@ def delete(
     rows = None
     if marked and statement.target.has_feed and not statement.target.uses_vectors:
         # a commit with change data files needs all of its changes in them
-        gone = marked.only(candidates.rows(marked.counts)).unionByName(candidates.rows(whole))
-        rows = with_change(gone.drop(names.FILE, names.ROW_NUMBER), "delete")
+        removed = marked.only(candidates.rows(marked.counts)).unionByName(candidates.rows(whole))
+        rows = with_change(removed.drop(names.FILE, names.ROW_NUMBER), "delete")
     try:
         rewrite.remove_whole(whole)
         rewrite.stage(marked, rows)

@@ -84,14 +84,17 @@ def _key(values: Any) -> tuple[tuple[str, str | None], ...]:
     return tuple(sorted(values, key=lambda one: one[0]))
 
 
-def metrics(gone: pa.Table | None) -> dict[str, int]:
+def metrics(removed: pa.Table | None) -> dict[str, int]:
     """The metrics of the replaced files; their rows, if they were counted and are all known."""
-    if gone is None:
+    if removed is None:
         return {}
-    found = {"numRemovedFiles": gone.num_rows, "numRemovedBytes": pc.sum(gone["size"]).as_py() or 0}
-    if _ROWS in gone.column_names and gone[_ROWS].null_count == 0:
-        deleted = pc.struct_field(gone["deletionVector"], "cardinality")
-        counts = [pc.sum(one).as_py() or 0 for one in (gone[_ROWS], deleted)]
+    found = {
+        "numRemovedFiles": removed.num_rows,
+        "numRemovedBytes": pc.sum(removed["size"]).as_py() or 0,
+    }
+    if _ROWS in removed.column_names and removed[_ROWS].null_count == 0:
+        deleted = pc.struct_field(removed["deletionVector"], "cardinality")
+        counts = [pc.sum(one).as_py() or 0 for one in (removed[_ROWS], deleted)]
         found |= {"numDeletedRows": counts[0] - counts[1], "numCopiedRows": 0}
         found["numAddedChangeFiles"] = 0
     return found

@@ -40,9 +40,9 @@ def replace(
     marked = Marked.of(candidates.rows().alias(_ALIAS).where(as_column(condition)))
     rows = feed.inserted(rows, target.written_fields, tracked=candidates.tracks_rows)
     if target.has_feed:
-        gone = marked.only(candidates.rows(marked.counts)).drop(names.FILE, names.ROW_NUMBER)
+        deleted = marked.only(candidates.rows(marked.counts)).drop(names.FILE, names.ROW_NUMBER)
         rows = feed.with_images(rows, target.written_fields)
-        rows = rows.unionByName(with_change(gone, feed.DELETE), allowMissingColumns=True)
+        rows = rows.unionByName(with_change(deleted, feed.DELETE), allowMissingColumns=True)
     else:
         rows = rows.drop(names.KIND, names.BEFORE)
     rewrite = Rewrite(candidates, target, transaction, given=df.columns)

@@ -59,7 +59,7 @@ class Rewrite:
         self._transaction = transaction
         self._staged: Staged | None = None
         self._added: pa.Table | None = None
-        self._gone: set[int] = set()
+        self._removed: set[int] = set()
         self.metrics = dict.fromkeys(
             (
                 "copied",
@@ -77,7 +77,7 @@ class Rewrite:
 
     def remove_whole(self, numbers: Collection[int]) -> None:
         """Files to remove with all of their rows."""
-        self._gone |= set(numbers)
+        self._removed |= set(numbers)
 
     def stage(
         self, marked: Marked, rows: DataFrame | None = None, *, with_kept: bool = False
@@ -103,7 +103,7 @@ class Rewrite:
         if copied:
             leaving = sum(marked.counts[one] for one in copied)
             self.metrics["copied"] = self._candidates.live_rows(copied) - leaving
-            self._gone |= copied
+            self._removed |= copied
         if rows is not None:
             self._write(rows)
         if vectors:
@@ -114,8 +114,8 @@ class Rewrite:
             had = sum(one is not None for one in files["deletionVector"].to_pylist())
             self.metrics["vectors_updated"] = had
             self.metrics["vectors_added"] = len(vectors) - had
-        if self._gone:
-            files = self._candidates.chosen(self._gone)
+        if self._removed:
+            files = self._candidates.chosen(self._removed)
             self._transaction.read_files(_texts(files["path"]))
             self._transaction.remove_files(files.select(REMOVED))
             self.metrics["removed"] = files.num_rows
@@ -129,7 +129,7 @@ class Rewrite:
         for one in facts(self._candidates.chosen(marked.counts)):
             number, live = one[names.FILE], live_rows(one)
             if live is not None and marked.counts[number] >= live:
-                self._gone.add(number)
+                self._removed.add(number)
             elif live is not None and self._target.uses_vectors:
                 vectors.add(number)
             else:

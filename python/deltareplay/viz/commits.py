@@ -261,9 +261,9 @@ def _add_flows(commits: dict[int, Commit], found: Life, files: pa.Table, cutoff:
         rows = int(row["marked_sum"])
         flows["rows_out" if rows > 0 else "rows_in"] += abs(rows)
         commits[row["version"]].flows = flows
-    gone = pc.and_(pc.and_(pc.invert(added), stay), changes)
-    found.removed_files += _sum(gone)
-    found.removed_unknown += _sum(pc.and_(gone, pc.is_null(files["rows"])))
+    removed = pc.and_(pc.and_(pc.invert(added), stay), changes)
+    found.removed_files += _sum(removed)
+    found.removed_unknown += _sum(pc.and_(removed, pc.is_null(files["rows"])))
     expired = pc.and_(
         pc.and_(pc.invert(added), stay),
         pc.fill_null(pc.less(files["when"], pa.scalar(cutoff)), False),
