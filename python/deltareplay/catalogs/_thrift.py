@@ -60,7 +60,7 @@ def answer(read: Callable[[int], bytes], method: str) -> dict[int, Any]:
     """The struct that answers a call.
 
     Args:
-        read: Returns exactly so many of the bytes that come next, or raises.
+        read: Returns exactly this number of the next bytes, or raises.
         method: Which method was called.
 
     Raises:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def cleanup_log(request: Request, *, yes: Yes = False) -> None:
     """Delete files of the log that have expired.
 
-    No version inside the retention period needs them. Without --yes it only tells which.
+    No version inside the retention period needs them. Without --yes they are only listed.
     """
     done = request.table.cleanup_log(dry_run=not yes)
 

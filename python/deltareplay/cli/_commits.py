@@ -68,7 +68,7 @@ def _signed(numbers: Mapping[str, int], noun: str) -> str:
 
 
 def parameters(given: Mapping[str, str | None] | None) -> str:
-    """What an operation was told, such as its condition; what says nothing is left out.
+    """The parameters of an operation, such as its condition, without empty ones.
 
     >>> parameters({"predicate": '["id = 8"]', "partitionBy": "[]"}), parameters(None)
     ('predicate: id = 8', '')
@@ -91,7 +91,7 @@ def _unwrapped(text: str | None) -> str:
 
 
 def columns(output: Output) -> list[Column]:
-    """How a person sees commits: with what each was told, if there is room for it."""
+    """The columns of commits for people; with their parameters on a wide terminal."""
     told = Column("operationParameters", "Parameters", parameters, cut=True)
     return [
         Column("version", "Version", right=True),

@@ -36,7 +36,7 @@ def optimize(
 ) -> None:
     """Pack small data files, or put rows in order.
 
-    The rows stay the same. Without --yes it only tells which files it would rewrite.
+    The rows stay the same. Without --yes it only shows which files it would rewrite.
     """
     table, order = request.table, names(z_order_by)
     if not yes:

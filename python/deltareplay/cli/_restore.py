@@ -32,7 +32,7 @@ def restore(
 ) -> None:
     """Commit a version with the content of an older one.
 
-    Without --yes it only tells what that would change.
+    Without --yes it only shows what that would change.
     """
     if (version is None) == (timestamp is None):
         raise typer.BadParameter("give a VERSION, or --timestamp")

@@ -39,7 +39,7 @@ def vacuum(
 ) -> None:
     """Delete data files that no version needs any more.
 
-    No version inside the retention period, that is. Without --yes it only tells which.
+    Versions inside the retention period keep their files. Without --yes, files are only listed.
     """
     retention = None if retain_hours is None else datetime.timedelta(hours=retain_hours)
     done = request.table.vacuum(retention, lite=lite, force=force, dry_run=not yes)

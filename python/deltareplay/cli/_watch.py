@@ -31,10 +31,16 @@ def watch(
         bool, typer.Option("--rows", help="Show the changed rows instead of the commits.")
     ] = False,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", min=0, help="End after so many; 0: never.")
+        int, typer.Option("--limit", "-n", min=0, help="Stop after this number; 0 means never.")
     ] = 0,
     interval: Annotated[
-        float, typer.Option("--interval", metavar="SECONDS", min=0.01, help="Between two looks.")
+        float,
+        typer.Option(
+            "--interval",
+            metavar="SECONDS",
+            min=0.01,
+            help="Seconds between two listings of the log.",
+        ),
     ] = 1.0,
 ) -> None:
     """Show new commits as they come, one line each, until Ctrl-C."""

@@ -30,7 +30,7 @@ _warned: WeakSet[Any] = WeakSet()
 
 
 def frame(spark: SparkSession, files: Files, fields: list[Json]) -> DataFrame | None:
-    """As ``relation.relation`` tells; None where this Spark is built otherwise, or locked.
+    """See ``relation.relation``; None if this Spark is a modified build, or locked.
 
     The first time that happens in a session, a warning says why.
     """

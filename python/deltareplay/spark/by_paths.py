@@ -29,13 +29,13 @@ _LEGAL = "/,;:$&+=@!~*'()_-."
 
 
 def frame(spark: SparkSession, files: Files, fields: list[Json], numbered: bool) -> DataFrame:
-    """As ``relation.relation`` tells."""
+    """See ``relation.relation``."""
     hidden = pc.match_substring_regex(files.paths, r"/[._][^/=]*$")
     if pc.any(hidden, min_count=0).as_py():
         path = files.paths.filter(hidden)[0].as_py()
         raise UnsupportedFeatureError(
-            "Spark passes over files whose names begin with a dot or an underscore, and without "
-            "the driver's JVM nothing can be done about it: read this table on classic Spark, or "
+            "Spark ignores files whose names begin with a dot or an underscore, and without "
+            "the driver's JVM this cannot be changed: read this table on classic Spark, or "
             "by the format 'deltareplay'",
             code="spark.hidden_file",
             path=path,

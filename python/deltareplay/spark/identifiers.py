@@ -164,7 +164,7 @@ def table_named(spark: SparkSession, parts: Sequence[str]) -> tuple[Table, Catal
 
 
 def _entry(information: str) -> CatalogEntry:
-    """From what ``SHOW TABLE EXTENDED`` tells, line by line.
+    """Reads the output of ``SHOW TABLE EXTENDED``, line by line.
 
     A comment may have lines of any form, and stands after the provider, before the location.
     """

@@ -50,7 +50,7 @@ class Merging:
     options: Mapping[str, Any]
 
     def run(self, clauses: Sequence[Clause]) -> Written:
-        """Merges; as ``Merge.execute`` tells."""
+        """Merges; see ``Merge.execute``."""
         merge_clauses.check(clauses)
         statement = Statement.of(self.spark, self.table, self.root)
         if any(one.then != feed.INSERT for one in clauses):

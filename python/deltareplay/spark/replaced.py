@@ -13,7 +13,7 @@ from deltareplay.spark.schema import columns_of
 
 _PARSED = "partitionValues_parsed"
 
-#: The columns of a file that its removal tells.
+#: The columns of a file that its ``remove`` action has.
 REMOVED = [
     "path",
     "partitionValues",

@@ -16,7 +16,7 @@ pub struct Explained {
     pub reason: &'static str,
     /// How many files are read for it.
     pub files: u64,
-    /// Their sizes together, as the log tells them.
+    /// The sum of their sizes in the log.
     pub bytes: u64,
 }
 

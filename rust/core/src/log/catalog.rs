@@ -102,8 +102,8 @@ pub enum Ratification {
 /// What a catalog may allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
-    /// Making a table, or one that the catalog does not manage yet, its own: it begins to manage it with
-    /// the version that it is told is published.
+    /// Taking over a new table, or one that the catalog does not manage yet: it manages the table from the
+    /// version on that [`Catalog::published`] names.
     TakeOver,
     /// Deleting data files that no version needs.
     Vacuum,

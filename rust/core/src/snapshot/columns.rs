@@ -185,7 +185,7 @@ impl FileColumn {
     }
 }
 
-/// What tells how the log names the columns of a table.
+/// How the log names the columns of a table: what decides it.
 pub(super) struct Naming<'a> {
     pub(super) schema: &'a StructType,
     pub(super) partition_columns: &'a [String],

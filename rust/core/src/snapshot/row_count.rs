@@ -60,7 +60,8 @@ impl Snapshot {
     }
 }
 
-/// The live rows of each file, where it tells. The batch has `numRecords` and `deletionVector`.
+/// The live rows of each file whose statistics have a row count. The batch has `numRecords` and
+/// `deletionVector`.
 pub(crate) fn live_rows(files: &RecordBatch) -> Result<Vec<Option<u64>>> {
     let records: &Int64Array = files.typed("numRecords")?;
     let vectors: &StructArray = files.typed("deletionVector")?;

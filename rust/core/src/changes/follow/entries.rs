@@ -26,7 +26,7 @@ use crate::snapshot::columns::FileColumns;
 pub(super) struct Entry {
     /// Its place among the files of its version.
     pub index: i64,
-    /// Its size, as the log tells it.
+    /// Its size in the log.
     pub bytes: u64,
     what: What,
 }

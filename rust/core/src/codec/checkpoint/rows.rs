@@ -243,9 +243,9 @@ impl FileRows {
         )
     }
 
-    /// The kept rows of all of `parts` with these fields, in plain types; what the file lacks is null.
-    /// Statistics that are there as a struct only become text; `stats_shape`, the table's type of
-    /// them, tells instants from local times.
+    /// The selected rows of all `parts` with these fields, in plain types; fields that the file lacks are
+    /// null. Statistics that exist only as a struct become text; `stats_shape`, their type in the table,
+    /// separates instants from local times.
     pub fn take(
         parts: &[(Self, SelectedRows)],
         fields: &[FileField],

@@ -23,7 +23,7 @@ pub(crate) struct Selected {
 }
 
 /// The byte ranges of these leaves' chunks in one row group whose footer was checked: of each chunk
-/// the pages that hold selected rows, where the page index tells, else the whole.
+/// the pages that hold selected rows, if there is a page index, otherwise the whole chunk.
 pub(crate) fn chunk_ranges(
     metadata: &ParquetMetaData,
     row_group: usize,

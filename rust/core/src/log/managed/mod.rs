@@ -80,7 +80,7 @@ impl ManagedLog {
         Ok(known.max_version.is_none() || known.allowed.contains(&what))
     }
 
-    /// Whether the catalog begins to manage a table when it is told to, by its last answer.
+    /// Whether the catalog takes over a table, by its last answer.
     ///
     /// # Errors
     ///
@@ -423,7 +423,7 @@ fn committed_version(path: &str) -> Option<u64> {
     }
 }
 
-/// What the catalog is told of a commit.
+/// What the catalog gets to know of a commit.
 fn staged(version: u64, bytes: &[u8]) -> Result<StagedCommit> {
     let mut decoder = ActionDecoder::new(Wanted {
         control: true,

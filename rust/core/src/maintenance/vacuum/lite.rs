@@ -146,7 +146,7 @@ fn last(source: &Source) -> Result<Option<u64>> {
     Ok(info.and_then(|info| info.get(LATEST).and_then(Value::as_u64)))
 }
 
-/// Notes how far a vacuum went: a full one tells nothing of the log.
+/// Records how far a vacuum went; a full one records nothing about the log.
 pub(super) fn note(source: &Source, searched: Option<u64>, lite: bool) -> Result<()> {
     let info = match searched {
         Some(version) => json!({ LATEST: version }),
