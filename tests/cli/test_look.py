@@ -1,4 +1,4 @@
-"""show, files, partitions, history, head, count."""
+"""show, files, partitions, history, head, count, summary."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import datetime
 import io
 import re
+import statistics
 from pathlib import Path
 
 import pyarrow as pa
@@ -259,3 +260,96 @@ def test_count(run, orders) -> None:
     (facts,) = run("count", orders, "--filter", "country = 'DE'", "--json").lines
     assert facts == {"version": 7, "rows": expected}
     assert run("count", orders, "--version", 0).out == "0\n"
+
+
+def test_summary(run, orders) -> None:
+    """As the statistics module has it, of the rows that JSON shows."""
+    choice = ("--filter", "country = 'DE'", "--columns", "id,amount,customer")
+    rows = run("head", orders, "-n", 0, *choice, "--json").lines
+    done = run("summary", orders, *choice, "--json")
+    assert (done.code, done.err) == (0, "")
+    assert [facts["column"] for facts in done.lines] == ["id", "amount", "customer"]
+    for facts in done.lines[:2]:
+        values = [float(row[facts["column"]]) for row in rows]
+        assert (facts["rows"], facts["nulls"], facts["approximate"]) == (len(rows), 0, False)
+        assert (float(facts["min"]), float(facts["max"])) == (min(values), max(values))
+        assert facts["mean"] == pytest.approx(statistics.fmean(values))
+        expected = statistics.quantiles(values, n=4, method="inclusive")
+        assert [facts["q25"], facts["q50"], facts["q75"]] == pytest.approx(expected)
+    customers = [row["customer"] for row in rows]
+    facts = done.lines[2]
+    assert (facts["min"], facts["max"]) == (min(customers), max(customers))
+    assert facts["mean"] is facts["q50"] is None
+    header, first, *_ = csv.reader(io.StringIO(run("summary", orders, *choice, "--csv").out))
+    assert dict(zip(header, first, strict=True))["column"] == "id"
+    assert header == list(facts)
+
+
+def test_summary_for_a_person(run, orders, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = run("summary", orders, "--columns", "id,placed_at", "--utc")
+    assert max(map(len, done.out.splitlines())) <= 80
+    for text in (
+        "Quartiles",
+        "269",
+        "139.154",
+        "74.75",
+        "2026-01-01",
+        "260 rows",
+        "25, 50 and 75 %",
+    ):
+        assert text in done.out
+    assert "approximate" not in done.out
+    assert "0 rows" in run("summary", orders, "--version", 0).out
+
+
+def test_summary_of_every_type(run, tmp_path) -> None:
+    moment = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
+    values = {
+        "n": pa.array([3, None, 1], pa.int64()),
+        "nan": pa.array([float("nan"), 1.0, 2.0]),
+        "at": pa.array([moment, None, None], pa.timestamp("us", "UTC")),
+        "day": pa.array([None, None, moment.date()], pa.date32()),
+        "yes": pa.array([True, False, None]),
+        "raw": pa.array([b"b", b"a", None]),
+        "l": pa.array([[1], None, [2]]),
+        "s": pa.array([{"a": 1}, None, {"a": 2}]),
+        "m": pa.array([[("k", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+        "none": pa.array([None, None, None], pa.int32()),
+    }
+    dr.write(tmp_path, pa.table(values))
+    done = run("summary", tmp_path, "--json", "--utc")
+    assert (done.code, done.err) == (0, "")
+    found = {facts["column"]: facts for facts in done.lines}
+    assert {name: facts["nulls"] for name, facts in found.items()} == {
+        name: array.null_count for name, array in values.items()
+    }
+    ends = {name: (facts["min"], facts["max"]) for name, facts in found.items()}
+    assert ends == {
+        "n": (1, 3),
+        "nan": (1.0, 2.0),
+        "at": ("2026-01-02T00:00:00+00:00",) * 2,
+        "day": ("2026-01-02",) * 2,
+        "yes": (False, True),
+        "raw": ("YQ==", "Yg=="),
+        **dict.fromkeys(("l", "s", "m", "none"), (None, None)),
+    }
+    assert (found["n"]["mean"], found["nan"]["mean"], found["none"]["mean"]) == (2.0, "nan", None)
+    assert "2026-01-02 00:00:00" in run("summary", tmp_path, "--utc").out
+
+
+def test_summary_of_more_rows_than_its_sample(run, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("deltareplay.cli._summary._SAMPLE", 1000)
+    values = [number * 7919 % 20_011 for number in range(20_011)]  # a permutation
+    dr.write(tmp_path, pa.table({"n": values[:9_000]}))
+    dr.write(tmp_path, pa.table({"n": values[9_000:]}))
+    done = run("summary", tmp_path, "--json")
+    (facts,) = done.lines
+    assert (facts["rows"], facts["min"], facts["max"]) == (20_011, 0, 20_010)
+    assert facts["mean"] == pytest.approx(statistics.fmean(values))
+    assert facts["approximate"]
+    expected = statistics.quantiles(values, n=4, method="inclusive")
+    # four standard errors of a quartile of 1000 rows
+    assert [facts["q25"], facts["q50"], facts["q75"]] == pytest.approx(expected, abs=1300)
+    assert run("summary", tmp_path, "--json").out == done.out, "the same in every run"
+    assert "approximate: of 1,000 rows at random" in run("summary", tmp_path).out

@@ -39,6 +39,7 @@ _VERBS = {
         "schema",
         "head",
         "count",
+        "summary",
         "watch",
     ),
     "Compare": ("diff", "changes", "actions"),
