@@ -30,6 +30,7 @@ def test_schema(run, log: logs.LogBuilder) -> None:
         ("day", "date", True, True),
     ]
     assert rows[0]["comment"] == "the key"
+    assert run("schema", log.uri, "--csv").out.splitlines()[1] == "id,long,false,false,the key"
     out = run("schema", log.uri).out
     assert "not null" in out
     assert "the key" in out

@@ -96,6 +96,12 @@ def test_an_error_says_what_to_try_and_where_to_read_on(run, orders) -> None:
     assert third.endswith("docs/troubleshooting/tables.md#versionnot_found")
 
 
+def test_an_error_points_into_the_filter(run, orders) -> None:
+    said = run("count", orders, "--filter", "country = = 'DE'").err.splitlines()
+    assert said[1:3] == ["  country = = 'DE'", "            ^ [filter.syntax]"]
+    assert "`deltareplay count --help`" in said[3]
+
+
 def test_storage_options_are_never_printed(run, orders) -> None:
     option = ("--storage-option", "aws_secret_access_key=s3cret")
     for arguments in (("show", orders), ("show", orders, "-v"), ("show", f"{orders}/nothing")):

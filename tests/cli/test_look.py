@@ -74,6 +74,19 @@ def test_show_of_an_older_version(run, orders) -> None:
     assert (facts["version"], facts["operation"]) == (4, "DELETE")
 
 
+def test_show_of_a_version_before_a_damaged_commit(run, events: logs.LogBuilder) -> None:
+    (events.table / "_delta_log" / f"{3:020}.json").write_text("{nonsense")
+    assert run("show", events.uri).code == 3
+    (facts,) = run("show", events.uri, "--version", 2, "--json").lines
+    assert (facts["version"], facts["operation"]) == (2, "WRITE")
+
+
+def test_show_names_a_table_as_its_directory(run, tmp_path) -> None:
+    place = tmp_path / "a b%20c"
+    dr.create_table(place, pa.schema([("id", pa.int64())]))
+    assert run("show", place).out.startswith("a b%20c  file://")
+
+
 def test_show_tells_when_a_table_was_created_and_how_it_is_clustered(run, tmp_path) -> None:
     fields = pa.struct([("a", pa.int64())])
     schema = pa.schema([("id", pa.int64()), ("s", fields)])
@@ -260,6 +273,16 @@ def test_count(run, orders) -> None:
     (facts,) = run("count", orders, "--filter", "country = 'DE'", "--json").lines
     assert facts == {"version": 7, "rows": expected}
     assert run("count", orders, "--version", 0).out == "0\n"
+
+
+def test_a_filter_may_ask_for_the_time(run, tmp_path) -> None:
+    hours = [datetime.timedelta(hours=number) for number in (-3, -2, 5)]
+    now = datetime.datetime.now(datetime.timezone.utc)
+    dr.write(tmp_path, pa.table({"at": [now + hour for hour in hours]}))
+    for verb in ("count", "summary"):
+        (facts,) = run(verb, tmp_path, "--filter", "at < now() - INTERVAL 1 HOUR", "--json").lines
+        assert facts["rows"] == 2
+    assert run("count", tmp_path, "--filter", "at < current_date - INTERVAL 7 DAYS").out == "0\n"
 
 
 def test_summary(run, orders) -> None:

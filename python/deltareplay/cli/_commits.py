@@ -37,6 +37,8 @@ def effect(commit: Mapping[str, Any]) -> str:
     '+30 rows, +3 files'
     >>> effect({"operationMetrics": {"numDeletedRows": "2", "numRemovedFiles": "1"}})
     '-2 rows, -1 file'
+    >>> effect({"operationMetrics": {"numRestoredFiles": "1", "numRemovedFiles": "2"}})
+    '+1 -2 files'
     """
     metrics = commit.get("operationMetrics") or {}
 
@@ -52,7 +54,7 @@ def effect(commit: Mapping[str, Any]) -> str:
     if not any(changed.values()):
         changed["+"] = of("numOutputRows")
     files = {
-        "+": of("numAddedFiles", "numTargetFilesAdded", "numFiles"),
+        "+": of("numAddedFiles", "numTargetFilesAdded", "numRestoredFiles", "numFiles"),
         "-": of("numRemovedFiles", "numTargetFilesRemoved"),
     }
     parts = [_signed(changed, "row"), _signed(files, "file")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 from typing import Annotated
 
 import typer
@@ -22,6 +24,8 @@ Filter = Annotated[
     str | None,
     typer.Option("--filter", metavar="SQL", help="Which rows, e.g. \"country = 'DE' AND id > 7\"."),
 ]
+#: What asks a filter for the current time.
+_CLOCK = re.compile(r"\b(now|curdate|current_date|current_timestamp)\b", re.IGNORECASE)
 #: What a person is shown if they do not say how many.
 SCREEN = 50
 Limit = Annotated[
@@ -57,3 +61,16 @@ def version_or_time(text: str) -> int | str:
     (7, '2026-01-02')
     """
     return int(text) if text.isdigit() else text
+
+
+def at_start(filter: str | None) -> str | None:
+    """A filter that may ask for the current time: the moment at which the command starts.
+
+    >>> at_start("id > 7"), "now" in at_start("at > now() - INTERVAL 1 HOUR")
+    ('id > 7', False)
+    """
+    if filter is None or not _CLOCK.search(filter):
+        return filter
+    from deltareplay import filter_at
+
+    return filter_at(filter, datetime.datetime.now(datetime.timezone.utc))

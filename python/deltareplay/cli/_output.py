@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from deltareplay.cli._format import moment, plain, short_moment, to_json
+from deltareplay.cli._format import counted, moment, plain, short_moment, to_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,7 +120,7 @@ class Output:
         self.rows(found, columns, empty=empty)
         if left_out and found:
             names = ", ".join(column.title for column in left_out)
-            self.note(f"{len(left_out)} more columns: {names}; choose by --columns")
+            self.note(f"{counted(len(left_out), 'more column')}: {names}; choose by --columns")
 
     def stream(
         self,
@@ -154,7 +154,8 @@ class Output:
 
     def _cell(self, value: Any) -> Any:
         found = json.loads(to_json(value, utc=self.utc))
-        return json.dumps(found, ensure_ascii=False) if isinstance(found, (dict, list)) else found
+        is_text = isinstance(found, (dict, list, bool))  # true and false as in JSON
+        return json.dumps(found, ensure_ascii=False) if is_text else found
 
     def _csv(self, rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> None:
         out = csv.writer(sys.stdout, lineterminator="\n")

@@ -7,6 +7,7 @@ import re
 import warnings
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from deltareplay import _units as units
 from deltareplay._clustering import clustering_columns
@@ -15,7 +16,7 @@ from deltareplay.cli import _commits, _findings
 from deltareplay.cli._format import count, counted, instant, plain, size
 from deltareplay.cli._options import Timestamp, Version
 from deltareplay.cli._verb import Request, verb
-from deltareplay.exceptions import DeltaReplayWarning
+from deltareplay.exceptions import CorruptTableError, DeltaReplayWarning, VersionNotFoundError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,12 +75,19 @@ def _facts(request: Request, table: Table, snapshot: Snapshot) -> dict[str, Any]
 
 
 def _commit(table: Table, snapshot: Snapshot) -> dict[str, Any]:
-    """The commit of a version; empty if the log does not have it any more."""
-    newest = next(_commits.commits(table, 1), {})
-    if newest.get("version") == snapshot.version:
-        return newest
-    found = (row for row in _commits.commits(table, None) if row["version"] == snapshot.version)
-    return next(found, {})
+    """The commit of a version; empty if the log does not have it any more.
+
+    Commits after it may be damaged.
+    """
+    try:
+        for batch in table.actions(snapshot.version, snapshot.version):
+            found: list[Any] = batch["commitInfo"].drop_null().to_pylist()
+            for info in found:
+                metrics = dict(info["operationMetrics"] or ())
+                return {**json.loads(info["json"] or "{}"), **info, "operationMetrics": metrics}
+    except (CorruptTableError, VersionNotFoundError):
+        pass
+    return {}
 
 
 def _log(snapshot: Snapshot) -> dict[str, int | None]:
@@ -137,7 +145,7 @@ def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
     from rich.table import Table as Grid
     from rich.text import Text
 
-    name = facts["name"] or facts["uri"].rstrip("/").rpartition("/")[2]
+    name = facts["name"] or unquote(facts["uri"].rstrip("/").rpartition("/")[2])
     title = Text.assemble((plain(name), "bold"), (f"  {plain(facts['uri'])}", "dim"))
     console.print(title, soft_wrap=True)
     if facts["description"]:

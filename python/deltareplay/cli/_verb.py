@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 import typer
 
 from deltareplay.cli._format import plain
+from deltareplay.cli._options import at_start
 from deltareplay.cli._output import Output
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ P = ParamSpec("P")
 
 #: Exit codes.
 FINDINGS, WRONG_USE, UNREADABLE, STOPPED = 1, 2, 3, 130
+#: Errors that point into the filter that was given, in a second and a third line.
+_OWN = ("filter.syntax", "filter.unsupported")
 
 _COMMON = {
     "storage_option": (
@@ -141,9 +144,11 @@ def _ran(
             options = dict(_pair(text) for text in common["storage_option"] or ())
             form = "json" if common["as_json"] else "csv" if common["as_csv"] else "text"
             request = Request(uri, options, Output(form, utc=common["utc"]))
+            for name in own.keys() & {"filter", "where"}:
+                own[name] = at_start(own[name])
             return function(request, **own) or 0
         except DeltaReplayError as error:
-            return _failed(error, uri)
+            return _failed(error, uri, function.__name__.replace("_", "-"))
         except KeyboardInterrupt:
             return STOPPED
         except BrokenPipeError:
@@ -171,12 +176,12 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _failed(error: DeltaReplayError, uri: str) -> int:
+def _failed(error: DeltaReplayError, uri: str, name: str) -> int:
     """Tells what went wrong, and what to do; returns the exit code."""
     from deltareplay import exceptions
 
     if isinstance(error, exceptions.InvalidArgumentError):
-        code, remedy = WRONG_USE, "see `deltareplay VERB --help`"
+        code, remedy = WRONG_USE, f"see `deltareplay {name} --help`"
     elif isinstance(error, exceptions.VersionNotFoundError):
         code, remedy = WRONG_USE, "choose a version that `deltareplay history TABLE` lists"
     elif isinstance(error, exceptions.TableNotFoundError):
@@ -198,7 +203,7 @@ def _failed(error: DeltaReplayError, uri: str) -> int:
     else:
         code, remedy = UNREADABLE, "try again; check the address, the network and the credentials"
     remedy = remedy.replace("TABLE", _named(uri))
-    say("error", f"{error} [{error.code}]", remedy, error.docs)
+    say("error", f"{error} [{error.code}]", remedy, error.docs, is_own=error.code in _OWN)
     return code
 
 
@@ -206,14 +211,25 @@ def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
     say("warning", str(message))
 
 
-def say(kind: str, message: str, remedy: str | None = None, more: str | None = None) -> None:
-    """Writes a message to standard error, in colour on a terminal."""
+def say(
+    kind: str,
+    message: str,
+    remedy: str | None = None,
+    more: str | None = None,
+    *,
+    is_own: bool = False,
+) -> None:
+    """Writes a message to standard error, in colour on a terminal.
+
+    What may have text from the table is a single line; the user's own may have several.
+    """
     from deltareplay.cli._output import console
 
     colour = {"error": "bold red", "warning": "bold yellow"}.get(kind, "bold")
     out = console(sys.stderr)
     out.print(f"{kind}:", style=colour, end=" ")
-    out.print(plain(message), soft_wrap=True)
+    lines = message.splitlines() if is_own else [message]
+    out.print("\n".join(map(plain, lines)), soft_wrap=True)
     if remedy is not None:
         out.print("  try:", style="bold", end=" ")
         out.print(remedy, soft_wrap=True)
