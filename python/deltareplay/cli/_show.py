@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import warnings
@@ -79,6 +80,10 @@ def _commit(table: Table, snapshot: Snapshot) -> dict[str, Any]:
 
     Commits after it may be damaged.
     """
+    with contextlib.suppress(CorruptTableError):
+        newest = next(_commits.commits(table, 1), {})  # passes over all other actions
+        if newest.get("version") == snapshot.version:
+            return newest
     try:
         for batch in table.actions(snapshot.version, snapshot.version):
             found: list[Any] = batch["commitInfo"].drop_null().to_pylist()
