@@ -73,7 +73,10 @@ def _text(condition: str | Column, frame: DataFrame) -> str | None:
         return condition
     if not session.is_classic(frame.sparkSession):
         return connect_columns.sql(condition, frame.sparkSession)
+    rules: Any = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.optimizer
     plan: Any = frame._jdf.queryExecution().analyzed()
+    # IN casts a column to its own type, which Rust does not look through
+    plan = rules.SimplifyCasts.apply(rules.ConstantFolding.apply(plan))
     found: Any = plan.condition()
     if plan.nodeName() == "Join":
         found = found.get()
