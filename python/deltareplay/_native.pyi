@@ -43,7 +43,6 @@ __all__ = [
     "discard_staged",
     "filter_at",
     "finish_vacuum",
-    "gather_rows",
     "generate_symlinks",
     "listing_parts",
     "literal_text",
@@ -67,8 +66,8 @@ __all__ = [
     "protocol_without_feature",
     "removed_files",
     "restore",
-    "scatter_rows",
     "schema_string",
+    "spill_piece",
     "stage_rows",
     "staged_statistics",
     "target_file_size",
@@ -84,6 +83,7 @@ __all__ = [
     "why_not_writable",
     "with_columns",
     "with_moments",
+    "write_ordered",
 ]
 
 __version__: str
@@ -619,8 +619,8 @@ def pack_files(
     packed: str,
     threads: int,
 ) -> str: ...
-def scatter_rows(table: Table, order: str, piece: str, path: str) -> str: ...
-def gather_rows(
+def spill_piece(table: Table, order: str, piece: str, path: str) -> str: ...
+def write_ordered(
     table: Table,
     facts: tuple[str, Sequence[str], Mapping[str, str], _Versions],
     order: str,

@@ -416,25 +416,25 @@ def test_tasks_of_another_process_do_the_same(tmp_path: Path) -> None:
     [(order, pieces, files)] = plan.orders(1)
     assert len(pieces) == 4
     spilled = [
-        _native.scatter_rows(table._native, order, piece, f"spilled/{number}")
+        _native.spill_piece(table._native, order, piece, f"spilled/{number}")
         for number, piece in enumerate(pieces)
     ]
     told = facts(table)
 
-    def gathered() -> list[tuple[int, str]]:
+    def added() -> list[tuple[int, str]]:
         return [
-            (0, _native.gather_rows(table._native, told, order, file, spilled))
+            (0, _native.write_ordered(table._native, told, order, file, spilled))
             for file in range(files)
         ]
 
-    version, _, _ = plan.commit(gathered(), ASKED)
+    version, _, _ = plan.commit(added(), ASKED)
     assert version == 5
     assert rows_of(table) == before
     raises("split.json", lambda: _native.pack_files(table._native, told, "{}", 1))
-    raises("optimize.task", lambda: _native.scatter_rows(table._native, "{}", pieces[0], "x"))
+    raises("optimize.task", lambda: _native.spill_piece(table._native, "{}", pieces[0], "x"))
     for path in (tmp_path / "spilled").iterdir():
         path.write_bytes(bytes(path.stat().st_size))
-    raises("optimize.spilled", gathered)
+    raises("optimize.spilled", added)
     _native.discard_spilled(table._native, "spilled")
     assert not (tmp_path / "spilled").exists()
 

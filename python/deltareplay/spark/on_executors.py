@@ -17,7 +17,6 @@ _Batches = Iterable["pa.RecordBatch"]
 
 #: A function of ``deltareplay.spark.task``.
 Reader = Literal[
-    "gather_rows",
     "copied_files",
     "deleted_files",
     "footer_adds",
@@ -31,9 +30,10 @@ Reader = Literal[
     "nothing",
     "read_changes",
     "read_pieces",
-    "scatter_rows",
+    "spill_piece",
     "verified_files",
     "verified_rows",
+    "write_ordered",
     "write_sidecars",
 ]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from deltareplay.spark.target_table import TargetTable
 
-#: Bytes of data files that a task scatters.
+#: Bytes of data files that a task spills.
 _PIECE = 64 << 20
 
 
@@ -67,7 +67,7 @@ class Rewritten:
         directory = str(uuid.uuid4())
         try:
             sent: tuple[Any, ...] = (self._table, directory, orders, pieces)
-            answers = on_executors.answers(self._spark, "scatter_rows", sent, len(pieces))
+            answers = on_executors.answers(self._spark, "spill_piece", sent, len(pieces))
             spilled: list[list[str]] = [[] for _ in orders]
             for (number, _), one in zip(pieces, answers, strict=True):
                 spilled[number].append(one)
@@ -77,10 +77,10 @@ class Rewritten:
                 for file in range(count)
             ]
             sent = (self._table, self._facts, orders, spilled, files)
-            gathered = on_executors.answers(self._spark, "gather_rows", sent, len(files))
+            answers = on_executors.answers(self._spark, "write_ordered", sent, len(files))
         finally:
             self._discard(directory)
-        return [(number, added) for (number, _), added in zip(files, gathered, strict=True)]
+        return [(number, added) for (number, _), added in zip(files, answers, strict=True)]
 
     def _discard(self, directory: str) -> None:
         try:

@@ -305,7 +305,7 @@ def pack_files(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
     )
 
 
-def scatter_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
+def spill_piece(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
     """Writes some pieces of bins into temporary files, each in the order of its bin.
 
     Args:
@@ -314,19 +314,19 @@ def scatter_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
         numbers: Which pieces, as integers in the first column.
 
     Returns:
-        Answers: what ``gather_rows`` takes.
+        Answers: what ``write_ordered`` takes.
     """
     table, directory, orders, pieces = pickle.loads(payload)
 
-    def scattered(number: int) -> str:
+    def spilled_piece(number: int) -> str:
         order, piece = pieces[number]
         path = f"{directory}/{uuid.uuid4()}"  # an attempt that is repeated has its own
-        return _native.scatter_rows(table._native, orders[order], piece, path)
+        return _native.spill_piece(table._native, orders[order], piece, path)
 
-    yield from _answers(numbers, scattered)
+    yield from _answers(numbers, spilled_piece)
 
 
-def gather_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
+def write_ordered(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
     """Writes some files out of the temporary files of their bins.
 
     Args:
@@ -339,11 +339,11 @@ def gather_rows(payload: bytes, numbers: _Batches) -> Iterator[pa.RecordBatch]:
     """
     table, facts, orders, spilled, files = pickle.loads(payload)
 
-    def gathered(number: int) -> str:
+    def added(number: int) -> str:
         order, file = files[number]
-        return _native.gather_rows(table._native, facts, orders[order], file, spilled[order])
+        return _native.write_ordered(table._native, facts, orders[order], file, spilled[order])
 
-    yield from _answers(numbers, gathered)
+    yield from _answers(numbers, added)
 
 
 def stage(sink: Sink, batches: Iterable[pa.RecordBatch]) -> StagedRows:

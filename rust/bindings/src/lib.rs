@@ -68,8 +68,8 @@ mod _native {
     use super::marked_rows::MarkedRows;
     #[pymodule_export]
     use super::optimize::{
-        OptimizePlan, discard_spilled, gather_rows, optimize, pack_files, scatter_rows,
-        target_file_size,
+        OptimizePlan, discard_spilled, optimize, pack_files, spill_piece, target_file_size,
+        write_ordered,
     };
     #[pymodule_export]
     use super::pieces::{ReplayPiece, ReplayTail};

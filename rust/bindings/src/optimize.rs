@@ -139,7 +139,7 @@ impl OptimizePlan {
         })
     }
 
-    /// The order of each bin, for `scatter_rows` and `gather_rows`; reads a sample of the rows.
+    /// The order of each bin, for `spill_piece` and `write_ordered`; reads a sample of the rows.
     fn orders(&self, py: Python<'_>, piece_size: u64) -> PyResult<Vec<PyOrder>> {
         detached(py, || {
             let mut orders = Vec::with_capacity(self.plan.bins.len());
@@ -223,7 +223,7 @@ pub(crate) fn pack_files(
 
 /// Writes the rows of a piece into a temporary file, in the order of a bin.
 #[pyfunction]
-pub(crate) fn scatter_rows(
+pub(crate) fn spill_piece(
     py: Python<'_>,
     table: &Table,
     order: &str,
@@ -233,14 +233,14 @@ pub(crate) fn scatter_rows(
     detached(py, || {
         let (source, split) = (table.0.source(), Split::from_json(piece)?);
         let order = parsed(order)?;
-        let spilled = core::scatter(source, &order, &split, &*source.storage, path)?;
+        let spilled = core::spill_piece(source, &order, &split, &*source.storage, path)?;
         Ok(to_json(&spilled))
     })
 }
 
 /// Writes one file of an order out of temporary files.
 #[pyfunction]
-pub(crate) fn gather_rows(
+pub(crate) fn write_ordered(
     py: Python<'_>,
     table: &Table,
     facts: Facts,
@@ -254,7 +254,7 @@ pub(crate) fn gather_rows(
         let spilled = spilled.iter().map(|one| parsed(one));
         let spilled = spilled.collect::<Result<Vec<core::Spilled>>>()?;
         let order = parsed(order)?;
-        core::gather(source, &facts, &order, file, &spilled, &*source.storage).map(kept)
+        core::write_ordered(source, &facts, &order, file, &spilled, &*source.storage).map(kept)
     })
 }
 

@@ -268,7 +268,7 @@ pub(super) fn sides_of(
         match again {
             None => {
                 let piece = Piece::live(remove.file.clone(), ChangeType::Delete, stamp);
-                sides.push_gone(piece);
+                sides.push_removed(piece);
             }
             Some(add) => sides.vectors_differ(remove, add, stamp),
         }
@@ -288,7 +288,7 @@ impl Sides {
         !self.removed.is_empty() && self.whole_new
     }
 
-    fn push_gone(&mut self, piece: Piece) {
+    fn push_removed(&mut self, piece: Piece) {
         self.row_ids &= has_row_ids(&piece);
         self.removed.push(piece);
     }
@@ -323,7 +323,7 @@ impl Sides {
                 }
             };
         if let Some(after) = after.clone() {
-            self.push_gone(piece(after, before.clone(), ChangeType::Delete));
+            self.push_removed(piece(after, before.clone(), ChangeType::Delete));
         }
         if let Some(before) = before {
             self.push_new(piece(before, after, ChangeType::Insert));

@@ -53,8 +53,8 @@ pub fn parse_partition_values(
     columns: &[(String, FieldRef)],
     unparsable: Unparsable,
 ) -> Result<StructArray> {
-    let keys = cast(map.keys(), &DataType::Utf8View).map_err(odd_map)?;
-    let values = cast(map.values(), &DataType::Utf8View).map_err(odd_map)?;
+    let keys = cast(map.keys(), &DataType::Utf8View).map_err(not_a_map_of_texts)?;
+    let values = cast(map.values(), &DataType::Utf8View).map_err(not_a_map_of_texts)?;
     let (keys, values) = (as_views(&keys)?, as_views(&values)?);
     let mut partition_columns: Vec<_> = columns
         .iter()
@@ -76,10 +76,10 @@ pub fn parse_partition_values(
         arrays.push(rows);
     }
     StructArray::try_new_with_length(fields.into(), arrays, map.nulls().cloned(), map.len())
-        .map_err(odd_map)
+        .map_err(not_a_map_of_texts)
 }
 
-fn odd_map(cause: ArrowError) -> Error {
+fn not_a_map_of_texts(cause: ArrowError) -> Error {
     Error::corrupt(
         "partition_value.map",
         "partition values are not a map of strings",

@@ -96,7 +96,7 @@ fn decode_in_pieces(
         };
         if pending.len() - whole > MAX_LINE {
             let message = format!(
-                "a line is longer than {MAX_LINE} bytes: no action is; ask the writer of the file"
+                "a line is longer than {MAX_LINE} bytes, more than any action takes: ask the writer of the file"
             );
             return Err(Error::corrupt("commit.line_too_long", message)
                 .at_line(line + 1)

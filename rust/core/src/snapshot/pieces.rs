@@ -188,7 +188,7 @@ impl ReplayPiece {
         self.check(tail)?;
         match (&self.work, tail.spec().tombstones_since) {
             (Work::Checkpoint(version, parts), Some(since)) => {
-                PieceRows::gone_of_checkpoint(source, tail, *version, parts, since, threads)
+                PieceRows::removed_of_checkpoint(source, tail, *version, parts, since, threads)
             }
             _ => {
                 let message = "this plan is one of live files only: make one of a checkpoint to get tombstones";

@@ -1,7 +1,7 @@
 //! Every table feature that has a name, and what this build does about it.
 //!
 //! Versions and lists decide in [`crate::spec::protocol`]; here stands only what is known of each
-//! feature: its kind, the versions it came with, what it leans on, what reading it takes.
+//! feature: its kind, the versions it came with, what it requires, what reading it takes.
 //!
 //! Protocol: "Table Features", "Requirements for Readers", the feature RFCs.
 

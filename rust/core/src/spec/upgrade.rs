@@ -23,7 +23,7 @@ const DEFAULT_VERSIONS: (i32, i32) = (1, 2);
 struct FeatureSet(BTreeMap<String, bool>);
 
 impl FeatureSet {
-    /// Adds a feature and all that it leans on.
+    /// Adds a feature and all that it requires.
     fn add(&mut self, feature: &'static TableFeature) {
         let mut open = vec![feature];
         while let Some(feature) = open.pop() {
@@ -208,7 +208,7 @@ impl Protocol {
         Ok(set.0.into_keys().collect())
     }
 
-    /// This protocol with one more feature, and those that it leans on.
+    /// This protocol with one more feature, and those that it requires.
     ///
     /// # Errors
     ///

@@ -7,7 +7,8 @@ use super::{At, Table};
 use crate::error::Result;
 use crate::log::catalog::Permission;
 use crate::maintenance::optimize::{
-    Bin, Facts, Plan, Request, Spilled, compaction, gather, metrics, pack, sampled, scatter,
+    Bin, Facts, Plan, Request, Spilled, compaction, metrics, pack, sampled, spill_piece,
+    write_ordered,
 };
 use crate::snapshot::Snapshot;
 use crate::storage::Scratch;
@@ -18,7 +19,7 @@ use crate::transaction::{AddFile, RemoveFile, TransactionOptions};
 
 /// Bytes of files that are written at the same time.
 const AT_ONCE: u64 = 2 << 30;
-/// Bytes of data files that are scattered as one.
+/// Bytes of data files that are spilled as one.
 const PIECE: u64 = 32 << 20;
 
 impl Table {
@@ -85,7 +86,7 @@ impl Table {
         let (source, spill) = (self.source.clone(), Arc::clone(scratch.storage()));
         let of_pieces = Arc::clone(&order);
         let spilled = ordered(pieces, threads(), move |piece| {
-            scatter(&source, &of_pieces, &piece, &*spill, new_id())
+            spill_piece(&source, &of_pieces, &piece, &*spill, new_id())
         });
         let spilled: Arc<[Spilled]> = spilled.collect::<Result<Vec<_>>>()?.into();
         let files: Vec<usize> = (0..order.files()).collect();
@@ -93,7 +94,7 @@ impl Table {
         let (source, spill) = (self.source.clone(), Arc::clone(scratch.storage()));
         let facts = facts.clone();
         for written in ordered(files, at_once, move |file| {
-            gather(&source, &facts, &order, file, &spilled, &*spill)
+            write_ordered(&source, &facts, &order, file, &spilled, &*spill)
         }) {
             all.join(written?);
         }

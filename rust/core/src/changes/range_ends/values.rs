@@ -438,7 +438,7 @@ struct Reader {
 impl Reader {
     /// Whether the budget allows these; once it does not, it allows no others, so that few pieces
     /// are kept in part.
-    fn has_room(&self, rows: &RecordBatch) -> bool {
+    fn fits(&self, rows: &RecordBatch) -> bool {
         let bytes = rows.get_array_memory_size();
         // no step under this lock leaves it half done
         let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
@@ -487,7 +487,7 @@ impl Work for Reader {
         let own = self.reading.table().0.fields().len();
         for batch in open.read(&*self.source.storage, &unit).map_err(at)? {
             let batch = batch.map_err(at)?;
-            if self.has_room(&batch) {
+            if self.fits(&batch) {
                 give(ReadRows::Kept(batch))?;
                 continue;
             }

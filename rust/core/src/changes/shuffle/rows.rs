@@ -93,7 +93,7 @@ impl ShownRows {
             let skipped = (*number as usize).saturating_sub(after);
             let Some((at, (_, piece))) = all.nth(skipped) else {
                 return Err(cannot_continue(
-                    "a outcome is of a file that is not in the range",
+                    "an outcome is of a file that is not in the range",
                 ));
             };
             after = at + 1;
@@ -105,7 +105,7 @@ impl ShownRows {
             let commit = self.shuffle.plan.commits.get(outcome.commit as usize);
             let (Some(place), Some((stamp, _))) = (places.get(&outcome.piece), commit) else {
                 return Err(cannot_continue(
-                    "a outcome is of a commit that is not in the range",
+                    "an outcome is of a commit that is not in the range",
                 ));
             };
             labels.push(*place, outcome.row, outcome.change, *stamp);

@@ -319,7 +319,7 @@ fn check_repeated(path: &StringViewArray) -> Result<()> {
     let buffered: usize = path.data_buffers().iter().map(|buffer| buffer.len()).sum();
     let total: u64 = path.lengths().map(u64::from).sum();
     if total > FEW + 8 * buffered as u64 {
-        let message = "paths of add or remove are the same ones again and again";
+        let message = "many rows of add or remove repeat the same few paths";
         return Err(Error::corrupt("checkpoint.columns", message));
     }
     Ok(())

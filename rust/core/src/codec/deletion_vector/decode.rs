@@ -113,7 +113,7 @@ impl DeletionVector {
 
 fn portable(cursor: &mut Cursor<'_>, containers: &mut Vec<Container>) -> Result<()> {
     let count = u64::from_le_bytes(cursor.array("the number of bitmaps")?);
-    cursor.room_for(count, LEAST_BITMAP)?;
+    cursor.check_count(count, LEAST_BITMAP)?;
     let mut before = None;
     for _ in 0..count {
         let key = cursor.u32("the key of a bitmap")?;
@@ -130,7 +130,7 @@ fn portable(cursor: &mut Cursor<'_>, containers: &mut Vec<Container>) -> Result<
 
 fn native(cursor: &mut Cursor<'_>, containers: &mut Vec<Container>) -> Result<()> {
     let count = cursor.u32("the number of bitmaps")?;
-    cursor.room_for(u64::from(count), LEAST_BITMAP)?;
+    cursor.check_count(u64::from(count), LEAST_BITMAP)?;
     for key in 0..count {
         let size = cursor.u32("the length of a bitmap")?;
         let begin = cursor.at;
@@ -290,7 +290,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Refuses a count that the bytes left cannot hold.
-    fn room_for(&self, count: u64, each: usize) -> Result<()> {
+    fn check_count(&self, count: u64, each: usize) -> Result<()> {
         let left = (self.bytes.len() - self.at) / each;
         if count > offset(left) {
             return Err(self.wrong(&format!("it says that it has {count} bitmaps")));

@@ -6,8 +6,8 @@
 //! and commit versions. Each bin is a plain value, and another process can do its work.
 //!
 //! Rows are put in order in bounded memory. A [`Sampled`] order knows from a sample where on the curve each
-//! file begins; [`scatter`] writes the rows of a few files into one temporary file, cut by place on the
-//! curve; [`gather`] reads all parts of one place, sorts them, and writes them to the end of a file.
+//! file begins; [`spill_piece`] writes the rows of a few files into one temporary file, cut by place on the
+//! curve; [`write_ordered`] reads all parts of one place, sorts them, and writes them to the end of a file.
 //!
 //! Not part of the protocol; what is rewritten, parameters and metrics as in the reference implementation.
 //! Protocol: "Clustered Table".
@@ -31,4 +31,4 @@ pub use order::{Curve, Sampled};
 pub use pack::{Facts, pack};
 pub use plan::{Plan, Request, target_file_size};
 pub use sample::sampled;
-pub use spill::{Spilled, gather, scatter};
+pub use spill::{Spilled, spill_piece, write_ordered};

@@ -60,7 +60,7 @@ type Row = (usize, usize);
 /// # Errors
 ///
 /// Of the data files and their vectors; storage.
-pub fn scatter(
+pub fn spill_piece(
     source: &Source,
     order: &Sampled,
     split: &Split,
@@ -122,7 +122,7 @@ fn written(bytes: Vec<u8>, rows: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
 /// # Errors
 ///
 /// Storage; Corrupt: `optimize.spilled` for a temporary file that is not as it was written.
-pub fn gather(
+pub fn write_ordered(
     source: &Source,
     facts: &Facts,
     order: &Sampled,

@@ -116,7 +116,7 @@ fn definition(
         for needed in feature.requires {
             if !protocol.is_supported(needed) {
                 let message = format!(
-                    "the feature {} leans on {needed}, which is not listed",
+                    "the feature {} requires {needed}, which is not listed",
                     feature.name
                 );
                 findings.add(Severity::Error, "protocol.dependency", place, message);

@@ -419,7 +419,7 @@ fn blame(error: Error, log_path: &str) -> Error {
         "storage.not_found" => Error::corrupt(
             "data.missing",
             "the table has this data file, but the storage has not: it was removed by hand or by a \
-             VACUUM with too short a retention; restore it, or run FSCK REPAIR TABLE to give it up",
+             VACUUM with too short a retention; restore it, or remove it from the table in a transaction",
         )
         .because(error),
         "storage.truncated" => Error::corrupt(

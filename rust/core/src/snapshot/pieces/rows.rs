@@ -69,7 +69,7 @@ impl PieceRows {
     }
 
     /// Tombstones rather than live files.
-    pub(super) fn gone_of_checkpoint(
+    pub(super) fn removed_of_checkpoint(
         source: &Source,
         tail: &ReplayTail,
         version: u64,

@@ -42,7 +42,7 @@ pub struct Layout {
     /// The same as the files have them.
     pub(super) files: SchemaRef,
     /// Files lie in directories with random names.
-    pub(super) scattered: bool,
+    pub(super) random_directories: bool,
     pub(super) prefix_length: usize,
     pub(super) compression: Compression,
     pub(super) suffix: &'static str,
@@ -104,7 +104,7 @@ impl Layout {
             partitions,
             data,
             files: Arc::new(Schema::new(Fields::from(files))),
-            scattered: mode != ColumnMappingMode::None
+            random_directories: mode != ColumnMappingMode::None
                 || metadata.is_on("delta.randomizeFilePrefixes"),
             prefix_length: length
                 .and_then(|text| text.trim().parse().ok())

@@ -43,7 +43,7 @@ impl Layout {
             Purpose::Changes => ("_change_data/", "cdc"),
         };
         let names = self.partitions.iter().map(|(_, name, _)| name.as_str());
-        let directory = if self.scattered {
+        let directory = if self.random_directories {
             random_directory(self.prefix_length)
         } else {
             directory(names.zip(values.iter().copied()))
