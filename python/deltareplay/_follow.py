@@ -11,6 +11,7 @@ import pyarrow as pa
 from deltareplay._change_split import ChangeSplit
 from deltareplay._micro_batch import MicroBatch
 from deltareplay._readers import to_schema
+from deltareplay._uris import without_secrets
 from deltareplay._warnings import warn
 
 if TYPE_CHECKING:
@@ -88,8 +89,9 @@ class Follow(Iterator[MicroBatch]):
             missing = self._native.take_missing()
             if missing is not None:
                 warn(
-                    f"versions {missing[0]} to {missing[1]} are no longer in the log: the stream "
-                    "passed over them, and their rows are not in it"
+                    f"versions {missing[0]} to {missing[1]} are no longer in the log of "
+                    f"{without_secrets(self._table.uri)}: the stream passed over them, and their "
+                    "rows are not in it"
                 )
             if found is not None:
                 split, offset = found

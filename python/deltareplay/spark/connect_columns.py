@@ -7,11 +7,10 @@ import decimal
 import re
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._lit import lit
 from deltareplay.spark import filters, names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import Column, SparkSession
 
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -95,34 +94,16 @@ def _name(text: str) -> str:
 
 def _literal(literal: Any) -> str:
     kind = literal.WhichOneof("literal_type")
-    written = _LITERALS.get(kind)
-    if written is None:
-        raise _UnknownError
-    return written(getattr(literal, kind))
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def _moment(micros: int) -> str:
-    return (_EPOCH + datetime.timedelta(microseconds=micros)).isoformat(" ")
-
-
-def _decimal(value: Any) -> str:
-    return f"{decimal.Decimal(value.value):f}BD"
-
-
-_LITERALS: dict[str, Callable[[Any], str]] = {
-    "null": lambda _: "NULL",
-    "boolean": str,
-    "byte": "{}Y".format,
-    "short": "{}S".format,
-    "integer": str,
-    "long": "{}L".format,
-    "decimal": _decimal,
-    "string": _text,
-    "date": lambda days: f"DATE '{_EPOCH.date() + datetime.timedelta(days)}'",
-    "timestamp": lambda micros: f"TIMESTAMP '{_moment(micros)}Z'",
-    "timestamp_ntz": lambda micros: f"TIMESTAMP_NTZ '{_moment(micros)}'",
-}
+    value = getattr(literal, kind)
+    if kind in ("boolean", "byte", "short", "integer", "long", "string"):
+        return lit(value)
+    if kind == "null":
+        return lit(None)
+    if kind == "decimal":
+        return lit(decimal.Decimal(value.value))
+    if kind == "date":
+        return lit(_EPOCH.date() + datetime.timedelta(days=value))
+    if kind in ("timestamp", "timestamp_ntz"):
+        zone = datetime.timezone.utc if kind == "timestamp" else None
+        return lit(_EPOCH.replace(tzinfo=zone) + datetime.timedelta(microseconds=value))
+    raise _UnknownError

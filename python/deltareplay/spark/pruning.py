@@ -68,7 +68,7 @@ def _own(
 
 
 def _text(condition: str | Column, frame: DataFrame) -> str | None:
-    """SQL text as it is; a column as SQL: on classic Spark that of the condition atop the plan."""
+    """SQL text as it is; a column as SQL: on classic Spark, of the condition that tops the plan."""
     if isinstance(condition, str):
         return condition
     if not session.is_classic(frame.sparkSession):

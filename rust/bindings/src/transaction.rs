@@ -187,7 +187,7 @@ impl Transaction {
         self.with(py, |staged| staged.set_domain(domain, configuration))
     }
 
-    /// Whether a commit would tell of nothing but itself.
+    /// Whether there is nothing to commit.
     fn is_empty(&self, py: Python<'_>) -> PyResult<bool> {
         self.with(py, |staged| Ok(staged.is_empty()))
     }

@@ -12,7 +12,8 @@ use super::failures::failed;
 use super::platform;
 use crate::error::Result;
 
-/// A file in the system's directory for temporary files (`TMPDIR`). It goes away with whoever holds it or
+/// A file in the system's directory for temporary files (`TMPDIR`), without a name, unlike those of a
+/// [`Scratch`](super::Scratch). It goes away with whoever holds it or
 /// its bytes, even if the process is killed.
 #[derive(Debug)]
 pub struct TemporaryFile {

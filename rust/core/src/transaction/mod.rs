@@ -231,7 +231,7 @@ impl Transaction {
         &mut self.description
     }
 
-    /// Whether a commit would tell of nothing but itself.
+    /// Whether there is nothing to commit but what the commit says of itself.
     pub fn is_empty(&self) -> bool {
         self.snapshot.is_some()
             && self.adds.is_empty()

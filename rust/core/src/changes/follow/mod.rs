@@ -177,7 +177,7 @@ impl Follow {
                 .is_some_and(|until| self.offset >= *until)
     }
 
-    /// The first and the last of the commits that were passed over since the last call, for they are gone.
+    /// The first and the last of the commits that were passed over, since the last call, because they are gone.
     pub fn take_missing(&mut self) -> Option<(u64, u64)> {
         self.missing.take()
     }
