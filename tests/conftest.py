@@ -7,10 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from support import logs, samples
 from support.unity_server import UnityServer
 
 import deltareplay as dr
+
+# how long an example takes says how busy the machine is
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 #: Files of tests that start Spark by themselves: any process may take them, one by one.
 ALONE = {"test_elsewhere.py", "test_executors.py", "test_vended.py"}

@@ -25,7 +25,7 @@ HEAD = struct.pack(">I", 0x80010002) + text("get_table_req") + bytes(4)
 
 def locate(answer: bytes | Callable[[bytes], bytes], name: str = "sales.orders") -> Located:
     with Metastore(answer if callable(answer) else lambda _: answer) as server:
-        return HiveMetastore(server.uri, timeout=2).locate(name)
+        return HiveMetastore(server.uri, timeout=60).locate(name)
 
 
 def test_a_table_is_found() -> None:

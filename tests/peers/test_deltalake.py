@@ -60,7 +60,7 @@ def comparable(history: History) -> bool:
     return history.hint in ("none", "newest") and not history.broken and not history.compactions
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(history=histories())
 def test_random_histories(tmp_path_factory: pytest.TempPathFactory, history: History) -> None:
     if not comparable(history):

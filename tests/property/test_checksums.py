@@ -152,13 +152,13 @@ def run(files: int, steps: list[tuple[str, int]]) -> bool:
         return "allFiles" in found
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(STEPS)
 def test_few_files_are_listed(steps: list[tuple[str, int]]) -> None:
     assert run(5, steps)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(STEPS)
 def test_many_files_are_counted(steps: list[tuple[str, int]]) -> None:
     assert not run(70, steps)

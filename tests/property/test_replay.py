@@ -39,7 +39,6 @@ def thorough(examples: int = EXAMPLES) -> settings:
     """As many examples as asked for; files take their time and say nothing about the code."""
     return settings(
         max_examples=examples,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,
     )

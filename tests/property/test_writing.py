@@ -175,7 +175,6 @@ def row_ids(table: dr.Table) -> dict[int, int]:
 
 @settings(
     max_examples=200 if os.environ.get("DELTAREPLAY_SLOW") else 12,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 @given(config=CONFIGS, data=st.data())
