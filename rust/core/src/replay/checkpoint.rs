@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+use arrow_buffer::BooleanBufferBuilder;
 use arrow_schema::Fields;
 use bytes::Bytes;
 
@@ -18,7 +18,7 @@ use super::file_filter::FileFilter;
 use super::key::{FileActionKey, KeySet, Keys};
 use super::row_columns::RowColumns;
 use super::source::Source;
-use crate::codec::checkpoint::{CheckpointFile, Control, Fetch, FileAction, FileRows, Unit};
+use crate::codec::checkpoint::{CheckpointFile, Control, FileAction, FileRows, Unit, UnitReader};
 use crate::codec::columns::filter_rows;
 use crate::codec::commit::{ActionDecoder, Wanted};
 use crate::codec::file_actions::FileField;
@@ -27,8 +27,8 @@ use crate::error::{Error, Result};
 use crate::log::listing::CheckpointInstance;
 use crate::log::path::{CheckpointName, SIDECAR_DIRECTORY};
 use crate::spec::actions::Sidecar;
-use crate::storage::Storage;
 use crate::storage::pool::{Unordered, ordered, unordered};
+use crate::storage::{Storage, fetch, read_footer};
 
 mod parts;
 
@@ -237,23 +237,12 @@ impl Checkpoint {
                     return Ok(());
                 };
                 let located = |error: Error| error.at_path(open.path.clone()).at_version(version);
-                let fetch = |ranges: &[Range<u64>]| source.storage.read_ranges(&open.path, ranges);
-                let parsed = match &selection.filter {
-                    Some(filter) => {
-                        Some(matching_rows(&open.file, unit, filter, &fetch).map_err(located)?)
-                    }
-                    None => None,
-                };
-                if parsed
-                    .as_ref()
-                    .is_some_and(|bits| bits.count_set_bits() == 0)
-                {
+                let Some(reader) = open
+                    .read(&*source.storage, unit, &selection, &fields)
+                    .map_err(located)?
+                else {
                     return Ok(());
-                }
-                let reader = open
-                    .file
-                    .read(unit, selection.action, &fields, parsed.as_ref(), &fetch)
-                    .map_err(located)?;
+                };
                 let mut pending = PendingBatch::default();
                 for rows in reader {
                     pending
@@ -281,6 +270,39 @@ impl OpenFile {
             units.retain(|unit| bytes.contains(&self.file.begins(unit)));
         }
         units
+    }
+
+    /// Begins to decode the rows of a unit that may pass the filter; `None` if there are none. Bytes that
+    /// the filter was tried on are not fetched again.
+    fn read(
+        &self,
+        storage: &dyn Storage,
+        unit: &Unit,
+        selection: &Selection,
+        fields: &[FileField],
+    ) -> Result<Option<UnitReader>> {
+        let mut fetched = self.file.unfetched();
+        let mut passed = None;
+        if let Some(filter) = &selection.filter {
+            let request = self.file.request_parsed(unit, filter.columns());
+            fetch(storage, &self.path, &request, &mut fetched)?;
+            let mut bits = BooleanBufferBuilder::new(unit.rows());
+            let parsed = self
+                .file
+                .read_parsed(unit, filter.columns(), request, &fetched)?;
+            for rows in parsed {
+                bits.append_buffer(&filter.may_match(&rows?)?);
+            }
+            let bits = bits.finish();
+            if bits.count_set_bits() == 0 {
+                return Ok(None);
+            }
+            passed = Some(bits);
+        }
+        let action = selection.action;
+        let request = self.file.request(unit, action, fields, passed.as_ref());
+        fetch(storage, &self.path, &request, &mut fetched)?;
+        self.file.read(unit, action, request, &fetched).map(Some)
     }
 }
 
@@ -328,20 +350,6 @@ impl PendingBatch {
             keys: std::mem::take(&mut self.keys),
         })
     }
-}
-
-/// The rows of a unit that may pass the filter, by its own columns alone.
-fn matching_rows(
-    file: &CheckpointFile,
-    unit: &Unit,
-    filter: &FileFilter,
-    fetch: &Fetch<'_>,
-) -> Result<BooleanBuffer> {
-    let mut bits = BooleanBufferBuilder::new(unit.rows());
-    for rows in file.read_parsed(unit, filter.columns(), fetch)? {
-        bits.append_buffer(&filter.may_match(&rows?)?);
-    }
-    Ok(bits.finish())
 }
 
 /// The control actions of the checkpoint's own files, each of which is given to `opened`; a JSON
@@ -459,22 +467,27 @@ fn open_file(
     size: Option<u64>,
     with_control: bool,
 ) -> Result<(OpenFile, Control)> {
-    let fetch = |ranges: &[Range<u64>]| storage.read_ranges(path, ranges);
-    let claimed = size.map(|size| CheckpointFile::open(size, &fetch));
-    let file = match claimed {
+    let open = |length| {
+        let footer = read_footer(storage, path, length, CheckpointFile::FOOTER)?;
+        CheckpointFile::new(footer, length)
+    };
+    let file = match size.map(open) {
         Some(Ok(file)) => file,
         // the manifest may say a wrong size: ask the storage before the file is given up
         Some(Err(error)) => match storage.head(path)?.size {
             actual if Some(actual) == size => return Err(error),
-            actual => CheckpointFile::open(actual, &fetch)?,
+            actual => open(actual)?,
         },
-        None => CheckpointFile::open(storage.head(path)?.size, &fetch)?,
+        None => open(storage.head(path)?.size)?,
     };
-    let control = if with_control {
-        file.control(&fetch)?
-    } else {
-        Control::default()
-    };
+    let mut control = Control::default();
+    if with_control {
+        for (unit, request) in file.request_control() {
+            let mut fetched = file.unfetched();
+            fetch(storage, path, &request, &mut fetched)?;
+            file.read_control(&unit, request, &fetched, &mut control)?;
+        }
+    }
     Ok((
         OpenFile {
             path: path.to_owned(),

@@ -12,7 +12,8 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 use arrow_buffer::NullBuffer;
 
 use super::units::{Unit, all_null};
-use super::{CheckpointFile, Fetch, REQUIRED, first_without, without_field};
+use super::{CheckpointFile, REQUIRED, first_without, without_field};
+use crate::codec::parquet_file::{FetchedBytes, RowGroupRequest};
 use crate::error::{Error, Result};
 use crate::spec::actions::{DomainMetadata, Format, Metadata, Protocol, SetTransaction, Sidecar};
 
@@ -45,9 +46,8 @@ pub struct Control {
 }
 
 impl CheckpointFile {
-    /// Decodes the control actions.
-    pub fn control(&self, fetch: &Fetch<'_>) -> Result<Control> {
-        let mut control = Control::default();
+    /// What is needed for the control actions: the rows of the pages that hold one.
+    pub fn request_control(&self) -> Vec<(Unit, RowGroupRequest)> {
         let leaves = self.leaves(|parts| {
             parts
                 .first()
@@ -57,6 +57,7 @@ impl CheckpointFile {
             .iter()
             .filter_map(|marker| self.leaf(marker))
             .collect();
+        let mut requests = Vec::new();
         for (row_group, group) in self.metadata().row_groups().iter().enumerate() {
             let of = usize::try_from(group.num_rows()).unwrap_or_default();
             if of == 0 {
@@ -73,22 +74,39 @@ impl CheckpointFile {
                     rows,
                     of,
                 };
-                let mut decoded = 0;
-                for batch in self.reader(&unit, leaves.clone(), None, fetch)? {
-                    let batch = batch?;
-                    control.take(&batch, (row_group, unit.rows.start + decoded))?;
-                    decoded += batch.num_rows();
-                }
-                if decoded != unit.rows() {
-                    let message = format!(
-                        "the pages hold {decoded} rows where the footer says {}",
-                        unit.rows()
-                    );
-                    return Err(Error::corrupt("checkpoint.rows", message));
-                }
+                let request = self.request_leaves(&unit, leaves.clone(), None);
+                requests.push((unit, request));
             }
         }
-        Ok(control)
+        requests
+    }
+
+    /// Adds the control actions of a unit, all of whose request was fetched, to `control`.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `checkpoint.parquet`, `checkpoint.columns`, `checkpoint.rows`.
+    pub fn read_control(
+        &self,
+        unit: &Unit,
+        request: RowGroupRequest,
+        fetched: &FetchedBytes,
+        control: &mut Control,
+    ) -> Result<()> {
+        let mut decoded = 0;
+        for batch in self.reader(request, fetched)? {
+            let batch = batch?;
+            control.take(&batch, (unit.row_group, unit.rows.start + decoded))?;
+            decoded += batch.num_rows();
+        }
+        if decoded != unit.rows() {
+            let message = format!(
+                "the pages hold {decoded} rows where the footer says {}",
+                unit.rows()
+            );
+            return Err(Error::corrupt("checkpoint.rows", message));
+        }
+        Ok(())
     }
 
     /// The rows of the pages in which the leaf is not null throughout.

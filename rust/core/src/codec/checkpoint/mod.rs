@@ -1,8 +1,7 @@
 //! Checkpoint Parquet to columns: classic files, parts, V2 manifests and sidecars.
 //!
-//! Takes bytes by way of a `fetch` function that the caller gives; decodes the footer once, then only
-//! the leaves that are asked for, unit by unit. What the footer claims is checked against the length
-//! of the file before anything is allocated for it.
+//! Takes bytes that the caller fetched, and says which: first of the footer, then of the leaves that are
+//! asked for, unit by unit.
 //!
 //! Protocol: "Checkpoints", "Checkpoint Schema".
 
@@ -16,7 +15,7 @@ use parquet::file::metadata::ParquetMetaData;
 
 use crate::codec::file_actions::FileField;
 use crate::codec::parquet_file::{
-    FooterRules, MOST_CHECKPOINT_PAGE, PageRules, guarded, read_footer,
+    FetchedBytes, FooterRules, MOST_CHECKPOINT_PAGE, PageRules, guarded,
 };
 use crate::error::{Error, Result};
 
@@ -26,7 +25,6 @@ mod rows;
 mod types;
 mod units;
 
-pub use crate::codec::parquet_file::Fetch;
 pub use control::Control;
 pub use parsed_columns::ParsedColumnsReader;
 pub use rows::{FileRows, UnitReader};
@@ -34,15 +32,11 @@ pub use units::Unit;
 
 use types::{check_types, reading_schema};
 
-/// Rows of a checkpoint are at least some bits long.
-const RULES: FooterRules = FooterRules {
-    code: "checkpoint.parquet",
-    most_rows_per_byte: 200,
-    page_index: true,
-};
+const CODE: &str = "checkpoint.parquet";
 
 const PAGES: PageRules = PageRules {
-    code: RULES.code,
+    code: CODE,
+    message: "the Parquet file does not decode",
     most_bytes: MOST_CHECKPOINT_PAGE,
 };
 
@@ -97,14 +91,26 @@ pub struct CheckpointFile {
 }
 
 impl CheckpointFile {
-    /// Reads and checks the footer of a file of `length` bytes.
+    /// How its footer is decoded: rows of a checkpoint are at least some bits long.
+    pub const FOOTER: FooterRules = FooterRules {
+        code: CODE,
+        most_rows_per_byte: 200,
+        page_index: true,
+    };
+
+    /// A file of `length` bytes, with its footer.
     ///
     /// # Errors
     ///
-    /// Corrupt: `checkpoint.parquet` when the footer does not decode or contradicts the file's length.
-    pub fn open(length: u64, fetch: &Fetch<'_>) -> Result<Self> {
-        let metadata = Arc::new(read_footer(length, fetch, &RULES)?);
-        guarded(RULES.code, || Self::of(metadata, length))
+    /// Corrupt: `checkpoint.parquet` where the schema has no counterpart in Arrow, `checkpoint.columns`
+    /// where the columns are not those of a checkpoint.
+    pub fn new(footer: ParquetMetaData, length: u64) -> Result<Self> {
+        guarded(CODE, || Self::of(Arc::new(footer), length))
+    }
+
+    /// Nothing yet of the file's bytes.
+    pub fn unfetched(&self) -> FetchedBytes {
+        FetchedBytes::new(self.length)
     }
 
     fn of(metadata: Arc<ParquetMetaData>, length: u64) -> Result<Self> {

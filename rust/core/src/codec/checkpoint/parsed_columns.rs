@@ -5,8 +5,9 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Fields};
 
 use super::rows::GuardedReader;
-use super::{CheckpointFile, Fetch, FileAction, Unit};
+use super::{CheckpointFile, FileAction, Unit};
 use crate::codec::file_actions::FileField;
+use crate::codec::parquet_file::{FetchedBytes, RowGroupRequest};
 use crate::codec::parsed_columns::{ParsedColumns, STATS};
 use crate::error::{Error, Result};
 
@@ -19,13 +20,8 @@ enum Stats {
 }
 
 impl CheckpointFile {
-    /// Fetches the parsed columns of one unit of `add` and begins to decode them.
-    pub fn read_parsed<'a>(
-        &self,
-        unit: &Unit,
-        columns: &'a ParsedColumns,
-        fetch: &Fetch<'_>,
-    ) -> Result<ParsedColumnsReader<'a>> {
+    /// What is needed for the parsed columns of one unit of `add`.
+    pub fn request_parsed(&self, unit: &Unit, columns: &ParsedColumns) -> RowGroupRequest {
         let stats = self.where_stats_are(&columns.stats);
         let leaves = self.leaves(|parts| match parts {
             [root, field, rest @ ..] if root == FileAction::Add.name() => match field.as_str() {
@@ -36,15 +32,30 @@ impl CheckpointFile {
             },
             _ => false,
         });
-        let reader = if leaves.is_empty() {
+        self.request_leaves(unit, leaves, None)
+    }
+
+    /// Begins to decode the parsed columns of one unit, all of whose request was fetched.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `checkpoint.parquet`.
+    pub fn read_parsed<'a>(
+        &self,
+        unit: &Unit,
+        columns: &'a ParsedColumns,
+        request: RowGroupRequest,
+        fetched: &FetchedBytes,
+    ) -> Result<ParsedColumnsReader<'a>> {
+        let reader = if request.is_empty() {
             None
         } else {
-            Some(self.reader(unit, leaves, None, fetch)?)
+            Some(self.reader(request, fetched)?)
         };
         Ok(ParsedColumnsReader {
             reader,
             columns,
-            stats,
+            stats: self.where_stats_are(&columns.stats),
             missing: unit.rows(),
         })
     }

@@ -10,17 +10,15 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType, Fields};
 use arrow_select::nullif::nullif;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::units::all_null;
 use super::{
-    CheckpointFile, Fetch, FileAction, PAGES, RULES, Unit, arrow_error, first_without,
-    parquet_error, without_field,
+    CODE, CheckpointFile, FileAction, PAGES, Unit, arrow_error, first_without, without_field,
 };
 use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField, schema_of};
 use crate::codec::filter_concat::{SelectedRows, filter_concat, nulls};
-use crate::codec::parquet_file::{Chunks, check_pages, chunk_ranges, guarded};
+use crate::codec::parquet_file::{FetchedBytes, RowGroupRequest, guarded};
 use crate::codec::statistics::render_stats_as;
 use crate::error::{Error, Result};
 use crate::spec::arrow::strict_cast;
@@ -35,50 +33,57 @@ impl CheckpointFile {
         self.units_of(action, &self.file_leaves(action, fields), unit_bytes)
     }
 
-    /// Fetches one unit and begins to decode it: path and deletion vector always, and `fields`. Of
-    /// its rows only those in `selected`, when there is one.
-    pub fn read(
+    /// What is needed of one unit: path and deletion vector always, and `fields`. Of its rows only those
+    /// in `selected`, when there is one.
+    pub fn request(
         &self,
         unit: &Unit,
         action: FileAction,
         fields: &[FileField],
         selected: Option<&BooleanBuffer>,
-        fetch: &Fetch<'_>,
+    ) -> RowGroupRequest {
+        self.request_leaves(unit, self.file_leaves(action, fields), selected)
+    }
+
+    /// Begins to decode what was requested of a unit, all of which was fetched.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `checkpoint.parquet`.
+    pub fn read(
+        &self,
+        unit: &Unit,
+        action: FileAction,
+        request: RowGroupRequest,
+        fetched: &FetchedBytes,
     ) -> Result<UnitReader> {
-        let leaves = self.file_leaves(action, fields);
+        let missing = request.rows_of(unit.rows());
         Ok(UnitReader {
-            reader: self.reader(unit, leaves, selected, fetch)?,
+            reader: self.reader(request, fetched)?,
             action,
             row_group: unit.row_group,
-            end: selected.is_none().then_some(unit.rows.end),
-            missing: selected.map_or(unit.rows(), BooleanBuffer::count_set_bits),
+            end: (missing == unit.rows()).then_some(unit.rows.end),
+            missing,
         })
     }
 
-    pub(super) fn reader(
+    pub(super) fn request_leaves(
         &self,
         unit: &Unit,
         leaves: Vec<usize>,
         selected: Option<&BooleanBuffer>,
-        fetch: &Fetch<'_>,
-    ) -> Result<GuardedReader> {
+    ) -> RowGroupRequest {
         let selection = unit.selection(selected);
-        let metadata = self.metadata();
-        let wanted = chunk_ranges(metadata, unit.row_group, &leaves, selection.as_ref());
-        let fetched = fetch(&wanted.ranges)?;
-        check_pages(metadata, unit.row_group, &wanted, &fetched, &PAGES)?;
-        let chunks = Chunks::new(&wanted.ranges, fetched, self.length);
-        let mask = ProjectionMask::leaves(self.metadata().file_metadata().schema_descr(), leaves);
-        let mut builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.arrow.clone())
-                .with_projection(mask)
-                .with_batch_size(BATCH_ROWS)
-                .with_row_selection_policy(wanted.policy)
-                .with_row_groups(vec![unit.row_group]);
-        if let Some(selection) = selection {
-            builder = builder.with_row_selection(selection);
-        }
-        guarded(RULES.code, || builder.build().map_err(parquet_error)).map(GuardedReader)
+        RowGroupRequest::new(self.metadata(), unit.row_group, leaves, selection)
+    }
+
+    pub(super) fn reader(
+        &self,
+        request: RowGroupRequest,
+        fetched: &FetchedBytes,
+    ) -> Result<GuardedReader> {
+        let reader = || request.reader(&self.arrow, fetched, BATCH_ROWS, &PAGES);
+        guarded(CODE, reader).map(GuardedReader)
     }
 
     fn file_leaves(&self, action: FileAction, fields: &[FileField]) -> Vec<usize> {
@@ -127,7 +132,7 @@ impl Iterator for GuardedReader {
 
     fn next(&mut self) -> Option<Self::Item> {
         let batch = || self.0.next().transpose().map_err(arrow_error);
-        guarded(RULES.code, batch).transpose()
+        guarded(CODE, batch).transpose()
     }
 }
 

@@ -1,37 +1,53 @@
-//! The fetched pieces of a file, in the shape in which the Parquet reader asks for them.
+//! The bytes of a file that were fetched so far, in the shape in which the Parquet reader asks for them.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use bytes::{Buf, Bytes, buf::Reader};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
-/// Pieces of a file, by the offset at which each begins.
-#[derive(Clone)]
-pub(crate) struct Chunks {
-    pieces: Arc<Vec<(u64, Bytes)>>,
+/// Pieces of a file, in order of the offsets at which they begin.
+#[derive(Clone, Debug)]
+pub struct FetchedBytes {
+    pieces: Vec<(u64, Bytes)>,
     length: u64,
 }
 
-impl Chunks {
-    pub(crate) fn new(ranges: &[Range<u64>], bytes: Vec<Bytes>, length: u64) -> Self {
-        let pieces = ranges.iter().map(|range| range.start).zip(bytes).collect();
+impl FetchedBytes {
+    /// Nothing yet of a file of `length` bytes.
+    pub fn new(length: u64) -> Self {
         Self {
-            pieces: Arc::new(pieces),
+            pieces: Vec::new(),
             length,
         }
     }
 
+    /// Takes the bytes of these ranges.
+    pub fn add(&mut self, ranges: &[Range<u64>], bytes: Vec<Bytes>) {
+        let starts = ranges.iter().map(|range| range.start);
+        self.pieces.extend(starts.zip(bytes));
+        self.pieces.sort_by_key(|(start, _)| *start);
+    }
+
+    /// The bytes of this range, if all of them were fetched.
+    pub(super) fn range(&self, range: &Range<u64>) -> Option<Bytes> {
+        let length = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
+        if length == 0 {
+            return Some(Bytes::new());
+        }
+        let bytes = self.from(range.start).ok()?;
+        (length <= bytes.len()).then(|| bytes.slice(..length))
+    }
+
     /// What was fetched from `start` on.
     fn from(&self, start: u64) -> Result<Bytes> {
-        for (begin, bytes) in self.pieces.iter() {
-            let within = start
-                .checked_sub(*begin)
-                .and_then(|within| usize::try_from(within).ok());
-            if let Some(within) = within.filter(|within| *within < bytes.len()) {
-                return Ok(bytes.slice(within..));
-            }
+        let after = self.pieces.partition_point(|(begin, _)| *begin <= start);
+        let piece = after.checked_sub(1).and_then(|at| self.pieces.get(at));
+        if let Some((begin, bytes)) = piece
+            && let Ok(within) = usize::try_from(start - begin)
+            && within < bytes.len()
+        {
+            return Ok(bytes.slice(within..));
         }
         Err(ParquetError::EOF(format!(
             "the page at byte {start} lies outside of its column chunk"
@@ -39,13 +55,13 @@ impl Chunks {
     }
 }
 
-impl Length for Chunks {
+impl Length for FetchedBytes {
     fn len(&self) -> u64 {
         self.length
     }
 }
 
-impl ChunkReader for Chunks {
+impl ChunkReader for FetchedBytes {
     type T = Reader<Bytes>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {

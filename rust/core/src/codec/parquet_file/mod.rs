@@ -1,7 +1,9 @@
-//! What every reader of a Parquet file begins with: its footer, read in few pieces and checked.
+//! What all readers of Parquet files share: footers and row groups, decoded from bytes that the caller
+//! fetched.
 //!
-//! Takes bytes by way of a `fetch` function that the caller gives. What the footer claims is checked
-//! against the length of the file before anything is allocated for it.
+//! Each says which ranges of the file it needs, and takes their bytes. What a footer claims is checked
+//! against the length of the file, and what pages claim against their column chunk, before anything is
+//! allocated for it.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,29 +15,27 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataP
 
 use crate::error::{Error, Result};
 
-mod chunks;
+mod fetched;
 mod layout;
 mod pages;
-mod ranges;
+mod row_group;
 mod thrift;
 mod write;
 
-pub(crate) use chunks::Chunks;
-pub(crate) use pages::{MOST_CHECKPOINT_PAGE, PageRules, check_pages};
-pub(crate) use ranges::chunk_ranges;
+pub use fetched::FetchedBytes;
+pub(crate) use pages::{MOST_CHECKPOINT_PAGE, PageRules};
+pub use row_group::RowGroupRequest;
 pub(crate) use write::{codec, writer_options};
 
-/// Gives byte ranges of the file, in the order asked.
-pub type Fetch<'a> = dyn Fn(&[Range<u64>]) -> Result<Vec<Bytes>> + 'a;
-
-/// The footer and what lies before it are read in one piece of this size.
+/// The footer and what lies before it are fetched in one piece of this size.
 const FOOTER_PREFETCH: u64 = 64 * 1024;
 
 /// A footer longer than this is refused: those of real files have some kilobytes, rarely megabytes.
 const MAX_FOOTER: u64 = 64 << 20;
 
 /// How a footer is read and checked.
-pub(crate) struct FooterRules {
+#[derive(Clone, Copy, Debug)]
+pub struct FooterRules {
     /// The code of errors.
     pub(crate) code: &'static str,
     /// What claims to be denser is refused.
@@ -44,34 +44,86 @@ pub(crate) struct FooterRules {
     pub(crate) page_index: bool,
 }
 
-/// Reads and checks the footer of a file of `length` bytes.
-///
-/// # Errors
-///
-/// Corrupt, with the rules' code: it does not decode, or contradicts the file's length.
-pub(crate) fn read_footer(
+/// Decodes and checks the footer of a file.
+pub struct FooterDecoder {
+    decoder: ParquetMetaDataPushDecoder,
     length: u64,
-    fetch: &Fetch<'_>,
-    rules: &FooterRules,
-) -> Result<ParquetMetaData> {
-    let broken = |cause: ParquetError| {
-        Error::corrupt(rules.code, "the Parquet file does not decode").because(cause)
-    };
-    let policy = if rules.page_index {
-        PageIndexPolicy::Optional
-    } else {
-        PageIndexPolicy::Skip
-    };
-    let decoder = ParquetMetaDataPushDecoder::try_new(length)
-        .map_err(broken)?
-        .with_offset_index_policy(policy)
-        .with_column_index_policy(policy);
-    let tail = length.saturating_sub(FOOTER_PREFETCH)..length;
-    let metadata = guarded(rules.code, || {
-        decode(decoder, vec![tail], length, fetch, rules)
-    })?;
-    check(&metadata, length, rules)?;
-    Ok(metadata)
+    rules: FooterRules,
+    missing: Vec<Range<u64>>,
+}
+
+impl FooterDecoder {
+    /// For a file of `length` bytes.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt, with the rules' code: the file is too short.
+    pub fn new(length: u64, rules: FooterRules) -> Result<Self> {
+        let policy = if rules.page_index {
+            PageIndexPolicy::Optional
+        } else {
+            PageIndexPolicy::Skip
+        };
+        let decoder = ParquetMetaDataPushDecoder::try_new(length)
+            .map_err(|cause| rules.broken(cause))?
+            .with_offset_index_policy(policy)
+            .with_column_index_policy(policy);
+        let tail = length.saturating_sub(FOOTER_PREFETCH)..length;
+        Ok(Self {
+            decoder,
+            length,
+            rules,
+            missing: vec![tail],
+        })
+    }
+
+    /// The ranges of the file that are fetched next.
+    pub fn missing(&self) -> &[Range<u64>] {
+        &self.missing
+    }
+
+    /// Takes the bytes of the missing ranges; gives the footer once nothing is missing.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt, with the rules' code: it does not decode, or contradicts the file's length.
+    pub fn push(&mut self, bytes: Vec<Bytes>) -> Result<Option<ParquetMetaData>> {
+        let metadata = guarded(self.rules.code, || self.decode(bytes))?;
+        if let Some(metadata) = &metadata {
+            check(metadata, self.length, &self.rules)?;
+        }
+        Ok(metadata)
+    }
+
+    fn decode(&mut self, bytes: Vec<Bytes>) -> Result<Option<ParquetMetaData>> {
+        let fetched = std::mem::take(&mut self.missing);
+        check_cost(&fetched, &bytes, self.length, &self.rules)?;
+        let broken = |cause| self.rules.broken(cause);
+        self.decoder.push_ranges(fetched, bytes).map_err(broken)?;
+        let missing = match self.decoder.try_decode().map_err(broken)? {
+            DecodeResult::Data(metadata) => return Ok(Some(metadata)),
+            DecodeResult::NeedsData(ranges) => ranges,
+            DecodeResult::Finished => Vec::new(),
+        };
+        let lie = |message: &str| Err(Error::corrupt(self.rules.code, message));
+        if missing.is_empty() {
+            return lie("the Parquet footer is not complete");
+        }
+        let outside = |range: &Range<u64>| {
+            range.end > self.length || range.end.saturating_sub(range.start) > MAX_FOOTER
+        };
+        if missing.iter().any(outside) {
+            return lie("the Parquet footer points outside of the file");
+        }
+        self.missing = missing;
+        Ok(None)
+    }
+}
+
+impl FooterRules {
+    fn broken(&self, cause: ParquetError) -> Error {
+        Error::corrupt(self.code, "the Parquet file does not decode").because(cause)
+    }
 }
 
 /// What a decoder of others makes of bytes; that it panics is the bytes' fault, too.
@@ -82,44 +134,6 @@ pub(crate) fn guarded<T>(code: &'static str, decode: impl FnOnce() -> Result<T>)
             "the Parquet file does not decode: the decoder gave up on it",
         ))
     })
-}
-
-fn decode(
-    mut decoder: ParquetMetaDataPushDecoder,
-    mut wanted: Vec<Range<u64>>,
-    length: u64,
-    fetch: &Fetch<'_>,
-    rules: &FooterRules,
-) -> Result<ParquetMetaData> {
-    let broken = |cause: ParquetError| {
-        Error::corrupt(rules.code, "the Parquet file does not decode").because(cause)
-    };
-    loop {
-        if wanted
-            .iter()
-            .any(|range| range.end > length || range.end.saturating_sub(range.start) > MAX_FOOTER)
-        {
-            return Err(Error::corrupt(
-                rules.code,
-                "the Parquet footer points outside of the file",
-            ));
-        }
-        if !wanted.is_empty() {
-            let bytes = fetch(&wanted)?;
-            check_cost(&wanted, &bytes, length, rules)?;
-            decoder.push_ranges(wanted, bytes).map_err(broken)?;
-        }
-        match decoder.try_decode().map_err(broken)? {
-            DecodeResult::NeedsData(ranges) => wanted = ranges,
-            DecodeResult::Data(metadata) => return Ok(metadata),
-            DecodeResult::Finished => {
-                return Err(Error::corrupt(
-                    rules.code,
-                    "the Parquet footer is not complete",
-                ));
-            }
-        }
-    }
 }
 
 /// The footer itself, in whichever of the pieces it is whole: walked before anything believes it.

@@ -8,11 +8,10 @@
 
 use std::ops::Range;
 
-use bytes::Bytes;
 use parquet::basic::Compression;
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::file::metadata::ColumnChunkMetaData;
 
-use super::ranges::Selected;
+use super::fetched::FetchedBytes;
 use super::thrift::{PageHeader, page_header};
 use crate::error::{Error, Result};
 
@@ -26,34 +25,36 @@ const SLACK: u64 = 4 << 10;
 pub(crate) struct PageRules {
     /// The code of errors.
     pub(crate) code: &'static str,
+    /// What errors say where the decoder has no more to say.
+    pub(crate) message: &'static str,
     /// Pages that would be larger, decompressed, are refused.
     pub(crate) most_bytes: u64,
 }
 
-/// Checks the pages that were fetched of a row group.
+/// Checks the pages of a row group in these ranges, each with the leaf that it belongs to.
 ///
 /// # Errors
 ///
-/// Corrupt, with the rules' code and the byte at which the page begins.
-pub(crate) fn check_pages(
-    metadata: &ParquetMetaData,
-    row_group: usize,
-    selected: &Selected,
-    fetched: &[Bytes],
+/// Corrupt, with the rules' code and the byte at which the page begins, or where bytes are missing.
+pub(super) fn check_pages(
+    columns: &[ColumnChunkMetaData],
+    ranges: &[(usize, Range<u64>)],
+    fetched: &FetchedBytes,
     rules: &PageRules,
 ) -> Result<()> {
-    let columns = metadata.row_groups().get(row_group);
-    let columns = columns.map_or(&[][..], |group| group.columns());
     let mut last = None;
     let mut values = 0;
-    for ((leaf, range), bytes) in selected.leaves.iter().zip(&selected.ranges).zip(fetched) {
+    for (leaf, range) in ranges {
         let Some(column) = columns.get(*leaf) else {
             continue;
         };
         if last.replace(*leaf) != Some(*leaf) {
             values = 0;
         }
-        check_range(column, range, bytes, &mut values, rules)?;
+        let bytes = fetched
+            .range(range)
+            .ok_or_else(|| Error::corrupt(rules.code, rules.message).at_offset(range.start))?;
+        check_range(column, range, &bytes, &mut values, rules)?;
     }
     Ok(())
 }

@@ -1,10 +1,18 @@
-//! Which bytes of a row group are fetched for some of its rows and columns.
+//! Some rows and columns of a row group: which bytes they need, and their decoding.
 
 use std::ops::Range;
 
-use parquet::arrow::arrow_reader::{RowSelection, RowSelectionPolicy};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
+    RowSelectionPolicy,
+};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::page_index::offset_index::PageLocation;
+
+use super::fetched::FetchedBytes;
+use super::pages::{PageRules, check_pages};
+use crate::error::{Error, Result};
 
 /// What it costs a column to begin or end a run of rows, and to decode a row that a mask then drops,
 /// beside copying a row that the mask keeps. Estimates, good enough to choose: 6 million rows, 1 % of
@@ -12,54 +20,111 @@ use parquet::file::page_index::offset_index::PageLocation;
 const PER_RUN: usize = 400;
 const PER_DROPPED_ROW: usize = 40;
 
-/// What is fetched of a row group, and how the decoder has to go about it.
-pub(crate) struct Selected {
-    pub(crate) ranges: Vec<Range<u64>>,
-    /// The leaf of each range; those of one leaf stand together, in the order of the file.
-    pub(crate) leaves: Vec<usize>,
+/// Some rows of some leaves of a row group: which bytes they lie in, and how they are decoded.
+pub struct RowGroupRequest {
+    row_group: usize,
+    leaves: Vec<usize>,
+    selection: Option<RowSelection>,
     /// Selected rows are decoded one run after the other where pages between them are not there, or
     /// runs are long; a mask, which is quicker for short runs, needs all pages.
-    pub(crate) policy: RowSelectionPolicy,
+    policy: RowSelectionPolicy,
+    /// The ranges of each leaf, in the order of the file.
+    ranges: Vec<(usize, Range<u64>)>,
 }
 
-/// The byte ranges of these leaves' chunks in one row group whose footer was checked: of each chunk
-/// the pages that hold selected rows, if there is a page index, otherwise the whole chunk.
-pub(crate) fn chunk_ranges(
-    metadata: &ParquetMetaData,
-    row_group: usize,
-    leaves: &[usize],
-    selection: Option<&RowSelection>,
-) -> Selected {
-    let mut policy = selection.map_or_else(RowSelectionPolicy::default, quicker);
-    let index = metadata.page_index_for_row_group(row_group);
-    let Some(group) = metadata.row_groups().get(row_group) else {
-        return Selected {
-            ranges: Vec::new(),
-            leaves: Vec::new(),
-            policy,
-        };
-    };
-    let mut ranges = Vec::with_capacity(leaves.len());
-    let mut owners = Vec::with_capacity(leaves.len());
-    for leaf in leaves {
-        let Some(column) = group.columns().get(*leaf) else {
-            continue;
-        };
-        let pages = index
-            .offset_index(*leaf)
-            .map(|index| index.page_locations().as_slice());
-        let (of_leaf, all) = leaf_ranges(column, pages.unwrap_or_default(), selection);
-        if !all {
-            policy = RowSelectionPolicy::Selectors;
+impl RowGroupRequest {
+    /// Of each leaf's chunk the pages that hold selected rows, if there is a page index, otherwise the
+    /// whole chunk; the footer was checked.
+    pub(crate) fn new(
+        metadata: &ParquetMetaData,
+        row_group: usize,
+        leaves: Vec<usize>,
+        selection: Option<RowSelection>,
+    ) -> Self {
+        let mut policy = selection
+            .as_ref()
+            .map_or_else(RowSelectionPolicy::default, quicker);
+        let index = metadata.page_index_for_row_group(row_group);
+        let columns = columns_of(metadata, row_group);
+        let mut ranges = Vec::with_capacity(leaves.len());
+        for leaf in &leaves {
+            let Some(column) = columns.get(*leaf) else {
+                continue;
+            };
+            let pages = index
+                .offset_index(*leaf)
+                .map(|index| index.page_locations().as_slice());
+            let (of_leaf, all) = leaf_ranges(column, pages.unwrap_or_default(), selection.as_ref());
+            if !all {
+                policy = RowSelectionPolicy::Selectors;
+            }
+            ranges.extend(of_leaf.into_iter().map(|range| (*leaf, range)));
         }
-        owners.extend(of_leaf.iter().map(|_| *leaf));
-        ranges.extend(of_leaf);
+        Self {
+            row_group,
+            leaves,
+            selection,
+            policy,
+            ranges,
+        }
     }
-    Selected {
-        ranges,
-        leaves: owners,
-        policy,
+
+    /// The ranges of the file that are still to be fetched.
+    pub fn missing(&self, fetched: &FetchedBytes) -> Vec<Range<u64>> {
+        let ranges = self.ranges.iter().map(|(_, range)| range);
+        let missing = ranges.filter(|range| fetched.range(range).is_none());
+        missing.cloned().collect()
     }
+
+    /// Whether no leaf is asked for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.leaves.is_empty()
+    }
+
+    /// How many rows are decoded, of `all` that the row group or the unit has.
+    pub(crate) fn rows_of(&self, all: usize) -> usize {
+        self.selection.as_ref().map_or(all, RowSelection::row_count)
+    }
+
+    /// Checks the pages, and begins to decode them, `batch_rows` rows at a time.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt, with the rules' code and the byte at which the page begins.
+    pub(crate) fn reader(
+        self,
+        file: &ArrowReaderMetadata,
+        fetched: &FetchedBytes,
+        batch_rows: usize,
+        rules: &PageRules,
+    ) -> Result<ParquetRecordBatchReader> {
+        let metadata = file.metadata();
+        check_pages(
+            columns_of(metadata, self.row_group),
+            &self.ranges,
+            fetched,
+            rules,
+        )?;
+        let parquet = metadata.file_metadata().schema_descr();
+        let mask = ProjectionMask::leaves(parquet, self.leaves);
+        let mut builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(fetched.clone(), file.clone())
+                .with_projection(mask)
+                .with_batch_size(batch_rows)
+                .with_row_selection_policy(self.policy)
+                .with_row_groups(vec![self.row_group]);
+        if let Some(selection) = self.selection {
+            builder = builder.with_row_selection(selection);
+        }
+        builder
+            .build()
+            .map_err(|cause| Error::corrupt(rules.code, rules.message).because(cause))
+    }
+}
+
+fn columns_of(metadata: &ParquetMetaData, row_group: usize) -> &[ColumnChunkMetaData] {
+    let group = metadata.row_groups().get(row_group);
+    group.map_or(&[], |group| group.columns())
 }
 
 /// The ranges of one chunk, and whether all of its pages are in them.

@@ -229,18 +229,22 @@ fn compression(snapshot: &Snapshot) -> Compression {
 }
 
 /// How files of a checkpoint are encoded. No two files share a path, hardly two their statistics, and
-/// nobody looks for either by value: neither a dictionary nor bounds would help.
+/// nobody looks for either by value: neither a dictionary nor bounds of pages would help. How often the
+/// path is null in a row group tells readers which have no file.
 fn options(compression: Compression) -> ArrowWriterOptions {
     writer_options(compression, |builder| {
         let builder = builder.set_max_row_group_row_count(Some(ROW_GROUP));
-        ["path", "stats"]
-            .into_iter()
-            .fold(builder, |builder, name| {
-                let column = ColumnPath::new(vec!["add".to_owned(), name.to_owned()]);
-                builder
-                    .set_column_dictionary_enabled(column.clone(), false)
-                    .set_column_statistics_enabled(column, EnabledStatistics::None)
-            })
+        [
+            ("path", EnabledStatistics::Chunk),
+            ("stats", EnabledStatistics::None),
+        ]
+        .into_iter()
+        .fold(builder, |builder, (name, statistics)| {
+            let column = ColumnPath::new(vec!["add".to_owned(), name.to_owned()]);
+            builder
+                .set_column_dictionary_enabled(column.clone(), false)
+                .set_column_statistics_enabled(column, statistics)
+        })
     })
 }
 
@@ -284,3 +288,7 @@ fn encode(source: &Source, snapshot: &Snapshot, control: &ControlActions) -> Res
         num_files,
     })
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

@@ -1,6 +1,5 @@
 //! The footer of a data file, and what follows from it for reading.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
@@ -9,9 +8,9 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::DataFile;
 use super::file_schema::int96_in_micros;
-use crate::codec::parquet_file::{FooterRules, read_footer};
+use crate::codec::parquet_file::FooterRules;
 use crate::error::{Error, ErrorKind, Result};
-use crate::storage::Storage;
+use crate::storage::{Storage, read_footer};
 
 /// Constants take next to no space in Parquet: a million rows may be some dozen bytes.
 const RULES: FooterRules = FooterRules {
@@ -36,14 +35,16 @@ pub(super) fn footer(
     pages: bool,
 ) -> Result<(ParquetMetaData, u64)> {
     let read = |length: u64| {
-        let fetch = |ranges: &[Range<u64>]| storage.read_ranges(&file.path, ranges);
-        let footer = |rules| read_footer(length, &fetch, rules).map(|metadata| (metadata, length));
+        let footer = |rules| {
+            let metadata = read_footer(storage, &file.path, length, rules)?;
+            Ok((metadata, length))
+        };
         if !pages {
-            return footer(&RULES);
+            return footer(RULES);
         }
         // the rows are there also where the index of their pages is broken
-        footer(&RULES_WITH_PAGES).or_else(|error| match error.kind() {
-            ErrorKind::Corrupt => footer(&RULES),
+        footer(RULES_WITH_PAGES).or_else(|error: Error| match error.kind() {
+            ErrorKind::Corrupt => footer(RULES),
             _ => Err(error),
         })
     };

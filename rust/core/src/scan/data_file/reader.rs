@@ -18,6 +18,7 @@ use super::open::{OpenFile, Unit, gave_up};
 use super::plan::{OutputColumn, ReadPlan};
 use super::shape::Part;
 use super::unit_decoder::UnitDecoder;
+use crate::codec::parquet_file::FetchedBytes;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::storage::Storage;
@@ -54,23 +55,32 @@ impl OpenFile {
     /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.pages`; and
     /// so do its batches, also `data.value` and `data.null`. Storage errors.
     pub fn read(self: &Arc<Self>, storage: &dyn Storage, unit: &Unit) -> Result<UnitReader> {
-        let reader = catch_unwind(AssertUnwindSafe(|| UnitReader::new(self, storage, unit)));
+        let mut fetched = FetchedBytes::new(self.length);
+        let reader = || UnitReader::new(self, storage, unit, &mut fetched);
+        let reader = catch_unwind(AssertUnwindSafe(reader));
         let reader = reader.unwrap_or_else(|_| Err(gave_up()));
         reader.map_err(|error| self.blame(error))
     }
 }
 
 impl UnitReader {
-    fn new(file: &Arc<OpenFile>, storage: &dyn Storage, unit: &Unit) -> Result<Self> {
+    /// Bytes that the filter's own pass fetched are not fetched again.
+    fn new(
+        file: &Arc<OpenFile>,
+        storage: &dyn Storage,
+        unit: &Unit,
+        fetched: &mut FetchedBytes,
+    ) -> Result<Self> {
         let live = match &file.filter_pass {
-            Some(filter_pass) => Self::new(filter_pass, storage, unit)?.positions()?,
+            Some(filter_pass) => Self::new(filter_pass, storage, unit, fetched)?.positions()?,
             None => file.candidates(unit)?,
         };
         let left = live.iter().map(|range| range.end - range.start).sum();
         let decoder = if file.leaves.is_empty() || left == 0 {
             None
         } else {
-            Some(UnitDecoder::new(file, storage, unit, &live, left)?)
+            let rows = (&live[..], left);
+            Some(UnitDecoder::new(file, storage, unit, rows, fetched)?)
         };
         Ok(Self {
             constants: constants(file),

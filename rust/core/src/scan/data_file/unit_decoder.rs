@@ -4,18 +4,16 @@ use std::ops::Range;
 
 use arrow_array::ArrayRef;
 use arrow_schema::ArrowError;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
-};
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection};
 
 use super::open::{OpenFile, Unit};
-use crate::codec::parquet_file::{Chunks, PageRules, check_pages, chunk_ranges};
-use crate::error::{Error, Result};
-use crate::storage::Storage;
+use crate::codec::parquet_file::{FetchedBytes, PageRules, RowGroupRequest};
+use crate::error::Result;
+use crate::storage::{Storage, fetch};
 
 const PAGES: PageRules = PageRules {
     code: "data.pages",
+    message: "the data file does not decode",
     most_bytes: u64::MAX,
 };
 
@@ -23,36 +21,21 @@ const PAGES: PageRules = PageRules {
 pub(super) struct UnitDecoder(ParquetRecordBatchReader);
 
 impl UnitDecoder {
-    /// Fetches what the unit needs of these rows; they are `left`, and one at least.
+    /// Fetches what the unit needs of these rows beside what was fetched before; they are `left`, and one
+    /// at least.
     pub(super) fn new(
         file: &OpenFile,
         storage: &dyn Storage,
         unit: &Unit,
-        live: &[Range<u64>],
-        left: u64,
+        (live, left): (&[Range<u64>], u64),
+        fetched: &mut FetchedBytes,
     ) -> Result<Self> {
-        let metadata = file.arrow.metadata();
         let selection = selection(unit, live, left);
-        let wanted = chunk_ranges(metadata, unit.row_group, &file.leaves, selection.as_ref());
-        let fetched = storage.read_ranges(&file.path, &wanted.ranges)?;
-        check_pages(metadata, unit.row_group, &wanted, &fetched, &PAGES)?;
-        let parquet = metadata.file_metadata().schema_descr();
-        let leaves = file.leaves.iter().copied();
-        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(
-            Chunks::new(&wanted.ranges, fetched, file.length),
-            file.arrow.clone(),
-        )
-        .with_projection(ProjectionMask::leaves(parquet, leaves))
-        .with_batch_size(file.batch_rows)
-        .with_row_groups(vec![unit.row_group]);
-        if let Some(selection) = selection {
-            reader = reader
-                .with_row_selection_policy(wanted.policy)
-                .with_row_selection(selection);
-        }
-        let reader = reader.build().map_err(|cause| {
-            Error::corrupt("data.pages", "the data file does not decode").because(cause)
-        })?;
+        let metadata = file.arrow.metadata();
+        let request =
+            RowGroupRequest::new(metadata, unit.row_group, file.leaves.clone(), selection);
+        fetch(storage, &file.path, &request, fetched)?;
+        let reader = request.reader(&file.arrow, fetched, file.batch_rows, &PAGES)?;
         Ok(Self(reader))
     }
 

@@ -5,8 +5,6 @@
 //!
 //! Protocol: "Per-file Statistics".
 
-use std::ops::Range;
-
 use arrow_array::{Array, ArrayRef, Int64Array};
 use arrow_schema::{DataType as ArrowType, FieldRef, Fields};
 use arrow_select::concat::concat;
@@ -20,12 +18,13 @@ use super::columns::is_void;
 use super::statistics::{
     Accumulator, Kind, Known, MeasuredColumn, Statistics, StatisticsPlan, joined,
 };
-use crate::codec::parquet_file::{FooterRules, read_footer};
+use crate::codec::parquet_file::FooterRules;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::properties::TableProperties;
 use crate::spec::schema::{StructField, StructType, same_name};
+use crate::storage::read_footer;
 
 /// A new file holds no more rows than that in a byte: constants take next to no room.
 pub(super) const RULES: FooterRules = FooterRules {
@@ -67,8 +66,7 @@ impl FooterStatistics {
     /// Corrupt: `data.footer`, a path that leads out of the table. Errors of the storage.
     pub fn read(&self, source: &Source, path: &str, size: u64) -> Result<String> {
         let stored = source.resolver.resolve("", path)?;
-        let fetch = |ranges: &[Range<u64>]| source.storage.read_ranges(&stored, ranges);
-        let footer = read_footer(size, &fetch, &RULES);
+        let footer = read_footer(&*source.storage, &stored, size, RULES);
         self.of(&footer.map_err(|error| error.at_path(path))?)
     }
 

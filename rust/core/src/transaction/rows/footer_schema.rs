@@ -3,7 +3,6 @@
 //! Spark leaves its own schema in the footer, which says more than Parquet's: that one counts where it is
 //! there. All columns may be null, as in all that Spark reads from files.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, TimeUnit};
@@ -12,10 +11,10 @@ use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::ParquetMetaData;
 
 use super::footer::RULES;
-use crate::codec::parquet_file::read_footer;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
+use crate::storage::read_footer;
 
 /// Where Spark writes its schema.
 const SPARK: &str = "org.apache.spark.sql.parquet.row.metadata";
@@ -28,8 +27,7 @@ const SPARK: &str = "org.apache.spark.sql.parquet.row.metadata";
 /// of the storage.
 pub fn footer_schema(source: &Source, path: &str, size: u64) -> Result<StructType> {
     let stored = source.resolver.resolve("", path)?;
-    let fetch = |ranges: &[Range<u64>]| source.storage.read_ranges(&stored, ranges);
-    read_footer(size, &fetch, &RULES)
+    read_footer(&*source.storage, &stored, size, RULES)
         .and_then(|footer| schema(&footer))
         .map_err(|error| error.at_path(&*stored))
 }

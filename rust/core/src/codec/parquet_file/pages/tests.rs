@@ -8,6 +8,7 @@ use super::*;
 
 const RULES: PageRules = PageRules {
     code: "data.pages",
+    message: "the data file does not decode",
     most_bytes: 1 << 20,
 };
 

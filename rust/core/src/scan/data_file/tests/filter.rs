@@ -77,8 +77,20 @@ fn found(files: &Files, file: &DataFile, columns: &[&str], sql: &str) -> (Vec<i6
     // one for the filter, one for the rows it leaves
     let reads = files.counting.count(Operation::ReadRanges);
     assert!(reads <= 2 + 2 * (4 - pruned), "{sql}: {reads} reads");
+    assert_fetched_once(files, &file.path);
     let index = rows.column_by_name("_row_index").unwrap();
     (index.as_primitive::<Int64Type>().values().to_vec(), pruned)
+}
+
+/// No byte before the footer was fetched twice.
+fn assert_fetched_once(files: &Files, path: &str) {
+    let length = files.storage().head(path).unwrap().size;
+    let calls = files.counting.calls();
+    let mut ranges: Vec<_> = calls.into_iter().flat_map(|call| call.ranges).collect();
+    ranges.retain(|range| range.end < length);
+    ranges.sort_by_key(|range| range.start);
+    let overlap = ranges.windows(2).find(|pair| pair[0].end > pair[1].start);
+    assert_eq!(overlap, None);
 }
 
 #[test]

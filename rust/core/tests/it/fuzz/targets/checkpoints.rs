@@ -5,9 +5,10 @@ use std::ops::Range;
 use arrow_array::Array;
 use arrow_schema::{DataType, Field, Fields};
 use bytes::Bytes;
-use deltareplay_core::codec::checkpoint::{CheckpointFile, FileAction, FileRows};
+use deltareplay_core::codec::checkpoint::{CheckpointFile, Control, FileAction, FileRows};
 use deltareplay_core::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
 use deltareplay_core::codec::filter_concat::SelectedRows;
+use deltareplay_core::codec::parquet_file::{FetchedBytes, FooterDecoder, RowGroupRequest};
 use deltareplay_core::codec::statistics::stats_schema;
 use deltareplay_core::error::Result;
 
@@ -42,9 +43,28 @@ fn run_checkpoints(input: &[u8]) -> u64 {
 }
 
 fn decode(bytes: &Bytes) -> Result<u64> {
-    let fetch = |ranges: &[Range<u64>]| ranges.iter().map(|range| slice(bytes, range)).collect();
-    let file = CheckpointFile::open(bytes.len() as u64, &fetch)?;
-    let control = file.control(&fetch)?;
+    let slices = |ranges: &[Range<u64>]| -> Result<Vec<Bytes>> {
+        ranges.iter().map(|range| slice(bytes, range)).collect()
+    };
+    let length = bytes.len() as u64;
+    let mut footer = FooterDecoder::new(length, CheckpointFile::FOOTER)?;
+    let footer = loop {
+        if let Some(footer) = footer.push(slices(footer.missing())?)? {
+            break footer;
+        }
+    };
+    let file = CheckpointFile::new(footer, length)?;
+    let fetched = |request: &RowGroupRequest| -> Result<FetchedBytes> {
+        let mut fetched = file.unfetched();
+        let missing = request.missing(&fetched);
+        fetched.add(&missing, slices(&missing)?);
+        Ok(fetched)
+    };
+    let mut control = Control::default();
+    for (unit, request) in file.request_control() {
+        let fetched = fetched(&request)?;
+        file.read_control(&unit, request, &fetched, &mut control)?;
+    }
     let shape = Fields::from(vec![Field::new("id", DataType::Int64, true)]);
     let shape = stats_schema(&shape);
     let mut kept = control.transactions.len() + control.domains.len() + control.sidecars.len();
@@ -54,7 +74,9 @@ fn decode(bytes: &Bytes) -> Result<u64> {
     ] {
         for unit in file.units(action, fields, 1 << 10) {
             let mut decoded = 0;
-            for rows in file.read(&unit, action, fields, None, &fetch)? {
+            let request = file.request(&unit, action, fields, None);
+            let fetched = fetched(&request)?;
+            for rows in file.read(&unit, action, request, &fetched)? {
                 let rows = rows?;
                 decoded += rows.path().len();
                 let keep = SelectedRows::new(rows.present());

@@ -1,0 +1,43 @@
+//! Parquet files, whose decoders say which bytes they need.
+
+use parquet::file::metadata::ParquetMetaData;
+
+use super::Storage;
+use crate::codec::parquet_file::{FetchedBytes, FooterDecoder, FooterRules, RowGroupRequest};
+use crate::error::Result;
+
+/// Fetches, decodes and checks the footer of a file of `length` bytes.
+///
+/// # Errors
+///
+/// Corrupt, with the rules' code: it does not decode, or contradicts the file's length. Errors of the
+/// storage.
+pub(crate) fn read_footer(
+    storage: &dyn Storage,
+    path: &str,
+    length: u64,
+    rules: FooterRules,
+) -> Result<ParquetMetaData> {
+    let mut decoder = FooterDecoder::new(length, rules)?;
+    loop {
+        let bytes = storage.read_ranges(path, decoder.missing())?;
+        if let Some(footer) = decoder.push(bytes)? {
+            return Ok(footer);
+        }
+    }
+}
+
+/// Fetches what a request needs and was not fetched before.
+pub(crate) fn fetch(
+    storage: &dyn Storage,
+    path: &str,
+    request: &RowGroupRequest,
+    fetched: &mut FetchedBytes,
+) -> Result<()> {
+    let missing = request.missing(fetched);
+    if !missing.is_empty() {
+        let bytes = storage.read_ranges(path, &missing)?;
+        fetched.add(&missing, bytes);
+    }
+    Ok(())
+}
