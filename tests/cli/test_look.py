@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import datetime
 import io
+import itertools
 import re
 import statistics
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -212,6 +214,27 @@ def test_history_on_a_wide_terminal_tells_conditions(run, orders, monkeypatch) -
     assert told in run("history", orders).out
     monkeypatch.setenv("COLUMNS", "80")
     assert "predicate" not in run("history", orders).out
+
+
+@pytest.mark.parametrize("width", [40, 57, 59, 60, 61, 64, 70, 80])
+@pytest.mark.parametrize("verb", ["schema --history", "summary", "explain"])
+def test_a_narrow_terminal_loses_no_character(run, orders, monkeypatch, verb, width) -> None:
+    verb, *rest = [*verb.split(), orders, *(["id < 3"] if verb == "explain" else [])]
+
+    def characters(columns: int) -> Counter[str]:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        return Counter(re.sub(r"[\s─]", "", run(verb, *rest, "--utc").out))
+
+    assert characters(width) == characters(200)
+
+
+@pytest.mark.parametrize("width", [57, 60, 70, 80])
+def test_a_title_is_broken_between_words(run, orders, monkeypatch, width) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = run("history", orders).out.splitlines()
+    assert max(map(len, lines)) <= width
+    titles = " ".join(itertools.takewhile(lambda line: "─" not in line, lines)).split()
+    assert sorted(titles) == ["By", "Operation", "Rows", "Time", "Version", "and", "files"]
 
 
 def test_history(run, orders) -> None:

@@ -23,8 +23,10 @@ _ENDLESS = 100_000
 _CELL = 30
 #: From how many characters on a terminal is wide.
 _WIDE = 120
-#: Characters that a column has at least.
+#: Characters that a column has at least, if it has so many.
 _LEAST = 8
+#: Characters between two columns of a table.
+_GAP = 3
 
 
 @dataclass(frozen=True)
@@ -182,22 +184,48 @@ class Output:
             max(cell_len(column.title), *(cell_len(row[place]) for row in cells))
             for place, column in enumerate(columns)
         ]
-        fits = sum(widths) + 3 * len(widths) <= out.width
+        fitting = _narrowed(columns, widths, out.width - _GAP * (len(widths) - 1))
+        if fitting is None:
+            _print_lines(out, columns, cells)
+            return
         shown = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-        left = out.width
-        for column, width in zip(columns, widths, strict=True):
+        for column, width, natural in zip(columns, fitting, widths, strict=True):
             shown.add_column(
                 column.title,
                 justify="right" if column.right else "left",
-                no_wrap=column.right or column.cut or column.firm or fits,
+                no_wrap=column.cut or width == natural,
                 overflow="ellipsis" if column.cut else "fold",
-                max_width=max(left, _LEAST) if column.cut else None,
-                min_width=min(width, _LEAST),
+                width=width,
             )
-            left -= width + 3
         for row in cells:
             shown.add_row(*row)
         out.print(shown)
+
+
+def _narrowed(columns: Sequence[Column], widths: Sequence[int], space: int) -> list[int] | None:
+    """Widths that fit into a space: what may be cut is narrowed first, then what may be folded.
+
+    A word of a title stays whole, and so do numbers and times. None if the space is too small for
+    that: rich would leave characters out.
+    """
+    from rich.cells import cell_len
+
+    found = [
+        width if column.right or column.firm else min(width, space)
+        for column, width in zip(columns, widths, strict=True)
+    ]
+    for cut, least in ((True, _LEAST), (False, _LEAST), (True, 1)):
+        flexible = {
+            place: max([least, *map(cell_len, column.title.split())])
+            for place, column in enumerate(columns)
+            if (column.cut if cut else not (column.cut or column.right or column.firm))
+        }
+        while sum(found) > space:
+            wide = [place for place, smallest in flexible.items() if found[place] > smallest]
+            if not wide:
+                break
+            found[max(wide, key=found.__getitem__)] -= 1
+    return found if sum(found) <= space else None
 
 
 def _print_lines(out: Console, columns: Sequence[Column], cells: list[list[str]]) -> None:
