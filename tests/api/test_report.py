@@ -392,6 +392,14 @@ def test_overwrites_a_report_and_nothing_else(shop: logs.LogBuilder, tmp_path: P
     assert place.read_text() == "my notes"
 
 
+def test_without_a_name_it_is_report_html_here(
+    shop: logs.LogBuilder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert dr.Table(shop.uri).report() == Path("report.html")
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
 def test_too_many_partitions_are_told_apart_by_fewer_columns(
     log: logs.LogBuilder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
