@@ -38,8 +38,8 @@ class Reporting(TableLocation):
         findings are those of the latest version, whatever ``version`` is.
 
         Args:
-            output: The file, on a local disk; by default, ``report.html`` in the working directory. It
-                is replaced if it is a report already; any other file is left as it is.
+            output: The file, on a local disk; by default, ``report.html`` in the working directory.
+                It is replaced if it is a report already; any other file is left as it is.
             version: The version to show; None shows the latest.
             orphans: Also list the table's directory: for files that no version needs, and for files
                 that are missing.
