@@ -226,6 +226,16 @@ def test_merges_by_columns(spark: Any, table: DeltaTable) -> None:
     assert rows_of(table.toDF()) == [("a", -1), ("c", 3), ("e", -5)]
 
 
+def test_a_merge_on_a_column(spark: Any, table: DeltaTable) -> None:
+    from pyspark.sql.functions import col
+
+    source = spark.createDataFrame(SOURCE, ["key", "value"]).alias("s")
+    on = (col("t.key") == col("s.key")) & (col("t.value") < 2)
+    merge = table.alias("t").merge(source, on).whenMatchedUpdateAll()
+    merge.whenNotMatchedInsertAll(col("s.key") == "e").execute()
+    assert rows_of(table.toDF()) == [("a", -1), ("b", 2), ("c", 3), ("d", 4), ("e", -5)]
+
+
 @pytest.mark.parametrize("some", [False, True], ids=["all", "some"])
 def test_merges_all_columns_by_aliases(spark: Any, table: DeltaTable, some: bool) -> None:
     source = spark.createDataFrame(SOURCE, ["key", "value"]).alias("s")

@@ -72,11 +72,11 @@ class Merging:
             source.columns,
         )
         run = _Run(self, clauses, statement, sides, source, transaction)
-        frame = run.check()
+        pairs = run.check()
         filter = None
         if not any(one.when == _ALONE for one in clauses):
             filter = target_filter(
-                self.on, statement.snapshot, self.target_alias, lambda: frame, joined=True
+                self.on, statement.snapshot, self.target_alias, lambda: pairs, joined=True
             )
         note_read(transaction, filter)
         with source.stable(statement.target, self.root) as rows:
@@ -133,15 +133,16 @@ class _Run:
         return any(one.when == when and one.then in kinds for one in self.clauses)
 
     def check(self) -> DataFrame:
-        """Lets Spark analyze everything before the first job; gives the joined frame.
+        """Lets Spark analyze everything before the first job; gives a frame that is the join.
 
         Raises:
             InvalidArgumentError: An expression does not fit.
         """
-        none = self.statement.empty(self.merging.target_alias)
-        joined = analyzed(lambda: self._joined(none, self.source.rows, "full"))
+        none, source = self.statement.empty(self.merging.target_alias), self.source.rows
+        pairs = analyzed(lambda: none.join(source, as_column(self.merging.on), "full"))
+        joined = self.sides.with_copies(pairs)
         analyzed(lambda: self._changed(joined, (_MATCHED, _INSERTED, _ALONE)))
-        return joined
+        return pairs
 
     def merge(self, source: DataFrame, candidates: Candidates) -> Written:
         """Finds the rows, writes what becomes of them, and commits."""
