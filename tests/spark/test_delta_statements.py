@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from spark.delta_tables import ROWS, rows_of, written
 
+from deltareplay import InvalidArgumentError
 from deltareplay import spark as dr_spark
 from deltareplay.spark import (
     DeltaMergeBuilder,
@@ -264,6 +266,86 @@ def test_a_merge_adds_columns(spark: Any, table: DeltaTable) -> None:
         ("e", None, -5),
         ("f", None, -6),
     ]
+
+
+def expiring(spark: Any, seconds: float) -> Any:
+    """A thousand rows that expire while a merge may run, one after the other."""
+    begins = int(time.time() * 1e6)
+    expiry = f"timestamp_micros({begins} + id * {int(seconds * 1000)}) AS expiry"
+    return spark.range(1000).selectExpr("id", expiry).alias("s")
+
+
+@pytest.mark.parametrize("properties", [{}, {"delta.enableDeletionVectors": "true"}], ids=str)
+@pytest.mark.parametrize("where", ["on", "clause", "column", "source"])
+def test_a_merge_has_one_current_time(
+    spark: Any, tmp_path: Path, where: str, properties: dict[str, str]
+) -> None:
+    from pyspark.sql import functions as sf
+
+    dr_spark.write(spark.range(1000).selectExpr("id", "0 AS n"), tmp_path, properties=properties)
+    table = DeltaTable.forPath(spark, str(tmp_path))
+    source = expiring(spark, 4)
+    if where == "source":
+        source = source.where("expiry > now()").alias("s")
+    on = "t.id = s.id AND s.expiry > current_timestamp()" if where == "on" else "t.id = s.id"
+    conditions = {
+        "clause": "s.expiry < now()",
+        "column": sf.col("s.expiry") > sf.current_timestamp(),
+    }
+    merge = table.alias("t").merge(source, on)
+    told = merge.whenMatchedUpdate(conditions.get(where), {"n": "1"}).execute().first()
+    assert (told.num_affected_rows, told.num_inserted_rows) == (told.num_updated_rows, 0)
+    found = table.toDF().groupBy("n").count()
+    others = 1000 - told.num_updated_rows
+    expected = [(0, others), (1, told.num_updated_rows)]
+    assert rows_of(found) == [row for row in expected if row[1]]
+    assert table.toDF().select("id").distinct().count() == 1000
+
+
+@pytest.mark.parametrize("where", ["on", "clause", "column", "nondeterministic", "udf and clock"])
+def test_a_merge_refuses_what_gives_other_results_each_time(
+    spark: Any, table: DeltaTable, where: str
+) -> None:
+    from pyspark.sql import functions as sf
+
+    by_chance = sf.udf(lambda key: key < "c", "boolean")
+    conditions: dict[str, Any] = {
+        "clause": "rand() < 0.5",
+        "column": sf.rand() < 0.5,
+        "nondeterministic": by_chance.asNondeterministic()(sf.col("s.key")),
+        "udf and clock": by_chance(sf.col("s.key")) & (sf.lit("2026") < sf.current_timestamp()),
+    }
+    source = spark.createDataFrame(SOURCE, ["key", "value"]).alias("s")
+    on = "t.key = s.key AND rand() < 0.5" if where == "on" else "t.key = s.key"
+    merge = table.alias("t").merge(source, on).whenMatchedUpdateAll(conditions.get(where))
+    with pytest.raises(InvalidArgumentError) as caught:
+        merge.execute()
+    assert caught.value.code == "statement.unrepeatable"
+    assert rows_of(table.toDF()) == ROWS
+
+
+def test_a_merge_notices_a_udf_that_gives_other_results(spark: Any, tmp_path: Path) -> None:
+    from pyspark.sql import functions as sf
+
+    seen = tmp_path / "seen"
+    seen.mkdir()
+
+    def only_once(number):  # PySpark takes hints for those of Arrow's functions
+        known = seen / str(number)
+        if known.exists():
+            return False
+        known.touch()
+        return True
+
+    dr_spark.write(spark.range(10).coalesce(1), tmp_path / "t")
+    table = DeltaTable.forPath(spark, str(tmp_path / "t"))
+    source = spark.range(10).coalesce(1).alias("s")
+    condition = sf.udf(only_once, "boolean")(sf.col("s.id"))
+    merge = table.alias("t").merge(source, "t.id = s.id")
+    with pytest.raises(InvalidArgumentError, match="asNondeterministic") as caught:
+        merge.whenMatchedUpdate(condition, {"id": "t.id + 10"}).execute()
+    assert caught.value.code == "statement.unrepeatable"
+    assert rows_of(table.toDF()) == [(number,) for number in range(10)]
 
 
 def test_a_merge_in_a_thread_obeys_the_session(spark: Any, tmp_path: Path) -> None:

@@ -32,6 +32,9 @@ _STABLE = (
     "View",
 )
 
+#: Patterns of expressions that may give others each time, even if they count as deterministic.
+_UNSTABLE = ("CURRENT_LIKE", "PYTHON_UDF", "SCALA_UDF")
+
 
 @dataclass(frozen=True)
 class MergeSource:
@@ -144,7 +147,10 @@ def _is_stable(frame: DataFrame) -> bool:
     if not session.is_classic(frame.sparkSession):
         return False
     plan: Any = frame._jdf.queryExecution().analyzed()
-    return _gives_the_same(plan)
+    trees: Any = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.trees
+    # the current time is that of each query; UDFs are what their authors say they are
+    unstable = [getattr(trees.TreePattern, one)() for one in _UNSTABLE]
+    return not any(map(plan.containsPattern, unstable)) and _gives_the_same(plan)
 
 
 def _gives_the_same(plan: Any) -> bool:

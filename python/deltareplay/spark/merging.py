@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from deltareplay.spark.merge_clauses import Clause, Sides, When
 from deltareplay.spark.merge_source import MergeSource
 from deltareplay.spark.outgoing import table_rows
 from deltareplay.spark.pruning import target_filter
+from deltareplay.spark.repeatable import repeatable
 from deltareplay.spark.rewrite import Rewrite
 from deltareplay.spark.schema import Json
 from deltareplay.spark.source import TableLike
@@ -71,16 +73,30 @@ class Merging:
             source.alias,
             source.columns,
         )
-        run = _Run(self, clauses, statement, sides, source, transaction)
+        merging, clauses = self._repeatable(clauses, sides, statement)
+        run = _Run(merging, clauses, statement, sides, source, transaction)
         pairs = run.check()
         filter = None
         if not any(one.when == _ALONE for one in clauses):
             filter = target_filter(
-                self.on, statement.snapshot, self.target_alias, lambda: pairs, joined=True
+                merging.on, statement.snapshot, self.target_alias, lambda: pairs, joined=True
             )
         note_read(transaction, filter)
         with source.stable(statement.target, self.root) as rows:
             return run.merge(rows, statement.candidates(filter))
+
+    def _repeatable(
+        self, clauses: Sequence[Clause], sides: Sides, statement: Statement
+    ) -> tuple[Merging, list[Clause]]:
+        """The merge and its clauses with conditions that give the same each time."""
+        moment = datetime.datetime.now(datetime.timezone.utc)
+        none = statement.empty(self.target_alias)
+        pairs = analyzed(lambda: sides.with_copies(none.crossJoin(self.source.rows)))
+        fixed = [
+            replace(one, condition=repeatable(one.condition, sides.seen(pairs, one.when), moment))
+            for one in clauses
+        ]
+        return replace(self, on=repeatable(self.on, pairs, moment)), fixed
 
 
 def _parameters(on: str | Column, clauses: Sequence[Clause]) -> dict[str, Any]:
@@ -153,6 +169,7 @@ class _Run:
             rows = self._rows(source, candidates, found)
             rewrite.stage(found.modified, rows)
             metrics = _metrics(rewrite, found)
+            self._check_counts(metrics)
             self.transaction.set_metrics(metrics)
         except BaseException:
             rewrite.discard()
@@ -163,6 +180,18 @@ class _Run:
             self.transaction.abort()
             return Written(None, metrics)
         return Written(rewrite.commit(), metrics)
+
+    def _check_counts(self, metrics: Mapping[str, int]) -> None:
+        """Refuses what a function has spoilt that gives other results each time it is called."""
+        inserted = metrics["numTargetRowsInserted"]
+        if inserted < 0 or (inserted and not self._has(_INSERTED, feed.INSERT)):
+            written = inserted + metrics["numTargetRowsUpdated"]
+            raise InvalidArgumentError(
+                f"the merge found {metrics['numTargetRowsUpdated']} rows to update, and wrote "
+                f"{written}: a condition gave other results the second time, such as a UDF that is "
+                "not marked by asNondeterministic; nothing was committed",
+                code="statement.unrepeatable",
+            )
 
     def _joined(self, target: DataFrame, source: DataFrame, how: str) -> DataFrame:
         return self.sides.with_copies(target.join(source, as_column(self.merging.on), how))

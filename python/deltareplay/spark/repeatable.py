@@ -1,0 +1,128 @@
+"""Conditions of a merge, which asks them twice, with one answer: at one moment, without chance.
+
+A merge asks its conditions in one query to find rows, and in another to write them. Each query has
+its own current time, and rolls its own dice.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark import connect_columns, names, session
+from deltareplay.spark.statement import analyzed, as_column, shown
+from deltareplay.spark.tokens import Token, tokens
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from deltareplay.spark.expressions import Expression
+
+#: Functions that ask for the current time, and what they are at a moment.
+_CLOCK = {
+    "CURRENT_TIMESTAMP": "{}",
+    "NOW": "{}",
+    "CURRENT_DATE": "CAST({} AS DATE)",
+    "CURDATE": "CAST({} AS DATE)",
+    "LOCALTIMESTAMP": "CAST({} AS TIMESTAMP_NTZ)",
+    "UNIX_TIMESTAMP": "unix_timestamp({})",
+}
+
+#: Those of them that are written without parentheses, too, unless a column has that name.
+_BARE = ("CURRENT_TIMESTAMP", "CURRENT_DATE", "LOCALTIMESTAMP")
+
+
+def repeatable(
+    condition: Expression | None, rows: DataFrame, moment: datetime.datetime
+) -> Expression | None:
+    """A condition that gives the same each time it is evaluated; None stays None.
+
+    Args:
+        condition: SQL text or a column.
+        rows: Rows, of which none is read, with the columns that the condition sees.
+        moment: The current time.
+
+    Raises:
+        InvalidArgumentError: ``statement.unrepeatable``: it is not deterministic, or asks for the
+            current time in a way that cannot be replaced.
+    """
+    if condition is None:
+        return None
+    text = condition if isinstance(condition, str) else _text(condition, rows, moment)
+    if text is not None:
+        fixed = at(text, moment, rows.columns)
+        condition = condition if fixed == text else fixed
+    _check_deterministic(condition, rows)
+    return condition
+
+
+def at(text: str, moment: datetime.datetime, columns: Collection[str] = ()) -> str:
+    """Writes a moment into SQL text, wherever that asks for the current time.
+
+    >>> at("at < now() AND now = 'now()'", datetime.datetime(2026, 1, 31, 12))
+    "at < TIMESTAMP '2026-01-31T12:00:00.000000Z' AND now = 'now()'"
+    """
+    literal = f"TIMESTAMP '{moment.strftime('%Y-%m-%dT%H:%M:%S.%f')}Z'"
+    named = {one.upper() for one in columns}
+    found, place = "", 0
+    every = tokens(text)
+    for number, token in enumerate(every):
+        end = _end_of_call(every, number, named)
+        if end is not None:
+            found += text[place : token.start] + _CLOCK[token.text.upper()].format(literal)
+            place = end
+    return found + text[place:]
+
+
+def _end_of_call(every: list[Token], number: int, named: Collection[str]) -> int | None:
+    """Where a call that asks for the current time ends; None if no such call begins there."""
+    token = every[number]
+    if not token.is_word(*_CLOCK) or (number and every[number - 1].text == "."):
+        return None
+    following = [one.text for one in every[number + 1 : number + 3]]
+    if following == ["(", ")"]:
+        return every[number + 2].end
+    is_bare = token.is_word(*_BARE) and token.text.upper() not in named
+    return token.end if is_bare and following[0] not in (".", "(") else None
+
+
+def _text(condition: Any, rows: DataFrame, moment: datetime.datetime) -> str | None:
+    """A column that asks for the current time as SQL text; None if it does not ask."""
+    spark = rows.sparkSession
+    if session.is_classic(spark):
+        frame: Any = analyzed(lambda: rows.where(condition))
+        found = frame._jdf.queryExecution().analyzed().condition()
+        patterns: Any = spark._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+        asks = found.containsPattern(patterns.CURRENT_LIKE())
+        udfs = patterns.PYTHON_UDF(), patterns.SCALA_UDF()
+        text = None if any(map(found.containsPattern, udfs)) else str(found.sql())
+    else:
+        text = connect_columns.sql(condition, spark)
+        known = shown(condition) if text is None else text
+        asks = at(known, moment) != known
+    if asks and text is None:
+        raise _unrepeatable(condition, "calls a UDF and asks for the current time")
+    return text if asks else None
+
+
+def _check_deterministic(condition: Expression, rows: DataFrame) -> None:
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as sf
+
+    other = rows.sparkSession.range(1).select(sf.lit(1).alias(f"{names.OWN}other"))
+    try:
+        _ = rows.join(other, as_column(condition)).schema  # where Spark refuses it
+    except AnalysisException as cause:
+        if cause.getCondition() == "INVALID_NON_DETERMINISTIC_EXPRESSIONS":
+            raise _unrepeatable(condition, "is not deterministic") from cause
+        # other errors are those of the statement, or of joins alone
+
+
+def _unrepeatable(condition: Expression, why: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"a merge evaluates its conditions twice, and {shown(condition)} {why}: compute it as a "
+        "column of the source",
+        code="statement.unrepeatable",
+    )
