@@ -258,6 +258,36 @@ def test_a_name_in_the_catalog(delta: Any, path: str, name: str) -> None:
         assert "DeltaTable.forName" in message(call)
 
 
+@without_jar
+def test_changes_have_the_columns_of_their_end(delta: Any, tmp_path: Path) -> None:
+    place = str(tmp_path / "t")
+    delta.sql("SELECT 1L AS id").write.format("delta").mode("append").save(place)
+    delta.sql("SELECT 2L AS id").write.format("delta").mode("append").save(place)
+    more = delta.sql("SELECT 3L AS id, 'x' AS note").write.format("delta").mode("append")
+    more.option("mergeSchema", True).save(place)
+    read = delta.read.format("delta").option("readChangeFeed", True).option("startingVersion", 0)
+    ended = read.option("endingVersion", 1).load(place)
+    assert rows_of(ended.select("id", "_change_type")) == [(1, "insert"), (2, "insert")]
+    assert "note" not in ended.columns
+    whole = read.option("endingVersion", 9).load(place)
+    assert rows_of(whole.select("id", "note")) == [(1, None), (2, None), (3, "x")]
+
+
+def test_new_columns_lack_a_partition_column(spark: Any, tmp_path: Path) -> None:
+    place = tmp_path / "t"
+    dr_spark.write(spark.sql("SELECT 1 AS id, 'a' AS p"), place, partition_columns=["p"])
+    other = spark.sql("SELECT 2 AS id")
+    for columns in (None, ["p"]):
+        with pytest.raises(dr.InvalidArgumentError, match="no column p to partition") as caught:
+            dr_spark.write(
+                other, place, mode="overwrite", schema_mode="overwrite", partition_columns=columns
+            )
+        assert caught.value.code == "transaction.partition_columns"
+    dr_spark.write(other, place, mode="overwrite", schema_mode="overwrite", partition_columns=[])
+    assert dr.Table(place).snapshot().partition_columns == []
+    assert rows_of(dr_spark.read(spark, place)) == [(2,)]
+
+
 def test_write_replaces_columns(spark: Any, tmp_path: Path) -> None:
     place, properties = tmp_path / "t", {"delta.columnMapping.mode": "name"}
     dr_spark.write(spark.range(3), place, properties=properties)

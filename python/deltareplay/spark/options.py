@@ -113,7 +113,12 @@ def _extras(options: Options) -> dict[str, Any]:
 def schema(options: Options, version: int | None) -> Any:
     """Spark's schema of the rows."""
     extras = _extras(options)
-    fields = plain_fields(snapshot(options, version))
+    of = snapshot(options, version)
+    if stream_options.has_end(options):
+        table = table_of(of)
+        versions = table.changes(*stream_options.change_range(options, of.version)).versions
+        of = of if versions is None else table.snapshot(versions[1])
+    fields = plain_fields(of)
     if extras["with_file_path"]:
         fields.append(field(names.FILE_PATH, "string"))
     if extras["with_row_index"]:

@@ -124,6 +124,11 @@ def follow_arguments(options: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
+def has_end(options: Mapping[str, str]) -> bool:
+    """Whether the options say where changes end."""
+    return gives_changes(options) and not _END.isdisjoint(_lower(options))
+
+
 def change_range(options: Mapping[str, str], newest: int) -> tuple[int | str, int | str]:
     """Where changes begin and end in a batch read, as arguments of ``Table.changes``.
 

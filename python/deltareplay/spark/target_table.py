@@ -63,7 +63,14 @@ class TargetTable:
             UnsupportedFeatureError: A property requires a feature that cannot be written.
         """
         names = {one.lower(): one for one in schema.fieldNames()}
-        partitions = [names.get(one.lower(), one) for one in partition_by]
+        lacking = [one for one in partition_by if one.lower() not in names]
+        if lacking:
+            raise InvalidArgumentError(
+                f"the rows have no column {', '.join(lacking)} to partition the table by: they "
+                f"have {', '.join(names.values())}; name other partition columns, or none",
+                code="transaction.partition_columns",
+            )
+        partitions = [names[one.lower()] for one in partition_by]
         columns = struct([nullable_field(one) for one in fields_of(schema)])
         wanted = place.properties(columns, partitions, properties)
         metadata, facts = _native.new_table(columns, partitions, wanted)
