@@ -307,3 +307,7 @@ fn file_filter(snapshot: &Snapshot, filter: Option<&Predicate>) -> Result<Option
     let bound = filter.bind(snapshot.schema())?;
     Ok(Some(Arc::new(snapshot.file_filter(bound)?)))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -60,3 +60,7 @@ pub(crate) fn delete_all(storage: &dyn Storage, paths: &[&str]) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

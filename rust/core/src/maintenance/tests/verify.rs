@@ -1,0 +1,93 @@
+use super::*;
+use crate::maintenance::verify::{Severity, verify};
+
+/// Version 1 has two files, `a` of one byte and `b` of two.
+fn log() -> Log {
+    let log = Log::new();
+    log.put("a", "1");
+    log.put("b", "12");
+    log.commit(1, &[add("a", 1), add("b", 2)]);
+    log
+}
+
+/// What is wrong: how bad, the code, and the version; worst first.
+fn findings(log: &Log) -> Vec<(Severity, &'static str, Option<u64>)> {
+    let report = verify(&log.0, true, false).unwrap();
+    let findings = report.findings.into_iter();
+    findings
+        .map(|finding| (finding.severity, finding.code, finding.version))
+        .collect()
+}
+
+#[test]
+fn nothing_is_wrong_with_a_sound_table() {
+    let report = verify(&log().0, true, false).unwrap();
+
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    assert_eq!(
+        (report.version, report.num_commits, report.num_files),
+        (1, 2, Some(2))
+    );
+}
+
+#[test]
+fn data_files_are_there_with_their_sizes() {
+    let log = log();
+    log.delete("a");
+    log.put("b", "123");
+
+    let mut found = findings(&log);
+
+    found.sort_unstable_by_key(|(_, code, _)| *code);
+    let error = |code| (Severity::Error, code, Some(1));
+    assert_eq!(found, [error("file.missing"), error("file.size")]);
+}
+
+#[test]
+fn no_commit_is_missing() {
+    let log = log();
+    log.commit(3, &[add("c", 1)]);
+
+    let found = findings(&log);
+
+    assert!(
+        found.contains(&(Severity::Error, "log.gap", Some(2))),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_checksum_agrees_with_the_commits() {
+    let log = log();
+    let checksum = |files| {
+        let metadata = format!(
+            r#"{{"id":"t","format":{{"provider":"parquet","options":{{}}}},"schemaString":"{SCHEMA}","partitionColumns":[],"configuration":{{}}}}"#
+        );
+        let text = format!(
+            r#"{{"tableSizeBytes":3,"numFiles":{files},"numMetadata":1,"numProtocol":1,"protocol":{{"minReaderVersion":1,"minWriterVersion":2}},"metadata":{metadata}}}"#
+        );
+        log.put("_delta_log/00000000000000000001.crc", &text);
+    };
+
+    checksum(2);
+    assert_eq!(findings(&log), []);
+    checksum(3);
+    assert_eq!(
+        findings(&log),
+        [(Severity::Error, "checksum.mismatch", Some(1))]
+    );
+}
+
+#[test]
+fn a_commit_names_a_file_once() {
+    let log = log();
+    log.put("c", "1");
+    log.commit(2, &[add("c", 1), remove("c", 1)]);
+
+    let found = findings(&log);
+
+    assert_eq!(
+        found,
+        [(Severity::Error, "commit.duplicate_action", Some(2))]
+    );
+}

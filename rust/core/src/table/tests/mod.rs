@@ -1,0 +1,140 @@
+//! Each verb on a table of a few rows in memory: what it is called with, the rows that are there afterwards,
+//! and what it reports.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchIterator, StringArray};
+use uuid::Uuid;
+
+use super::{
+    At, CreateMode, RowSource, RowsOptions, RowsWritten, Table, TableDefinition, TableOptions,
+};
+use crate::expr::Predicate;
+use crate::scan::ScanOptions;
+use crate::snapshot::Snapshot;
+use crate::spec::schema::StructType;
+use crate::transaction::TransactionOptions;
+
+mod alter;
+mod append;
+mod checkpoint;
+mod clone;
+mod convert;
+mod create;
+mod delete;
+mod drop_feature;
+mod maintenance;
+mod optimize;
+mod overwrite;
+mod update;
+mod versions;
+
+/// An id and a name.
+type Row = (i64, &'static str);
+
+fn batch(rows: &[Row]) -> RecordBatch {
+    let ids: Int64Array = rows.iter().map(|(id, _)| Some(*id)).collect();
+    let names: StringArray = rows.iter().map(|(_, name)| Some(*name)).collect();
+    let columns: [(_, ArrayRef, _); 2] =
+        [("id", Arc::new(ids), true), ("name", Arc::new(names), true)];
+    RecordBatch::try_from_iter_with_nullable(columns).unwrap()
+}
+
+fn stream(batch: RecordBatch) -> RowSource {
+    let schema = batch.schema();
+    Box::new(RecordBatchIterator::new([Ok(batch)], schema))
+}
+
+/// Where there is no table yet.
+fn nowhere() -> Table {
+    let uri = format!("memory://{}", Uuid::new_v4());
+    Table::new(&uri, TableOptions::default()).unwrap()
+}
+
+/// A table of ids and names.
+fn definition() -> TableDefinition {
+    TableDefinition {
+        schema: StructType::from_arrow(&batch(&[]).schema()).unwrap(),
+        ..TableDefinition::default()
+    }
+}
+
+fn properties(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+fn created(definition: TableDefinition) -> Table {
+    let table = nowhere();
+    let options = TransactionOptions::default();
+    table.create(definition, CreateMode::New, options).unwrap();
+    table
+}
+
+/// A table with a commit, and a file, for each of these; version 0 is the table without rows.
+fn table_of(commits: &[&[Row]]) -> Table {
+    filled(created(definition()), commits)
+}
+
+fn filled(table: Table, commits: &[&[Row]]) -> Table {
+    for rows in commits {
+        append(&table, rows);
+    }
+    table
+}
+
+fn append(table: &Table, rows: &[Row]) -> RowsWritten {
+    let rows = stream(batch(rows));
+    table.append(rows, RowsOptions::default()).unwrap()
+}
+
+fn newest(table: &Table) -> Snapshot {
+    table.snapshot(At::Latest, None).unwrap()
+}
+
+/// The batches of a version.
+fn scanned(table: &Table, snapshot: &Snapshot) -> Vec<RecordBatch> {
+    let scan = table.scan(snapshot, ScanOptions::default()).unwrap();
+    scan.rows().unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+/// The rows of a version, by their ids.
+fn rows_of(table: &Table, snapshot: &Snapshot) -> Vec<(i64, String)> {
+    let mut rows = Vec::new();
+    for batch in scanned(table, snapshot) {
+        let ids = batch.column_by_name("id").unwrap();
+        let names = batch.column_by_name("name").unwrap().as_string::<i32>();
+        let ids = ids.as_primitive::<Int64Type>().values().iter().copied();
+        rows.extend(ids.zip(names.iter().map(|name| name.unwrap().to_owned())));
+    }
+    rows.sort_unstable();
+    rows
+}
+
+/// The newest version has these rows and no others.
+#[track_caller]
+fn assert_rows(table: &Table, expected: &[Row]) {
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(id, name)| (*id, (*name).to_owned()))
+        .collect();
+    assert_eq!(rows_of(table, &newest(table)), expected);
+}
+
+fn num_files(table: &Table) -> u64 {
+    table.num_files(&newest(table)).unwrap()
+}
+
+fn condition(text: &str) -> Predicate {
+    Predicate::parse_sql(text).unwrap()
+}
+
+/// These metrics of an operation, as numbers.
+fn metrics<const N: usize>(done: &RowsWritten, names: [&str; N]) -> [u64; N] {
+    names.map(|name| done.metrics[name].parse().unwrap())
+}
