@@ -10,6 +10,7 @@ use deltareplay_core::error::{Error, ErrorKind, Result};
 use deltareplay_core::log::catalog::{
     Catalog, Content, LogTail, Permission, Ratification, RatifiedCommit, StagedCommit,
 };
+use deltareplay_core::spec::variant_name::variant_named;
 use deltareplay_core::storage::{Access, Credentials, Vending};
 use pyo3::exceptions::{PyException, PyOSError};
 use pyo3::prelude::*;
@@ -150,18 +151,13 @@ impl Catalog for PyCatalog {
             |object| object.call_method1("commit", (staged_out(object.py(), staged)?,)),
             |answer| answer.extract(),
         )?;
-        match answer.as_str() {
-            "ratified" => Ok(Ratification::Ratified),
-            "taken" => Ok(Ratification::Taken),
-            "publish-first" => Ok(Ratification::PublishFirst),
-            other => {
-                let message = format!(
-                    "{}.commit returned {other:?}: it returns \"ratified\", \"taken\" or \"publish-first\"",
-                    self.class
-                );
-                Err(Error::invalid("catalog.answer", message).at_version(staged.version))
-            }
-        }
+        variant_named(&answer).ok_or_else(|| {
+            let message = format!(
+                "{}.commit returned {answer:?}: it returns \"ratified\", \"taken\" or \"publish-first\"",
+                self.class
+            );
+            Error::invalid("catalog.answer", message).at_version(staged.version)
+        })
     }
 
     fn published(&self, version: u64) -> Result<()> {

@@ -7,9 +7,10 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::maintenance::to_json;
 use deltareplay_core::spec::actions::{Metadata, Protocol};
+use deltareplay_core::spec::variant_name::variant_named;
 use deltareplay_core::table::{self, Replaced, RowsOptions, RowsWritten, SchemaMode};
 use deltareplay_core::transaction::TransactionOptions;
-use deltareplay_core::transaction::rows::{Clause, MergeDefinition, Then, When, WriteOptions};
+use deltareplay_core::transaction::rows::{Clause, MergeDefinition, Then, WriteOptions};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -161,12 +162,7 @@ pub(crate) type PyClause = (
 fn clause((when, then, condition, set): PyClause) -> Result<Clause> {
     let unknown = || Error::invalid("rows.merge", "a clause of a merge is of no known kind");
     Ok(Clause {
-        when: match when.as_str() {
-            "matched" => When::Matched,
-            "not_matched" => When::NotMatched,
-            "not_matched_by_source" => When::NotMatchedBySource,
-            _ => return Err(unknown()),
-        },
+        when: variant_named(&when).ok_or_else(unknown)?,
         condition,
         then: match then.as_str() {
             "update" => Then::Update(set),

@@ -9,6 +9,7 @@ use deltareplay_core::error::Result;
 use deltareplay_core::scan::Bitmaps;
 use deltareplay_core::spec::DeletionVectorDescriptor;
 use deltareplay_core::spec::schema::StructType;
+use deltareplay_core::spec::variant_name::variant_named;
 use deltareplay_core::table::{self, Alteration, CreateMode, TableDefinition, TableOptions};
 use deltareplay_core::transaction::{CommitDescription, IsolationLevel, TransactionOptions};
 use pyo3::prelude::*;
@@ -184,12 +185,7 @@ impl Table {
         mode: &str,
     ) -> PyResult<Option<u64>> {
         let partition_columns = convert::texts("partition_columns", Some(partition_columns))?;
-        let mode = match mode {
-            "if_not_exists" => CreateMode::IfNotExists,
-            "or_replace" => CreateMode::OrReplace,
-            "replace" => CreateMode::Replace,
-            _ => CreateMode::New,
-        };
+        let mode: CreateMode = variant_named(mode).unwrap_or_default();
         detached(py, || {
             let definition = TableDefinition {
                 schema: StructType::parse(schema_string)?,

@@ -35,7 +35,7 @@ const MOST_PLANS: usize = 64;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ChangesDefinition {
     schema: String,
-    column_mapping: String,
+    column_mapping: ColumnMappingMode,
     row_id_column: Option<String>,
     row_commit_version_column: Option<String>,
     /// Logical names in the order wanted; `None` for all.
@@ -96,12 +96,7 @@ impl ChangesDefinition {
         };
         Self {
             schema: end.metadata().schema_string.clone(),
-            column_mapping: match properties.column_mapping_mode {
-                ColumnMappingMode::None => "none",
-                ColumnMappingMode::Name => "name",
-                ColumnMappingMode::Id => "id",
-            }
-            .to_owned(),
+            column_mapping: properties.column_mapping_mode,
             row_id_column: kept(
                 &properties.materialized_row_id_column,
                 before.map(|before| &before.materialized_row_id_column),
@@ -129,11 +124,7 @@ impl ChangesDefinition {
         let layout = TableLayout {
             schema,
             partition_columns: Vec::new(),
-            column_mapping: match self.column_mapping.as_str() {
-                "name" => ColumnMappingMode::Name,
-                "id" => ColumnMappingMode::Id,
-                _ => ColumnMappingMode::None,
-            },
+            column_mapping: self.column_mapping,
             row_id_column: self.row_id_column.clone(),
             row_commit_version_column: self.row_commit_version_column.clone(),
         };

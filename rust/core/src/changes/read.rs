@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::scan::data_file::{OpenFile, Unit};
 use crate::scan::rows::{Give, Look, OrderedRows, Work};
+use crate::spec::variant_name::variant_named;
 
 /// Pieces to be read as rows.
 pub(super) struct ChangedRows {
@@ -240,15 +241,9 @@ pub(super) fn change_types(column: Option<&ArrayRef>) -> Result<Vec<ChangeType>>
     let texts = texts.as_string_opt::<i32>();
     let types = texts.into_iter().flat_map(|texts| texts.iter());
     types
-        .map(|text| match text {
-            Some("insert") => Ok(ChangeType::Insert),
-            Some("update_preimage") => Ok(ChangeType::UpdatePreimage),
-            Some("update_postimage") => Ok(ChangeType::UpdatePostimage),
-            Some("delete") => Ok(ChangeType::Delete),
-            other => Err(untold(&format!(
-                "{:?} is none of the four",
-                other.unwrap_or_default()
-            ))),
+        .map(|text| {
+            let text = text.unwrap_or_default();
+            variant_named(text).ok_or_else(|| untold(&format!("{text:?} is none of the four")))
         })
         .collect()
 }

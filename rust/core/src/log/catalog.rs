@@ -7,6 +7,7 @@
 use std::fmt::Debug;
 
 use bytes::Bytes;
+use serde::Deserialize;
 
 use crate::error::Result;
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol};
@@ -89,7 +90,8 @@ pub struct StagedCommit {
 }
 
 /// What a catalog says to a staged commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ratification {
     /// It is the version now.
     Ratified,

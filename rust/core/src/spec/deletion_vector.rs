@@ -29,6 +29,17 @@ impl DeletionVectorStorage {
             Self::Absolute => "p",
         }
     }
+
+    fn of_letter(letter: &str) -> Result<Self> {
+        let all = [Self::Inline, Self::Relative, Self::Absolute];
+        let found = all.into_iter().find(|one| one.letter() == letter);
+        found.ok_or_else(|| {
+            let known = "known are i (inline), u (file named by a UUID) and p (absolute path)";
+            let letter: String = letter.chars().take(20).collect();
+            let message = format!("a deletion vector has the storage type {letter:?}; {known}");
+            Error::corrupt("dv.storage_type", message)
+        })
+    }
 }
 
 /// A valid descriptor. What it points to may still turn out to be anything.
@@ -70,19 +81,7 @@ impl DeletionVectorDescriptor {
         cardinality: i64,
     ) -> Result<Self> {
         let path_or_inline = path_or_inline.into();
-        let storage = match storage_type {
-            "i" => DeletionVectorStorage::Inline,
-            "u" => DeletionVectorStorage::Relative,
-            "p" => DeletionVectorStorage::Absolute,
-            other => {
-                let known = "known are i (inline), u (file named by a UUID) and p (absolute path)";
-                let other: String = other.chars().take(20).collect();
-                return Err(Error::corrupt(
-                    "dv.storage_type",
-                    format!("a deletion vector has the storage type {other:?}; {known}"),
-                ));
-            }
-        };
+        let storage = DeletionVectorStorage::of_letter(storage_type)?;
         let shortest = match storage {
             DeletionVectorStorage::Inline => 0,
             DeletionVectorStorage::Relative => 20,

@@ -22,6 +22,7 @@ pub mod protocol;
 pub mod schema;
 pub mod upgrade;
 pub(crate) mod values;
+pub mod variant_name;
 
 pub use actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
 pub use deletion_vector::{DeletionVectorDescriptor, DeletionVectorStorage};

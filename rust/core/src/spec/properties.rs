@@ -9,8 +9,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::IntoDeserializer;
-use serde::de::value::Error as ValueError;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -18,6 +16,7 @@ use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::interval::{MILLIS_PER_DAY, parse_interval};
 use crate::spec::json::clipped;
 use crate::spec::schema::StructField;
+use crate::spec::variant_name::variant_named;
 
 /// How columns of data files find their column of the schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -295,12 +294,9 @@ impl<'a> Reader<'a> {
         let Some(text) = self.find(key) else {
             return Ok(ColumnMappingMode::None);
         };
-        let lower = text.to_ascii_lowercase();
-        let parsed: Result<_, ValueError> =
-            ColumnMappingMode::deserialize(lower.into_deserializer());
-        let mode = match parsed {
-            Ok(mode) => mode,
-            Err(_) if self.protocol.is_supported("columnMapping") => {
+        let mode = match variant_named(&text.to_ascii_lowercase()) {
+            Some(mode) => mode,
+            None if self.protocol.is_supported("columnMapping") => {
                 let message = format!(
                     "the column mapping mode {} is unknown: known are none, name and id; read the table with a \
                      newer client, or correct its property {key}",
@@ -308,7 +304,7 @@ impl<'a> Reader<'a> {
                 );
                 return Err(Error::corrupt("properties.column_mapping_mode", message));
             }
-            Err(_) => {
+            None => {
                 self.problem(
                     key,
                     format!(

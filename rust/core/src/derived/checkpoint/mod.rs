@@ -15,6 +15,7 @@ use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::Compression;
 use parquet::file::properties::EnabledStatistics;
 use parquet::schema::types::ColumnPath;
+use serde::Deserialize;
 
 use crate::codec::parquet_file::{codec, writer_options};
 use crate::error::{Error, Result};
@@ -23,6 +24,7 @@ use crate::log::listing::CheckpointInstance;
 use crate::log::path::{CheckpointName, LOG_DIRECTORY};
 use crate::replay::{Checkpoint, Source};
 use crate::snapshot::Snapshot;
+use crate::spec::variant_name::variant_named;
 use crate::storage::interrupt;
 
 pub mod distributed;
@@ -39,7 +41,8 @@ const CODEC: &str = "delta.parquet.compression.codec";
 const ROW_GROUP: usize = 50_000;
 
 /// How a checkpoint is laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CheckpointLayout {
     /// One Parquet file under the classic name.
     Classic,
@@ -67,16 +70,11 @@ impl CheckpointLayout {
     ///
     /// Invalid argument: `checkpoint.layout`.
     pub fn parse(name: &str) -> Result<Self> {
-        match name {
-            "classic" => Ok(Self::Classic),
-            "v2" => Ok(Self::V2),
-            "v2-json" => Ok(Self::V2Json),
-            other => {
-                let message =
-                    format!("there is no checkpoint layout {other:?}: pass classic, v2 or v2-json");
-                Err(Error::invalid("checkpoint.layout", message))
-            }
-        }
+        variant_named(name).ok_or_else(|| {
+            let message =
+                format!("there is no checkpoint layout {name:?}: pass classic, v2 or v2-json");
+            Error::invalid("checkpoint.layout", message)
+        })
     }
 }
 

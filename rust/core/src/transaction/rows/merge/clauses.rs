@@ -1,7 +1,10 @@
 //! What a merge is asked to do.
 
+use serde::Deserialize;
+
 /// Which rows a clause speaks of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum When {
     /// Pairs of a row of the table and one of the source.
     Matched,
