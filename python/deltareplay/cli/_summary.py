@@ -81,7 +81,7 @@ class _Values:
         self.name = field.name
         self.is_number = any(is_one(kind) for is_one in numbers)
         self.is_ordered = not (pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType))
-        self.ends: Any = pa.array([], kind)  # the smallest value and the largest
+        self.bounds: Any = pa.array([], kind)  # the smallest value and the largest
         self.rows = self.nulls = 0
         self.sum = 0.0
         self.sample: Any = pa.table(
@@ -94,8 +94,8 @@ class _Values:
         import pyarrow.compute as pc
 
         if self.is_ordered:
-            ends: Any = pa.array([pc.min_max(pa.concat_arrays([self.ends, array]))])
-            self.ends = pa.concat_arrays(ends.flatten())
+            bounds: Any = pa.array([pc.min_max(pa.concat_arrays([self.bounds, array]))])
+            self.bounds = pa.concat_arrays(bounds.flatten())
         if self.is_number:
             numbers = array.cast(pa.float64(), safe=False)
             self.sum += pc.sum(numbers).as_py() or 0.0
@@ -115,13 +115,13 @@ class _Values:
         self._thin()
         shares: Any = list(_QUARTILES.values())
         quartiles: Any = pc.quantile(self.sample["value"], shares)
-        ends = [row["end"] for row in records([pa.record_batch([self.ends], ["end"])])]
+        bounds = [row["bound"] for row in records([pa.record_batch([self.bounds], ["bound"])])]
         known = self.rows - self.nulls
         return {
             "column": self.name,
             "rows": self.rows,
             "nulls": self.nulls,
-            **dict(zip(("min", "max"), ends or (None, None), strict=True)),
+            **dict(zip(("min", "max"), bounds or (None, None), strict=True)),
             "mean": self.sum / known if self.is_number and known else None,
             **dict(zip(_QUARTILES, quartiles.to_pylist(), strict=True)),
             "approximate": self.is_number and self.rows > _SAMPLE,

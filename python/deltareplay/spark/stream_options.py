@@ -140,16 +140,16 @@ def change_range(options: Mapping[str, str], newest: int) -> tuple[int | str, in
         InvalidArgumentError: A version is not a number.
     """
     given = _lower(options)
-    ends: list[int | str] = []
+    bounds: list[int | str] = []
     for name, default in (("starting", 0), ("ending", newest)):
         version = given.get(f"{name}version")
         if version is not None:
-            ends.append(
+            bounds.append(
                 newest if version.lower() == "latest" else number(f"{name}Version", version)
             )
         else:
-            ends.append(given.get(f"{name}timestamp", default))
-    return ends[0], ends[1]
+            bounds.append(given.get(f"{name}timestamp", default))
+    return bounds[0], bounds[1]
 
 
 def limits(options: Mapping[str, str]) -> dict[str, Any]:

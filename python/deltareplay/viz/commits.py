@@ -163,17 +163,17 @@ def _whole_commits(
         slim = _files(batch)
         if not slim.num_rows:
             continue
-        begins, ends = slim["version"][0].as_py(), slim["version"][-1].as_py()
-        if waiting and begins > newest:
+        oldest, latest = slim["version"][0].as_py(), slim["version"][-1].as_py()
+        if waiting and oldest > newest:
             yield pa.concat_tables(waiting)
             waiting = []
-        if ends > begins:
-            whole = pc.less(slim["version"], pa.scalar(ends))
+        if latest > oldest:
+            whole = pc.less(slim["version"], pa.scalar(latest))
             waiting.append(slim.filter(whole))
             yield pa.concat_tables(waiting)
             waiting, slim = [], slim.filter(pc.invert(whole))
         waiting.append(slim)
-        newest = ends
+        newest = latest
     if waiting:
         yield pa.concat_tables(waiting)
 

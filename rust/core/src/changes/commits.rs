@@ -230,9 +230,9 @@ fn sort_out(actions: ActionBatch, starts: &[u32], commits: &mut [Commit]) -> Res
     // files that are added again in the same commit, with other statistics perhaps
     let mut kept: HashSet<(u64, String)> = HashSet::new();
     for (files, list) in [
-        (actions.cdcs, Kind::Change),
-        (actions.adds, Kind::Add),
-        (actions.removes, Kind::Remove),
+        (actions.cdcs, FileActionKind::Cdc),
+        (actions.adds, FileActionKind::Add),
+        (actions.removes, FileActionKind::Remove),
     ] {
         for change in file_changes(files.as_ref())? {
             let (change, changes_rows, place) = change;
@@ -242,14 +242,14 @@ fn sort_out(actions: ActionBatch, starts: &[u32], commits: &mut [Commit]) -> Res
             let version = commit.stamp.version;
             let change = change.map_err(|error| error.at_version(version))?;
             match list {
-                Kind::Change => commit.change_files.push(change),
-                Kind::Add if changes_rows => commit.adds.push(change),
-                Kind::Remove if changes_rows => commit.removes.push(change),
-                Kind::Add => {
+                FileActionKind::Cdc => commit.change_files.push(change),
+                FileActionKind::Add if changes_rows => commit.adds.push(change),
+                FileActionKind::Remove if changes_rows => commit.removes.push(change),
+                FileActionKind::Add => {
                     kept.insert((version, change.file.path.clone()));
                     commit.kept_adds.push(change);
                 }
-                Kind::Remove => {
+                FileActionKind::Remove => {
                     commit.moved |= !kept.contains(&(version, change.file.path.clone()));
                     commit.kept_removes.push(change);
                 }
@@ -283,15 +283,16 @@ fn sort_out(actions: ActionBatch, starts: &[u32], commits: &mut [Commit]) -> Res
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
-    Change,
+enum FileActionKind {
+    Cdc,
     Add,
     Remove,
 }
 
-type Found = (Result<FileChange>, bool, u32);
+/// A file, whether its rows changed, and its place among the actions of its commit.
+type DecodedChange = (Result<FileChange>, bool, u32);
 
-fn file_changes(files: Option<&FileActions>) -> Result<Vec<Found>> {
+fn file_changes(files: Option<&FileActions>) -> Result<Vec<DecodedChange>> {
     let Some(files) = files else {
         return Ok(Vec::new());
     };

@@ -65,16 +65,17 @@ pub struct SnapshotDiff {
     pub totals: [Totals; 2],
 }
 
-struct Known {
+/// A live file and how many of its rows are live.
+struct LiveFile {
     file: ScanFile,
     rows: Option<u64>,
 }
 
 /// A file that differs: how, what it was, what it is.
-type Differing = (FileDifference, Option<Known>, Option<Known>);
+type Differing = (FileDifference, Option<LiveFile>, Option<LiveFile>);
 
-/// What it was, or what it is.
-type Side = fn(&Differing) -> &Option<Known>;
+/// Takes what it was, or what it is.
+type BeforeOrAfter = fn(&Differing) -> &Option<LiveFile>;
 
 /// Compares two versions of a table.
 pub fn diff(source: &Source, before: &Snapshot, after: &Snapshot) -> Result<SnapshotDiff> {
@@ -105,7 +106,7 @@ fn path(found: &Differing) -> &str {
     known.map_or("", |known| &known.file.path)
 }
 
-type Files = HashMap<crate::replay::FileActionKey, Known>;
+type Files = HashMap<crate::replay::FileActionKey, LiveFile>;
 
 fn files(source: &Source, snapshot: &Snapshot) -> Result<(Files, Totals)> {
     let names = SCAN_FIELDS.iter().map(|field| field.name());
@@ -124,7 +125,7 @@ fn files(source: &Source, snapshot: &Snapshot) -> Result<(Files, Totals)> {
             totals.bytes += u64::try_from(file.size).unwrap_or_default();
             totals.rows = totals.rows.zip(live).map(|(all, live)| all + live);
             let key = source.keys.key(&file.path, None);
-            files.insert(key, Known { file, rows: live });
+            files.insert(key, LiveFile { file, rows: live });
         }
     }
     Ok((files, totals))
@@ -153,16 +154,16 @@ fn batch(found: &[Differing]) -> Result<RecordBatch> {
         let known = after.as_ref().or(before.as_ref());
         known.map_or(0, |known| known.file.size)
     });
-    let rows = |side: Side| {
+    let rows = |state: BeforeOrAfter| {
         let rows = found.iter().map(move |one| {
-            let known = side(one).as_ref()?;
+            let known = state(one).as_ref()?;
             i64::try_from(known.rows?).ok()
         });
         Arc::new(rows.collect::<Int64Array>()) as ArrayRef
     };
-    let deleted = |side: Side| {
+    let deleted = |state: BeforeOrAfter| {
         let deleted = found.iter().map(move |one| {
-            let vector = side(one).as_ref()?.file.deletion_vector.as_ref();
+            let vector = state(one).as_ref()?.file.deletion_vector.as_ref();
             i64::try_from(vector.map_or(0, |vector| vector.cardinality())).ok()
         });
         Arc::new(deleted.collect::<Int64Array>()) as ArrayRef

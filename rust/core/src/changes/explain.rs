@@ -2,7 +2,7 @@
 
 use super::derive::{Item, Way};
 use super::plan::{DerivedCommits, NetPlan};
-use super::{Changes, Net, range_ends};
+use super::{Changes, Net, range_bounds};
 use crate::error::Result;
 
 /// One commit of a range.
@@ -39,8 +39,8 @@ impl Changes {
         }
         let plan = NetPlan::new(self)?;
         let known = match plan.way {
-            Way::RowTracking => match plan.range_ends(&self.source.keys) {
-                Ok(ends) if ends.brings_rows_back(&self.source)? => range_ends::BACK,
+            Way::RowTracking => match plan.range_bounds(&self.source.keys) {
+                Ok(bounds) if bounds.brings_rows_back(&self.source)? => range_bounds::BACK,
                 Ok(_) => {
                     "rows have ids in every commit of the range, and its two ends determine the result"
                 }

@@ -3,7 +3,7 @@
 //! [`range`] determines the commits, [`commits`] reads them, [`derive`] finds which rows of which files each
 //! of them removed and added, [`read`] returns those rows. If files were rewritten, [`compare`] separates
 //! rows that changed from rows that were copied; [`net`] follows rows through all of the
-//! commits, on one machine or by a [`shuffle`]; [`range_ends`] compares both ends of a range where that is
+//! commits, on one machine or by a [`shuffle`]; [`range_bounds`] compares the bounds of a range where that is
 //! enough. Full changes stream: commits and rows are read as they are pulled. Everything is planned in
 //! plain values, so that other processes may read.
 //!
@@ -22,7 +22,7 @@ mod compare;
 mod definition;
 mod derive;
 pub mod diff;
-mod range_ends;
+mod range_bounds;
 mod metadata_history;
 mod explain;
 pub mod follow;

@@ -3,7 +3,7 @@
 //! All commits are read as numbers, oldest first: which row, where its values are. What is held is
 //! about 100 bytes for each row that changed; where there are too many, the work is cut in halves by
 //! the numbers. The values themselves are read at the end, only those that are shown. Where rows have ids,
-//! [`super::range_ends`] mostly knows without that.
+//! [`super::range_bounds`] mostly knows without that.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use super::identify::{RowIdentity, Share};
 use super::metadata_history::{CommitFacts, MetadataHistory};
 use super::net::Net;
 use super::piece::Piece;
-use super::range_ends::{self, RangeEnds};
+use super::range_bounds::{self, RangeBounds};
 use super::{ChangeOptions, Changes};
 use crate::error::{Error, Result};
 use crate::replay::{Keys, Source};
@@ -179,7 +179,7 @@ pub(super) struct NetPlan {
     /// What each commit did, oldest first.
     pub commits: Vec<(Stamp, Item)>,
     /// Files whose rows were moved and not changed, oldest first; `None` where what the range comes to
-    /// does not follow from its two ends.
+    /// does not follow from its bounds.
     pub moves: Option<Vec<(Stamp, Item)>>,
 }
 
@@ -196,14 +196,14 @@ impl NetPlan {
         Self::of(&commits, &changes.source.keys, has_key, kind)
     }
 
-    /// The two ends of the range, where rows have ids and these tell what it comes to; else why not.
-    pub(super) fn range_ends(&self, keys: &Keys) -> Result<RangeEnds, &'static str> {
+    /// The bounds of the range, where rows have ids and these tell what it comes to; else why not.
+    pub(super) fn range_bounds(&self, keys: &Keys) -> Result<RangeBounds, &'static str> {
         let moves = match &self.moves {
             Some(moves) => moves,
-            None if range_ends::are_enough(self.kind) => return Err(range_ends::NO_IDS),
-            None => return Err(range_ends::GHOSTS),
+            None if range_bounds::are_enough(self.kind) => return Err(range_bounds::NO_IDS),
+            None => return Err(range_bounds::GHOSTS),
         };
-        RangeEnds::of(&self.commits, moves, keys)
+        RangeBounds::of(&self.commits, moves, keys)
     }
 
     /// All pieces that may be read.
@@ -235,13 +235,13 @@ impl NetPlan {
         let net = |(commit, facts): &(Commit, CommitFacts)| {
             derive_net(commit, *facts, keys, way).map(|item| (commit.stamp, item))
         };
-        let by_ends = way == Way::RowTracking && range_ends::are_enough(kind);
+        let by_bounds = way == Way::RowTracking && range_bounds::are_enough(kind);
         Ok(Self {
             kind,
             way,
             reason,
             commits: commits.iter().map(net).collect::<Result<_>>()?,
-            moves: by_ends.then(|| moves(commits, keys)).flatten(),
+            moves: by_bounds.then(|| moves(commits, keys)).flatten(),
         })
     }
 }

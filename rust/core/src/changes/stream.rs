@@ -14,7 +14,7 @@ use super::identify::{RowIdentity, Share, ShareReader};
 use super::net::net;
 use super::piece::Piece;
 use super::plan::{DerivedCommits, IdentityOptions, NetPlan, Task};
-use super::range_ends;
+use super::range_bounds;
 use super::read::{ChangedRows, changed_rows};
 use crate::error::{Error, Result};
 use crate::replay::Source;
@@ -147,12 +147,12 @@ impl ChangeRows {
         }
     }
 
-    /// By the ends of the range where they tell everything, else through all of its commits.
+    /// By the bounds of the range where they tell everything, else through all of its commits.
     fn net(&self, plan: &NetPlan, share: Share) -> Result<Compared> {
         let identity = self.identity_options.by(plan.way);
         let rows = self.reader(&identity, share);
-        if let Ok(ends) = plan.range_ends(&self.source.keys)
-            && let Some(found) = range_ends::net(rows, plan.kind, &ends)?
+        if let Ok(bounds) = plan.range_bounds(&self.source.keys)
+            && let Some(found) = range_bounds::net(rows, plan.kind, &bounds)?
         {
             return Ok(found);
         }

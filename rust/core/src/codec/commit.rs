@@ -115,18 +115,19 @@ impl ActionBatch {
 /// Decodes files of action lines, oldest first.
 pub struct ActionDecoder {
     wanted: Wanted,
-    adds: Option<Side>,
-    removes: Option<Side>,
-    cdcs: Option<Side>,
+    adds: Option<Sequenced>,
+    removes: Option<Sequenced>,
+    cdcs: Option<Sequenced>,
     out: ActionBatch,
 }
 
-struct Side {
+/// Actions of one kind, with their places among all actions.
+struct Sequenced {
     builder: FileActionBuilder,
     sequence: Vec<u32>,
 }
 
-impl Side {
+impl Sequenced {
     fn new(fields: &[FileField]) -> Self {
         Self {
             builder: FileActionBuilder::new(fields),
@@ -152,11 +153,11 @@ impl Side {
 impl ActionDecoder {
     /// For what is wanted.
     pub fn new(wanted: Wanted) -> Self {
-        let side = |fields: &Option<Vec<FileField>>| fields.as_deref().map(Side::new);
+        let actions = |fields: &Option<Vec<FileField>>| fields.as_deref().map(Sequenced::new);
         Self {
-            adds: side(&wanted.adds),
-            removes: side(&wanted.removes),
-            cdcs: side(&wanted.cdcs),
+            adds: actions(&wanted.adds),
+            removes: actions(&wanted.removes),
+            cdcs: actions(&wanted.cdcs),
             out: ActionBatch::default(),
             wanted,
         }
@@ -281,38 +282,39 @@ impl ActionDecoder {
 
     /// Whether the batch is as large as one may grow: call [`ActionDecoder::finish`] and go on.
     pub fn is_full(&self) -> bool {
-        let sides = [&self.adds, &self.removes, &self.cdcs];
-        sides
-            .into_iter()
+        let all = [&self.adds, &self.removes, &self.cdcs];
+        all.into_iter()
             .flatten()
-            .any(|side| side.builder.text_bytes() > MAX_BATCH_TEXT / 2)
+            .any(|actions| actions.builder.text_bytes() > MAX_BATCH_TEXT / 2)
     }
 
     /// What was decoded so far; the decoder is empty afterwards.
     pub fn finish(&mut self) -> Result<ActionBatch> {
         let mut out = std::mem::take(&mut self.out);
-        out.adds = self.adds.as_mut().map(Side::finish).transpose()?;
-        out.removes = self.removes.as_mut().map(Side::finish).transpose()?;
-        out.cdcs = self.cdcs.as_mut().map(Side::finish).transpose()?;
+        out.adds = self.adds.as_mut().map(Sequenced::finish).transpose()?;
+        out.removes = self.removes.as_mut().map(Sequenced::finish).transpose()?;
+        out.cdcs = self.cdcs.as_mut().map(Sequenced::finish).transpose()?;
         Ok(out)
     }
 }
 
 fn file_action(
     cursor: &mut Cursor<'_>,
-    side: Option<&mut Side>,
+    actions: Option<&mut Sequenced>,
     place: u32,
 ) -> std::result::Result<(), JsonError> {
     let raw = RawFileAction::read(cursor)?;
-    let Some(side) = side else { return Ok(()) };
-    if side.builder.text_bytes() > MAX_BATCH_TEXT {
+    let Some(actions) = actions else {
+        return Ok(());
+    };
+    if actions.builder.text_bytes() > MAX_BATCH_TEXT {
         return Err(JsonError {
             offset: cursor.offset(),
             what: "one commit holds more than 1 GiB of text",
         });
     }
-    side.builder.append(&raw)?;
-    side.sequence.push(place);
+    actions.builder.append(&raw)?;
+    actions.sequence.push(place);
     Ok(())
 }
 

@@ -32,12 +32,12 @@ const TIGHT_BOUNDS: &str = "tightBounds";
 pub struct FileFilter {
     predicate: BoundPredicate,
     parsed: ParsedColumns,
-    columns: Vec<Known>,
+    columns: Vec<FilterColumn>,
 }
 
 /// Where the log has what it knows of a column.
 #[derive(Clone, Debug)]
-struct Known {
+struct FilterColumn {
     column: BoundColumn,
     /// The names in the log, outermost first.
     path: Vec<String>,
@@ -80,7 +80,7 @@ impl FileFilter {
                     .partition_values
                     .push((name.clone(), Arc::new(field)));
             }
-            columns.push(Known {
+            columns.push(FilterColumn {
                 column: column.clone(),
                 path,
                 partition,
@@ -173,7 +173,7 @@ pub fn tight_bounds(parsed: &RecordBatch) -> Result<Vec<bool>> {
 
 /// The bounds of columns in files, out of parsed columns.
 pub struct FileBounds<'a> {
-    columns: &'a [Known],
+    columns: &'a [FilterColumn],
     parsed: &'a RecordBatch,
 }
 
@@ -196,7 +196,7 @@ impl ColumnBounds for FileBounds<'_> {
 
 impl FileBounds<'_> {
     /// All rows of a file have the one value.
-    fn of_partition(&self, known: &Known) -> Result<Option<Bounds>> {
+    fn of_partition(&self, known: &FilterColumn) -> Result<Option<Bounds>> {
         let Some(all) = self.parsed.column_by_name(PARTITION_VALUES) else {
             return Ok(None);
         };
@@ -217,7 +217,7 @@ impl FileBounds<'_> {
     }
 
     /// Statistics. Deleted rows count in them, and so they do in both counts.
-    fn of_data(&self, known: &Known) -> Result<Option<Bounds>> {
+    fn of_data(&self, known: &FilterColumn) -> Result<Option<Bounds>> {
         let Some(stats) = self.parsed.column_by_name(STATS) else {
             return Ok(None);
         };

@@ -42,17 +42,17 @@ impl Reconciler {
 
     /// Takes the batch that is older than all before it.
     pub fn older(&mut self, batch: &ActionBatch) -> Result<LiveActions> {
-        let mut adds = Side::new(batch.adds.as_ref(), &self.keys)?;
-        let mut removes = Side::new(batch.removes.as_ref(), &self.keys)?;
+        let mut adds = ActionStack::new(batch.adds.as_ref(), &self.keys)?;
+        let mut removes = ActionStack::new(batch.removes.as_ref(), &self.keys)?;
         loop {
-            let side = if adds.place() > removes.place() {
+            let stack = if adds.place() > removes.place() {
                 &mut adds
             } else {
                 &mut removes
             };
-            let Some(key) = side.pop() else { break };
+            let Some(key) = stack.pop() else { break };
             let unseen = self.seen.insert(key);
-            side.live.set_bit(side.left, unseen);
+            stack.live.set_bit(stack.left, unseen);
         }
         Ok(LiveActions {
             add_keys: adds.live_keys(),
@@ -68,7 +68,7 @@ impl Reconciler {
 }
 
 /// One kind of action, taken from its end.
-struct Side<'a> {
+struct ActionStack<'a> {
     rows: Option<&'a RecordBatch>,
     sequence: &'a [u32],
     keys: Vec<FileActionKey>,
@@ -76,7 +76,7 @@ struct Side<'a> {
     left: usize,
 }
 
-impl<'a> Side<'a> {
+impl<'a> ActionStack<'a> {
     fn new(actions: Option<&'a FileActions>, keys: &Keys) -> Result<Self> {
         let count = actions.map_or(0, |actions| actions.rows.num_rows());
         let mut live = BooleanBufferBuilder::new(count);

@@ -96,7 +96,7 @@ impl Table {
 }
 
 /// Why the feature stays for now, and when to ask again.
-fn in_history(name: &str, snapshot: &Snapshot, traces: &Traces, notes: &[String]) -> Error {
+fn in_history(name: &str, snapshot: &Snapshot, traces: &Traces, obstacles: &[String]) -> Error {
     let retention = snapshot.properties().truncated_history_retention;
     let ripe = traces.barrier.map(|(_, time)| {
         let minute = time.saturating_add(MINUTE - 1);
@@ -109,13 +109,13 @@ fn in_history(name: &str, snapshot: &Snapshot, traces: &Traces, notes: &[String]
             render(ripe),
             span(retention)
         ),
-        _ if notes.is_empty() => {
+        _ if obstacles.is_empty() => {
             "another writer changed the table meanwhile: call it again".to_owned()
         }
         _ => format!(
             "see why they cannot be deleted: {}; a checkpoint at fault is replaced by another one, \
              of a later version (checkpoint()), once that is as old",
-            notes.join("; ")
+            obstacles.join("; ")
         ),
     };
     let message =

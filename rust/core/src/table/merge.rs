@@ -199,8 +199,8 @@ fn clauses_json(clauses: &[Clause], when: When) -> String {
 fn key_range(snapshot: &Snapshot, merge: &Merge) -> Option<Predicate> {
     let between = |range: &KeyRange| {
         let field = snapshot.schema().field(range.column())?;
-        let ends = range.ends(&field.data_type.arrow_type())?;
-        let [least, greatest] = ends.map(|end| end.replace('\'', "''"));
+        let bounds = range.bounds(&field.data_type.arrow_type())?;
+        let [least, greatest] = bounds.map(|bound| bound.replace('\'', "''"));
         let name = format!("`{}`", range.column().replace('`', "``"));
         Some(format!("{name} >= '{least}' AND {name} <= '{greatest}'"))
     };

@@ -106,8 +106,8 @@ impl Shuffle {
         check_size(target_size)?;
         let pieces = (0_u32..).zip(self.pieces());
         let parts = runs(pieces, target_size, |(_, (_, piece))| piece.bytes()).into_iter();
-        let ends = |part: Vec<(u32, _)>| Some((part.first()?.0, part.last()?.0 + 1));
-        Ok(parts.filter_map(ends).collect())
+        let bounds = |part: Vec<(u32, _)>| Some((part.first()?.0, part.last()?.0 + 1));
+        Ok(parts.filter_map(bounds).collect())
     }
 
     /// The same rows without a shuffle: shares of them, of about `target_size` bytes of files.

@@ -21,13 +21,13 @@ pub(super) struct Shredded<'a> {
 
 struct Typed<'a> {
     array: &'a dyn Array,
-    kind: Kind<'a>,
+    kind: TypedKind<'a>,
 }
 
 /// Adds the value of a row.
 type Write<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
 
-enum Kind<'a> {
+enum TypedKind<'a> {
     Leaf(Write<'a>),
     /// Fields by name.
     Object(Vec<(&'a str, Shredded<'a>, &'a dyn Array)>),
@@ -66,13 +66,13 @@ impl<'a> Shredded<'a> {
             return Ok(plain.is_some_and(|plain| !plain.is_empty()));
         };
         match &typed.kind {
-            Kind::Object(fields) => object(fields, plain, row, names, out)?,
+            TypedKind::Object(fields) => object(fields, plain, row, names, out)?,
             _ if plain.is_some() => {
                 let message = "a variant is typed, and has an untyped value too";
                 return Err(Error::corrupt("variant.conflict", message));
             }
-            Kind::Leaf(write) => write(row, out),
-            Kind::List(list, element) => {
+            TypedKind::Leaf(write) => write(row, out),
+            TypedKind::List(list, element) => {
                 let offsets = list.value_offsets();
                 let offset = |row: usize| offsets.get(row).and_then(|at| usize::try_from(*at).ok());
                 let range = offset(row).unwrap_or(0)..offset(row + 1).unwrap_or(0);
@@ -145,7 +145,7 @@ impl<'a> Typed<'a> {
                         .ok_or_else(|| columns("a shredded field of a variant is not a struct"))?;
                     fields.push((part.name().as_str(), Shredded::new(place)?, column.as_ref()));
                 }
-                Kind::Object(fields)
+                TypedKind::Object(fields)
             }
             DataType::List(_) => {
                 let list = array.as_list::<i32>();
@@ -153,7 +153,7 @@ impl<'a> Typed<'a> {
                     .values()
                     .as_struct_opt()
                     .ok_or_else(|| columns("a shredded element of a variant is not a struct"))?;
-                Kind::List(list, Box::new(Shredded::new(element)?))
+                TypedKind::List(list, Box::new(Shredded::new(element)?))
             }
             DataType::Boolean => {
                 let values = array.as_boolean();
@@ -196,11 +196,11 @@ impl<'a> Typed<'a> {
     }
 }
 
-fn leaf<'a>(write: impl Fn(usize, &mut Vec<u8>) + 'a) -> Kind<'a> {
-    Kind::Leaf(Box::new(write))
+fn leaf<'a>(write: impl Fn(usize, &mut Vec<u8>) + 'a) -> TypedKind<'a> {
+    TypedKind::Leaf(Box::new(write))
 }
 
-fn fixed<T: ArrowPrimitiveType>(array: &dyn Array, kind: u8) -> Kind<'_> {
+fn fixed<T: ArrowPrimitiveType>(array: &dyn Array, kind: u8) -> TypedKind<'_> {
     let values: &PrimitiveArray<T> = array.as_primitive();
     leaf(move |row, out| {
         let value = values.value(row);
@@ -208,7 +208,7 @@ fn fixed<T: ArrowPrimitiveType>(array: &dyn Array, kind: u8) -> Kind<'_> {
     })
 }
 
-fn decimal(array: &dyn Array, precision: u8, scale: i8) -> Result<Kind<'_>> {
+fn decimal(array: &dyn Array, precision: u8, scale: i8) -> Result<TypedKind<'_>> {
     let digits =
         u8::try_from(scale).map_err(|_| columns("a shredded decimal has a negative scale"))?;
     let (kind, width) = match precision {

@@ -34,7 +34,7 @@ pub(super) const SIDECAR_ADD: usize = 0;
 pub(super) const SIDECAR_REMOVE: usize = 1;
 
 /// The rows of one sidecar: by their column, about [`ROW_GROUP`] of them.
-type Unit = Vec<(usize, StructArray)>;
+type SidecarRows = Vec<(usize, StructArray)>;
 
 pub(super) fn write(
     source: &Source,
@@ -85,7 +85,7 @@ struct Sidecars {
     schema: SchemaRef,
     compression: Compression,
     written: Vec<Sidecar>,
-    waiting: Vec<Unit>,
+    waiting: Vec<SidecarRows>,
     num_files: u64,
     num_removes: u64,
 }
@@ -144,16 +144,16 @@ impl Sidecars {
 
     /// Encodes and writes what waits.
     fn flush(&mut self) -> Result<()> {
-        let units = std::mem::take(&mut self.waiting);
+        let waiting = std::mem::take(&mut self.waiting);
         let (storage, schema) = (Arc::clone(&self.source.storage), Arc::clone(&self.schema));
         let compression = self.compression;
-        let at_once = units.len();
-        let work = move |unit: Unit| -> Result<Sidecar> {
-            let bytes = encode(&schema, compression, unit)?;
+        let at_once = waiting.len();
+        let work = move |rows: SidecarRows| -> Result<Sidecar> {
+            let bytes = encode(&schema, compression, rows)?;
             put(&*storage, &bytes)
         };
         let mut failure = None;
-        for sidecar in ordered(units, at_once, work) {
+        for sidecar in ordered(waiting, at_once, work) {
             match sidecar {
                 Ok(sidecar) => self.written.push(sidecar),
                 Err(error) => failure = failure.or(Some(error)),
@@ -179,7 +179,7 @@ pub(super) fn put(storage: &dyn Storage, bytes: &[u8]) -> Result<Sidecar> {
 /// Rows that are still to become a sidecar.
 #[derive(Default)]
 struct PendingSidecar {
-    parts: Unit,
+    parts: SidecarRows,
     rows: usize,
 }
 
@@ -189,19 +189,19 @@ impl PendingSidecar {
         self.parts.push((at, values));
     }
 
-    fn finish(&mut self) -> Option<Unit> {
+    fn finish(&mut self) -> Option<SidecarRows> {
         self.rows = 0;
         let parts = std::mem::take(&mut self.parts);
         (!parts.is_empty()).then_some(parts)
     }
 }
 
-fn encode(schema: &SchemaRef, compression: Compression, unit: Unit) -> Result<Vec<u8>> {
+fn encode(schema: &SchemaRef, compression: Compression, rows: SidecarRows) -> Result<Vec<u8>> {
     let schema = Arc::clone(schema);
     let mut writer =
         ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options(compression))
             .map_err(failed)?;
-    for (at, values) in unit {
+    for (at, values) in rows {
         let batch: RecordBatch = rows_of(&schema, at, Arc::new(values))?;
         writer.write(&batch).map_err(failed)?;
     }

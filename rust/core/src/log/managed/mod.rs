@@ -34,12 +34,12 @@ const MOST_REQUESTS: u32 = 3;
 pub struct ManagedLog {
     files: Arc<dyn Storage>,
     catalog: Arc<dyn Catalog>,
-    known: Mutex<Arc<Known>>,
+    known: Mutex<Arc<CatalogState>>,
 }
 
 /// The catalog's last answer, and what the listings since then have shown.
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct CatalogState {
     asked: bool,
     commits: BTreeMap<u64, FileMeta>,
     /// By path: commits that the catalog has itself, and the last one that was made here, until it is
@@ -127,23 +127,23 @@ impl ManagedLog {
         self.catalog.published(version)
     }
 
-    fn locked(&self) -> MutexGuard<'_, Arc<Known>> {
+    fn locked(&self) -> MutexGuard<'_, Arc<CatalogState>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, change: impl FnOnce(&mut Known)) {
+    fn note(&self, change: impl FnOnce(&mut CatalogState)) {
         change(Arc::make_mut(&mut self.locked()));
     }
 
     /// The last answer; the first one if there was none.
-    fn last(&self) -> Result<Arc<Known>> {
+    fn last(&self) -> Result<Arc<CatalogState>> {
         let known = Arc::clone(&self.locked());
         if known.asked { Ok(known) } else { self.ask() }
     }
 
     /// Asks the catalog. An answer that is older than the one before is passed over: what was ratified
     /// stays so.
-    fn ask(&self) -> Result<Arc<Known>> {
+    fn ask(&self) -> Result<Arc<CatalogState>> {
         let fresh = self.checked(self.catalog.load()?)?;
         let mut locked = self.locked();
         if let (Some(before), Some(now)) = (&locked.table_id, &fresh.table_id)
@@ -157,20 +157,20 @@ impl ManagedLog {
         let older = fresh.max_version.is_some() && fresh.max_version < locked.max_version;
         if !older {
             let published = locked.published.filter(|_| fresh.max_version.is_some());
-            *locked = Arc::new(Known { published, ..fresh });
+            *locked = Arc::new(CatalogState { published, ..fresh });
         }
         Ok(Arc::clone(&locked))
     }
 
     /// Protocol: ratified commits are contiguous and end with the newest version.
-    fn checked(&self, tail: LogTail) -> Result<Known> {
+    fn checked(&self, tail: LogTail) -> Result<CatalogState> {
         let wrong = |message: String| Error::corrupt("catalog.tail", message);
-        let mut known = Known {
+        let mut known = CatalogState {
             asked: true,
             max_version: tail.max_version,
             table_id: tail.table_id,
             allowed: tail.allowed,
-            ..Known::default()
+            ..CatalogState::default()
         };
         let mut commits = tail.commits;
         commits.sort_by_key(|commit| commit.version);
@@ -277,7 +277,7 @@ impl ManagedLog {
 
     fn merged(
         &self,
-        known: &Known,
+        known: &CatalogState,
         max: u64,
         from: &str,
         mut files: Vec<FileMeta>,
@@ -391,7 +391,7 @@ impl ManagedLog {
 }
 
 /// The first commit that must be there and is not.
-fn gap(files: &[FileMeta], known: &Known, max: u64, from: &str) -> Option<u64> {
+fn gap(files: &[FileMeta], known: &CatalogState, max: u64, from: &str) -> Option<u64> {
     // the newest commit, and the one before those of the catalog
     let first = known.commits.keys().next();
     let needed = [Some(max), first.and_then(|first| first.checked_sub(1))];

@@ -136,10 +136,10 @@ impl ManagedLog {
 }
 
 fn part(bytes: &Bytes, range: &Range<u64>, path: &str) -> Result<Bytes> {
-    let ends = usize::try_from(range.start)
+    let bounds = usize::try_from(range.start)
         .ok()
         .zip(usize::try_from(range.end).ok());
-    match ends {
+    match bounds {
         Some((start, end)) if start <= end && end <= bytes.len() => Ok(bytes.slice(start..end)),
         _ => {
             let message = "the commit is shorter than what was asked of it";

@@ -16,7 +16,7 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::columns::is_void;
 use super::statistics::{
-    Accumulator, Kind, Known, MeasuredColumn, Statistics, StatisticsPlan, joined,
+    Accumulator, MeasuredBounds, MeasuredColumn, MeasuredKind, Statistics, StatisticsPlan, joined,
 };
 use crate::codec::parquet_file::FooterRules;
 use crate::error::{Error, Result};
@@ -95,14 +95,14 @@ fn footer_column<'a>(
     let field = siblings.find(&column.name).map(|(_, field)| field);
     path.push(&column.name);
     let found = match (&column.kind, field.map(|field| field.data_type())) {
-        (Kind::Struct(columns), Some(ArrowType::Struct(fields))) => {
+        (MeasuredKind::Struct(columns), Some(ArrowType::Struct(fields))) => {
             let mut parts = Vec::new();
             for one in columns {
                 parts.push(footer_column(one, footer, fields, path)?);
             }
             Accumulator::Struct(parts)
         }
-        (Kind::Leaf { bounded }, Some(_)) => leaf(*bounded, footer, path, field)?,
+        (MeasuredKind::Leaf { bounded }, Some(_)) => leaf(*bounded, footer, path, field)?,
         _ => Accumulator::Unknown,
     };
     path.pop();
@@ -120,8 +120,8 @@ fn leaf(
         return Ok(Accumulator::Unknown);
     };
     let bounds = match statistics.bounds.filter(|_| bounded) {
-        Some(values) => joined(Known::NoValueYet, &values)?,
-        None => Known::Nothing,
+        Some(values) => joined(MeasuredBounds::NoValueYet, &values)?,
+        None => MeasuredBounds::Nothing,
     };
     Ok(Accumulator::Leaf {
         nulls: statistics.nulls,

@@ -47,11 +47,11 @@ pub(super) struct StatisticsPlan {
 pub(super) struct MeasuredColumn {
     at: usize,
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: MeasuredKind,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(super) enum MeasuredKind {
     Leaf { bounded: bool },
     Struct(Vec<MeasuredColumn>),
 }
@@ -118,9 +118,9 @@ fn columns<'a>(
         let kind = match &field.data_type {
             DataType::Struct(parts) => {
                 let parts = columns(parts.fields().iter(), mode, path, chosen)?;
-                (!parts.is_empty()).then_some(Kind::Struct(parts))
+                (!parts.is_empty()).then_some(MeasuredKind::Struct(parts))
             }
-            other => chosen.takes(path).then(|| Kind::Leaf {
+            other => chosen.takes(path).then(|| MeasuredKind::Leaf {
                 bounded: other.has_order(),
             }),
         };
@@ -144,7 +144,7 @@ pub(super) struct Statistics {
 pub(super) enum Accumulator {
     Leaf {
         nulls: usize,
-        bounds: Known,
+        bounds: MeasuredBounds,
     },
     Struct(Vec<Accumulator>),
     /// Not even how many there are.
@@ -153,7 +153,7 @@ pub(super) enum Accumulator {
 
 /// The least and the greatest value so far.
 #[derive(Debug)]
-pub(super) enum Known {
+pub(super) enum MeasuredBounds {
     /// There is no order, or a value that statistics cannot hold: a NaN, a year beyond 9999.
     Nothing,
     NoValueYet,
@@ -205,13 +205,13 @@ impl Statistics {
 
 fn nothing_yet(column: &MeasuredColumn) -> Accumulator {
     match &column.kind {
-        Kind::Struct(parts) => Accumulator::Struct(parts.iter().map(nothing_yet).collect()),
-        Kind::Leaf { bounded } => Accumulator::Leaf {
+        MeasuredKind::Struct(parts) => Accumulator::Struct(parts.iter().map(nothing_yet).collect()),
+        MeasuredKind::Leaf { bounded } => Accumulator::Leaf {
             nulls: 0,
             bounds: if *bounded {
-                Known::NoValueYet
+                MeasuredBounds::NoValueYet
             } else {
-                Known::Nothing
+                MeasuredBounds::Nothing
             },
         },
     }
@@ -224,7 +224,7 @@ fn accumulate(
     values: &ArrayRef,
 ) -> Result<()> {
     match (&column.kind, accumulator) {
-        (Kind::Struct(parts), Accumulator::Struct(known)) => {
+        (MeasuredKind::Struct(parts), Accumulator::Struct(known)) => {
             let Some(structure) = values.as_struct_opt() else {
                 return Ok(());
             };
@@ -241,10 +241,10 @@ fn accumulate(
                 }
             }
         }
-        (Kind::Leaf { .. }, Accumulator::Leaf { nulls, bounds }) => {
+        (MeasuredKind::Leaf { .. }, Accumulator::Leaf { nulls, bounds }) => {
             *nulls += values.logical_null_count();
-            if !matches!(bounds, Known::Nothing) && values.null_count() < values.len() {
-                let before = std::mem::replace(bounds, Known::Nothing);
+            if !matches!(bounds, MeasuredBounds::Nothing) && values.null_count() < values.len() {
+                let before = std::mem::replace(bounds, MeasuredBounds::Nothing);
                 *bounds = joined(before, values)?;
             }
         }
@@ -253,19 +253,19 @@ fn accumulate(
     Ok(())
 }
 
-pub(super) fn joined(before: Known, values: &ArrayRef) -> Result<Known> {
+pub(super) fn joined(before: MeasuredBounds, values: &ArrayRef) -> Result<MeasuredBounds> {
     let Some((least, greatest)) = extremes(values) else {
-        return Ok(Known::Nothing);
+        return Ok(MeasuredBounds::Nothing);
     };
-    let Known::Bounds(before_least, before_greatest) = before else {
-        return Ok(Known::Bounds(least, greatest));
+    let MeasuredBounds::Bounds(before_least, before_greatest) = before else {
+        return Ok(MeasuredBounds::Bounds(least, greatest));
     };
     let least = concat(&[&before_least, &least]).map_err(misfit)?;
     let greatest = concat(&[&before_greatest, &greatest]).map_err(misfit)?;
     let (least, greatest) = (extremes(&least), extremes(&greatest));
     Ok(match (least, greatest) {
-        (Some((least, _)), Some((_, greatest))) => Known::Bounds(least, greatest),
-        _ => Known::Nothing,
+        (Some((least, _)), Some((_, greatest))) => MeasuredBounds::Bounds(least, greatest),
+        _ => MeasuredBounds::Nothing,
     })
 }
 
@@ -341,7 +341,7 @@ fn put(
 ) -> Result<()> {
     let name = &column.name;
     match (&column.kind, accumulator) {
-        (Kind::Struct(columns), Accumulator::Struct(known)) => {
+        (MeasuredKind::Struct(columns), Accumulator::Struct(known)) => {
             let mut below = Parts::default();
             for (column, accumulator) in columns.iter().zip(known) {
                 put(column, accumulator, prefix, &mut below)?;
@@ -356,11 +356,11 @@ fn put(
                 }
             }
         }
-        (Kind::Leaf { .. }, Accumulator::Leaf { nulls, bounds }) => {
+        (MeasuredKind::Leaf { .. }, Accumulator::Leaf { nulls, bounds }) => {
             let nulls = i64::try_from(nulls).unwrap_or(i64::MAX);
             let nulls: ArrayRef = Arc::new(Int64Array::from(vec![nulls]));
             parts.nulls.push(named(name, nulls));
-            if let Known::Bounds(least, greatest) = bounds {
+            if let MeasuredBounds::Bounds(least, greatest) = bounds {
                 let least = cut(least, |text| lower_bound(text, prefix));
                 let greatest = cut(greatest, |text| upper_bound(text, prefix));
                 parts.min.extend(least.map(|least| named(name, least)));

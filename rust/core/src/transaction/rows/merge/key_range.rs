@@ -15,7 +15,7 @@ use crate::error::Result;
 pub struct KeyRange {
     column: String,
     /// Of one value each, or of none; `None` where a null is a key, too.
-    ends: Option<[ArrayRef; 2]>,
+    bounds: Option<[ArrayRef; 2]>,
     null_safe: bool,
 }
 
@@ -34,7 +34,7 @@ impl KeyRange {
         let empty = || new_empty_array(data_type);
         ordered.then(|| Self {
             column,
-            ends: Some([empty(), empty()]),
+            bounds: Some([empty(), empty()]),
             null_safe,
         })
     }
@@ -42,12 +42,12 @@ impl KeyRange {
     /// Takes more keys.
     pub(super) fn extend(&mut self, keys: &ArrayRef) -> Result<()> {
         if self.null_safe && keys.null_count() > 0 {
-            self.ends = None;
+            self.bounds = None;
         }
-        if let Some([least, greatest]) = &mut self.ends {
-            for (end, descending) in [(least, false), (greatest, true)] {
-                let two = concat(&[&**end, &*first(keys, descending)?]).map_err(misfit)?;
-                *end = first(&two, descending)?;
+        if let Some([least, greatest]) = &mut self.bounds {
+            for (bound, descending) in [(least, false), (greatest, true)] {
+                let two = concat(&[&**bound, &*first(keys, descending)?]).map_err(misfit)?;
+                *bound = first(&two, descending)?;
             }
         }
         Ok(())
@@ -58,11 +58,11 @@ impl KeyRange {
         &self.column
     }
 
-    /// The ends as text, if they are known to be of this type.
-    pub fn ends(&self, data_type: &DataType) -> Option<[String; 2]> {
-        let [least, greatest] = self.ends.as_ref()?;
-        let text = |end: &ArrayRef| {
-            let text = cast(end, &DataType::Utf8).ok()?;
+    /// The bounds as text, if they are known to be of this type.
+    pub fn bounds(&self, data_type: &DataType) -> Option<[String; 2]> {
+        let [least, greatest] = self.bounds.as_ref()?;
+        let text = |bound: &ArrayRef| {
+            let text = cast(bound, &DataType::Utf8).ok()?;
             let text = text.as_string_opt::<i32>()?;
             (text.len() == 1 && text.is_valid(0)).then(|| text.value(0).to_owned())
         };

@@ -1,9 +1,10 @@
-//! Net changes by the two ends of a range, where row tracking tells rows in all of its commits.
+//! Net changes by the bounds of a range, its first and its last version, where row tracking tells rows in
+//! all of its commits.
 //!
 //! A row id stays with its row, and the row commit version says when the row got its values. So what a
 //! range comes to follows from the state before it and the state after it, and from nothing between:
 //!
-//! - Files that are the same at both ends, with the same deletion vector, say nothing.
+//! - Files that are the same at both bounds, with the same deletion vector, say nothing.
 //! - *Before* are the rows that left files that were there before the range, *now* those of files that
 //!   came and are still there. A row that is only before was removed; one that is only now is new; one
 //!   that is both was changed when its row commit version lies in the range, and moved otherwise.
@@ -11,7 +12,7 @@
 //!   which it left the last of its files: only for these are files looked at that came and went.
 //!
 //! This holds while every commit gives the rows that it writes its own version, and brings none back.
-//! [`RangeEnds::of`] and [`net`] find out whether it does; where it does not (a RESTORE, a file that is added
+//! [`RangeBounds::of`] and [`net`] find out whether it does; where it does not (a RESTORE, a file that is added
 //! again, ids that are twice), they say so, and [`super::net`] follows the rows through all commits.
 //!
 //! Protocol: "Row Tracking".
@@ -63,11 +64,11 @@ const NO_FILES: &str =
 /// How many pairs of vectors are held at once.
 const VECTORS: usize = 256;
 
-/// What a range is at its two ends.
-pub(super) struct RangeEnds {
+/// The files of a range at its bounds.
+pub(super) struct RangeBounds {
     /// Rows of files that were there before, and rows of files that came and stayed, each file once: in
     /// the order of the commits in which the first of them left, and they came.
-    ends: Vec<(Side, Piece)>,
+    pieces: Vec<(Presence, Piece)>,
     /// Rows that left files that came in the range, oldest first.
     passed: Vec<Piece>,
     /// Rows that are not in a vector any more: there must be none.
@@ -80,8 +81,9 @@ pub(super) struct RangeEnds {
     fresh: i64,
 }
 
+/// When the rows of a file are there.
 #[derive(Clone, Debug)]
-enum Side {
+enum Presence {
     /// The rows of a file that left it, in these steps.
     Before(Vec<Leaving>),
     /// The rows of a file that came.
@@ -103,13 +105,13 @@ fn needs_before(kind: Net) -> bool {
     matches!(kind, Net::MinDelta | Net::Upsert { deleted: true })
 }
 
-/// Whether the ends are enough for this kind.
+/// Whether the bounds are enough for this kind.
 pub(super) fn are_enough(kind: Net) -> bool {
     kind != Net::AppendOnly { deleted: true }
 }
 
-impl RangeEnds {
-    /// Of what each commit did to rows, and of what it moved, both oldest first; why not, where the ends
+impl RangeBounds {
+    /// Of what each commit did to rows, and of what it moved, both oldest first; why not, where the bounds
     /// do not tell everything.
     pub(super) fn of(
         commits: &[(Stamp, Item)],
@@ -118,7 +120,7 @@ impl RangeEnds {
     ) -> Result<Self, &'static str> {
         let mut planner = Planner {
             keys,
-            ends: Vec::new(),
+            pieces: Vec::new(),
             came: HashMap::new(),
             before: HashMap::new(),
             seen: HashSet::new(),
@@ -146,7 +148,7 @@ impl RangeEnds {
             return Err(ORDER);
         }
         Ok(Self {
-            ends: planner.ends.into_iter().flatten().collect(),
+            pieces: planner.pieces.into_iter().flatten().collect(),
             passed: planner.passed,
             back: planner.back,
             stamps,
@@ -199,8 +201,8 @@ impl RangeEnds {
 struct Planner<'a> {
     keys: &'a Keys,
     /// `None` for files that went again.
-    ends: Vec<Option<(Side, Piece)>>,
-    /// Where the files that came stand among `ends`.
+    pieces: Vec<Option<(Presence, Piece)>>,
+    /// Where the files that came stand among `pieces`.
     came: HashMap<FileActionKey, usize>,
     /// And those that were there before, and that rows have left.
     before: HashMap<FileActionKey, usize>,
@@ -242,14 +244,14 @@ impl Planner<'_> {
         match self.came.get(&key).copied() {
             None => self.left_before(key, piece, moved)?,
             Some(at) => {
-                let end = self.ends.get_mut(at).ok_or(AGAIN)?;
+                let entry = self.pieces.get_mut(at).ok_or(AGAIN)?;
                 match &piece.rows {
                     PieceRows::Between { of, .. } => {
-                        let (_, known) = end.as_mut().ok_or(AGAIN)?;
+                        let (_, known) = entry.as_mut().ok_or(AGAIN)?;
                         known.file.deletion_vector = Some(of.clone());
                     }
                     _ => {
-                        *end = None;
+                        *entry = None;
                         self.came.remove(&key);
                     }
                 }
@@ -283,14 +285,15 @@ impl Planner<'_> {
             moved,
         };
         let Some(at) = self.before.get(&key) else {
-            self.before.insert(key, self.ends.len());
-            let end = (Side::Before(vec![leaving]), piece.clone());
-            self.ends.push(Some(end));
+            self.before.insert(key, self.pieces.len());
+            let entry = (Presence::Before(vec![leaving]), piece.clone());
+            self.pieces.push(Some(entry));
             return Ok(());
         };
-        let known = self.ends.get_mut(*at).and_then(Option::as_mut);
-        let (side, known) = known.ok_or(AGAIN)?;
-        let (Side::Before(steps), PieceRows::Between { of, but }) = (side, &mut known.rows) else {
+        let known = self.pieces.get_mut(*at).and_then(Option::as_mut);
+        let (presence, known) = known.ok_or(AGAIN)?;
+        let (Presence::Before(steps), PieceRows::Between { of, but }) = (presence, &mut known.rows)
+        else {
             return Err(AGAIN);
         };
         let full = |vector: &Option<DeletionVectorDescriptor>| {
@@ -321,7 +324,7 @@ impl Planner<'_> {
         if moved {
             if let Some(at) = self.came.get(&key) {
                 // added once more, with other statistics perhaps
-                let known = self.ends.get(*at).and_then(Option::as_ref);
+                let known = self.pieces.get(*at).and_then(Option::as_ref);
                 let (_, known) = known.ok_or(AGAIN)?;
                 let known = &known.file;
                 let same = known.base_row_id == file.base_row_id
@@ -343,9 +346,9 @@ impl Planner<'_> {
             return Err(AGAIN);
         }
         self.fresh = self.fresh.min(file.base_row_id.ok_or(NO_IDS)?);
-        self.came.insert(key, self.ends.len());
+        self.came.insert(key, self.pieces.len());
         let piece = piece.clone();
-        self.ends.push(Some((Side::Now, piece)));
+        self.pieces.push(Some((Presence::Now, piece)));
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::deletions::left;
 use super::matched::Join;
 use super::values::show_changed;
-use super::{RangeEnds, Side, needs_before};
+use super::{Presence, RangeBounds, needs_before};
 use crate::changes::compare::{Compared, LabelledPieces};
 use crate::changes::identify::{Share, ShareReader};
 use crate::changes::net::Net;
@@ -13,27 +13,27 @@ use crate::changes::piece::Piece;
 use crate::changes::runs::{Run, is_twice, read, sort};
 use crate::error::Result;
 
-/// What a range comes to, for one share of the rows; `None` when the ends do not tell.
+/// What a range comes to, for one share of the rows; `None` when the bounds do not tell.
 pub(in crate::changes) fn net(
     rows: ShareReader<'_>,
     kind: Net,
-    ends: &RangeEnds,
+    bounds: &RangeBounds,
 ) -> Result<Option<Compared>> {
-    if ends.brings_rows_back(rows.source)? {
+    if bounds.brings_rows_back(rows.source)? {
         return Ok(None);
     }
     let most = rows.most_rows();
-    let (sides, pieces): (Vec<Side>, Vec<Piece>) = ends
-        .ends
+    let (presences, pieces): (Vec<Presence>, Vec<Piece>) = bounds
+        .pieces
         .iter()
-        .filter(|(side, _)| matches!(side, Side::Now) || needs_before(kind))
+        .filter(|(presence, _)| matches!(presence, Presence::Now) || needs_before(kind))
         .cloned()
         .unzip();
     let Some(Runs {
         before,
         now,
         counts,
-    }) = read_runs(rows, &sides, &pieces)?
+    }) = read_runs(rows, &presences, &pieces)?
     else {
         return Ok(Some(Compared::TooMany));
     };
@@ -41,7 +41,7 @@ pub(in crate::changes) fn net(
         return Ok(None);
     }
     let mut join = Join {
-        ends,
+        bounds,
         kind,
         pieces: &pieces,
         labels: LabelledPieces::new(pieces.clone()),
@@ -58,10 +58,10 @@ pub(in crate::changes) fn net(
         }
     }
     let removed = std::mem::take(&mut join.removed);
-    let Some(last) = last_versions(rows, &ends.passed, &removed)? else {
+    let Some(last) = last_versions(rows, &bounds.passed, &removed)? else {
         return Ok(Some(Compared::TooMany));
     };
-    let Some(removed) = left(rows.source, &sides, &pieces, removed, most)? else {
+    let Some(removed) = left(rows.source, &presences, &pieces, removed, most)? else {
         return Ok(Some(Compared::TooMany));
     };
     if join.show_removed(&removed, &last).is_none() {
@@ -70,7 +70,7 @@ pub(in crate::changes) fn net(
     finish(rows, join)
 }
 
-/// The rows of both sides, ascending by id, and how many there are of each piece.
+/// The rows before and now, ascending by id, and how many there are of each piece.
 struct Runs {
     before: Vec<Run>,
     now: Vec<Run>,
@@ -78,7 +78,11 @@ struct Runs {
 }
 
 /// `None` where that is more than may be held.
-fn read_runs(rows: ShareReader<'_>, sides: &[Side], pieces: &[Piece]) -> Result<Option<Runs>> {
+fn read_runs(
+    rows: ShareReader<'_>,
+    presences: &[Presence],
+    pieces: &[Piece],
+) -> Result<Option<Runs>> {
     let most = rows.most_rows();
     let (mut before, mut now): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
     let mut counts = vec![0_u64; pieces.len()];
@@ -88,8 +92,8 @@ fn read_runs(rows: ShareReader<'_>, sides: &[Side], pieces: &[Piece]) -> Result<
         if let Some(count) = counts.get_mut(at) {
             *count += u64::from(run.rows);
         }
-        match sides.get(at) {
-            Some(Side::Now) => now.push(run),
+        match presences.get(at) {
+            Some(Presence::Now) => now.push(run),
             _ => before.push(run),
         }
         full = before.len() + now.len() > most;
@@ -143,7 +147,7 @@ fn finish(rows: ShareReader<'_>, mut join: Join<'_>) -> Result<Option<Compared>>
     if counts.fold(0, usize::saturating_add) > rows.most_rows() {
         return Ok(Some(Compared::TooMany));
     }
-    let stamps = Arc::new(join.ends.stamps.clone());
+    let stamps = Arc::new(join.bounds.stamps.clone());
     show_changed(rows, join.pieces, &join.pairs, &stamps, &mut join.labels)?;
     let pieces = join.labels.finish()?;
     Ok(Some(Compared::Pieces(pieces)))

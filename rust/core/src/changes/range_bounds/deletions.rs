@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Side;
+use super::Presence;
 use crate::changes::piece::Piece;
 use crate::changes::read::blame;
 use crate::changes::runs::Run;
@@ -18,7 +18,7 @@ pub(super) type Left = (Run, Option<u64>);
 /// runs.
 pub(super) fn left(
     source: &Source,
-    sides: &[Side],
+    presences: &[Presence],
     pieces: &[Piece],
     mut removed: Vec<Run>,
     most: usize,
@@ -28,7 +28,8 @@ pub(super) fn left(
     let mut found: Vec<Left> = Vec::with_capacity(removed.len());
     for runs in removed.chunk_by(|one, other| one.piece == other.piece) {
         let at = runs.first().map_or(0, |run| run.piece as usize);
-        let (Some(Side::Before(steps)), Some(piece)) = (sides.get(at), pieces.get(at)) else {
+        let (Some(Presence::Before(steps)), Some(piece)) = (presences.get(at), pieces.get(at))
+        else {
             continue;
         };
         let version = |step: usize| {

@@ -152,7 +152,7 @@ pub(super) fn show_changed(
             bytes: KEPT_BYTES,
         }),
     };
-    let mut found = Found::new(pairs, reading.table().0.fields().len());
+    let mut found = ReadPairs::new(pairs, reading.table().0.fields().len());
     let mut batches = OrderedRows::new(reader, Look::default());
     for wanted in &wanted {
         found.read(wanted, &mut batches)?;
@@ -175,8 +175,8 @@ struct Kept {
     whole: bool,
 }
 
-/// What was read.
-struct Found {
+/// What was read of the pairs.
+struct ReadPairs {
     kept: Vec<Kept>,
     /// Where the rows of each pair are kept.
     spots: Vec<[Spot; 2]>,
@@ -187,7 +187,7 @@ struct Found {
     own: usize,
 }
 
-impl Found {
+impl ReadPairs {
     fn new(pairs: &[Pair], own: usize) -> Self {
         let rows = pairs.iter().map(|pair| pair.count as usize).sum();
         Self {

@@ -1,7 +1,7 @@
 //! Goes through rows before and rows now by their ids, and says of each what happened to it.
 
 use super::deletions::Left;
-use super::{RangeEnds, needs_before};
+use super::{RangeBounds, needs_before};
 use crate::changes::commits::Stamp;
 use crate::changes::compare::LabelledPieces;
 use crate::changes::net::Net;
@@ -23,7 +23,7 @@ pub(super) struct Pair {
 
 /// Both sides of a range as they are joined.
 pub(super) struct Join<'a> {
-    pub ends: &'a RangeEnds,
+    pub bounds: &'a RangeBounds,
     pub kind: Net,
     pub pieces: &'a [Piece],
     pub labels: LabelledPieces,
@@ -34,7 +34,7 @@ pub(super) struct Join<'a> {
 }
 
 impl Join<'_> {
-    /// Goes through both sides, which ascend. `None` when the ends do not tell.
+    /// Goes through both sides, which ascend. `None` when the bounds do not tell.
     pub(super) fn match_rows(&mut self, before: &[Run], now: &[Run]) -> Option<()> {
         join(before, now, &mut |joined| match joined {
             Joined::Before(run) => {
@@ -47,7 +47,7 @@ impl Join<'_> {
     }
 
     fn only_now(&mut self, run: Run) -> Option<()> {
-        let fresh = self.ends.fresh;
+        let fresh = self.bounds.fresh;
         if run.id < fresh && fresh < run.end() {
             self.only_now(run.cut(run.id, fresh))?;
             return self.only_now(run.cut(fresh, run.end()));
@@ -76,7 +76,7 @@ impl Join<'_> {
     }
 
     fn both(&mut self, before: Run, now: Run) -> Option<()> {
-        if before.end() > self.ends.fresh {
+        if before.end() > self.bounds.fresh {
             return None;
         }
         let Some(stamp) = self.stamp(&now)? else {
@@ -86,7 +86,7 @@ impl Join<'_> {
             self.label(now, ChangeType::UpdatePostimage, stamp);
             return Some(());
         }
-        let stamps = &self.ends.stamps;
+        let stamps = &self.bounds.stamps;
         let stamp = stamps.partition_point(|other| other.version < stamp.version);
         self.pairs.push(Pair {
             rows: [before.row, now.row],
@@ -101,11 +101,11 @@ impl Join<'_> {
     /// that cannot be.
     fn stamp(&self, run: &Run) -> Option<Option<Stamp>> {
         let version = u64::try_from(run.version).ok()?;
-        if version < self.ends.first {
+        if version < self.bounds.first {
             return Some(None);
         }
         let came = self.pieces.get(run.piece as usize)?.version()?;
-        let stamp = self.ends.stamp(run.version)?;
+        let stamp = self.bounds.stamp(run.version)?;
         (stamp.version <= came).then_some(Some(stamp))
     }
 
@@ -134,7 +134,7 @@ impl Join<'_> {
     }
 
     fn show_left(&mut self, run: Run, version: u64) -> Option<()> {
-        let stamp = self.ends.stamp(i64::try_from(version).ok()?)?;
+        let stamp = self.bounds.stamp(i64::try_from(version).ok()?)?;
         if run.rows > 0 {
             self.label(run, ChangeType::Delete, stamp);
         }
