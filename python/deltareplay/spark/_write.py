@@ -11,21 +11,17 @@ from deltareplay._snapshot import Snapshot
 from deltareplay._uris import without_secrets
 from deltareplay._write import MODES, check_modes
 from deltareplay._written import Written
-from deltareplay.exceptions import (
-    CommitStateUnknownError,
-    DeltaReplayError,
-    InvalidArgumentError,
-)
+from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import delta_settings, identities, replaced, replaced_rows, session
 from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.rewritten import after_write
 from deltareplay.spark.source import TableLike, place_of, resolved
-from deltareplay.spark.staged import Staged
+from deltareplay.spark.staged import Staged, commit_or_discard
 from deltareplay.spark.statement import Statement
 from deltareplay.spark.target_table import TargetTable
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @renamed(
@@ -106,51 +102,30 @@ def write(
     >>> write(df, "demo/new", partition_columns=["day"], txn=txn).version  # doctest: +SKIP
     0
     """
-    spark = getattr(df, "sparkSession", None)
-    if spark is None:
-        raise InvalidArgumentError(
-            f"df takes a Spark DataFrame, not {type(df)}: pass other rows to Table.append, or to "
-            "spark.createDataFrame first",
-            code="argument.type",
-        )
-    session.check_writing(spark, "writing")
-    if df.isStreaming:
-        raise InvalidArgumentError(
-            "the DataFrame is a stream: write each of its batches, by df.writeStream.foreachBatch, "
-            "or the stream by df.writeStream.format('deltareplay')",
-            code="write.stream",
-        )
+    spark = _session(df)
     _check(mode, where, partition_overwrite, schema_mode)
-    table = resolved(df.sparkSession, table)
+    table = resolved(spark, table)
     place = place_of(table)
-    of = place.table
-    if not of._native.exists():
+    if not place.table._native.exists():
         snapshot = None
         target = TargetTable.new(place, df.schema, partition_columns or (), properties or {})
     elif mode == "ignore":
         return WrittenVersion(None, {})
     elif mode == "error":
         raise InvalidArgumentError(
-            f"there is a table already at {without_secrets(of.uri)}: append to it, overwrite it, "
-            "or pass mode='ignore'",
+            f"there is a table already at {without_secrets(place.table.uri)}: append to it, "
+            "overwrite it, or pass mode='ignore'",
             code="table.exists",
         )
     else:
-        snapshot = table if isinstance(table, Snapshot) else of.snapshot()
+        snapshot = table if isinstance(table, Snapshot) else place.table.snapshot()
         target = TargetTable.of(snapshot)
     if schema_mode == "overwrite" and snapshot is not None:
         target, partition_columns = target.with_new_columns(df.schema, partition_columns), None
     elif schema_mode == "merge" or delta_settings.merges_schemas(spark):
         target = target.with_columns(df.schema)
     target.check(partition_columns)
-    parameters: dict[str, Any] = {
-        "mode": MODES[mode],
-        "partitionBy": list(target.partition_columns),
-    }
-    if where is not None:
-        parameters["predicate"] = where
-    if partition_overwrite == "dynamic":
-        parameters["isDynamicPartitionOverwrite"] = True
+    parameters = _parameters(mode, where, partition_overwrite, target)
     transaction = target.begin(snapshot, "WRITE", parameters, user_metadata)
     if txn is not None and transaction.set_transaction(*txn):
         return WrittenVersion(transaction.commit(), {})
@@ -179,17 +154,45 @@ def write(
     if transaction._native.is_empty():
         staged.discard()
         return WrittenVersion(None, metrics)
-    try:
-        version = transaction.commit()
-    except CommitStateUnknownError:
-        raise
-    except DeltaReplayError:  # after other errors, such as Ctrl-C, the commit may exist
-        staged.discard()
-        raise
+    version = commit_or_discard(transaction, staged.discard)
     place.registered()
     if version is not None:
         after_write(spark, target, version, written)
     return WrittenVersion(version, metrics if version is not None else {})
+
+
+def _session(df: DataFrame) -> SparkSession:
+    """The session of a DataFrame that can be written."""
+    spark: SparkSession | None = getattr(df, "sparkSession", None)
+    if spark is None:
+        raise InvalidArgumentError(
+            f"df takes a Spark DataFrame, not {type(df)}: pass other rows to Table.append, or to "
+            "spark.createDataFrame first",
+            code="argument.type",
+        )
+    session.check_writing(spark, "writing")
+    if df.isStreaming:
+        raise InvalidArgumentError(
+            "the DataFrame is a stream: write each of its batches, by df.writeStream.foreachBatch, "
+            "or the stream by df.writeStream.format('deltareplay')",
+            code="write.stream",
+        )
+    return spark
+
+
+def _parameters(
+    mode: str, where: str | None, partition_overwrite: str, target: TargetTable
+) -> dict[str, Any]:
+    """What the commit says of the write."""
+    parameters: dict[str, Any] = {
+        "mode": MODES[mode],
+        "partitionBy": list(target.partition_columns),
+    }
+    if where is not None:
+        parameters["predicate"] = where
+    if partition_overwrite == "dynamic":
+        parameters["isDynamicPartitionOverwrite"] = True
+    return parameters
 
 
 def _check(mode: str, where: str | None, partition_overwrite: str, schema_mode: str | None) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError
 from deltareplay.spark import identities, names
 from deltareplay.spark.by_name import evolved
 from deltareplay.spark.candidates import facts, live_rows
@@ -17,7 +16,7 @@ from deltareplay.spark.outgoing import Outgoing
 from deltareplay.spark.replaced import REMOVED
 from deltareplay.spark.rewritten import after_write
 from deltareplay.spark.rows import materialized_columns
-from deltareplay.spark.staged import Staged
+from deltareplay.spark.staged import Staged, commit_or_discard
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -180,13 +179,7 @@ class Rewrite:
         if self._transaction._native.is_empty():
             self.discard()
             return None
-        try:
-            version = self._transaction.commit()
-        except CommitStateUnknownError:
-            raise
-        except DeltaReplayError:  # after other errors, such as Ctrl-C, the commit may exist
-            self.discard()
-            raise
+        version = commit_or_discard(self._transaction, self.discard)
         if version is not None and self._added is not None:
             after_write(self._candidates.spark, self._target, version, self._added)
         return version

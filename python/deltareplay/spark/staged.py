@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 
 from deltareplay import _native
-from deltareplay.exceptions import DeltaReplayError, StorageError
+from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError, StorageError
 from deltareplay.spark import constraints, identities, names, session
 from deltareplay.spark.directory import Directory
 from deltareplay.spark.outgoing import Outgoing
@@ -21,6 +21,7 @@ from deltareplay.spark.task import SAFE
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from deltareplay._transaction import Transaction
     from deltareplay.spark.target_table import TargetTable
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -216,3 +217,19 @@ _ADD = pa.schema(
         ("stats", pa.string()),
     ]
 )
+
+
+def commit_or_discard(transaction: Transaction, discard: Callable[[], None]) -> int | None:
+    """Commits what was written; it goes away if it is certain that nothing was committed.
+
+    Args:
+        transaction: What to commit.
+        discard: Deletes what was written.
+    """
+    try:
+        return transaction.commit()
+    except CommitStateUnknownError:
+        raise
+    except DeltaReplayError:  # after other errors, such as Ctrl-C, the commit may exist
+        discard()
+        raise

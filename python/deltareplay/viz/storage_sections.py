@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -27,6 +28,11 @@ from deltareplay.viz.sections import (
     width_name,
 )
 from deltareplay.viz.tables import Cell, Row, numbers_of, table
+
+if TYPE_CHECKING:
+    from deltareplay._cleanup_log import LogCleanup
+    from deltareplay._optimize_log import LogAdvice
+    from deltareplay._vacuum import Vacuumed
 
 #: Parts of the treemap; the others are one.
 MOST_TILES = 60
@@ -261,15 +267,42 @@ def deleted(facts: Facts) -> Html:
         f"({units.percent(files.with_vector, files.num_files)}) have a deletion vector; they "
         f"delete {units.count(files.deleted_rows)} rows"
     ) + (f", {units.percent(files.deleted_rows, total)} of all." if total else ".")
-    bars = [
-        Bar(
-            place / 10,
-            (place + 1) / 10,
-            (number,),
-            f"{10 * place} to {10 * place + 10} % deleted: {units.plural(number, 'file')}",
-        )
-        for place, number in enumerate(files.shares)
-    ]
+    return section(
+        "deleted",
+        "Deleted rows",
+        tag("p", said, class_="soft"),
+        _deleted_shares(files),
+        _most_deleted(files),
+        source("add.deletionVector.cardinality, add.stats"),
+    )
+
+
+def _deleted_shares(files: LiveFiles) -> Html:
+    bars: list[Bar] = []
+    rows: list[Row] = []
+    for place, number in enumerate(files.shares):
+        name = f"{10 * place} to {10 * place + 10} %"
+        title = f"{name} deleted: {units.plural(number, 'file')}"
+        bars.append(Bar(place / 10, (place + 1) / 10, (number,), title))
+        rows.append((name, Cell(units.count(number), number)))
+    places = [(place / 10, f"{10 * place} %") for place in range(0, 10, 2)]
+    return figure(
+        "Files by the share of their rows that is deleted",
+        "",
+        columns(
+            bars,
+            Axes(axes.of_numbers, units.short, places),
+            "Histogram of files with a deletion vector by the share of deleted rows",
+            height=140,
+        ),
+        numbers_of(
+            "deleted rows",
+            table("Files with a deletion vector", ("Deleted", "Files"), rows, numbers=(1,)),
+        ),
+    )
+
+
+def _most_deleted(files: LiveFiles) -> Html:
     rows: list[Row] = [
         (
             tag("code", clip(path, 160)),
@@ -280,45 +313,13 @@ def deleted(facts: Facts) -> Html:
         )
         for path, number, records, size in files.worst
     ]
-    return section(
-        "deleted",
-        "Deleted rows",
-        tag("p", said, class_="soft"),
-        figure(
-            "Files by the share of their rows that is deleted",
-            "",
-            columns(
-                bars,
-                Axes(
-                    axes.of_numbers,
-                    units.short,
-                    [(place / 10, f"{10 * place} %") for place in range(0, 10, 2)],
-                ),
-                "Histogram of files with a deletion vector by the share of deleted rows",
-                height=140,
-            ),
-            numbers_of(
-                "deleted rows",
-                table(
-                    "Files with a deletion vector",
-                    ("Deleted", "Files"),
-                    [
-                        (f"{10 * place} to {10 * place + 10} %", Cell(units.count(number), number))
-                        for place, number in enumerate(files.shares)
-                    ],
-                    numbers=(1,),
-                ),
-            ),
-        ),
-        table(
-            "The files with the most deleted rows",
-            ("File", "Deleted", "Rows", "Share", "Size"),
-            rows,
-            numbers=(1, 2, 3, 4),
-            name="vectors",
-            total=None,
-        ),
-        source("add.deletionVector.cardinality, add.stats"),
+    return table(
+        "The files with the most deleted rows",
+        ("File", "Deleted", "Rows", "Share", "Size"),
+        rows,
+        numbers=(1, 2, 3, 4),
+        name="vectors",
+        total=None,
     )
 
 
@@ -367,85 +368,28 @@ def statistics(facts: Facts) -> Html:
 
 def log(facts: Facts) -> Html:
     """What the log costs, and what in it has expired."""
-    found: list[Content] = []
     pairs: list[tuple[str, str]] = []
-    rows: list[Row] = []
-    orphaned = 0
+    errors: list[Content] = []
     if isinstance(facts.log, DeltaReplayError):
-        found.append(failed("The cost of the log could not be measured", facts.log))
+        errors.append(failed("The cost of the log could not be measured", facts.log))
     else:
-        cost = facts.log
-        at = cost.checkpoint_version
-        pairs += [
-            (
-                "Newest checkpoint",
-                "none" if at is None else f"version {at}, {cost.version - at} behind the latest",
-            ),
-            (
-                "Read after it",
-                f"{units.plural(cost.num_commits, 'commit')} in "
-                f"{units.plural(cost.num_tail_files, 'file')}, {units.size(cost.tail_bytes)}",
-            ),
-            (
-                "Opening",
-                f"{units.seconds(cost.seconds)} to open the latest version and list "
-                f"{units.plural(cost.num_files, 'file')}, measured on this machine",
-            ),
-        ]
-        for what, gain in (
-            ("With a checkpoint", cost.with_checkpoint),
-            ("With compacted commits", cost.with_compaction),
-        ):
-            if gain is not None:
-                pairs.append(
-                    (
-                        what,
-                        f"{units.seconds(gain['seconds'])}; it takes "
-                        f"{units.seconds(gain['seconds_to_make'])} and "
-                        f"{units.size(gain['size_in_bytes'])} to make",
-                    )
-                )
-    number, size = facts.tombstones
-    expired, expired_size = facts.life.tombstones
-    pairs += [
-        (
-            "Removed files, kept",
-            f"{units.plural(number, 'file')} of {units.size(size)} whose retention has not passed",
-        ),
-        (
-            "Removed files, expired",
-            f"{units.plural(expired, 'file')} of {units.size(expired_size)} in the commits of the "
-            "log; vacuum deletes them if it has not yet",
-        ),
-    ]
-    if not isinstance(facts.cleanup, DeltaReplayError):
-        notes = f" ({'; '.join(facts.cleanup.notes)})" if facts.cleanup.notes else ""
-        pairs.append(
-            (
-                "Expired files of the log",
-                f"{units.plural(len(facts.cleanup.files), 'file')} of "
-                f"{units.size(facts.cleanup.size_in_bytes)}{notes}",
-            )
-        )
+        pairs += _cost(facts.log)
+    pairs += _removed_files(facts)
+    if isinstance(facts.cleanup, DeltaReplayError):
+        errors.append(failed("Log cleanup", facts.cleanup))
     else:
-        found.append(failed("Log cleanup", facts.cleanup))
-    if facts.orphans is None:
+        pairs.append(("Expired files of the log", _expired(facts.cleanup)))
+    if isinstance(facts.orphans, DeltaReplayError):
+        errors.append(failed("Orphans could not be looked for", facts.orphans))
+        orphans = None
+    elif facts.orphans is None:
         pairs.append(
             ("Orphans", "not looked for: report(orphans=True) lists the table's directory")
         )
-    elif isinstance(facts.orphans, DeltaReplayError):
-        found.append(failed("Orphans could not be looked for", facts.orphans))
+        orphans = None
     else:
-        pairs.append(
-            (
-                "Orphans and expired files",
-                f"{units.plural(len(facts.orphans.files), 'file')} of "
-                f"{units.size(facts.orphans.size_in_bytes)} in the directory that no version "
-                "inside the retention period names",
-            )
-        )
-        orphaned = len(facts.orphans.files)
-        rows = [(tag("code", clip(path, 200)),) for path in facts.orphans.files[:100]]
+        pairs.append(("Orphans and expired files", _orphaned(facts.orphans)))
+        orphans = _orphaned_files(facts.orphans)
     return section(
         "log",
         "The log",
@@ -454,13 +398,80 @@ def log(facts: Facts) -> Html:
             *(join([tag("dt", name), tag("dd", clip(value, 500))]) for name, value in pairs),
             class_="pairs",
         ),
-        *found,
-        table("Files that vacuum would delete", ("File",), rows, name="orphans", total=orphaned)
-        if rows
-        else None,
+        *errors,
+        orphans,
         source(
             "optimize_log()", "tombstones()", f"remove in {commit_range(facts)}", "cleanup_log()"
         ),
+    )
+
+
+def _cost(advice: LogAdvice) -> Iterator[tuple[str, str]]:
+    at = advice.checkpoint_version
+    yield (
+        "Newest checkpoint",
+        "none" if at is None else f"version {at}, {advice.version - at} behind the latest",
+    )
+    yield (
+        "Read after it",
+        f"{units.plural(advice.num_commits, 'commit')} in "
+        f"{units.plural(advice.num_tail_files, 'file')}, {units.size(advice.tail_bytes)}",
+    )
+    yield (
+        "Opening",
+        f"{units.seconds(advice.seconds)} to open the latest version and list "
+        f"{units.plural(advice.num_files, 'file')}, measured on this machine",
+    )
+    for what, gain in (
+        ("With a checkpoint", advice.with_checkpoint),
+        ("With compacted commits", advice.with_compaction),
+    ):
+        if gain is not None:
+            yield (
+                what,
+                f"{units.seconds(gain['seconds'])}; it takes "
+                f"{units.seconds(gain['seconds_to_make'])} and "
+                f"{units.size(gain['size_in_bytes'])} to make",
+            )
+
+
+def _removed_files(facts: Facts) -> Iterator[tuple[str, str]]:
+    number, size = facts.tombstones
+    yield (
+        "Removed files, kept",
+        f"{units.plural(number, 'file')} of {units.size(size)} whose retention has not passed",
+    )
+    number, size = facts.life.tombstones
+    yield (
+        "Removed files, expired",
+        f"{units.plural(number, 'file')} of {units.size(size)} in the commits of the log; vacuum "
+        "deletes them if it has not yet",
+    )
+
+
+def _expired(cleanup: LogCleanup) -> str:
+    why = f" ({'; '.join(cleanup.notes)})" if cleanup.notes else ""
+    files = units.plural(len(cleanup.files), "file")
+    return f"{files} of {units.size(cleanup.size_in_bytes)}{why}"
+
+
+def _orphaned(vacuum: Vacuumed) -> str:
+    return (
+        f"{units.plural(len(vacuum.files), 'file')} of {units.size(vacuum.size_in_bytes)} in the "
+        "directory that no version inside the retention period names"
+    )
+
+
+def _orphaned_files(vacuum: Vacuumed) -> Html | None:
+    if not vacuum.files:
+        return None
+    rows: list[Row] = [(tag("code", clip(path, 200)),) for path in vacuum.files[:100]]
+    return table(
+        "Files that vacuum would delete",
+        ("File",),
+        rows,
+        name="orphans",
+        total=len(vacuum.files),
     )
 
 
