@@ -17,8 +17,11 @@ import pytest
 
 HERE = Path(__file__).parent
 
-#: How many tests the short form takes of a file.
-FEW = 3
+#: What ``spark`` is: ``delta-spark``, or a session without its jar, ``classic`` or ``connect``.
+SESSION = os.environ.get("DELTAREPLAY_SESSION", "delta-spark")
+
+#: How many tests the short form takes of a file; of one that runs once more without the jar, two.
+FEW = 3 if SESSION == "delta-spark" else 2
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -40,9 +43,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
 
-
-#: What ``spark`` is: ``delta-spark``, or a session without its jar, ``classic`` or ``connect``.
-SESSION = os.environ.get("DELTAREPLAY_SESSION", "delta-spark")
 
 SETTINGS = {
     "spark.ui.enabled": "false",
