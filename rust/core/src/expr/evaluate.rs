@@ -1,21 +1,25 @@
-//! Predicates on rows, in three-valued logic.
+//! Expressions on rows; conditions in three-valued logic.
+//!
+//! As in Spark, a part that cannot change the outcome of a row is not computed on it, so that a value that
+//! would be an error there is none: `b <> 0 AND a / b > 1`.
 
 use std::sync::Arc;
 
-use arrow_arith::boolean::{and_kleene, is_null, not, or_kleene};
+use arrow_arith::boolean::{and, and_kleene, and_not, not, or_kleene};
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, Datum, RecordBatch};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array, new_null_array};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_cast::cast;
-use arrow_ord::cmp;
 use arrow_schema::{ArrowError, DataType};
 use arrow_select::filter::filter;
+use arrow_select::take::take;
 
 use crate::error::{Error, Result};
 use crate::expr::bound_column::BoundColumn;
-use crate::expr::formula;
-use crate::expr::node::{BoundPredicate, Node, Order};
+use crate::expr::functions::{Computed, cast_value, chosen_of, compared, is_true, mistyped};
+use crate::expr::node::{BoundPredicate, Node};
 use crate::expr::normal::{Form, as_bytes, failed};
+use crate::expr::op::Op;
 use crate::spec::char_length::filled_up;
 
 impl BoundPredicate {
@@ -28,75 +32,124 @@ impl BoundPredicate {
     ///
     /// # Errors
     ///
-    /// Invalid: `filter.values` where the batch lacks a column, or has it in another type.
+    /// Invalid: `filter.values` where the batch lacks a column, or has it in another type; `formula.value` for
+    /// what cannot be computed.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        let mut rows = PredicateEvaluator {
-            rows: batch.num_rows(),
-            source: Source::Batch(batch),
-            columns: Vec::new(),
-        };
-        rows.evaluate(&self.root)
+        Evaluator::of_batch(batch).answers(&self.root)
     }
 }
 
-/// The answer for a single value, which all columns of the condition have.
-pub(super) fn of_one_value(node: &Node, value: &ArrayRef) -> Result<Option<bool>> {
-    let mut rows = PredicateEvaluator {
-        rows: 1,
-        source: Source::Value(value),
-        columns: Vec::new(),
-    };
-    let answer = rows.evaluate(node)?;
-    Ok(answer.iter().next().flatten())
-}
-
-/// A comparison as a kernel.
-pub(super) type Kernel = fn(&dyn Datum, &dyn Datum) -> Result<BooleanArray, ArrowError>;
-
-impl Order {
-    pub(super) fn kernel(self) -> Kernel {
-        match self {
-            Self::Eq => cmp::eq,
-            Self::Lt => cmp::lt,
-            Self::LtEq => cmp::lt_eq,
-            Self::Gt => cmp::gt,
-            Self::GtEq => cmp::gt_eq,
-        }
-    }
-}
-
+/// Where values of columns come from.
 #[derive(Clone, Copy)]
 enum Source<'a> {
     Batch(&'a RecordBatch),
+    /// All columns have this one.
     Value(&'a ArrayRef),
+    /// Nulls, of columns that are not known already.
+    Nothing,
 }
 
-/// Evaluates a predicate over rows, and keeps those of their columns that were used already.
-struct PredicateEvaluator<'a> {
+/// How the values of a column are wanted.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// As the source has them.
+    Given,
+    /// In the column's type.
+    Typed,
+    In(Form),
+}
+
+/// Evaluates expressions over rows, and keeps those of their columns that were used already.
+pub(super) struct Evaluator<'a> {
     rows: usize,
     source: Source<'a>,
-    columns: Vec<(Arc<BoundColumn>, Option<Form>, ArrayRef)>,
+    columns: Vec<(Arc<BoundColumn>, Kind, ArrayRef)>,
 }
 
-impl PredicateEvaluator<'_> {
-    fn evaluate(&mut self, node: &Node) -> Result<BooleanArray> {
+impl<'a> Evaluator<'a> {
+    fn new(rows: usize, source: Source<'a>) -> Self {
+        let columns = Vec::new();
+        Self {
+            rows,
+            source,
+            columns,
+        }
+    }
+
+    pub(super) fn of_batch(batch: &'a RecordBatch) -> Self {
+        Self::new(batch.num_rows(), Source::Batch(batch))
+    }
+
+    /// Of one row, in which all columns have this value.
+    pub(super) fn of_one_value(value: &'a ArrayRef) -> Self {
+        Self::new(1, Source::Value(value))
+    }
+
+    /// Of one row of nulls.
+    pub(super) fn of_nulls() -> Self {
+        Self::new(1, Source::Nothing)
+    }
+
+    /// Of rows with these columns.
+    pub(super) fn of_columns(rows: usize, columns: Vec<(Arc<BoundColumn>, ArrayRef)>) -> Self {
+        let given = |(column, values)| (column, Kind::Given, values);
+        Self {
+            columns: columns.into_iter().map(given).collect(),
+            ..Self::new(rows, Source::Nothing)
+        }
+    }
+
+    /// The value for each row. Recurses as deep as the parser does.
+    pub(super) fn value(&mut self, node: &Node) -> Result<ArrayRef> {
         match node {
-            Node::Constant(value) => Ok(BooleanArray::from(vec![*value; self.rows])),
-            Node::Column(column) => {
-                let values = self.values(column)?;
-                let values = values
-                    .as_boolean_opt()
-                    .ok_or_else(|| wrong(column, &values))?;
-                Ok(values.clone())
-            }
-            Node::IfPresent(column, value) => {
-                let nulls = self.values(column)?.logical_nulls();
-                let answer = if *value {
-                    BooleanBuffer::new_set(self.rows)
+            Node::Constant(value) => Computed::One(Arc::clone(value)).into_rows(self.rows),
+            Node::Column(column) => self.column(column, Kind::Typed),
+            Node::Cast { value, wanted, .. } => cast_value(&self.value(value)?, wanted),
+            Node::Calculated(op, left, right) => {
+                let (left, right) = if op.divides() {
+                    let (right, left) = self.both(right, left)?;
+                    (left, right)
                 } else {
-                    BooleanBuffer::new_unset(self.rows)
+                    self.both(left, right)?
                 };
-                Ok(BooleanArray::new(answer, nulls))
+                op.calculated(&left, &right)
+            }
+            Node::Case {
+                branches,
+                otherwise,
+            } => self.case(branches, otherwise),
+            Node::Coalesce(parts) => self.coalesce(parts),
+            Node::Call(function, arguments) => {
+                let arguments = arguments.iter().map(|argument| self.value(argument));
+                function.call(&arguments.collect::<Result<Vec<_>>>()?)
+            }
+            Node::With {
+                value,
+                column,
+                root,
+            } => {
+                let values = self.value(value)?;
+                self.columns.push((Arc::clone(column), Kind::Given, values));
+                self.value(root)
+            }
+            condition => Ok(Arc::new(self.answers(condition)?)),
+        }
+    }
+
+    /// The answer for each row.
+    pub(super) fn answers(&mut self, node: &Node) -> Result<BooleanArray> {
+        match node {
+            Node::Constant(_)
+            | Node::Column(_)
+            | Node::Cast { .. }
+            | Node::Calculated(..)
+            | Node::Case { .. }
+            | Node::Coalesce(_)
+            | Node::Call(..)
+            | Node::With { .. } => {
+                let values = self.value(node)?;
+                let answers = values.as_boolean_opt().cloned();
+                answers.ok_or_else(|| mistyped("a value is not a condition"))
             }
             Node::Compare {
                 column,
@@ -104,9 +157,8 @@ impl PredicateEvaluator<'_> {
                 order,
                 value,
             } => {
-                let values = self.formed(column, *form)?;
-                let kernel = order.kernel();
-                kernel(&values, value).map_err(failed)
+                let values = self.column(column, Kind::In(*form))?;
+                order.kernel()(&values, value).map_err(failed)
             }
             Node::CompareColumns {
                 left,
@@ -114,48 +166,50 @@ impl PredicateEvaluator<'_> {
                 form,
                 order,
             } => {
-                let left = self.formed(left, *form)?;
-                let right = self.formed(right, *form)?;
-                let kernel = order.kernel();
-                kernel(&left, &right).map_err(failed)
+                let left = self.column(left, Kind::In(*form))?;
+                let right = self.column(right, Kind::In(*form))?;
+                order.kernel()(&left, &right).map_err(failed)
             }
             Node::In {
                 column,
                 form,
                 list,
                 or_null,
-            } => list.contains(&self.formed(column, *form)?, *or_null),
-            Node::Like { column, matcher } => {
-                let values = self.formed(column, Form::Bytes)?;
+            } => list.contains(&self.column(column, Kind::In(*form))?, *or_null),
+            Node::Like { text, matcher } => {
+                let values = match text.as_ref() {
+                    Node::Column(column) => self.column(column, Kind::In(Form::Bytes))?,
+                    other => cast(&self.value(other)?, &DataType::Binary).map_err(failed)?,
+                };
                 let values = as_bytes(&values)?;
                 let found = BooleanBuffer::collect_bool(self.rows, |row| {
                     matcher.matches(values.value(row))
                 });
                 Ok(BooleanArray::new(found, values.nulls().cloned()))
             }
-            Node::Computed(computed) => {
-                let values = computed.columns.iter().map(|column| self.values(column));
-                let values = values.collect::<Result<_>>()?;
-                computed.answers(values, self.rows)
-            }
-            Node::ColumnIsNull(column) => {
-                let nulls = self.values(column)?.logical_nulls();
-                let missing = match nulls {
+            Node::IsNull(inner) => {
+                let values = match inner.as_ref() {
+                    Node::Column(column) => self.column(column, Kind::Given)?,
+                    other => self.value(other)?,
+                };
+                let missing = match values.logical_nulls() {
                     Some(nulls) => !nulls.inner(),
                     None => BooleanBuffer::new_unset(self.rows),
                 };
                 Ok(BooleanArray::new(missing, None))
             }
-            Node::IsNull(inner) => is_null(&self.evaluate(inner)?).map_err(failed),
-            Node::IsTrue(inner) => {
-                let answer = self.evaluate(inner)?;
-                let (values, nulls) = answer.into_parts();
-                let known = nulls.map_or_else(|| values.clone(), |nulls| &values & nulls.inner());
-                Ok(BooleanArray::new(known, None))
-            }
-            Node::Not(inner) => not(&self.evaluate(inner)?).map_err(failed),
+            Node::IsTrue(inner) => Ok(is_true(&self.answers(inner)?)),
+            Node::Not(inner) => not(&self.answers(inner)?).map_err(failed),
             Node::And(parts) => self.fold(parts, true, and_kleene),
             Node::Or(parts) => self.fold(parts, false, or_kleene),
+            Node::Compared(Op::NullSafeEq, one, other) => {
+                let one = Computed::Rows(self.value(one)?);
+                compared(Op::NullSafeEq, &one, &self.computed(other)?)
+            }
+            Node::Compared(op, one, other) => {
+                let (one, other) = self.both(one, other)?;
+                compared(*op, &one, &other)
+            }
         }
     }
 
@@ -168,90 +222,167 @@ impl PredicateEvaluator<'_> {
         let Some((first, rest)) = parts.split_first() else {
             return Ok(BooleanArray::from(vec![of_none; self.rows]));
         };
-        let mut answer = self.evaluate(first)?;
+        let mut answer = self.answers(first)?;
         for part in rest {
-            let next = if part.computes() {
-                self.where_open(&answer, !of_none, part)?
+            let next = if part.can_fail() {
+                let decided = if of_none {
+                    not(&answer)
+                } else {
+                    Ok(answer.clone())
+                };
+                let decided = is_true(&decided.map_err(failed)?);
+                let open = not(&decided).map_err(failed)?;
+                self.answers_on(&open, part)?
             } else {
-                self.evaluate(part)?
+                self.answers(part)?
             };
             answer = join(&answer, &next).map_err(failed)?;
         }
         Ok(answer)
     }
 
-    /// The answers on the rows that are not decided yet, for only they may be such that the part can be
-    /// computed: `b <> 0 AND a / b > 1`. Null on the others.
-    fn where_open(
-        &mut self,
-        before: &BooleanArray,
-        decided: bool,
-        part: &Node,
-    ) -> Result<BooleanArray> {
-        let open: BooleanArray = before
-            .iter()
-            .map(|answer| Some(answer != Some(decided)))
-            .collect();
-        if open.true_count() == self.rows {
-            return self.evaluate(part);
-        }
-        let mut used = Vec::new();
-        part.visit(&mut |column| used.push(Arc::new(column.clone())));
-        let mut columns = Vec::with_capacity(used.len());
-        for column in used {
-            let values = filter(&self.values(&column)?, &open).map_err(failed)?;
-            columns.push((column, None, values));
-        }
-        let mut some = PredicateEvaluator {
-            rows: open.true_count(),
-            source: self.source,
-            columns,
+    /// Two values, of which the other is not computed where the first one is null. At least one of them has a
+    /// value for each row.
+    fn both(&mut self, first: &Node, other: &Node) -> Result<(Computed, Computed)> {
+        let first = match other {
+            Node::Constant(_) => Computed::Rows(self.value(first)?),
+            _ => self.computed(first)?,
         };
-        spread(&some.evaluate(part)?, &open)
+        let other = if other.can_fail() {
+            self.folded_on(&first.known(self.rows), other)?
+        } else {
+            self.computed(other)?
+        };
+        Ok((first, other))
     }
 
-    fn formed(&mut self, column: &Arc<BoundColumn>, form: Form) -> Result<ArrayRef> {
-        if let Some(known) = self.known(column, Some(form)) {
-            return Ok(known);
+    fn case(&mut self, branches: &[(Node, Node)], otherwise: &Node) -> Result<ArrayRef> {
+        let mut open = BooleanArray::from(vec![true; self.rows]);
+        let mut chosen = Vec::with_capacity(branches.len());
+        for (condition, value) in branches {
+            let holds = is_true(&self.answers_on(&open, condition)?);
+            let mine = and(&open, &holds).map_err(failed)?;
+            open = and_not(&open, &mine).map_err(failed)?;
+            let value = self.computed_on(&mine, value)?;
+            chosen.push((mine, value));
         }
-        let values = form.of(&self.values(column)?, column)?;
+        let otherwise = self.computed_on(&open, otherwise)?;
+        self.chosen(chosen, otherwise)
+    }
+
+    fn coalesce(&mut self, parts: &[Node]) -> Result<ArrayRef> {
+        let mut open = BooleanArray::from(vec![true; self.rows]);
+        let mut found = Vec::with_capacity(parts.len());
+        for part in parts {
+            let value = self.computed_on(&open, part)?;
+            let known = value.known(self.rows);
+            open = and_not(&open, &known).map_err(failed)?;
+            found.push((known, value));
+        }
+        self.chosen(found, Computed::One(new_null_array(&DataType::Null, 1)))
+    }
+
+    /// The value of the first mask that is true of a row.
+    fn chosen(
+        &self,
+        branches: Vec<(BooleanArray, Computed)>,
+        otherwise: Computed,
+    ) -> Result<ArrayRef> {
+        let mut result = otherwise;
+        for (mine, value) in branches.into_iter().rev() {
+            result = Computed::Rows(chosen_of(&mine, &value, &result)?);
+        }
+        result.into_rows(self.rows)
+    }
+
+    /// The value for each row, or the one for all.
+    fn computed(&mut self, node: &Node) -> Result<Computed> {
+        Ok(match node {
+            Node::Constant(value) => Computed::One(Arc::clone(value)),
+            other => Computed::Rows(self.value(other)?),
+        })
+    }
+
+    /// As [`Self::computed`] for the rows that the mask is true of; null on the others, which are not looked at
+    /// where that might fail.
+    fn computed_on(&mut self, mask: &BooleanArray, node: &Node) -> Result<Computed> {
+        if !node.can_fail() || mask.true_count() == self.rows {
+            return self.computed(node);
+        }
+        let mut columns = Vec::new();
+        node.each_column(&mut |column| {
+            if !columns.contains(column) {
+                columns.push(Arc::clone(column));
+            }
+        });
+        let columns = columns.into_iter().map(|column| {
+            let values = self.column(&column, Kind::Given)?;
+            Ok((column, filter(&values, mask).map_err(failed)?))
+        });
+        let columns = columns.collect::<Result<_>>()?;
+        let values = Evaluator::of_columns(mask.true_count(), columns).value(node)?;
+        Ok(Computed::Rows(spread(&values, mask)?))
+    }
+
+    /// As [`Self::computed_on`]; a constant is computed in any case.
+    fn folded_on(&mut self, mask: &BooleanArray, node: &Node) -> Result<Computed> {
+        if node.is_constant() {
+            return self.computed(node);
+        }
+        self.computed_on(mask, node)
+    }
+
+    fn answers_on(&mut self, mask: &BooleanArray, node: &Node) -> Result<BooleanArray> {
+        let values = self.computed_on(mask, node)?.into_rows(self.rows)?;
+        let answers = values.as_boolean_opt().cloned();
+        answers.ok_or_else(|| mistyped("a value is not a condition"))
+    }
+
+    fn column(&mut self, column: &Arc<BoundColumn>, kind: Kind) -> Result<ArrayRef> {
+        let same = |(other, made, _): &&(Arc<BoundColumn>, Kind, ArrayRef)| {
+            *made == kind && (Arc::ptr_eq(other, column) || other == column)
+        };
+        if let Some((_, _, values)) = self.columns.iter().find(same) {
+            return Ok(Arc::clone(values));
+        }
+        let values = match kind {
+            Kind::Given => self.given(column)?,
+            Kind::Typed => {
+                let given = self.column(column, Kind::Given)?;
+                if given.data_type() == &column.data_type || column.data_type.is_nested() {
+                    return Ok(given);
+                }
+                cast(&given, &column.data_type).map_err(failed)?
+            }
+            Kind::In(form) => form.of(&self.column(column, Kind::Given)?, column)?,
+        };
         self.columns
-            .push((Arc::clone(column), Some(form), Arc::clone(&values)));
+            .push((Arc::clone(column), kind, Arc::clone(&values)));
         Ok(values)
     }
 
-    fn values(&mut self, column: &Arc<BoundColumn>) -> Result<ArrayRef> {
-        if let Some(known) = self.known(column, None) {
-            return Ok(known);
-        }
+    fn given(&self, column: &BoundColumn) -> Result<ArrayRef> {
         let values = match self.source {
             Source::Batch(batch) => from_batch(batch, column)?,
             Source::Value(value) => Arc::clone(value),
+            Source::Nothing => new_null_array(&column.data_type, self.rows),
         };
-        let values = match column.char_length {
+        Ok(match column.char_length {
             Some(letters) => filled_up(&cast(&values, &column.data_type).map_err(failed)?, letters),
             None => values,
-        };
-        self.columns
-            .push((Arc::clone(column), None, Arc::clone(&values)));
-        Ok(values)
-    }
-
-    fn known(&self, column: &BoundColumn, form: Option<Form>) -> Option<ArrayRef> {
-        let same = |(other, made, _): &&(Arc<BoundColumn>, Option<Form>, ArrayRef)| {
-            *made == form && other.as_ref() == column
-        };
-        self.columns
-            .iter()
-            .find(same)
-            .map(|(_, _, values)| Arc::clone(values))
+        })
     }
 }
 
-/// The answers for the rows that the mask is true of, at their places among all rows: null on the others.
-pub(super) fn spread(answers: &BooleanArray, mask: &BooleanArray) -> Result<BooleanArray> {
-    let spread = formula::spread(answers, mask)?;
-    Ok(spread.as_boolean().clone())
+/// The values of the rows that the mask is true of, at their places among all rows: null on the others.
+pub(super) fn spread(values: &dyn Array, mask: &BooleanArray) -> Result<ArrayRef> {
+    let mut next = 0;
+    let places = mask.iter().map(|one| {
+        let place = (one == Some(true)).then_some(next);
+        next += u32::from(place.is_some());
+        place
+    });
+    take(values, &places.collect::<UInt32Array>(), None).map_err(failed)
 }
 
 /// The values of a column that may be inside of structs.
@@ -295,14 +426,4 @@ pub(crate) fn nested(values: &ArrayRef, names: &[String]) -> Result<Option<Array
     let data = values.to_data().into_builder().nulls(nulls);
     let masked = data.build().map_err(failed)?;
     Ok(Some(arrow_array::make_array(masked)))
-}
-
-fn wrong(column: &BoundColumn, values: &ArrayRef) -> Error {
-    let message = format!(
-        "the column {} has values of type {} where the schema has {}",
-        column.path.join("."),
-        values.data_type(),
-        column.data_type
-    );
-    Error::invalid("filter.values", message)
 }

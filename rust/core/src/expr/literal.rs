@@ -1,6 +1,18 @@
 //! Values written in a predicate.
 
 use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int64Type, TimestampMicrosecondType,
+};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array,
+    Int32Array, Int64Array, NullArray, StringArray, TimestampMicrosecondArray,
+};
+use arrow_cast::cast;
+use arrow_schema::{DataType, TimeUnit};
 
 use crate::error::{Error, Result};
 use crate::expr::floats::one_nan;
@@ -84,6 +96,13 @@ impl Decimal {
         u8::try_from(digits).unwrap_or(u8::MAX).max(self.scale)
     }
 
+    /// An array of this one value, of the smallest type that holds it.
+    pub(super) fn array(self) -> Decimal128Array {
+        let scale = i8::try_from(self.scale).unwrap_or(i8::MAX);
+        let data_type = DataType::Decimal128(self.precision(), scale);
+        Decimal128Array::from(vec![self.value]).with_data_type(data_type)
+    }
+
     /// The digits without the point: `1250` for `12.50`.
     pub fn unscaled(self) -> i128 {
         self.value
@@ -150,6 +169,62 @@ impl Literal {
             })
     }
 
+    /// An array of this one value, of the type that it has in SQL; `None` for lists.
+    pub(super) fn array(&self) -> Option<ArrayRef> {
+        Some(match self {
+            Self::Null => Arc::new(NullArray::new(1)),
+            Self::Boolean(value) => Arc::new(BooleanArray::from(vec![*value])),
+            Self::Integer(value) => match i32::try_from(*value) {
+                Ok(value) => Arc::new(Int32Array::from(vec![value])),
+                Err(_) => Arc::new(Int64Array::from(vec![*value])),
+            },
+            Self::Decimal(value) => Arc::new(value.array()),
+            Self::Double(value) => Arc::new(Float64Array::from(vec![*value])),
+            Self::String(value) => Arc::new(StringArray::from(vec![value.as_str()])),
+            Self::Binary(value) => Arc::new(BinaryArray::from(vec![value.as_slice()])),
+            Self::Date(days) => Arc::new(Date32Array::from(vec![*days])),
+            Self::Timestamp(micros) | Self::LocalTimestamp(micros) => {
+                Arc::new(TimestampMicrosecondArray::from(vec![*micros]).with_timezone("UTC"))
+            }
+            Self::TimestampNtz(micros) => Arc::new(TimestampMicrosecondArray::from(vec![*micros])),
+            Self::List(_) => return None,
+        })
+    }
+
+    /// The one value of an array; `None` for types that literals do not have.
+    pub(super) fn of(value: &ArrayRef) -> Option<Self> {
+        if value.len() != 1 {
+            return None;
+        }
+        if value.is_null(0) || *value.data_type() == DataType::Null {
+            return Some(Self::Null);
+        }
+        Some(match value.data_type() {
+            DataType::Boolean => Self::Boolean(value.as_boolean().value(0)),
+            DataType::Utf8 => Self::String(value.as_string::<i32>().value(0).to_owned()),
+            DataType::Binary => Self::Binary(value.as_binary::<i32>().value(0).to_vec()),
+            DataType::Float32 => Self::Double(value.as_primitive::<Float32Type>().value(0).into()),
+            DataType::Float64 => Self::Double(value.as_primitive::<Float64Type>().value(0)),
+            DataType::Decimal128(_, scale) => Self::Decimal(Decimal::new(
+                value.as_primitive::<Decimal128Type>().value(0),
+                u8::try_from(*scale).ok()?,
+            )),
+            DataType::Date32 => Self::Date(value.as_primitive::<Date32Type>().value(0)),
+            DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+                let micros = value.as_primitive::<TimestampMicrosecondType>().value(0);
+                match zone {
+                    Some(_) => Self::Timestamp(micros),
+                    None => Self::TimestampNtz(micros),
+                }
+            }
+            whole if whole.is_integer() => {
+                let whole = cast(value, &DataType::Int64).ok()?;
+                Self::Integer(whole.as_primitive::<Int64Type>().value(0))
+            }
+            _ => return None,
+        })
+    }
+
     /// What kind of value this is, for messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
@@ -163,6 +238,10 @@ impl Literal {
             Self::List(_) => "a list",
         }
     }
+}
+
+pub(super) fn list_compared() -> Error {
+    Error::invalid("filter.literal", "a list compares with nothing")
 }
 
 /// Floating-point numbers are equal where their bits are, so that equal predicates do the same.

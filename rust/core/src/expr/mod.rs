@@ -10,16 +10,19 @@
 
 mod bind;
 mod bound_column;
+mod bound_formula;
 mod bounds;
-mod computed;
+mod equalities;
 mod evaluate;
 pub(crate) mod floats;
-pub mod formula;
+mod formula;
+mod functions;
 mod in_list;
 mod like;
 mod literal;
 mod node;
 mod normal;
+mod op;
 mod parse;
 mod possible;
 mod predicate;
@@ -29,11 +32,14 @@ mod text;
 mod tuples;
 
 pub(crate) use bind::closest_columns;
+pub(crate) use equalities::{Equality, Side, equalities};
 pub(crate) use evaluate::nested;
+pub(crate) use functions::{cast_value, common_type};
 
 pub use bound_column::BoundColumn;
+pub use bound_formula::BoundFormula;
 pub use bounds::{Bounds, ColumnBounds};
-pub use formula::{BoundFormula, Formula};
+pub use formula::Formula;
 pub use literal::{Decimal, Literal};
 pub use node::BoundPredicate;
 pub use predicate::Predicate;

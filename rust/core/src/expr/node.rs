@@ -1,15 +1,17 @@
-//! A predicate with its columns found and its types in agreement.
+//! Typed expressions: columns found, types in agreement.
 
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Scalar};
+use arrow_array::{ArrayRef, BooleanArray, Scalar};
+use arrow_schema::DataType;
 
 use crate::expr::bound_column::BoundColumn;
-use crate::expr::computed::BoundComputed;
+use crate::expr::functions::{Arithmetic, Function};
 use crate::expr::in_list::InList;
 use crate::expr::like::Matcher;
 use crate::expr::normal::Form;
+use crate::expr::op::{Op, Order};
 use crate::expr::predicate::{Expr, Predicate};
 
 /// A condition bound to a schema, ready to be evaluated.
@@ -20,14 +22,12 @@ pub struct BoundPredicate {
     columns: Vec<BoundColumn>,
 }
 
-/// A condition. The parts of `And` and `Or` stand in the order of the predicate's.
+/// An expression with a value for each row. The first ones are conditions whose answers bounds may tell.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
-    Constant(Option<bool>),
-    /// A boolean column.
+    /// The same value for all rows: an array of one.
+    Constant(ArrayRef),
     Column(Arc<BoundColumn>),
-    /// This answer where the column is not null, null where it is.
-    IfPresent(Arc<BoundColumn>, bool),
     Compare {
         column: Arc<BoundColumn>,
         form: Form,
@@ -47,35 +47,48 @@ pub(super) enum Node {
         /// Whether null is in the list: what is not found is unknown then.
         or_null: bool,
     },
+    /// Whether a text matches.
     Like {
-        column: Arc<BoundColumn>,
+        text: Box<Node>,
         matcher: Arc<Matcher>,
     },
-    Computed(Arc<BoundComputed>),
-    ColumnIsNull(Arc<BoundColumn>),
     IsNull(Box<Node>),
     IsTrue(Box<Node>),
     Not(Box<Node>),
     And(Vec<Node>),
     Or(Vec<Node>),
-}
-
-/// The comparisons that are left once the others are put in their terms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
-    Eq,
-    Lt,
-    LtEq,
-    Gt,
-    GtEq,
+    /// Two values of one type. Where the first is null, the other is not computed.
+    Compared(Op, Box<Node>, Box<Node>),
+    /// Numbers of one type.
+    Calculated(Arithmetic, Box<Node>, Box<Node>),
+    Cast {
+        value: Box<Node>,
+        wanted: DataType,
+        /// Whether all values of the one type are values of the other.
+        always_fits: bool,
+    },
+    /// The value of the first branch whose condition is true. All values are of one type.
+    Case {
+        branches: Vec<(Node, Node)>,
+        otherwise: Box<Node>,
+    },
+    /// The first value that is not null, all of one type.
+    Coalesce(Vec<Node>),
+    Call(Function, Vec<Node>),
+    /// An expression that has a value several times, as a column that no row has.
+    With {
+        value: Box<Node>,
+        column: Arc<BoundColumn>,
+        root: Box<Node>,
+    },
 }
 
 impl BoundPredicate {
     pub(super) fn new(predicate: Predicate, root: Node) -> Self {
         let mut columns: Vec<BoundColumn> = Vec::new();
-        root.visit(&mut |column| {
+        root.each_column(&mut |column| {
             if !columns.contains(column) {
-                columns.push(column.clone());
+                columns.push(BoundColumn::clone(column));
             }
         });
         Self {
@@ -121,44 +134,113 @@ impl fmt::Debug for BoundPredicate {
 }
 
 impl Node {
+    /// An answer that is known already.
+    pub(super) fn answer(answer: Option<bool>) -> Self {
+        Self::Constant(Arc::new(BooleanArray::from(vec![answer])))
+    }
+
     pub(super) fn negated(self) -> Self {
         Self::Not(Box::new(self))
     }
 
-    /// Whether there is a formula in it: what cannot be computed is an error, which no other condition has.
-    pub(super) fn computes(&self) -> bool {
+    /// Whether its values are answers by its kind alone.
+    pub(super) fn is_condition(&self) -> bool {
+        matches!(
+            self,
+            Self::Compare { .. }
+                | Self::CompareColumns { .. }
+                | Self::In { .. }
+                | Self::Like { .. }
+                | Self::IsNull(_)
+                | Self::IsTrue(_)
+                | Self::Not(_)
+                | Self::And(_)
+                | Self::Or(_)
+        )
+    }
+
+    /// Whether computing it may fail for some value: looking at a row where it does not matter would then be an
+    /// error that Spark does not have.
+    pub(super) fn can_fail(&self) -> bool {
         match self {
-            Self::Computed(_) => true,
-            Self::IsNull(inner) | Self::IsTrue(inner) | Self::Not(inner) => inner.computes(),
-            Self::And(parts) | Self::Or(parts) => parts.iter().any(Self::computes),
-            _ => false,
+            Self::Calculated(..) | Self::Call(..) => true,
+            Self::Cast { always_fits, .. } if !always_fits => true,
+            other => {
+                let mut found = false;
+                other.each_part(&mut |part| found = found || part.can_fail());
+                found
+            }
         }
     }
 
+    /// Whether it is the same for all rows.
+    pub(super) fn is_constant(&self) -> bool {
+        let mut columns = 0_usize;
+        self.each_column(&mut |_| columns += 1);
+        columns == 0
+    }
+
     /// Calls `found` for each use of a column.
-    pub(super) fn visit(&self, found: &mut dyn FnMut(&BoundColumn)) {
+    pub(super) fn each_column(&self, found: &mut dyn FnMut(&Arc<BoundColumn>)) {
         match self {
-            Self::Constant(_) => {}
-            Self::Column(column)
-            | Self::IfPresent(column, _)
-            | Self::Compare { column, .. }
-            | Self::In { column, .. }
-            | Self::Like { column, .. }
-            | Self::ColumnIsNull(column) => found(column),
+            Self::Column(column) | Self::Compare { column, .. } | Self::In { column, .. } => {
+                found(column)
+            }
             Self::CompareColumns { left, right, .. } => {
                 found(left);
                 found(right);
             }
-            Self::Computed(computed) => {
-                for column in &computed.columns {
-                    found(column);
-                }
+            Self::With {
+                value,
+                column: own,
+                root,
+            } => {
+                value.each_column(found);
+                root.each_column(&mut |column| {
+                    if column != own {
+                        found(column);
+                    }
+                });
             }
-            Self::IsNull(inner) | Self::IsTrue(inner) | Self::Not(inner) => inner.visit(found),
-            Self::And(parts) | Self::Or(parts) => {
-                for part in parts {
-                    part.visit(found);
+            other => other.each_part(&mut |part| part.each_column(found)),
+        }
+    }
+
+    /// Calls `found` for each expression that this one is made of.
+    pub(super) fn each_part(&self, found: &mut dyn FnMut(&Self)) {
+        match self {
+            Self::Constant(_)
+            | Self::Column(_)
+            | Self::Compare { .. }
+            | Self::CompareColumns { .. }
+            | Self::In { .. } => {}
+            Self::Like { text: part, .. }
+            | Self::Cast { value: part, .. }
+            | Self::IsNull(part)
+            | Self::IsTrue(part)
+            | Self::Not(part) => found(part),
+            Self::And(parts) | Self::Or(parts) | Self::Coalesce(parts) | Self::Call(_, parts) => {
+                parts.iter().for_each(found);
+            }
+            Self::Compared(_, one, other)
+            | Self::Calculated(_, one, other)
+            | Self::With {
+                value: one,
+                root: other,
+                ..
+            } => {
+                found(one);
+                found(other);
+            }
+            Self::Case {
+                branches,
+                otherwise,
+            } => {
+                for (condition, value) in branches {
+                    found(condition);
+                    found(value);
                 }
+                found(otherwise);
             }
         }
     }

@@ -22,9 +22,9 @@ use crate::expr::bounds::{Bounds, ColumnBounds};
 use crate::expr::floats::NAN_KEY;
 use crate::expr::in_list::InList;
 use crate::expr::like::{Matcher, Shape, successor};
-use crate::expr::node::{BoundPredicate, Node, Order};
-use crate::expr::normal::failed;
-use crate::expr::normal::{Form, as_bytes, as_integers};
+use crate::expr::node::{BoundPredicate, Node};
+use crate::expr::normal::{Form, as_bytes, as_integers, failed};
+use crate::expr::op::Order;
 use crate::spec::char_length::filled;
 
 impl BoundPredicate {
@@ -96,17 +96,19 @@ struct Units<'a> {
 impl Units<'_> {
     fn possible(&mut self, node: &Node) -> Result<Possible> {
         Ok(match node {
-            Node::Constant(value) => Possible {
-                is_true: self.all_or_none(*value == Some(true)),
-                is_false: self.all_or_none(*value == Some(false)),
-                is_null: self.all_or_none(value.is_none()),
-            },
+            Node::Constant(answer) => {
+                let answer = answer.as_boolean_opt().and_then(|one| one.iter().next()?);
+                Possible {
+                    is_true: self.all_or_none(answer == Some(true)),
+                    is_false: self.all_or_none(answer == Some(false)),
+                    is_null: self.all_or_none(answer.is_none()),
+                }
+            }
             Node::Column(column) => {
                 let range = self.range(column, Form::Integer)?;
                 let value = Scalar::new(Arc::new(Int64Array::from(vec![1])) as ArrayRef);
                 self.compared(&range, Order::Eq, &value)?
             }
-            Node::IfPresent(column, value) => self.if_present(column, *value)?,
             Node::Compare {
                 column,
                 form,
@@ -134,20 +136,25 @@ impl Units<'_> {
                 let range = self.range(column, *form)?;
                 self.listed(range, list, *or_null)?
             }
-            Node::Like { column, matcher } => {
-                let range = self.range(column, Form::Bytes)?;
-                self.alike(&range, matcher)?
-            }
-            Node::ColumnIsNull(column) => {
-                let (some, none) = self.presence(column)?;
-                self.never_null(none, some)
-            }
-            Node::Computed(computed) => self.computed(computed)?,
-            Node::IsNull(inner) => {
-                let inner = self.possible(inner)?;
-                let is_false = &inner.is_true | &inner.is_false;
-                self.never_null(inner.is_null, is_false)
-            }
+            Node::Like { text, matcher } => match text.as_ref() {
+                Node::Column(column) if column.data_type == DataType::Utf8 => {
+                    let range = self.range(column, Form::Bytes)?;
+                    self.alike(&range, matcher)?
+                }
+                _ => self.computed(node)?,
+            },
+            Node::IsNull(inner) => match inner.as_ref() {
+                Node::Column(column) => {
+                    let (some, none) = self.presence(column)?;
+                    self.never_null(none, some)
+                }
+                inner if inner.is_condition() => {
+                    let inner = self.possible(inner)?;
+                    let is_false = &inner.is_true | &inner.is_false;
+                    self.never_null(inner.is_null, is_false)
+                }
+                _ => self.computed(node)?,
+            },
             Node::IsTrue(inner) => {
                 let inner = self.possible(inner)?;
                 let is_false = &inner.is_false | &inner.is_null;
@@ -157,6 +164,13 @@ impl Units<'_> {
             Node::And(parts) => self.all_of(parts, false)?,
             // one of them is: not all of them are not
             Node::Or(parts) => self.all_of(parts, true)?.negated(),
+            Node::Compared(..)
+            | Node::Calculated(..)
+            | Node::Cast { .. }
+            | Node::Case { .. }
+            | Node::Coalesce(_)
+            | Node::Call(..)
+            | Node::With { .. } => self.computed(node)?,
         })
     }
 
@@ -187,18 +201,6 @@ impl Units<'_> {
             is_false,
             is_null: self.all_or_none(false),
         }
-    }
-
-    /// One answer for all values that are there.
-    fn if_present(&mut self, column: &Arc<BoundColumn>, answer: bool) -> Result<Possible> {
-        let (some, none) = self.presence(column)?;
-        let never = self.all_or_none(false);
-        let (is_true, is_false) = if answer { (some, never) } else { (never, some) };
-        Ok(Possible {
-            is_true,
-            is_false,
-            is_null: none,
-        })
     }
 
     /// Bounds against a list of values, and perhaps null.

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::BinaryOperator;
-
 use crate::error::{Error, Result};
 use crate::expr::formula::Formula;
 use crate::expr::literal::Literal;
+use crate::expr::op::Op;
 
 /// Bytes that a predicate's text may have.
 pub(super) const MAX_TEXT: usize = 4 << 20;
@@ -59,46 +58,6 @@ pub(super) enum Operand {
 /// A column by the names that lead to it, outermost first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Path(pub(super) Vec<String>);
-
-/// How two values are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Op {
-    Eq,
-    NotEq,
-    Lt,
-    LtEq,
-    Gt,
-    GtEq,
-    /// `<=>`: null equals null, and the answer is never null.
-    NullSafeEq,
-}
-
-impl Op {
-    /// The comparison that an operator of SQL is; `None` if it is another operator.
-    pub(super) fn of(op: &BinaryOperator) -> Option<Self> {
-        Some(match op {
-            BinaryOperator::Eq => Self::Eq,
-            BinaryOperator::NotEq => Self::NotEq,
-            BinaryOperator::Lt => Self::Lt,
-            BinaryOperator::LtEq => Self::LtEq,
-            BinaryOperator::Gt => Self::Gt,
-            BinaryOperator::GtEq => Self::GtEq,
-            BinaryOperator::Spaceship => Self::NullSafeEq,
-            _ => return None,
-        })
-    }
-
-    /// The operator with its sides exchanged.
-    pub(super) fn flipped(self) -> Self {
-        match self {
-            Self::Lt => Self::Gt,
-            Self::LtEq => Self::GtEq,
-            Self::Gt => Self::Lt,
-            Self::GtEq => Self::LtEq,
-            other => other,
-        }
-    }
-}
 
 impl Expr {
     /// All of these; conjunctions among them are opened.

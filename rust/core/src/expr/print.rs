@@ -5,7 +5,8 @@ use std::fmt::{self, Display, Formatter, Write};
 use crate::error::Result;
 use crate::expr::like::DEFAULT_ESCAPE;
 use crate::expr::literal::Literal;
-use crate::expr::predicate::{self, Expr, Op, Operand, Path, Predicate};
+use crate::expr::op::Op;
+use crate::expr::predicate::{self, Expr, Operand, Path, Predicate};
 use crate::spec::calendar::civil_from_days;
 use crate::spec::interval::MICROS_PER_DAY;
 

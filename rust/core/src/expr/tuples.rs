@@ -3,8 +3,9 @@
 
 use crate::error::{Error, Result};
 use crate::expr::literal::Literal;
+use crate::expr::op::Op;
 use crate::expr::parse;
-use crate::expr::predicate::{Expr, Op, Operand, Path, Predicate};
+use crate::expr::predicate::{Expr, Operand, Path, Predicate};
 use crate::spec::json::clipped;
 
 impl Predicate {

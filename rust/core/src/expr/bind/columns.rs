@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Found;
+use super::scope::{NAMED, Scope};
 use super::values::Family;
 use crate::error::{Error, Result};
 use crate::expr::bound_column::BoundColumn;
@@ -70,6 +71,17 @@ impl<'a> Columns<'a> {
         let offer = closest_columns(&path.to_string(), self.schema);
         let message = format!("the filter has an unknown column {path}: {offer}");
         Error::invalid("filter.column", message)
+    }
+}
+
+impl Scope for Columns<'_> {
+    fn column(&mut self, path: &Path) -> Option<Arc<BoundColumn>> {
+        Some(self.find(path).ok()?.0)
+    }
+
+    fn names(&self) -> Vec<&str> {
+        let names = self.schema.fields().iter().map(|field| field.name.as_str());
+        names.take(NAMED).collect()
     }
 }
 

@@ -4,24 +4,35 @@
 //! column's own form, and what no value of the type can equal or exceed is an answer already.
 
 mod columns;
-mod constants;
+mod expression;
+mod intervals;
 mod moments;
+mod scope;
 mod target;
+mod typed;
 mod values;
 
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
+use arrow_schema::{DataType, Fields};
+
 use crate::error::{Error, Result};
 use crate::expr::bound_column::BoundColumn;
-use crate::expr::computed::BoundComputed;
+use crate::expr::bound_formula::BoundFormula;
+use crate::expr::evaluate::Evaluator;
 use crate::expr::formula::Formula;
+use crate::expr::functions::mistyped;
 use crate::expr::like::Matcher;
 use crate::expr::literal::Literal;
-use crate::expr::node::{BoundPredicate, Node, Order};
+use crate::expr::node::{BoundPredicate, Node};
 use crate::expr::normal::Form;
-use crate::expr::predicate::{Expr, Op, Operand, Path, Predicate};
-use crate::spec::schema::{StructField, StructType};
+use crate::expr::op::{Op, Order};
+use crate::expr::predicate::{Expr, Operand, Path, Predicate};
+use crate::spec::schema::StructType;
 use columns::Columns;
+use expression::ExpressionBinder;
+use typed::Typed;
 
 pub(crate) use columns::closest_columns;
 use values::{Family, LiteralPosition, Value};
@@ -46,16 +57,58 @@ impl Predicate {
     pub fn bind(&self, schema: &StructType) -> Result<BoundPredicate> {
         let mut binder = Binder {
             columns: Columns::new(schema),
-            schema,
         };
         let root = binder.node(&self.root)?;
         Ok(BoundPredicate::new(self.clone(), root))
     }
 }
 
+impl Formula {
+    /// Finds the columns, and the type of the values.
+    ///
+    /// Types follow from the columns as in Spark's ANSI mode: overflow, division by zero and texts that are no
+    /// number are errors. What is not known is refused by name, before a row is seen.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `formula.column`, `formula.type`, `formula.unsupported` with the name of what is
+    /// not known; `formula.value` for a constant that has none.
+    pub fn bind(&self, mut fields: &Fields) -> Result<BoundFormula> {
+        let typed = ExpressionBinder::new(&mut fields).value(self.root())?;
+        Ok(self.bound(checked(typed)?))
+    }
+
+    /// As [`Formula::bind`], for a formula whose values are answers.
+    ///
+    /// # Errors
+    ///
+    /// As [`Formula::bind`]; `formula.type` where they are none.
+    pub fn bind_condition(&self, mut fields: &Fields) -> Result<BoundFormula> {
+        let typed = ExpressionBinder::new(&mut fields).value(self.root())?;
+        Ok(self.bound(as_condition(typed, self.text())?))
+    }
+
+    fn bound(&self, typed: Typed) -> BoundFormula {
+        BoundFormula::new(self.text(), typed.node, typed.data_type)
+    }
+}
+
+/// Refuses what cannot be computed for a row of nulls: it cannot be for any row.
+fn checked(typed: Typed) -> Result<Typed> {
+    Evaluator::of_nulls().value(&typed.node)?;
+    Ok(typed)
+}
+
+/// As [`checked`], for an expression whose values are answers.
+fn as_condition(typed: Typed, text: &str) -> Result<Typed> {
+    match typed.data_type {
+        DataType::Boolean | DataType::Null => checked(typed)?.cast(&DataType::Boolean),
+        _ => Err(mistyped(&format!("{text} is not a condition"))),
+    }
+}
+
 struct Binder<'a> {
     columns: Columns<'a>,
-    schema: &'a StructType,
 }
 
 /// A column and what its values are.
@@ -69,31 +122,31 @@ impl Binder<'_> {
             Expr::Not(inner) => self.node(inner)?.negated(),
             Expr::Value(operand) => self.value(operand)?,
             Expr::IsNull(inner) => match inner.as_ref() {
-                Expr::Value(Operand::Column(path)) => {
-                    Node::ColumnIsNull(self.columns.find(path)?.0)
-                }
+                Expr::Value(Operand::Column(path)) => is_null(&self.columns.find(path)?.0),
                 Expr::Value(Operand::Literal(literal)) => {
-                    Node::Constant(Some(*literal == Literal::Null))
+                    Node::answer(Some(*literal == Literal::Null))
                 }
-                Expr::Computed(formula) => self.computed(&formula.is_null())?,
+                Expr::Computed(formula) => {
+                    let inner = ExpressionBinder::new(&mut self.columns).value(formula.root())?;
+                    Node::IsNull(Box::new(checked(inner)?.node))
+                }
                 inner => Node::IsNull(Box::new(self.node(inner)?)),
             },
             Expr::Is(inner, true) => Node::IsTrue(Box::new(self.node(inner)?)),
             Expr::Is(inner, false) => Node::IsTrue(Box::new(self.node(inner)?.negated())),
-            Expr::Computed(formula) => match constants::folded(formula) {
-                Some(folded) => self.node(&folded)?,
-                None => self.computed(formula)?,
-            },
+            Expr::Computed(formula) => self.computed(formula)?,
             Expr::Compare(left, op, right) => {
                 if self.changes_texts(left, right)? {
-                    return self.as_formula(expr);
+                    let (left, right) = (self.typed(left)?, self.typed(right)?);
+                    return Ok(checked(Typed::compared(*op, left, right)?)?.node);
                 }
                 self.comparison(left, *op, right)?
             }
             Expr::In(path, list) => {
-                let (_, family) = self.columns.find(path)?;
+                let (column, family) = self.columns.find(path)?;
                 if list.iter().any(|literal| family.casts_for(literal)) {
-                    return self.as_formula(expr);
+                    let list = list.iter().map(Typed::literal).collect::<Result<_>>()?;
+                    return Ok(checked(Typed::within(Typed::column(column), list)?)?.node);
                 }
                 self.membership(path, list)?
             }
@@ -104,35 +157,63 @@ impl Binder<'_> {
             } => {
                 let (column, family) = self.columns.find(column)?;
                 if family == Family::Void {
-                    return Ok(Node::Constant(None));
+                    return Ok(Node::answer(None));
                 }
-                match family {
-                    Family::String => {}
-                    Family::Other(_) => {
-                        return Err(kind_error(&column, &family, "LIKE takes a column of texts"));
-                    }
-                    _ => return self.as_formula(expr),
+                if let Family::Other(_) = family {
+                    return Err(kind_error(&column, &family, "LIKE takes a column of texts"));
                 }
                 let matcher = Matcher::new(pattern, *escape)
                     .map_err(|what| Error::invalid("filter.literal", what))?;
-                Node::Like {
-                    column,
-                    matcher: Arc::new(matcher),
-                }
+                Typed::like(Typed::column(column), matcher)?.node
             }
         })
     }
 
     fn computed(&mut self, formula: &Formula) -> Result<Node> {
-        let words = formula.words();
-        let named = |field: &&StructField| words.contains(&field.name.to_lowercase());
-        let mut columns = Vec::new();
-        for field in self.schema.fields().iter().filter(named) {
-            columns.push(self.columns.find(&Path(vec![field.name.clone()]))?.0);
+        let typed = ExpressionBinder::new(&mut self.columns).value(formula.root())?;
+        Ok(self.decided(as_condition(typed, formula.text())?.node))
+    }
+
+    /// The same condition, in which bounds decide the comparisons of columns with constants, such as
+    /// `day >= DATE '2026-01-31' - INTERVAL 7 DAYS`.
+    fn decided(&mut self, node: Node) -> Node {
+        let mut each =
+            |parts: Vec<Node>| parts.into_iter().map(|part| self.decided(part)).collect();
+        match node {
+            Node::And(parts) => Node::And(each(parts)),
+            Node::Or(parts) => Node::Or(each(parts)),
+            Node::Not(inner) => self.decided(*inner).negated(),
+            Node::Compared(op, left, right) => {
+                let found = match (left.as_ref(), right.as_ref()) {
+                    (column, Node::Constant(value)) => self.with_constant(column, op, value),
+                    (Node::Constant(value), column) => {
+                        self.with_constant(column, op.flipped(), value)
+                    }
+                    _ => None,
+                };
+                found.unwrap_or(Node::Compared(op, left, right))
+            }
+            other => other,
         }
-        Ok(Node::Computed(Arc::new(BoundComputed::new(
-            formula, columns,
-        )?)))
+    }
+
+    fn with_constant(&mut self, column: &Node, op: Op, value: &ArrayRef) -> Option<Node> {
+        let column = match column {
+            Node::Column(column) => column,
+            // a date is its midnight, and a clock that of UTC
+            Node::Cast {
+                value,
+                wanted: DataType::Timestamp(..),
+                ..
+            } => match value.as_ref() {
+                Node::Column(column) if column.data_type.is_temporal() => column,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let found = self.columns.find(&Path(column.path.clone())).ok()?;
+        let literal = Literal::of(value)?;
+        with_literal(&found, op, &literal).ok()
     }
 
     /// Whether a column of texts is compared with something else, or with one of another length: only formulas
@@ -153,10 +234,12 @@ impl Binder<'_> {
         })
     }
 
-    /// A condition as the formula of its text.
-    fn as_formula(&mut self, expr: &Expr) -> Result<Node> {
-        let text = Predicate { root: expr.clone() }.to_string();
-        self.computed(&Formula::parse(&text)?)
+    /// A column or a literal as an expression of SQL has it.
+    fn typed(&mut self, operand: &Operand) -> Result<Typed> {
+        Ok(match operand {
+            Operand::Column(path) => Typed::column(self.columns.find(path)?.0),
+            Operand::Literal(literal) => Typed::literal(literal)?,
+        })
     }
 
     fn nodes(&mut self, parts: &[Expr]) -> Result<Vec<Node>> {
@@ -166,15 +249,15 @@ impl Binder<'_> {
     /// A column or a literal as a condition.
     fn value(&mut self, operand: &Operand) -> Result<Node> {
         match operand {
-            Operand::Literal(Literal::Null) => Ok(Node::Constant(None)),
-            Operand::Literal(Literal::Boolean(value)) => Ok(Node::Constant(Some(*value))),
+            Operand::Literal(Literal::Null) => Ok(Node::answer(None)),
+            Operand::Literal(Literal::Boolean(value)) => Ok(Node::answer(Some(*value))),
             Operand::Literal(literal) => Err(Error::invalid(
                 "filter.type",
                 format!("{literal} is {}, not a condition", literal.kind()),
             )),
             Operand::Column(path) => match self.columns.find(path)? {
                 (column, Family::Boolean) => Ok(Node::Column(column)),
-                (_, Family::Void) => Ok(Node::Constant(None)),
+                (_, Family::Void) => Ok(Node::answer(None)),
                 (column, family) => Err(kind_error(
                     &column,
                     &family,
@@ -199,7 +282,7 @@ impl Binder<'_> {
                 between_columns(left, op, right)
             }
             (Operand::Literal(left), Operand::Literal(right)) => {
-                values::compare_literals(left, op, right).map(Node::Constant)
+                values::compare_literals(left, op, right).map(Node::answer)
             }
         }
     }
@@ -208,7 +291,7 @@ impl Binder<'_> {
         let (column, family) = self.columns.find(path)?;
         if family == Family::Void {
             let known = if list.is_empty() { Some(false) } else { None };
-            return Ok(Node::Constant(known));
+            return Ok(Node::answer(known));
         }
         let mut or_null = false;
         let mut forms: Vec<(Form, Vec<Value>)> = Vec::new();
@@ -226,9 +309,9 @@ impl Binder<'_> {
         }
         if forms.is_empty() {
             return Ok(match (list.is_empty(), or_null) {
-                (true, _) => Node::Constant(Some(false)),
-                (false, true) => Node::Constant(None),
-                (false, false) => Node::IfPresent(column, false),
+                (true, _) => Node::answer(Some(false)),
+                (false, true) => Node::answer(None),
+                (false, false) => if_present(&column, false),
             });
         }
         let node = |(form, values)| -> Result<Node> {
@@ -251,13 +334,27 @@ impl Binder<'_> {
     }
 }
 
+fn is_null(column: &Arc<BoundColumn>) -> Node {
+    Node::IsNull(Box::new(Node::Column(Arc::clone(column))))
+}
+
+/// This answer where the column is not null, null where it is.
+fn if_present(column: &Arc<BoundColumn>, answer: bool) -> Node {
+    let (missing, unknown) = (is_null(column), Node::answer(None));
+    if answer {
+        Node::Or(vec![missing.negated(), unknown])
+    } else {
+        Node::And(vec![missing, unknown])
+    }
+}
+
 /// A column against a literal.
 fn with_literal((column, family): &Found, op: Op, literal: &Literal) -> Result<Node> {
     let position = values::position(column, family, literal)?;
     if op == Op::NullSafeEq {
         return Ok(match position {
-            _ if *literal == Literal::Null => Node::ColumnIsNull(Arc::clone(column)),
-            LiteralPosition::Null => Node::Constant(Some(false)),
+            _ if *literal == Literal::Null => is_null(column),
+            LiteralPosition::Null => Node::answer(Some(false)),
             position => Node::IsTrue(Box::new(comparison(column, Order::Eq, position))),
         });
     }
@@ -275,12 +372,12 @@ fn with_literal((column, family): &Found, op: Op, literal: &Literal) -> Result<N
 fn comparison(column: &Arc<BoundColumn>, order: Order, position: LiteralPosition) -> Node {
     let column = Arc::clone(column);
     let (form, order, value) = match (position, order) {
-        (LiteralPosition::Null, _) => return Node::Constant(None),
+        (LiteralPosition::Null, _) => return Node::answer(None),
         (LiteralPosition::Below, order) => {
-            return Node::IfPresent(column, matches!(order, Order::Gt | Order::GtEq));
+            return if_present(&column, matches!(order, Order::Gt | Order::GtEq));
         }
         (LiteralPosition::Above, order) => {
-            return Node::IfPresent(column, matches!(order, Order::Lt | Order::LtEq));
+            return if_present(&column, matches!(order, Order::Lt | Order::LtEq));
         }
         (LiteralPosition::At(form, value), order) => (form, order, value),
         // between two neighbours: not above the lower one is below the literal
@@ -288,7 +385,7 @@ fn comparison(column: &Arc<BoundColumn>, order: Order, position: LiteralPosition
             (form, Order::LtEq, value)
         }
         (LiteralPosition::After(form, value), Order::Gt | Order::GtEq) => (form, Order::Gt, value),
-        (LiteralPosition::After(..), Order::Eq) => return Node::IfPresent(column, false),
+        (LiteralPosition::After(..), Order::Eq) => return if_present(&column, false),
     };
     let value = value.scalar(&column.data_type);
     Node::Compare {
@@ -301,15 +398,10 @@ fn comparison(column: &Arc<BoundColumn>, order: Order, position: LiteralPosition
 
 /// A column against another.
 fn between_columns(left: Found, op: Op, right: Found) -> Result<Node> {
-    let both_null = || {
-        Node::And(vec![
-            Node::ColumnIsNull(Arc::clone(&left.0)),
-            Node::ColumnIsNull(Arc::clone(&right.0)),
-        ])
-    };
+    let both_null = || Node::And(vec![is_null(&left.0), is_null(&right.0)]);
     let compare = |order| -> Result<Node> {
         if left.1 == Family::Void || right.1 == Family::Void {
-            return Ok(Node::Constant(None));
+            return Ok(Node::answer(None));
         }
         let Some(form) = values::common(&left.1, &right.1) else {
             let message = format!(

@@ -3,16 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Int64Array, Scalar};
+use arrow_array::{Array, ArrayRef, BinaryArray, Decimal128Array, Int64Array, Scalar};
 use arrow_schema::DataType as ArrowType;
 
 use crate::error::{Error, Result};
 use crate::expr::bound_column::BoundColumn;
+use crate::expr::evaluate::Evaluator;
 use crate::expr::floats::key;
 use crate::expr::in_list::{InList, Values};
-use crate::expr::literal::{Decimal, Literal, power_of_ten};
+use crate::expr::literal::{Decimal, Literal, list_compared, power_of_ten};
 use crate::expr::normal::Form;
-use crate::expr::predicate::Op;
+use crate::expr::op::Op;
 use crate::expr::text;
 use crate::spec::char_length::fitted;
 use crate::spec::interval::MICROS_PER_DAY;
@@ -325,7 +326,7 @@ pub(super) fn common(left: &Family, right: &Family) -> Option<Form> {
 
 /// One literal against another: as the one row of a column that has the first one's type.
 pub(super) fn compare_literals(left: &Literal, op: Op, right: &Literal) -> Result<Option<bool>> {
-    let (family, values): (Family, ArrayRef) = match left {
+    let family = match left {
         Literal::Null if *right == Literal::Null => {
             return Ok((op == Op::NullSafeEq).then_some(true));
         }
@@ -334,54 +335,26 @@ pub(super) fn compare_literals(left: &Literal, op: Op, right: &Literal) -> Resul
         Literal::String(_) if !matches!(right, Literal::String(_) | Literal::Null) => {
             return compare_literals(right, op.flipped(), left);
         }
-        Literal::Boolean(value) => (Family::Boolean, Arc::new(BooleanArray::from(vec![*value]))),
-        Literal::Integer(value) => (Family::Integer, Arc::new(Int64Array::from(vec![*value]))),
-        Literal::Decimal(value) => {
-            let data_type = decimal_type(*value);
-            let array = Decimal128Array::from(vec![value.unscaled()]).with_data_type(data_type);
-            let scale = value.scale();
-            (Family::Decimal { scale }, Arc::new(array))
-        }
-        Literal::Double(value) => {
-            let array = arrow_array::Float64Array::from(vec![*value]);
-            (Family::Double, Arc::new(array))
-        }
-        Literal::String(value) => {
-            let array = BinaryArray::from(vec![value.as_bytes()]);
-            (Family::String, Arc::new(array))
-        }
-        Literal::Binary(value) => {
-            let array = BinaryArray::from(vec![value.as_slice()]);
-            (Family::Binary, Arc::new(array))
-        }
-        Literal::Date(days) => {
-            let array = Int64Array::from(vec![i64::from(*days)]);
-            (Family::Date, Arc::new(array))
-        }
-        Literal::Timestamp(micros) | Literal::LocalTimestamp(micros) => {
-            (Family::Timestamp, Arc::new(Int64Array::from(vec![*micros])))
-        }
-        Literal::TimestampNtz(micros) => (
-            Family::TimestampNtz,
-            Arc::new(Int64Array::from(vec![*micros])),
-        ),
-        Literal::List(_) => {
-            return Err(Error::invalid(
-                "filter.literal",
-                "a list compares with nothing",
-            ));
-        }
+        Literal::Boolean(_) => Family::Boolean,
+        Literal::Integer(_) => Family::Integer,
+        Literal::Decimal(value) => Family::Decimal {
+            scale: value.scale(),
+        },
+        Literal::Double(_) => Family::Double,
+        Literal::String(_) => Family::String,
+        Literal::Binary(_) => Family::Binary,
+        Literal::Date(_) => Family::Date,
+        Literal::Timestamp(_) | Literal::LocalTimestamp(_) => Family::Timestamp,
+        Literal::TimestampNtz(_) => Family::TimestampNtz,
+        Literal::List(_) => return Err(list_compared()),
     };
+    let values = left.array().ok_or_else(list_compared)?;
     let column = BoundColumn {
         path: vec![left.to_string()],
         data_type: values.data_type().clone(),
         char_length: None,
     };
     let node = super::with_literal(&(Arc::new(column), family), op, right)?;
-    crate::expr::evaluate::of_one_value(&node, &values)
-}
-
-fn decimal_type(value: Decimal) -> ArrowType {
-    let scale = i8::try_from(value.scale()).unwrap_or(i8::MAX);
-    ArrowType::Decimal128(Decimal::DIGITS, scale)
+    let answer = Evaluator::of_one_value(&values).answers(&node)?;
+    Ok(answer.iter().next().flatten())
 }

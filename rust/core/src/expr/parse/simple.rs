@@ -1,16 +1,7 @@
 //! Expressions that bounds decide: columns compared with values and with each other.
 
-use std::sync::Arc;
-
-use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int64Type, TimestampMicrosecondType,
-};
-use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array,
-    StringArray, TimestampMicrosecondArray,
-};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_array::ArrayRef;
+use arrow_schema::DataType;
 use sqlparser::ast::{
     self, BinaryOperator, CastKind, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     UnaryOperator, Value, ValueWithSpan,
@@ -18,10 +9,11 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Location;
 
 use super::tokens::Wrong;
-use crate::expr::formula::{cast_value, named_type};
+use crate::expr::functions::{cast_value, named_type};
 use crate::expr::like::{DEFAULT_ESCAPE, Matcher, escaped};
 use crate::expr::literal::{Decimal, Literal};
-use crate::expr::predicate::{Expr, Op, Operand, Path};
+use crate::expr::op::Op;
+use crate::expr::predicate::{Expr, Operand, Path};
 use crate::expr::quoted;
 use crate::spec::values::has_zone;
 
@@ -364,7 +356,6 @@ impl Simple {
 
     /// A literal as one of another type; `None` where that depends on the time zone, or is not known.
     fn cast(&self, literal: Literal, wanted: &ast::DataType) -> Found<Literal> {
-        const MICROS: TimeUnit = TimeUnit::Microsecond;
         let name = wanted.to_string();
         let wanted = known!(named_type(&name));
         let has_zone = match &literal {
@@ -389,24 +380,7 @@ impl Simple {
                 return Ok(None);
             }
             Literal::LocalTimestamp(_) if !wanted.is_temporal() => return Ok(None),
-            Literal::Boolean(value) => Arc::new(BooleanArray::from(vec![*value])),
-            Literal::Integer(value) => Arc::new(Int64Array::from(vec![*value])),
-            Literal::Double(value) => Arc::new(Float64Array::from(vec![*value])),
-            Literal::String(value) => Arc::new(StringArray::from(vec![value.as_str()])),
-            Literal::Binary(value) => Arc::new(BinaryArray::from(vec![value.as_slice()])),
-            Literal::Date(value) => Arc::new(Date32Array::from(vec![*value])),
-            Literal::Timestamp(value) => {
-                Arc::new(TimestampMicrosecondArray::from(vec![*value]).with_timezone("UTC"))
-            }
-            Literal::TimestampNtz(value) | Literal::LocalTimestamp(value) => {
-                Arc::new(TimestampMicrosecondArray::from(vec![*value]))
-            }
-            Literal::Decimal(value) => {
-                let values = Decimal128Array::from(vec![value.unscaled()]);
-                let kind = DataType::Decimal128(38, i8::try_from(value.scale()).unwrap_or(38));
-                Arc::new(values.with_data_type(kind))
-            }
-            Literal::List(_) => return Ok(None),
+            literal => known!(literal.array()),
         };
         let values = match cast_value(&values, &wanted) {
             Ok(values) => values,
@@ -416,40 +390,9 @@ impl Simple {
             }
             Err(_) => return Ok(None),
         };
-        Ok(match &wanted {
-            DataType::Boolean => one(values.as_boolean().iter()).map(Literal::Boolean),
-            DataType::Utf8 => {
-                one(values.as_string::<i32>().iter()).map(|text| Literal::String(text.to_owned()))
-            }
-            DataType::Binary => {
-                one(values.as_binary::<i32>().iter()).map(|bytes| Literal::Binary(bytes.to_vec()))
-            }
-            DataType::Float32 => one(values.as_primitive::<Float32Type>().iter())
-                .map(|value| Literal::Double(value.into())),
-            DataType::Float64 => {
-                one(values.as_primitive::<Float64Type>().iter()).map(Literal::Double)
-            }
-            DataType::Decimal128(_, scale) => one(values.as_primitive::<Decimal128Type>().iter())
-                .zip(u8::try_from(*scale).ok())
-                .map(|(value, scale)| Literal::Decimal(Decimal::new(value, scale))),
-            DataType::Date32 => one(values.as_primitive::<Date32Type>().iter()).map(Literal::Date),
-            DataType::Timestamp(MICROS, zone) => {
-                let of = match zone {
-                    None => Literal::TimestampNtz,
-                    Some(_) if has_zone => Literal::Timestamp,
-                    Some(_) => Literal::LocalTimestamp,
-                };
-                one(values.as_primitive::<TimestampMicrosecondType>().iter()).map(of)
-            }
-            whole if whole.is_integer() => {
-                let whole = cast_value(&values, &DataType::Int64).map_err(Wrong::Other)?;
-                one(whole.as_primitive::<Int64Type>().iter()).map(Literal::Integer)
-            }
-            _ => None,
-        })
+        Ok(Literal::of(&values).map(|found| match found {
+            Literal::Timestamp(micros) if !has_zone => Literal::LocalTimestamp(micros),
+            other => other,
+        }))
     }
-}
-
-fn one<T>(mut values: impl Iterator<Item = Option<T>>) -> Option<T> {
-    values.next().flatten()
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BooleanArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_ord::cmp;
@@ -13,29 +14,37 @@ use arrow_select::nullif::nullif;
 use super::{Possible, Units};
 use crate::error::Result;
 use crate::expr::bound_column::BoundColumn;
-use crate::expr::computed::BoundComputed;
-use crate::expr::evaluate::spread;
+use crate::expr::evaluate::{Evaluator, spread};
+use crate::expr::node::Node;
 use crate::expr::normal::failed;
 
 impl Units<'_> {
-    /// The answers that a formula may give: all of them where its values are not known, or cannot be computed.
-    pub(super) fn computed(&mut self, computed: &BoundComputed) -> Result<Possible> {
+    /// The answers that a condition may give: all of them where its values are not known, or cannot be computed.
+    pub(super) fn computed(&mut self, condition: &Node) -> Result<Possible> {
+        let (mut names, mut columns) = (Vec::new(), Vec::new());
+        condition.each_column(&mut |column| {
+            if !names.contains(column) {
+                names.push(Arc::clone(column));
+            }
+        });
         let mut settled = self.all_or_none(true);
-        let mut values = Vec::with_capacity(computed.columns.len());
-        for column in &computed.columns {
-            let Some((known, of_column)) = self.settled(column)? else {
+        for column in names {
+            let Some((known, values)) = self.settled(&column)? else {
                 return Ok(self.anything());
             };
             settled = &settled & &known;
-            values.push(of_column);
+            columns.push((column, values));
         }
         let settled = BooleanArray::new(settled, None);
-        let values = values.iter().map(|values| filter(values, &settled));
-        let values = values.collect::<Result<_, _>>().map_err(failed)?;
-        let Ok(answers) = computed.answers(values, settled.true_count()) else {
+        for (_, values) in &mut columns {
+            *values = filter(values, &settled).map_err(failed)?;
+        }
+        let mut rows = Evaluator::of_columns(settled.true_count(), columns);
+        let Ok(answers) = rows.value(condition) else {
             return Ok(self.anything());
         };
-        let (answers, known) = spread(&answers, &settled)?.into_parts();
+        let answers = spread(&answers, &settled)?;
+        let (answers, known) = answers.as_boolean().clone().into_parts();
         let known = known.map_or_else(|| self.all_or_none(true), NullBuffer::into_inner);
         let open = !settled.values();
         Ok(Possible {

@@ -2,6 +2,7 @@
 
 mod computed;
 mod errors;
+mod formulas;
 mod generate;
 mod model;
 mod moments;

@@ -9,7 +9,8 @@ use std::collections::HashMap;
 use chrono::{NaiveDate, NaiveDateTime};
 
 use crate::expr::literal::Literal;
-use crate::expr::predicate::{Expr, Op, Operand, Path};
+use crate::expr::op::Op;
+use crate::expr::predicate::{Expr, Operand, Path};
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,7 +16,7 @@ use arrow_schema::{DataType as ArrowType, FieldRef, Fields, TimeUnit};
 
 use super::columns::misfit;
 use crate::error::{Error, Result};
-use crate::expr::formula::cast_value;
+use crate::expr::cast_value;
 use crate::spec::arrow::{place, strict_cast};
 use crate::spec::json::clipped;
 use crate::spec::schema::{

@@ -13,8 +13,7 @@ use super::scope::{Scope, empty_batch, empty_rows};
 use super::source::SourceRows;
 use super::{misfit, wrong};
 use crate::error::Result;
-use crate::expr::formula::{Equality, cast_value, common_type, equalities};
-use crate::expr::{BoundFormula, Formula};
+use crate::expr::{BoundFormula, Equality, Formula, cast_value, common_type, equalities};
 use crate::storage::interrupt;
 
 /// Pairs that are looked at together.

@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 
 use super::misfit;
 use crate::error::Result;
-use crate::expr::formula::Side;
+use crate::expr::Side;
 use crate::spec::arrow::place;
 
 /// Whose columns go by their bare names.

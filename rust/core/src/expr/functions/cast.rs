@@ -14,9 +14,11 @@ use arrow_array::{
 use arrow_schema::{DataType, TimeUnit};
 use chrono::DateTime;
 
-use super::{failed, mistyped, shown, unsupported};
+use super::shown;
+use super::{failed, mistyped, unsupported};
 use crate::error::{Error, Result};
-use crate::expr::{Decimal, text};
+use crate::expr::literal::Decimal;
+use crate::expr::text;
 use crate::spec::arrow::strict_cast;
 use crate::spec::json::clipped;
 

@@ -5,9 +5,7 @@
 //! another version of Java, is refused by its name, as are lookaround and back references, which Rust's
 //! engine does not have.
 
-use std::collections::HashMap;
 use std::fmt::Write;
-use std::sync::{Mutex, PoisonError};
 
 use regex::Regex;
 use regex_syntax::ast::parse::Parser;
@@ -19,29 +17,12 @@ use regex_syntax::ast::{
 /// Java's line breaks, for within a class.
 const BREAKS: &str = r"\n\r\x{85}\x{2028}\x{2029}";
 
-/// The patterns of one formula, each compiled when it is first met.
-#[derive(Debug, Default)]
-pub(super) struct Patterns(Mutex<HashMap<String, Regex>>);
-
-impl Patterns {
-    /// What [`java_regex`] makes of the pattern.
-    pub(super) fn regex(&self, pattern: &str) -> Result<Regex, String> {
-        let mut compiled = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = compiled.get(pattern) {
-            return Ok(known.clone());
-        }
-        let regex = java_regex(pattern)?;
-        compiled.insert(pattern.to_owned(), regex.clone());
-        Ok(regex)
-    }
-}
-
 /// A pattern of Java as one of Rust that finds the same texts.
 ///
 /// # Errors
 ///
 /// Why the pattern is not supported.
-fn java_regex(pattern: &str) -> Result<Regex, String> {
+pub(in crate::expr) fn java_regex(pattern: &str) -> Result<Regex, String> {
     let (flags, pattern) = leading_flags(pattern);
     let ast = Parser::new()
         .parse(pattern)

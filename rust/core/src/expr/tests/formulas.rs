@@ -1,10 +1,14 @@
 //! Expected values are Spark's: `SELECT <expression>` of Spark 4 in ANSI mode.
 
-use super::*;
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::TimestampMicrosecondType;
-use arrow_array::{Int32Array, StringArray, TimestampMicrosecondArray};
+use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray, TimestampMicrosecondArray};
 use arrow_cast::display::array_value_to_string;
+
+use crate::error::Result;
+use crate::expr::Formula;
 
 fn rows() -> RecordBatch {
     let ts = TimestampMicrosecondArray::from(vec![Some(1_767_312_245_678_901), None]);
@@ -48,6 +52,8 @@ fn values_are_those_of_spark() {
         ("i NOT BETWEEN 8 AND 1 / (i - 7)", "true", ""),
         ("CAST(NULL AS INT) + 1 / (i - 7)", "", ""),
         ("CAST(i - 7 AS DOUBLE) * nullif(i, 7) / 0", "", ""),
+        ("CASE WHEN i <> 7 THEN s ELSE 0 END", "0", "0"),
+        ("nullif(NULL, 1) <=> NULL", "true", "true"),
         ("floor(CAST('NaN' AS DOUBLE))", "0", "0"),
         (
             "ceil(-1e300)",

@@ -1,24 +1,30 @@
-//! Dates and timestamps moved, cut and counted. Days, weeks and months are those of UTC.
+//! Dates and timestamps moved, cut, counted and written. Days, weeks and months are those of UTC.
 
 use std::sync::Arc;
 
+use arrow_arith::temporal::{DatePart, date_part};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int32Type, TimestampMicrosecondType};
-use arrow_array::{Array, ArrayRef, Date32Array, Int32Array, TimestampMicrosecondArray};
-use arrow_schema::DataType;
+use arrow_array::{
+    Array, ArrayRef, Date32Array, Int32Array, StringArray, TimestampMicrosecondArray,
+};
+use arrow_schema::{DataType, TimeUnit};
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveDateTime, NaiveTime};
-use sqlparser::ast::{BinaryOperator, DateTimeField, Expr, Interval, UnaryOperator, Value};
 
-use super::evaluate::FormulaEvaluator;
-use super::{cast_value, mistyped, unsupported};
+use super::cast::cast_value;
+use super::{failed, mistyped, unsupported};
 use crate::error::{Error, Result};
-use crate::expr::quoted;
-use crate::spec::interval::{MICROS_PER_DAY, micros_of_unit};
+use crate::spec::interval::MICROS_PER_DAY;
 use crate::spec::json::clipped;
+
+/// The type of timestamps.
+pub(in crate::expr) fn timestamp() -> DataType {
+    DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+}
 
 /// A span of time as it is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Span {
+pub(in crate::expr) enum Span {
     Months(i64),
     /// A date plus days is a date.
     Days(i64),
@@ -26,7 +32,7 @@ enum Span {
 }
 
 impl Span {
-    fn negated(self) -> Result<Self> {
+    pub(in crate::expr) fn negated(self) -> Result<Self> {
         let negated = |count: i64| count.checked_neg().ok_or_else(out_of_range);
         Ok(match self {
             Self::Months(count) => Self::Months(negated(count)?),
@@ -36,48 +42,26 @@ impl Span {
     }
 }
 
-impl FormulaEvaluator<'_> {
-    /// A date or a timestamp to which a span is added; `None` where neither side is a span.
-    pub(super) fn shifted(
-        &self,
-        left: &Expr,
-        op: &BinaryOperator,
-        right: &Expr,
-    ) -> Result<Option<ArrayRef>> {
-        let (base, interval) = match (op, interval_of(left), interval_of(right)) {
-            (BinaryOperator::Plus | BinaryOperator::Minus, None, Some(interval)) => {
-                (left, interval)
-            }
-            (BinaryOperator::Plus, Some(interval), None) => (right, interval),
-            _ => return Ok(None),
-        };
-        let span = span(interval)?;
-        let span = if *op == BinaryOperator::Minus {
-            span.negated()?
-        } else {
-            span
-        };
-        let values = self.value(base)?;
-        let values = match values.data_type() {
-            // a text is a moment here
-            DataType::Utf8 | DataType::Null => cast_value(&values, &self.moment())?,
-            _ => values,
-        };
-        match (values.data_type(), span) {
-            (DataType::Date32, Span::Months(_) | Span::Days(_)) => {
-                let days = values.as_primitive::<Date32Type>();
-                let days = days.try_unary::<_, Date32Type, Error>(|day| moved_day(day, span))?;
-                Ok(Some(Arc::new(days)))
-            }
-            (DataType::Date32, Span::Micros(_)) => {
-                let moments = cast_value(&values, &self.moment())?;
-                Ok(Some(moved_timestamps(&moments, span)?))
-            }
-            (DataType::Timestamp(..), _) => Ok(Some(moved_timestamps(&values, span)?)),
-            (other, _) => Err(mistyped(&format!(
-                "an interval is added to a date or a timestamp, not to {other}"
-            ))),
+/// Dates or timestamps to which a span is added.
+pub(in crate::expr) fn shifted(values: &ArrayRef, span: Span) -> Result<ArrayRef> {
+    let values = match values.data_type() {
+        // a text is a moment here
+        DataType::Utf8 | DataType::Null => cast_value(values, &timestamp())?,
+        _ => Arc::clone(values),
+    };
+    match (values.data_type(), span) {
+        (DataType::Date32, Span::Months(_) | Span::Days(_)) => {
+            let days = values.as_primitive::<Date32Type>();
+            let days = days.try_unary::<_, Date32Type, Error>(|day| moved_day(day, span))?;
+            Ok(Arc::new(days))
         }
+        (DataType::Date32, Span::Micros(_)) => {
+            moved_timestamps(&cast_value(&values, &timestamp())?, span)
+        }
+        (DataType::Timestamp(..), _) => moved_timestamps(&values, span),
+        (other, _) => Err(mistyped(&format!(
+            "an interval is added to a date or a timestamp, not to {other}"
+        ))),
     }
 }
 
@@ -150,12 +134,8 @@ pub(super) fn last_day(values: &ArrayRef) -> Result<ArrayRef> {
 }
 
 /// `date_trunc(unit, timestamp)`: null where the unit is none, as in Spark.
-pub(super) fn date_trunc(
-    unit: &ArrayRef,
-    values: &ArrayRef,
-    moment: &DataType,
-) -> Result<ArrayRef> {
-    let values = cast_value(values, moment)?;
+pub(super) fn date_trunc(unit: &ArrayRef, values: &ArrayRef) -> Result<ArrayRef> {
+    let values = cast_value(values, &timestamp())?;
     let units = cast_value(unit, &DataType::Utf8)?;
     let both = values
         .as_primitive::<TimestampMicrosecondType>()
@@ -186,7 +166,7 @@ pub(super) fn date_trunc(
         }
     });
     let cut = cut.collect::<Result<TimestampMicrosecondArray>>()?;
-    Ok(Arc::new(cut.with_data_type(moment.clone())))
+    Ok(Arc::new(cut.with_data_type(timestamp())))
 }
 
 /// `trunc(date, unit)`: null where the unit is none, as in Spark.
@@ -222,6 +202,58 @@ fn first_day(day: NaiveDate, unit: &str) -> Option<Option<NaiveDate>> {
         _ => return None,
     };
     Some(NaiveDate::from_ymd_opt(day.year(), month, 1))
+}
+
+/// A field of a day or a moment.
+pub(super) fn part(values: &ArrayRef, part: DatePart) -> Result<ArrayRef> {
+    let bare = match values.data_type() {
+        DataType::Date32 | DataType::Timestamp(_, None) => Arc::clone(values),
+        _ => cast_value(values, &DataType::Timestamp(TimeUnit::Microsecond, None))?,
+    };
+    let found = date_part(&bare, part).map_err(failed)?;
+    cast_value(&found, &DataType::Int32)
+}
+
+/// `date_format` with letters of Java's patterns that stand for numbers.
+pub(super) fn formatted(values: &ArrayRef, shape: &ArrayRef) -> Result<ArrayRef> {
+    let micros = cast_value(values, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
+    let shapes = cast_value(shape, &DataType::Utf8)?;
+    let shapes = shapes.as_string::<i32>();
+    let micros = micros.as_primitive::<TimestampMicrosecondType>();
+    let mut made = Vec::with_capacity(micros.len());
+    for (moment, shape) in micros.iter().zip(shapes.iter()) {
+        let shape = shape.map(pattern).transpose()?;
+        made.push(match (moment, shape) {
+            (Some(moment), Some(shape)) => Some(time(moment)?.format(&shape).to_string()),
+            _ => None,
+        });
+    }
+    Ok(Arc::new(StringArray::from(made)))
+}
+
+fn pattern(java: &str) -> Result<String> {
+    let mut out = String::new();
+    let mut rest = java;
+    while let Some(letter) = rest.chars().next() {
+        let run = rest.len() - rest.trim_start_matches(letter).len();
+        let known = match (letter, run) {
+            ('y', 4) => "%Y",
+            ('M', 2) => "%m",
+            ('d', 2) => "%d",
+            ('H', 2) => "%H",
+            ('m', 2) => "%M",
+            ('s', 2) => "%S",
+            ('-' | '/' | ':' | ' ' | '_' | '.', _) => "",
+            _ => return Err(unsupported(&format!("date_format with {}", clipped(java)))),
+        };
+        if known.is_empty() {
+            out.extend(std::iter::repeat_n(letter, run));
+        } else {
+            out.push_str(known);
+        }
+        rest = rest.get(run..).unwrap_or_default();
+    }
+    Ok(out)
 }
 
 fn moved_timestamps(values: &ArrayRef, span: Span) -> Result<ArrayRef> {
@@ -272,87 +304,6 @@ fn micros_of(time: NaiveDateTime) -> i64 {
     time.and_utc().timestamp_micros()
 }
 
-fn out_of_range() -> Error {
+pub(in crate::expr) fn out_of_range() -> Error {
     Error::invalid("formula.value", "a moment is out of range")
-}
-
-/// What `INTERVAL` stands for.
-fn interval_of(expr: &Expr) -> Option<&Interval> {
-    match expr {
-        Expr::Nested(inner) => interval_of(inner),
-        Expr::Interval(interval) => Some(interval),
-        _ => None,
-    }
-}
-
-/// `INTERVAL 7 DAYS`, `INTERVAL '-1' MONTH`, `INTERVAL '2 hours'`.
-fn span(interval: &Interval) -> Result<Span> {
-    let refused = || unsupported(&format!("the interval {}", clipped(&interval.to_string())));
-    if interval.last_field.is_some() {
-        return Err(refused());
-    }
-    let (written, is_text) = written(&interval.value).ok_or_else(refused)?;
-    let (number, unit) = match &interval.leading_field {
-        Some(field) => (written, unit_of(field).ok_or_else(refused)?),
-        None if is_text => {
-            let (number, unit) = written.trim().split_once(' ').ok_or_else(refused)?;
-            (number.to_owned(), unit.trim().to_ascii_lowercase())
-        }
-        None => return Err(refused()),
-    };
-    let number = number.trim();
-    let unit = unit.strip_suffix('s').unwrap_or(&unit);
-    let times = |one: i64| -> Result<i64> {
-        let count: i64 = number.parse().map_err(|_| refused())?;
-        count.checked_mul(one).ok_or_else(out_of_range)
-    };
-    Ok(match unit {
-        "year" => Span::Months(times(12)?),
-        "month" => Span::Months(times(1)?),
-        "week" => Span::Days(times(7)?),
-        "day" => Span::Days(times(1)?),
-        "second" => Span::Micros(seconds(number).ok_or_else(refused)?),
-        shorter => Span::Micros(times(micros_of_unit(shorter).ok_or_else(refused)?)?),
-    })
-}
-
-/// A number with its sign, and whether it is in quotes.
-fn written(value: &Expr) -> Option<(String, bool)> {
-    match value {
-        Expr::Value(value) => match &value.value {
-            Value::Number(digits, false) => Some((digits.clone(), false)),
-            Value::SingleQuotedString(text) => Some((quoted::value(text), true)),
-            _ => None,
-        },
-        Expr::UnaryOp {
-            op: UnaryOperator::Minus,
-            expr,
-        } => match written(expr)? {
-            (digits, false) => Some((format!("-{digits}"), false)),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-fn unit_of(field: &DateTimeField) -> Option<String> {
-    match field {
-        DateTimeField::Custom(_) => None,
-        other => Some(other.to_string().to_ascii_lowercase()),
-    }
-}
-
-/// Seconds with at most six digits after the point, in microseconds.
-fn seconds(number: &str) -> Option<i64> {
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if fraction.len() > 6 || !fraction.bytes().all(|digit| digit.is_ascii_digit()) {
-        return None;
-    }
-    let micros: i64 = format!("{fraction:0<6}").parse().ok()?;
-    let whole_micros = whole.parse::<i64>().ok()?.checked_mul(1_000_000)?;
-    if whole.starts_with('-') {
-        whole_micros.checked_sub(micros)
-    } else {
-        whole_micros.checked_add(micros)
-    }
 }

@@ -4,7 +4,7 @@ use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
 };
 
-use super::Formula;
+use crate::expr::formula::Formula;
 
 /// One side of a join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ type SideOf<'a> = &'a dyn Fn(&str) -> Option<(Side, bool)>;
 /// The equalities between the sides, and what else there is.
 pub(crate) fn equalities(on: &Formula, side_of: SideOf<'_>) -> (Vec<Equality>, Option<Formula>) {
     let mut parts = Vec::new();
-    split(&on.root, &mut parts);
+    split(on.root(), &mut parts);
     let (mut pairs, mut rest): (Vec<Equality>, Option<Expr>) = (Vec::new(), None);
     for part in parts {
         match equality(part, side_of) {
@@ -49,14 +49,7 @@ pub(crate) fn equalities(on: &Formula, side_of: SideOf<'_>) -> (Vec<Equality>, O
             }
         }
     }
-    (pairs, rest.map(|rest| formula(&rest)))
-}
-
-fn formula(root: &Expr) -> Formula {
-    Formula {
-        text: root.to_string(),
-        root: root.clone(),
-    }
+    (pairs, rest.as_ref().map(Formula::part))
 }
 
 fn split<'a>(expr: &'a Expr, parts: &mut Vec<&'a Expr>) {
@@ -103,20 +96,15 @@ fn equality(part: &Expr, side_of: SideOf<'_>) -> Option<Equality> {
         _ => None,
     };
     Some(Equality {
-        target: formula(ours),
-        source: formula(theirs),
+        target: Formula::part(ours),
+        source: Formula::part(theirs),
         column,
         null_safe,
     })
 }
 
-/// Whether an expression is the same for all rows.
-pub(super) fn names_no_column(expr: &Expr) -> bool {
-    sides_of(expr, &|_| None, &mut Vec::new())
-}
-
 /// The names of a column, where the expression is one.
-pub(super) fn names_of(expr: &Expr) -> &[Ident] {
+fn names_of(expr: &Expr) -> &[Ident] {
     match expr {
         Expr::Identifier(name) => std::slice::from_ref(name),
         Expr::CompoundIdentifier(names) => names,

@@ -1,0 +1,446 @@
+//! Expressions of `sqlparser` as typed ones. Everything that no row decides is decided here, once: columns, types,
+//! functions, patterns, the current time.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, Float64Array, Int32Array, Int64Array, StringArray,
+    TimestampMicrosecondArray,
+};
+use arrow_schema::DataType;
+use sqlparser::ast::{
+    BinaryOperator, CastKind, CeilFloorKind, DateTimeField, Expr, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Ident, UnaryOperator, Value,
+};
+
+use super::intervals::{interval_of, span};
+use super::scope::Scope;
+use super::typed::Typed;
+use crate::error::Result;
+use crate::expr::functions::{
+    Function, cast_of, java_regex, mistyped, named_type, shifted, unsupported,
+};
+use crate::expr::like::{DEFAULT_ESCAPE, Matcher};
+use crate::expr::literal::Decimal;
+use crate::expr::node::Node;
+use crate::expr::op::Op;
+use crate::expr::predicate::Path;
+use crate::expr::quoted;
+use crate::spec::json::clipped;
+
+/// Binds expressions to the columns of a scope.
+pub(super) struct ExpressionBinder<'a> {
+    scope: &'a mut dyn Scope,
+    /// What `current_timestamp()` gives: microseconds since the epoch.
+    now: i64,
+}
+
+impl<'a> ExpressionBinder<'a> {
+    pub(super) fn new(scope: &'a mut dyn Scope) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let micros = since.map_or(0, |since| since.as_micros());
+        let now = i64::try_from(micros).unwrap_or(i64::MAX);
+        Self { scope, now }
+    }
+
+    /// Recurses as deep as the parser does.
+    pub(super) fn value(&mut self, expr: &Expr) -> Result<Typed> {
+        match expr {
+            Expr::Nested(inner) => self.value(inner),
+            Expr::Identifier(name) => self.column(std::slice::from_ref(name)),
+            Expr::CompoundIdentifier(names) => self.column(names),
+            Expr::Value(value) => match &value.value {
+                Value::HexStringLiteral(digits) if !quoted::is_number(value, digits) => {
+                    let bytes = quoted::bytes(digits)
+                        .ok_or_else(|| mistyped("bytes are pairs of hexadecimal digits"))?;
+                    Ok(Typed::constant(Arc::new(BinaryArray::from_vec(vec![
+                        &bytes,
+                    ]))))
+                }
+                plain => literal(plain),
+            },
+            Expr::TypedString(typed) => {
+                let name = typed.data_type.to_string();
+                let wanted = named_type(&name).ok_or_else(|| unsupported(&name))?;
+                literal(&typed.value.value)?.cast(&wanted)
+            }
+            Expr::UnaryOp { op, expr } => self.unary(*op, expr),
+            Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
+            Expr::IsNull(inner) => self.is_null(inner, false),
+            Expr::IsNotNull(inner) => self.is_null(inner, true),
+            Expr::IsTrue(inner) => self.is_true(inner, true, false),
+            Expr::IsNotTrue(inner) => self.is_true(inner, true, true),
+            Expr::IsFalse(inner) => self.is_true(inner, false, false),
+            Expr::IsNotFalse(inner) => self.is_true(inner, false, true),
+            Expr::IsDistinctFrom(left, right) => {
+                either(self.compared(left, Op::NullSafeEq, right)?, true)
+            }
+            Expr::IsNotDistinctFrom(left, right) => self.compared(left, Op::NullSafeEq, right),
+            Expr::Between {
+                expr,
+                negated,
+                low,
+                high,
+            } => {
+                let (value, low) = (self.value(expr)?, self.value(low)?);
+                either(Typed::between(value, low, self.value(high)?)?, *negated)
+            }
+            Expr::InList {
+                expr,
+                list,
+                negated,
+            } => {
+                let value = self.value(expr)?;
+                either(Typed::within(value, self.values(list)?)?, *negated)
+            }
+            Expr::Like {
+                negated,
+                any: false,
+                expr,
+                pattern,
+                escape_char,
+            } => {
+                let matcher = matcher(pattern, escape_char.as_deref(), |pattern| pattern)?;
+                either(Typed::like(self.value(expr)?, matcher)?, *negated)
+            }
+            Expr::ILike {
+                negated,
+                any: false,
+                expr,
+                pattern,
+                escape_char,
+            } => {
+                let lower = |pattern: String| pattern.to_lowercase();
+                let matcher = matcher(pattern, escape_char.as_deref(), lower)?;
+                let text = named("lower", vec![self.value(expr)?])?;
+                either(Typed::like(text, matcher)?, *negated)
+            }
+            Expr::RLike {
+                negated,
+                expr,
+                pattern,
+                ..
+            } => either(self.matched(expr, pattern)?, *negated),
+            Expr::Interval(_) => Err(unsupported(
+                "an interval that is not added to a date or a timestamp",
+            )),
+            Expr::Cast {
+                kind: CastKind::Cast | CastKind::DoubleColon,
+                expr,
+                data_type,
+                format: None,
+            } => {
+                let name = data_type.to_string();
+                let wanted = named_type(&name)
+                    .ok_or_else(|| unsupported(&format!("a cast to {}", clipped(&name))))?;
+                self.value(expr)?.cast(&wanted)
+            }
+            Expr::Case {
+                operand,
+                conditions,
+                else_result,
+                ..
+            } => {
+                let operand = operand.as_ref().map(|one| self.value(one)).transpose()?;
+                let (mut tests, mut values) = (Vec::new(), Vec::new());
+                for when in conditions {
+                    tests.push(self.value(&when.condition)?);
+                    values.push(self.value(&when.result)?);
+                }
+                values.push(match else_result {
+                    Some(otherwise) => self.value(otherwise)?,
+                    None => Typed::null(),
+                });
+                let Some(operand) = operand else {
+                    return Typed::case(tests, values);
+                };
+                operand.with(|operand| {
+                    let same = |test| Typed::compared(Op::Eq, operand.clone(), test);
+                    Typed::case(tests.into_iter().map(same).collect::<Result<_>>()?, values)
+                })
+            }
+            other => self.call(other),
+        }
+    }
+
+    pub(super) fn condition(&mut self, expr: &Expr) -> Result<Node> {
+        self.value(expr)?.condition()
+    }
+
+    fn values<'e>(&mut self, list: impl IntoIterator<Item = &'e Expr>) -> Result<Vec<Typed>> {
+        list.into_iter().map(|one| self.value(one)).collect()
+    }
+
+    fn column(&mut self, names: &[Ident]) -> Result<Typed> {
+        let path = Path(names.iter().map(|name| name.value.clone()).collect());
+        Ok(Typed::column(self.scope.find(&path)?))
+    }
+
+    fn unary(&mut self, op: UnaryOperator, expr: &Expr) -> Result<Typed> {
+        // the least whole number is one, though its digits alone are too many
+        if let (UnaryOperator::Minus, Expr::Value(value)) = (op, expr)
+            && let Value::Number(digits, long) = &value.value
+        {
+            return number(&format!("-{digits}"), *long);
+        }
+        let value = self.value(expr)?;
+        match op {
+            UnaryOperator::Plus => Ok(value),
+            UnaryOperator::Minus => named("-", vec![value]),
+            UnaryOperator::Not | UnaryOperator::BangNot => either(value, true),
+            other => Err(unsupported(&format!("the operator {other} here"))),
+        }
+    }
+
+    fn binary(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Typed> {
+        if let Some(shifted) = self.shifted(left, op, right)? {
+            return Ok(shifted);
+        }
+        if let Some(comparison) = Op::of(op) {
+            return self.compared(left, comparison, right);
+        }
+        match op {
+            BinaryOperator::And | BinaryOperator::Or => {
+                let parts = vec![self.condition(left)?, self.condition(right)?];
+                Ok(Typed::answer(if *op == BinaryOperator::And {
+                    Node::And(parts)
+                } else {
+                    Node::Or(parts)
+                }))
+            }
+            BinaryOperator::StringConcat => named("concat", self.values([left, right])?),
+            _ => {
+                let left = self.value(left)?;
+                Typed::calculated(op, left, self.value(right)?)
+            }
+        }
+    }
+
+    fn compared(&mut self, left: &Expr, op: Op, right: &Expr) -> Result<Typed> {
+        let left = self.value(left)?;
+        Typed::compared(op, left, self.value(right)?)
+    }
+
+    /// A date or a timestamp to which a span is added; `None` where neither side is a span.
+    fn shifted(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Typed>> {
+        let (base, interval) = match (op, interval_of(left), interval_of(right)) {
+            (BinaryOperator::Plus | BinaryOperator::Minus, None, Some(interval)) => {
+                (left, interval)
+            }
+            (BinaryOperator::Plus, Some(interval), None) => (right, interval),
+            _ => return Ok(None),
+        };
+        let span = match (op, span(interval)?) {
+            (BinaryOperator::Minus, span) => span.negated()?,
+            (_, span) => span,
+        };
+        let function = Function::made(move |values| shifted(values, span));
+        Typed::call(function, vec![self.value(base)?]).map(Some)
+    }
+
+    fn is_null(&mut self, inner: &Expr, negated: bool) -> Result<Typed> {
+        let inner = Box::new(self.value(inner)?.node);
+        either(Typed::answer(Node::IsNull(inner)), negated)
+    }
+
+    fn is_true(&mut self, inner: &Expr, wanted: bool, negated: bool) -> Result<Typed> {
+        let inner = self.condition(inner)?;
+        let inner = if wanted { inner } else { inner.negated() };
+        either(Typed::answer(Node::IsTrue(Box::new(inner))), negated)
+    }
+
+    /// `RLIKE`: whether a pattern is found anywhere in the texts.
+    fn matched(&mut self, expr: &Expr, pattern: &Expr) -> Result<Typed> {
+        let text = self.value(expr)?.cast(&DataType::Utf8)?;
+        if is_null_literal(pattern) {
+            let function =
+                Function::made(|texts| Ok(Arc::new(BooleanArray::new_null(texts.len()))));
+            return Typed::call(function, vec![text]);
+        }
+        let pattern = text_of(pattern)
+            .ok_or_else(|| unsupported("RLIKE with a pattern that is no text in quotes"))?;
+        let regex = java_regex(&pattern).map_err(|why| {
+            let pattern = clipped(&pattern);
+            unsupported(&format!("the regular expression {pattern}: {why}"))
+        })?;
+        let function = Function::made(move |texts| {
+            let texts = texts.as_string::<i32>().iter();
+            let found = texts.map(|text| text.map(|text| regex.is_match(text)));
+            Ok(Arc::new(found.collect::<BooleanArray>()))
+        });
+        Typed::call(function, vec![text])
+    }
+
+    fn now(&self) -> Typed {
+        let now = TimestampMicrosecondArray::from(vec![self.now]);
+        Typed::constant(Arc::new(now.with_timezone("UTC")))
+    }
+
+    /// What is written like a function.
+    fn call(&mut self, expr: &Expr) -> Result<Typed> {
+        match expr {
+            Expr::Function(function) => {
+                let name = function.name.to_string().to_ascii_lowercase();
+                let mut arguments: Vec<&Expr> = Vec::new();
+                match &function.args {
+                    FunctionArguments::None => {}
+                    FunctionArguments::Subquery(_) => return Err(unsupported("a subquery")),
+                    FunctionArguments::List(list) => {
+                        for argument in &list.args {
+                            let FunctionArg::Unnamed(FunctionArgExpr::Expr(one)) = argument else {
+                                return Err(unsupported(&format!("the arguments of {name}")));
+                            };
+                            arguments.push(one);
+                        }
+                    }
+                }
+                if function.over.is_some() || function.filter.is_some() {
+                    return Err(unsupported(&clipped(&function.to_string())));
+                }
+                self.function(&name, &arguments)
+            }
+            Expr::Substring {
+                expr,
+                substring_from,
+                substring_for,
+                ..
+            } => {
+                let parts = [substring_from, substring_for].into_iter().flatten();
+                let parts = [expr].into_iter().chain(parts).map(AsRef::as_ref);
+                named("substring", self.values(parts)?)
+            }
+            Expr::Trim {
+                trim_where: None,
+                trim_what: None,
+                expr,
+                trim_characters: None,
+            } => named("trim", vec![self.value(expr)?]),
+            Expr::Extract { field, expr, .. } => {
+                let name = match field {
+                    DateTimeField::Year => "year",
+                    DateTimeField::Month => "month",
+                    DateTimeField::Day => "day",
+                    DateTimeField::Hour => "hour",
+                    DateTimeField::Minute => "minute",
+                    other => return Err(unsupported(&format!("EXTRACT of {other}"))),
+                };
+                named(name, vec![self.value(expr)?])
+            }
+            Expr::Ceil {
+                expr,
+                field: CeilFloorKind::DateTimeField(DateTimeField::NoDateTime),
+            } => named("ceil", vec![self.value(expr)?]),
+            Expr::Floor {
+                expr,
+                field: CeilFloorKind::DateTimeField(DateTimeField::NoDateTime),
+            } => named("floor", vec![self.value(expr)?]),
+            other => Err(unsupported(&clipped(&other.to_string()))),
+        }
+    }
+
+    fn function(&mut self, name: &str, arguments: &[&Expr]) -> Result<Typed> {
+        match (name, arguments) {
+            ("if" | "iff", [condition, yes, no]) => {
+                let condition = self.value(condition)?;
+                Typed::case(vec![condition], self.values([*yes, *no])?)
+            }
+            ("coalesce", [_, ..]) | ("ifnull" | "nvl", [_, _]) => {
+                Typed::coalesce(self.values(arguments.iter().copied())?)
+            }
+            ("nullif", [one, other]) => {
+                let one = self.value(one)?;
+                Typed::null_if(one, self.value(other)?)
+            }
+            ("rlike" | "regexp" | "regexp_like", [text, pattern]) => self.matched(text, pattern),
+            ("isnull", [one]) => self.is_null(one, false),
+            ("isnotnull", [one]) => self.is_null(one, true),
+            ("current_timestamp" | "now", []) => Ok(self.now()),
+            ("current_date" | "curdate", []) => self.now().cast(&DataType::Date32),
+            _ => named(name, self.values(arguments.iter().copied())?),
+        }
+    }
+}
+
+/// A function by its name.
+fn named(name: &str, mut arguments: Vec<Typed>) -> Result<Typed> {
+    if let Some(wanted) = cast_of(name)
+        && arguments.len() == 1
+        && let Some(only) = arguments.pop()
+    {
+        return only.cast(&wanted);
+    }
+    let function = Function::named(name, arguments.len()).ok_or_else(|| {
+        let (name, count) = (clipped(name), arguments.len());
+        unsupported(&format!("the function {name} with {count} arguments"))
+    })?;
+    Typed::call(function, arguments)
+}
+
+fn either(answers: Typed, negated: bool) -> Result<Typed> {
+    if !negated {
+        return Ok(answers);
+    }
+    Ok(Typed::answer(answers.condition()?.negated()))
+}
+
+/// A pattern of `LIKE` that is written in the expression.
+fn matcher(
+    pattern: &Expr,
+    escape: Option<&Expr>,
+    folded: impl Fn(String) -> String,
+) -> Result<Matcher> {
+    let pattern = text_of(pattern)
+        .map(folded)
+        .ok_or_else(|| unsupported("LIKE with a pattern that is no text in quotes"))?;
+    let escape = match escape {
+        None => DEFAULT_ESCAPE,
+        Some(escape) => text_of(escape)
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(|| mistyped("ESCAPE takes one letter in quotes"))?,
+    };
+    Matcher::new(&pattern, escape).map_err(mistyped)
+}
+
+/// A text that is written in the expression.
+fn text_of(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(quoted::value(text)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_null_literal(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(value) if value.value == Value::Null)
+}
+
+fn literal(value: &Value) -> Result<Typed> {
+    Ok(match value {
+        Value::Null => Typed::null(),
+        Value::Boolean(value) => Typed::constant(Arc::new(BooleanArray::from(vec![*value]))),
+        Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => {
+            Typed::constant(Arc::new(StringArray::from(vec![quoted::value(text)])))
+        }
+        Value::Number(text, long) => number(text, *long)?,
+        other => return Err(unsupported(&format!("the literal {other}"))),
+    })
+}
+
+fn number(text: &str, long: bool) -> Result<Typed> {
+    let wrong = || mistyped(&format!("{} is not a number", clipped(text)));
+    let value: ArrayRef = if text.contains(['e', 'E']) {
+        let value: f64 = text.parse().map_err(|_| wrong())?;
+        Arc::new(Float64Array::from(vec![value]))
+    } else {
+        match (text.parse::<i32>(), text.parse::<i64>()) {
+            (Ok(value), _) if !long => Arc::new(Int32Array::from(vec![value])),
+            (_, Ok(value)) => Arc::new(Int64Array::from(vec![value])),
+            _ => Arc::new(Decimal::parse(text).ok_or_else(wrong)?.array()),
+        }
+    };
+    Ok(Typed::constant(value))
+}

@@ -1,0 +1,90 @@
+//! What `INTERVAL` says.
+
+use sqlparser::ast::{DateTimeField, Expr, Interval, UnaryOperator, Value};
+
+use crate::error::Result;
+use crate::expr::functions::{Span, out_of_range, unsupported};
+use crate::expr::quoted;
+use crate::spec::interval::micros_of_unit;
+use crate::spec::json::clipped;
+
+/// What `INTERVAL` stands for.
+pub(super) fn interval_of(expr: &Expr) -> Option<&Interval> {
+    match expr {
+        Expr::Nested(inner) => interval_of(inner),
+        Expr::Interval(interval) => Some(interval),
+        _ => None,
+    }
+}
+
+/// `INTERVAL 7 DAYS`, `INTERVAL '-1' MONTH`, `INTERVAL '2 hours'`.
+pub(super) fn span(interval: &Interval) -> Result<Span> {
+    let refused = || unsupported(&format!("the interval {}", clipped(&interval.to_string())));
+    if interval.last_field.is_some() {
+        return Err(refused());
+    }
+    let (written, is_text) = written(&interval.value).ok_or_else(refused)?;
+    let (number, unit) = match &interval.leading_field {
+        Some(field) => (written, unit_of(field).ok_or_else(refused)?),
+        None if is_text => {
+            let (number, unit) = written.trim().split_once(' ').ok_or_else(refused)?;
+            (number.to_owned(), unit.trim().to_ascii_lowercase())
+        }
+        None => return Err(refused()),
+    };
+    let number = number.trim();
+    let unit = unit.strip_suffix('s').unwrap_or(&unit);
+    let times = |one: i64| -> Result<i64> {
+        let count: i64 = number.parse().map_err(|_| refused())?;
+        count.checked_mul(one).ok_or_else(out_of_range)
+    };
+    Ok(match unit {
+        "year" => Span::Months(times(12)?),
+        "month" => Span::Months(times(1)?),
+        "week" => Span::Days(times(7)?),
+        "day" => Span::Days(times(1)?),
+        "second" => Span::Micros(seconds(number).ok_or_else(refused)?),
+        shorter => Span::Micros(times(micros_of_unit(shorter).ok_or_else(refused)?)?),
+    })
+}
+
+/// A number with its sign, and whether it is in quotes.
+fn written(value: &Expr) -> Option<(String, bool)> {
+    match value {
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, false) => Some((digits.clone(), false)),
+            Value::SingleQuotedString(text) => Some((quoted::value(text), true)),
+            _ => None,
+        },
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr,
+        } => match written(expr)? {
+            (digits, false) => Some((format!("-{digits}"), false)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn unit_of(field: &DateTimeField) -> Option<String> {
+    match field {
+        DateTimeField::Custom(_) => None,
+        other => Some(other.to_string().to_ascii_lowercase()),
+    }
+}
+
+/// Seconds with at most six digits after the point, in microseconds.
+fn seconds(number: &str) -> Option<i64> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if fraction.len() > 6 || !fraction.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let micros: i64 = format!("{fraction:0<6}").parse().ok()?;
+    let whole_micros = whole.parse::<i64>().ok()?.checked_mul(1_000_000)?;
+    if whole.starts_with('-') {
+        whole_micros.checked_sub(micros)
+    } else {
+        whole_micros.checked_add(micros)
+    }
+}

@@ -1,0 +1,65 @@
+//! Where expressions find their columns.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Fields};
+
+use crate::error::{Error, Result};
+use crate::expr::bound_column::BoundColumn;
+use crate::expr::predicate::Path;
+use crate::spec::arrow::place;
+use crate::spec::char_length::char_length;
+use crate::spec::json::clipped;
+
+/// Columns by the names that lead to them.
+pub(super) trait Scope {
+    fn column(&mut self, path: &Path) -> Option<Arc<BoundColumn>>;
+
+    /// The names of the first columns, for a message.
+    fn names(&self) -> Vec<&str>;
+
+    /// # Errors
+    ///
+    /// Invalid argument: `formula.column`.
+    fn find(&mut self, path: &Path) -> Result<Arc<BoundColumn>> {
+        self.column(path).ok_or_else(|| {
+            let message = format!(
+                "there is no column {}; there are {}",
+                clipped(&path.0.join(".")),
+                self.names().join(", ")
+            );
+            Error::invalid("formula.column", message)
+        })
+    }
+}
+
+/// How many columns a message names.
+pub(super) const NAMED: usize = 50;
+
+impl Scope for &Fields {
+    fn column(&mut self, path: &Path) -> Option<Arc<BoundColumn>> {
+        let mut inside = Some(*self);
+        let (mut found, mut spelled) = (None, Vec::with_capacity(path.0.len()));
+        for name in &path.0 {
+            let fields = inside?;
+            let field = fields.get(place(fields, name)?)?;
+            spelled.push(field.name().clone());
+            inside = match field.data_type() {
+                DataType::Struct(fields) => Some(fields),
+                _ => None,
+            };
+            found = Some(field);
+        }
+        let field = found?;
+        Some(Arc::new(BoundColumn {
+            path: spelled,
+            data_type: field.data_type().clone(),
+            char_length: char_length(field),
+        }))
+    }
+
+    fn names(&self) -> Vec<&str> {
+        let names = self.iter().map(|field| field.name().as_str());
+        names.take(NAMED).collect()
+    }
+}

@@ -1,0 +1,277 @@
+//! Expressions and their types: what Spark casts, is cast here.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, NullArray, StringArray, new_empty_array};
+use arrow_schema::DataType;
+use sqlparser::ast::BinaryOperator;
+
+use crate::error::Result;
+use crate::expr::bound_column::BoundColumn;
+use crate::expr::evaluate::Evaluator;
+use crate::expr::functions::{
+    Arithmetic, Computed, Function, agreed_type, always_fits, cast_value, compared, mistyped,
+    unsupported,
+};
+use crate::expr::like::Matcher;
+use crate::expr::literal::{Literal, list_compared};
+use crate::expr::node::Node;
+use crate::expr::op::Op;
+use crate::spec::char_length::fitted;
+
+/// An expression and the type of its values.
+#[derive(Clone, Debug)]
+pub(super) struct Typed {
+    pub(super) node: Node,
+    pub(super) data_type: DataType,
+}
+
+impl Typed {
+    /// An expression; its value where it is the same for all rows. What fails, fails where it is computed.
+    fn new(node: Node, data_type: DataType) -> Self {
+        let (mut parts, mut constants) = (0_usize, 0_usize);
+        node.each_part(&mut |part| {
+            parts += 1;
+            constants += usize::from(matches!(part, Node::Constant(_)));
+        });
+        let folded = (parts > 0 && parts == constants)
+            .then(|| Evaluator::of_nulls().value(&node).ok())
+            .flatten();
+        let node = folded.map_or(node, Node::Constant);
+        Self { node, data_type }
+    }
+
+    pub(super) fn answer(node: Node) -> Self {
+        Self::new(node, DataType::Boolean)
+    }
+
+    pub(super) fn constant(value: ArrayRef) -> Self {
+        let data_type = value.data_type().clone();
+        let node = Node::Constant(value);
+        Self { node, data_type }
+    }
+
+    pub(super) fn null() -> Self {
+        Self::constant(Arc::new(NullArray::new(1)))
+    }
+
+    /// # Errors
+    ///
+    /// Invalid: `filter.literal` for a list.
+    pub(super) fn literal(literal: &Literal) -> Result<Self> {
+        literal
+            .array()
+            .map(Self::constant)
+            .ok_or_else(list_compared)
+    }
+
+    pub(super) fn column(column: Arc<BoundColumn>) -> Self {
+        let data_type = column.data_type.clone();
+        let node = Node::Column(column);
+        Self { node, data_type }
+    }
+
+    /// The values in another type.
+    pub(super) fn cast(self, wanted: &DataType) -> Result<Self> {
+        if self.data_type == *wanted {
+            return Ok(self);
+        }
+        cast_value(&self.no_values(), wanted)?;
+        let node = Node::Cast {
+            always_fits: always_fits(&self.data_type, wanted),
+            value: Box::new(self.node),
+            wanted: wanted.clone(),
+        };
+        Ok(Self::new(node, wanted.clone()))
+    }
+
+    /// The values as answers.
+    pub(super) fn condition(self) -> Result<Node> {
+        match self.data_type {
+            DataType::Boolean => Ok(self.node),
+            DataType::Null => Ok(self.cast(&DataType::Boolean)?.node),
+            other => Err(mistyped(&format!(
+                "a value of the type {other} is not a condition"
+            ))),
+        }
+    }
+
+    pub(super) fn call(function: Function, arguments: Vec<Self>) -> Result<Self> {
+        let none: Vec<_> = arguments.iter().map(Self::no_values).collect();
+        let data_type = function.call(&none)?.data_type().clone();
+        let arguments = arguments.into_iter().map(|one| one.node).collect();
+        Ok(Self::new(Node::Call(function, arguments), data_type))
+    }
+
+    /// `=`, `<` and the like.
+    pub(super) fn compared(op: Op, left: Self, right: Self) -> Result<Self> {
+        let (own, other) = (left.letters(), right.letters());
+        let (left, right) = (left.fitted_to(other)?, right.fitted_to(own)?);
+        let both = match agreed_type(&left.data_type, &right.data_type)? {
+            DataType::Null => DataType::Boolean,
+            both => both,
+        };
+        let (left, right) = (left.cast(&both)?, right.cast(&both)?);
+        compared(op, &left.no_rows(), &right.no_rows())?;
+        let (left, right) = (Box::new(left.node), Box::new(right.node));
+        Ok(Self::answer(Node::Compared(op, left, right)))
+    }
+
+    /// `+`, `-`, `*`, `/`, `%`, `DIV`.
+    pub(super) fn calculated(op: &BinaryOperator, left: Self, right: Self) -> Result<Self> {
+        for Self { data_type, .. } in [&left, &right] {
+            if !data_type.is_numeric() && !matches!(data_type, DataType::Null | DataType::Utf8) {
+                return Err(unsupported(&format!(
+                    "{op} of values of the type {data_type}"
+                )));
+            }
+        }
+        let arithmetic = Arithmetic::of(op)?;
+        let whole = left.data_type.is_integer() || right.data_type.is_integer();
+        let number = |one: Self| match one.data_type {
+            DataType::Utf8 if whole => one.cast(&DataType::Int64),
+            DataType::Utf8 => one.cast(&DataType::Float64),
+            DataType::Null => one.cast(&DataType::Int32),
+            _ => Ok(one),
+        };
+        let (left, right) = (number(left)?, number(right)?);
+        let both = arithmetic.operand_type(&left.data_type, &right.data_type)?;
+        let (left, right) = (left.cast(&both)?, right.cast(&both)?);
+        let values = arithmetic.calculated(&left.no_rows(), &right.no_rows())?;
+        let (left, right) = (Box::new(left.node), Box::new(right.node));
+        let node = Node::Calculated(arithmetic, left, right);
+        Ok(Self::new(node, values.data_type().clone()))
+    }
+
+    pub(super) fn between(value: Self, low: Self, high: Self) -> Result<Self> {
+        value.with(|value| {
+            let above = Self::compared(Op::GtEq, value.clone(), low)?;
+            let below = Self::compared(Op::LtEq, value, high)?;
+            Ok(Self::answer(Node::And(vec![above.node, below.node])))
+        })
+    }
+
+    /// `IN`: all sides in the type that they have in common.
+    pub(super) fn within(value: Self, list: Vec<Self>) -> Result<Self> {
+        let mut both = value.data_type.clone();
+        for one in &list {
+            both = agreed_type(&both, &one.data_type)?;
+        }
+        value.cast(&both)?.with(|value| {
+            let same = |one| Ok(Self::compared(Op::Eq, value.clone(), one)?.node);
+            let list = list.into_iter().map(same).collect::<Result<_>>()?;
+            Ok(Self::answer(Node::Or(list)))
+        })
+    }
+
+    pub(super) fn like(text: Self, matcher: Matcher) -> Result<Self> {
+        Ok(Self::answer(Node::Like {
+            text: Box::new(text.cast(&DataType::Utf8)?.node),
+            matcher: Arc::new(matcher),
+        }))
+    }
+
+    /// Null where both are equal, else the first.
+    pub(super) fn null_if(one: Self, other: Self) -> Result<Self> {
+        one.with(|one| {
+            let same = Self::compared(Op::Eq, one.clone(), other)?;
+            Self::case(vec![same], vec![Self::null(), one])
+        })
+    }
+
+    pub(super) fn coalesce(parts: Vec<Self>) -> Result<Self> {
+        let (parts, data_type) = Self::alike(parts)?;
+        Ok(Self::new(Node::Coalesce(parts), data_type))
+    }
+
+    /// `CASE`: conditions, and one value more than there are conditions.
+    pub(super) fn case(conditions: Vec<Self>, values: Vec<Self>) -> Result<Self> {
+        let conditions = conditions.into_iter().map(Self::condition);
+        let conditions = conditions.collect::<Result<Vec<_>>>()?;
+        let (mut values, data_type) = Self::alike(values)?;
+        let otherwise = values.pop().ok_or_else(|| mistyped("CASE has no values"))?;
+        let node = Node::Case {
+            branches: conditions.into_iter().zip(values).collect(),
+            otherwise: Box::new(otherwise),
+        };
+        Ok(Self::new(node, data_type))
+    }
+
+    /// What is made of a value, which is computed once.
+    pub(super) fn with(self, make: impl FnOnce(Self) -> Result<Self>) -> Result<Self> {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        if matches!(self.node, Node::Column(_) | Node::Constant(_)) {
+            return make(self);
+        }
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let column = Arc::new(BoundColumn {
+            // no column has an empty name
+            path: vec![String::new(), number.to_string()],
+            data_type: self.data_type.clone(),
+            char_length: None,
+        });
+        let made = make(Self::column(Arc::clone(&column)))?;
+        let node = Node::With {
+            value: Box::new(self.node),
+            column,
+            root: Box::new(made.node),
+        };
+        Ok(Self::new(node, made.data_type))
+    }
+
+    /// Values that stand for each other, in the type that they have in common: the last two first.
+    fn alike(parts: Vec<Self>) -> Result<(Vec<Node>, DataType)> {
+        let mut both = DataType::Null;
+        let mut cast: Vec<Self> = Vec::with_capacity(parts.len());
+        for part in parts.into_iter().rev() {
+            let agreed = agreed_type(&part.data_type, &both)?;
+            cast.push(part);
+            if agreed != both {
+                both = agreed;
+                let again = cast.into_iter().map(|part| part.cast(&both));
+                cast = again.collect::<Result<_>>()?;
+            }
+        }
+        let mut nodes = Vec::with_capacity(cast.len());
+        for part in cast.into_iter().rev() {
+            nodes.push(part.cast(&both)?.node);
+        }
+        Ok((nodes, both))
+    }
+
+    /// The length of a column of `char(n)`.
+    fn letters(&self) -> Option<usize> {
+        match &self.node {
+            Node::Column(column) => column.char_length,
+            _ => None,
+        }
+    }
+
+    /// To compare with a column of `char(n)`, whose texts are filled up with blanks: such a column, or a text that is
+    /// written in the expression, is brought to as many letters.
+    fn fitted_to(self, letters: Option<usize>) -> Result<Self> {
+        let is_written = matches!(self.node, Node::Constant(_)) || self.letters().is_some();
+        let Some(letters) = letters.max(self.letters()) else {
+            return Ok(self);
+        };
+        if !is_written || self.data_type != DataType::Utf8 {
+            return Ok(self);
+        }
+        let function = Function::made(move |values| {
+            let texts = values.as_string::<i32>().iter();
+            let texts = texts.map(|text| text.map(|text| fitted(text, letters)));
+            Ok(Arc::new(texts.collect::<StringArray>()))
+        });
+        Self::call(function, vec![self])
+    }
+
+    fn no_values(&self) -> ArrayRef {
+        new_empty_array(&self.data_type)
+    }
+
+    fn no_rows(&self) -> Computed {
+        Computed::Rows(self.no_values())
+    }
+}

@@ -1,0 +1,138 @@
+//! Functions over arrays, and the names that SQL has for them: types and values as in Spark's ANSI mode.
+
+mod cast;
+mod computed;
+mod moments;
+mod numbers;
+mod operators;
+mod patterns;
+mod shown;
+mod texts;
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_arith::temporal::DatePart;
+use arrow_array::ArrayRef;
+use arrow_schema::{ArrowError, DataType};
+
+use crate::error::{Error, Result};
+use crate::expr::op::Op;
+
+pub(crate) use cast::cast_value;
+pub(super) use cast::named_type;
+pub(super) use computed::Computed;
+pub(super) use moments::{Span, out_of_range, shifted, timestamp};
+pub(crate) use operators::common_type;
+pub(super) use operators::{Arithmetic, agreed_type, always_fits, chosen_of, compared, is_true};
+pub(super) use patterns::java_regex;
+
+/// What is made of one value, with what the expression says beside it: a pattern, a span of time.
+type Made = dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync;
+
+/// A function of the values of a row.
+#[derive(Clone)]
+pub(super) enum Function {
+    One(fn(&ArrayRef) -> Result<ArrayRef>),
+    Two(fn(&ArrayRef, &ArrayRef) -> Result<ArrayRef>),
+    Many(fn(&[ArrayRef]) -> Result<ArrayRef>),
+    Made(Arc<Made>),
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Function")
+    }
+}
+
+impl Function {
+    pub(super) fn made(
+        made: impl Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync + 'static,
+    ) -> Self {
+        Self::Made(Arc::new(made))
+    }
+
+    /// The function of a name in small letters; `None` where none takes so many arguments.
+    pub(super) fn named(name: &str, arguments: usize) -> Option<Self> {
+        use Function::{Many, One, Two};
+        Some(match (name, arguments) {
+            ("-", 1) => One(numbers::opposite),
+            ("year", 1) => One(|one| moments::part(one, DatePart::Year)),
+            ("month", 1) => One(|one| moments::part(one, DatePart::Month)),
+            ("day" | "dayofmonth", 1) => One(|one| moments::part(one, DatePart::Day)),
+            ("quarter", 1) => One(|one| moments::part(one, DatePart::Quarter)),
+            ("dayofyear", 1) => One(|one| moments::part(one, DatePart::DayOfYear)),
+            ("hour", 1) => One(|one| moments::part(one, DatePart::Hour)),
+            ("minute", 1) => One(|one| moments::part(one, DatePart::Minute)),
+            ("second", 1) => One(|one| moments::part(one, DatePart::Second)),
+            ("date_add" | "dateadd", 2) => Two(|one, days| moments::date_add(one, days, 1)),
+            ("date_sub", 2) => Two(|one, days| moments::date_add(one, days, -1)),
+            ("datediff" | "date_diff", 2) => Two(moments::datediff),
+            ("add_months", 2) => Two(moments::add_months),
+            ("last_day", 1) => One(moments::last_day),
+            ("date_trunc", 2) => Two(moments::date_trunc),
+            ("trunc", 2) => Two(moments::trunc),
+            ("date_format", 2) => Two(moments::formatted),
+            ("upper" | "ucase", 1) => One(|one| texts::changed(one, |text| text.to_uppercase())),
+            ("lower" | "lcase", 1) => One(|one| texts::changed(one, |text| text.to_lowercase())),
+            ("trim", 1) => One(|one| texts::changed(one, |text| text.trim_matches(' ').to_owned())),
+            ("ltrim", 1) => {
+                One(|one| texts::changed(one, |text| text.trim_start_matches(' ').to_owned()))
+            }
+            ("rtrim", 1) => {
+                One(|one| texts::changed(one, |text| text.trim_end_matches(' ').to_owned()))
+            }
+            ("length" | "char_length" | "character_length" | "len", 1) => One(texts::length),
+            ("concat", 1..) => Many(texts::joined),
+            ("substring" | "substr", 2 | 3) => Many(texts::substring),
+            ("isnan", 1) => One(numbers::not_a_number),
+            ("greatest", 1..) => Many(|values| numbers::extreme(values, Op::Gt)),
+            ("least", 1..) => Many(|values| numbers::extreme(values, Op::Lt)),
+            ("abs", 1) => One(numbers::abs),
+            ("floor", 1) => One(|one| numbers::whole(one, f64::floor)),
+            ("ceil" | "ceiling", 1) => One(|one| numbers::whole(one, f64::ceil)),
+            _ => return None,
+        })
+    }
+
+    /// The values for these arguments.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `formula.type`, `formula.unsupported`, `formula.value`.
+    pub(super) fn call(&self, arguments: &[ArrayRef]) -> Result<ArrayRef> {
+        match (self, arguments) {
+            (Self::One(function), [one]) => function(one),
+            (Self::Two(function), [one, other]) => function(one, other),
+            (Self::Many(function), arguments) => function(arguments),
+            (Self::Made(function), [one]) => function(one),
+            _ => Err(mistyped("a function takes another number of arguments")),
+        }
+    }
+}
+
+/// The type of a function's name that is a cast: `date(x)` is `CAST(x AS DATE)`.
+pub(super) fn cast_of(name: &str) -> Option<DataType> {
+    Some(match name {
+        "date" | "to_date" => DataType::Date32,
+        "to_timestamp" | "timestamp" => timestamp(),
+        "string" => DataType::Utf8,
+        "int" => DataType::Int32,
+        "bigint" => DataType::Int64,
+        "double" => DataType::Float64,
+        _ => return None,
+    })
+}
+
+pub(super) fn mistyped(what: &str) -> Error {
+    Error::invalid("formula.type", what)
+}
+
+pub(super) fn unsupported(what: &str) -> Error {
+    let message = format!("this release cannot evaluate {what}");
+    Error::invalid("formula.unsupported", message)
+}
+
+fn failed(cause: ArrowError) -> Error {
+    Error::invalid("formula.value", "a value cannot be computed").because(cause)
+}

@@ -1,0 +1,100 @@
+//! Texts joined, cut and changed.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, Int32Array, StringArray};
+use arrow_schema::DataType;
+
+use super::cast::cast_value;
+use super::mistyped;
+use crate::error::Result;
+
+/// Texts, each of them changed.
+pub(super) fn changed(values: &ArrayRef, change: impl Fn(&str) -> String) -> Result<ArrayRef> {
+    let texts = cast_value(values, &DataType::Utf8)?;
+    let changed = texts
+        .as_string::<i32>()
+        .iter()
+        .map(|text| text.map(&change));
+    Ok(Arc::new(changed.collect::<StringArray>()))
+}
+
+/// The number of letters.
+pub(super) fn length(values: &ArrayRef) -> Result<ArrayRef> {
+    let texts = cast_value(values, &DataType::Utf8)?;
+    let letters = |text: &str| i32::try_from(text.chars().count()).unwrap_or(i32::MAX);
+    let counts = texts.as_string::<i32>().iter();
+    let counts = counts.map(|text| text.map(letters));
+    Ok(Arc::new(counts.collect::<Int32Array>()))
+}
+
+/// Texts one after the other; null where one is.
+pub(super) fn joined(values: &[ArrayRef]) -> Result<ArrayRef> {
+    let texts = values
+        .iter()
+        .map(|one| cast_value(one, &DataType::Utf8))
+        .collect::<Result<Vec<_>>>()?;
+    let columns: Vec<&StringArray> = texts.iter().map(|one| one.as_string::<i32>()).collect();
+    let rows = columns.first().map_or(0, |first| first.len());
+    let joined = (0..rows).map(|row| {
+        let mut text = String::new();
+        for column in &columns {
+            if column.is_null(row) {
+                return None;
+            }
+            text.push_str(column.value(row));
+        }
+        Some(text)
+    });
+    Ok(Arc::new(joined.collect::<StringArray>()))
+}
+
+/// `substring(text, from)` or `substring(text, from, length)`: letters counted from 1, or from the end if
+/// negative.
+pub(super) fn substring(arguments: &[ArrayRef]) -> Result<ArrayRef> {
+    let [values, from, length @ ..] = arguments else {
+        return Err(mistyped("substring takes a text and a number"));
+    };
+    let texts = cast_value(values, &DataType::Utf8)?;
+    let from = cast_value(from, &DataType::Int64)?;
+    let length = length
+        .first()
+        .map(|length| cast_value(length, &DataType::Int64))
+        .transpose()?;
+    let from = from.as_primitive::<Int64Type>();
+    let cut = texts
+        .as_string::<i32>()
+        .iter()
+        .enumerate()
+        .map(|(row, text)| {
+            let text = text?;
+            if from.is_null(row) {
+                return None;
+            }
+            let letters = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+            let start = match from.value(row) {
+                start if start > 0 => start - 1,
+                0 => 0,
+                back => letters.saturating_add(back),
+            };
+            let end = match &length {
+                None => letters,
+                Some(length) => {
+                    let length = length.as_primitive::<Int64Type>();
+                    if length.is_null(row) {
+                        return None;
+                    }
+                    start.saturating_add(length.value(row))
+                }
+            };
+            let (start, end) = (start.clamp(0, letters), end.clamp(0, letters));
+            let (start, count) = (
+                usize::try_from(start).ok()?,
+                usize::try_from((end - start).max(0)).ok()?,
+            );
+            Some(text.chars().skip(start).take(count).collect::<String>())
+        });
+    Ok(Arc::new(cut.collect::<StringArray>()))
+}
