@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -76,6 +77,34 @@ def test_refuses_what_is_no_expression(spark: Any, table: DeltaTable, clause: st
     for error, message, call in WRONG_UPDATES:
         with pytest.raises(error, match=message):
             call(method)
+
+
+def test_suggests_columns_of_the_table_and_the_source(spark: Any, table: DeltaTable) -> None:
+    source = spark.createDataFrame(SOURCE, ["key", "value"]).alias("s")
+    merge = table.alias("t").merge(source, "t.key = s.key")
+    statements: list[tuple[Callable[[], object], set[str]]] = [
+        (lambda: table.delete("other = 1"), {"`key`", "`value`"}),
+        (lambda: table.update("key = 'a'", {"value": "other"}), {"`key`", "`value`"}),
+        (
+            lambda: merge.whenNotMatchedInsert("s.other = 1", {"key": "s.key"}).execute(),
+            {"`s`.`key`", "`s`.`value`"},
+        ),
+    ]
+    for run, columns in statements:
+        with pytest.raises(InvalidArgumentError, match="other") as caught:
+            run()
+        assert caught.value.code == "statement.expression"
+        [listed] = re.findall(r"Did you mean one of the following\? \[(.*?)\]", str(caught.value))
+        assert set(listed.split(", ")) == columns
+
+
+def test_names_what_lets_the_schema_evolve(spark: Any, table: DeltaTable) -> None:
+    source = spark.createDataFrame([("a",)], ["key"]).alias("s")
+    merge = table.alias("t").merge(source, "t.key = s.key").whenMatchedUpdateAll()
+    with pytest.raises(InvalidArgumentError, match=r"no column value.*withSchemaEvolution\(\)"):
+        merge.execute()
+    merge.withSchemaEvolution().execute()
+    assert rows_of(table.toDF()) == ROWS
 
 
 def test_refuses_what_is_no_condition(spark: Any, table: DeltaTable) -> None:

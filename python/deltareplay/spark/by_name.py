@@ -26,16 +26,19 @@ def arranged(value: Column, found: Json, wanted: Json, *, code: str, partial: bo
     Raises:
         InvalidArgumentError: The value has a field that the table does not have, or lacks one.
     """
+    evolve = "schema_mode='merge'"
+    if code == "statement.column":
+        evolve += " or withSchemaEvolution()"
     more = next(lacking(wanted["type"], found["type"], wanted["name"]), None)
     if more is not None:
         raise InvalidArgumentError(
-            f"the table has no column {more}: leave it out, or add it by schema_mode='merge'",
+            f"the table has no column {more}: leave it out, or add it by {evolve}",
             code=code,
         )
     less = None if partial else next(lacking(found["type"], wanted["type"], wanted["name"]), None)
     if less is not None:
         raise InvalidArgumentError(
-            f"the value of {wanted['name']} lacks {less}: add it, or use schema_mode='merge'",
+            f"the value of {wanted['name']} lacks {less}: add it, or use {evolve}",
             code=code,
         )
     return _arranged(value, found["type"], wanted["type"])

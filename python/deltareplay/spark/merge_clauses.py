@@ -145,7 +145,8 @@ class Sides:
             elif not evolves and not _computed(one):
                 raise InvalidArgumentError(
                     f"the source has no column {one['name']}, which a clause for all columns "
-                    "sets: name the columns, or merge with schema_mode='merge'",
+                    "sets: name the columns, or let the schema evolve, by schema_mode='merge' or "
+                    "withSchemaEvolution()",
                     code="statement.column",
                 )
         return Assignments(values)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from deltareplay._snapshot import Snapshot
 from deltareplay.exceptions import DeltaReplayError, InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark import session
+from deltareplay.spark import names, session
 from deltareplay.spark.candidates import Candidates
 from deltareplay.spark.pruning import target_filter
 from deltareplay.spark.schema import Json, struct_type
@@ -145,7 +146,17 @@ def analyzed(make: Callable[[], DataFrame]) -> DataFrame:
 
 def _first_lines(cause: BaseException) -> str:
     text = str(cause).split("JVM stacktrace")[0].strip()
-    return text.split(";\n")[0]
+    return _SUGGESTED.sub(_without_own, text.split(";\n")[0])
+
+
+#: The columns that Spark suggests for one that it does not find.
+_SUGGESTED = re.compile(r"(?<=Did you mean one of the following\? \[)`[^\n]*`(?=\]\. SQLSTATE)")
+
+
+def _without_own(suggested: re.Match[str]) -> str:
+    own = f"`{names.OWN}"
+    listed = suggested.group().split(", ")
+    return ", ".join(one for one in listed if own not in one)
 
 
 def as_column(condition: str | Column) -> Column:
