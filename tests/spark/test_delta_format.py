@@ -161,6 +161,9 @@ def test_merges_and_overwrites_schemas(delta: Any, tmp_path: Path) -> None:
     snapshot = dr.Table(place).snapshot()
     assert snapshot.partition_columns == ["note"]
     assert snapshot.metadata.id == id_before, "it is the same table"
+    again = other.write.format("delta").mode("overwrite").option("overwriteSchema", True)
+    again.save(place)
+    assert dr.Table(place).snapshot().partition_columns == [], "as in delta-spark"
     append = other.write.format("delta").mode("append").option("overwriteSchema", True)
     assert "overwriteSchema replaces all rows" in message(lambda: append.save(place))
 

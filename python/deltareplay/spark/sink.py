@@ -90,7 +90,8 @@ class Sink:
         if asked.merge_schema:
             target = target.with_columns(schema)
         if asked.overwrite_schema and target.version is not None:
-            target, partition_by = target.with_new_columns(schema, partition_by), None
+            # as in delta-spark, a table stays partitioned only if the write says so
+            target, partition_by = target.with_new_columns(schema, partition_by or ()), None
         target.check(partition_by)
         return cls(target, asked, overwrite)
 
