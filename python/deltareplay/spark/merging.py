@@ -73,9 +73,10 @@ class Merging:
             source.alias,
             source.columns,
         )
-        merging, clauses = self._repeatable(clauses, sides, statement)
+        none = statement.empty(self.target_alias)
+        merging, clauses = self._repeatable(clauses, sides, none)
         run = _Run(merging, clauses, statement, sides, source, transaction)
-        pairs = run.check()
+        pairs = run.check(none)
         filter = None
         if not any(one.when == _ALONE for one in clauses):
             filter = target_filter(
@@ -86,11 +87,13 @@ class Merging:
             return run.merge(rows, statement.candidates(filter))
 
     def _repeatable(
-        self, clauses: Sequence[Clause], sides: Sides, statement: Statement
+        self, clauses: Sequence[Clause], sides: Sides, none: DataFrame
     ) -> tuple[Merging, list[Clause]]:
-        """The merge and its clauses with conditions that give the same each time."""
+        """The merge and its clauses with conditions that give the same each time.
+
+        ``none`` has the table's columns, and no row.
+        """
         moment = datetime.datetime.now(datetime.timezone.utc)
-        none = statement.empty(self.target_alias)
         pairs = analyzed(lambda: sides.with_copies(none.crossJoin(self.source.rows)))
         fixed = [
             replace(one, condition=repeatable(one.condition, sides.seen(pairs, one.when), moment))
@@ -148,13 +151,16 @@ class _Run:
     def _has(self, when: str, *kinds: str) -> bool:
         return any(one.when == when and one.then in kinds for one in self.clauses)
 
-    def check(self) -> DataFrame:
+    def check(self, none: DataFrame) -> DataFrame:
         """Lets Spark analyze everything before the first job; gives a frame that is the join.
+
+        Args:
+            none: The table's columns, and no row.
 
         Raises:
             InvalidArgumentError: An expression does not fit.
         """
-        none, source = self.statement.empty(self.merging.target_alias), self.source.rows
+        source = self.source.rows
         pairs = analyzed(lambda: none.join(source, as_column(self.merging.on), "full"))
         joined = self.sides.with_copies(pairs)
         analyzed(lambda: self._changed(joined, (_MATCHED, _INSERTED, _ALONE)))
