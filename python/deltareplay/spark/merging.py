@@ -188,7 +188,7 @@ class _Run:
         return Written(rewrite.commit(), metrics)
 
     def _check_counts(self, metrics: Mapping[str, int]) -> None:
-        """Refuses what a function has spoilt that gives other results each time it is called."""
+        """Refuses counts that show that a condition gave other results the second time."""
         inserted = metrics["numTargetRowsInserted"]
         if inserted < 0 or (inserted and not self._has(_INSERTED, feed.INSERT)):
             written = inserted + metrics["numTargetRowsUpdated"]

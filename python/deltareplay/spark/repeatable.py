@@ -1,7 +1,7 @@
-"""Conditions of a merge, which asks them twice, with one answer: at one moment, without chance.
+"""Conditions of a merge that give the same result each time they are evaluated.
 
-A merge asks its conditions in one query to find rows, and in another to write them. Each query has
-its own current time, and rolls its own dice.
+A merge evaluates its conditions in one query to find rows, and in another to write them. Each query
+has its own current time and its own random numbers.
 """
 
 from __future__ import annotations

@@ -146,11 +146,7 @@ impl<'a> Evaluator<'a> {
             | Node::Case { .. }
             | Node::Coalesce(_)
             | Node::Call(..)
-            | Node::With { .. } => {
-                let values = self.value(node)?;
-                let answers = values.as_boolean_opt().cloned();
-                answers.ok_or_else(|| mistyped("a value is not a condition"))
-            }
+            | Node::With { .. } => as_answers(&self.value(node)?),
             Node::Compare {
                 column,
                 form,
@@ -333,9 +329,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn answers_on(&mut self, mask: &BooleanArray, node: &Node) -> Result<BooleanArray> {
-        let values = self.computed_on(mask, node)?.into_rows(self.rows)?;
-        let answers = values.as_boolean_opt().cloned();
-        answers.ok_or_else(|| mistyped("a value is not a condition"))
+        as_answers(&self.computed_on(mask, node)?.into_rows(self.rows)?)
     }
 
     fn column(&mut self, column: &Arc<BoundColumn>, kind: Kind) -> Result<ArrayRef> {
@@ -372,6 +366,11 @@ impl<'a> Evaluator<'a> {
             None => values,
         })
     }
+}
+
+fn as_answers(values: &ArrayRef) -> Result<BooleanArray> {
+    let answers = values.as_boolean_opt().cloned();
+    answers.ok_or_else(|| mistyped("a value is not a condition"))
 }
 
 /// The values of the rows that the mask is true of, at their places among all rows: null on the others.

@@ -70,14 +70,20 @@ impl Op {
     }
 }
 
+impl From<Order> for Op {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Eq => Self::Eq,
+            Order::Lt => Self::Lt,
+            Order::LtEq => Self::LtEq,
+            Order::Gt => Self::Gt,
+            Order::GtEq => Self::GtEq,
+        }
+    }
+}
+
 impl Order {
     pub(super) fn kernel(self) -> Kernel {
-        match self {
-            Self::Eq => cmp::eq,
-            Self::Lt => cmp::lt,
-            Self::LtEq => cmp::lt_eq,
-            Self::Gt => cmp::gt,
-            Self::GtEq => cmp::gt_eq,
-        }
+        Op::from(self).kernel()
     }
 }

@@ -207,4 +207,4 @@ fn refused(warning: &LogWarning) -> Error {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests;
+pub(crate) mod tests;

@@ -1,60 +1,18 @@
 //! How often the storage is asked.
 
+pub(crate) mod written_log;
+
 use std::sync::Arc;
 
 use super::Snapshot;
 use super::columns::FileColumns;
 use super::load::load;
 use crate::expr::Predicate;
-use crate::log::path::commit_path;
 use crate::replay::{FileFilter, Source};
 use crate::storage::tests::counting::{CountingStorage, Operation};
+use written_log::{WrittenLog, add, add_row, remove};
 
-/// A log in memory.
-struct Log(Source);
-
-impl Log {
-    fn new(name: &str) -> Self {
-        Self(Source::new(&format!("memory://reads-{name}"), &[], None, None).unwrap())
-    }
-
-    fn commit(&self, version: u64, lines: &[String]) {
-        let text = lines.join("\n");
-        let put = self
-            .0
-            .storage
-            .put_if_absent(&commit_path(version), text.as_bytes());
-        assert!(put.unwrap());
-    }
-
-    /// Version 0 with these files.
-    fn create(&self, schema: &str, files: &[&str]) {
-        let mut lines = vec![
-            r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#.to_owned(),
-            format!(
-                r#"{{"metaData":{{"id":"t","format":{{"provider":"parquet"}},"schemaString":"{schema}","partitionColumns":[],"configuration":{{}}}}}}"#
-            ),
-        ];
-        lines.extend(files.iter().map(|file| add(file)));
-        self.commit(0, &lines);
-    }
-}
-
-const EMPTY: &str = r#"{\"type\":\"struct\",\"fields\":[]}"#;
-
-fn add(path: &str) -> String {
-    format!(
-        r#"{{"add":{{"path":"{path}","partitionValues":{{}},"size":1,"modificationTime":1,"dataChange":true}}}}"#
-    )
-}
-
-fn remove(path: &str) -> String {
-    format!(
-        r#"{{"remove":{{"path":"{path}","deletionTimestamp":9999999999999,"dataChange":true}}}}"#
-    )
-}
-
-fn counted(log: &Log) -> (Source, Arc<CountingStorage>) {
+fn counted(log: &WrittenLog) -> (Source, Arc<CountingStorage>) {
     let mut source = log.0.clone();
     let counting = Arc::new(CountingStorage::new(Arc::clone(&source.storage)));
     source.storage = Arc::clone(&counting) as _;
@@ -63,9 +21,8 @@ fn counted(log: &Log) -> (Source, Arc<CountingStorage>) {
 
 #[test]
 fn opening_takes_one_hint_and_one_listing() {
-    let log = Log::new("opening");
-    log.create(EMPTY, &["a"]);
-    (1..20).for_each(|version| log.commit(version, &[add(&format!("f{version}"))]));
+    let log = WrittenLog::with_files(&["a"]);
+    (1..20).for_each(|version| log.commit(version, &[add(&format!("f{version}"), 1)]));
     let (source, counting) = counted(&log);
 
     let snapshot = load(&source, None, false).unwrap();
@@ -82,9 +39,8 @@ fn opening_takes_one_hint_and_one_listing() {
 
 #[test]
 fn the_newest_commit_and_its_checksum_are_one_request() {
-    let log = Log::new("newest");
-    log.create(EMPTY, &["a"]);
-    log.commit(1, &[add("b")]);
+    let log = WrittenLog::with_files(&["a"]);
+    log.commit(1, &[add("b", 1)]);
     let summary = br#"{"tableSizeBytes":2,"numFiles":2,"numMetadata":1,"numProtocol":1,"protocol":{"minReaderVersion":1,"minWriterVersion":2},"metadata":{"id":"t","format":{"provider":"parquet"},"schemaString":"{\"type\":\"struct\",\"fields\":[]}","partitionColumns":[],"configuration":{}}}"#;
     log.0
         .storage
@@ -111,9 +67,8 @@ fn the_newest_commit_and_its_checksum_are_one_request() {
 
 #[test]
 fn files_are_replayed_once() {
-    let log = Log::new("once");
-    log.create(EMPTY, &["a", "b"]);
-    log.commit(1, &[remove("a"), add("c")]);
+    let log = WrittenLog::with_files(&["a", "b"]);
+    log.commit(1, &[remove("a", i64::MAX), add("c", 1)]);
     let (source, counting) = counted(&log);
     let snapshot = load(&source, None, false).unwrap();
     let rows = |snapshot: &Snapshot| -> usize {
@@ -136,16 +91,9 @@ fn files_are_replayed_once() {
 
 #[test]
 fn what_is_kept_answers_a_filter() {
-    let log = Log::new("filter");
-    let schema = r#"{\"type\":\"struct\",\"fields\":[{\"name\":\"id\",\"type\":\"long\",\"nullable\":true,\"metadata\":{}}]}"#;
-    log.create(schema, &[]);
+    let log = WrittenLog::new();
     for version in 1..100 {
-        let stats = format!(
-            r#"{{\"numRecords\":1,\"minValues\":{{\"id\":{version}}},\"maxValues\":{{\"id\":{version}}}}}"#
-        );
-        let add = add(&format!("f{version}"));
-        let add = add.strip_suffix("}}").unwrap();
-        log.commit(version, &[format!(r#"{add},"stats":"{stats}"}}}}"#)]);
+        log.commit(version, &[add_row(&format!("f{version}"), version)]);
     }
     let (source, counting) = counted(&log);
     let snapshot = load(&source, None, false).unwrap();
@@ -168,7 +116,7 @@ fn what_is_kept_answers_a_filter() {
         assert_eq!(rows(&FileColumns::all(), Some("id > 5 AND id <= 25")), 20);
         assert_eq!(counting.calls(), []);
     }
-    log.commit(100, &[remove("f7")]);
+    log.commit(100, &[remove("f7", i64::MAX)]);
     let newer = snapshot.advance(&source).unwrap();
     counting.take();
     let filter = Predicate::parse_sql("id BETWEEN 7 AND 8")
@@ -185,13 +133,12 @@ fn what_is_kept_answers_a_filter() {
 
 #[test]
 fn an_update_reads_the_new_commits_only() {
-    let log = Log::new("update");
-    log.create(EMPTY, &["a", "b"]);
-    (1..10).for_each(|version| log.commit(version, &[add(&format!("f{version}"))]));
+    let log = WrittenLog::with_files(&["a", "b"]);
+    (1..10).for_each(|version| log.commit(version, &[add(&format!("f{version}"), 1)]));
     let (source, counting) = counted(&log);
     let snapshot = load(&source, None, false).unwrap();
     snapshot.files(&source, &FileColumns::all(), None).unwrap();
-    log.commit(10, &[remove("a"), add("new")]);
+    log.commit(10, &[remove("a", i64::MAX), add("new", 1)]);
     counting.take();
 
     let newer = snapshot.advance(&source).unwrap();

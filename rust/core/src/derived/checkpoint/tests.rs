@@ -2,41 +2,17 @@
 
 use super::*;
 use crate::expr::Predicate;
-use crate::log::path::commit_path;
 use crate::snapshot::columns::FileColumns;
 use crate::snapshot::load::load;
+use crate::snapshot::tests::written_log::{WrittenLog, add_row};
 use crate::storage::tests::counting::{CountingStorage, Operation};
-
-/// A table of this many files, whose column `id` has in each the file's number for its only value.
-fn table(name: &str, files: usize) -> Source {
-    let source = Source::new(&format!("memory://checkpoint-{name}"), &[], None, None).unwrap();
-    let schema = r#"{\"type\":\"struct\",\"fields\":[{\"name\":\"id\",\"type\":\"long\",\"nullable\":true,\"metadata\":{}}]}"#;
-    let mut lines = vec![
-        r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#.to_owned(),
-        format!(
-            r#"{{"metaData":{{"id":"t","format":{{"provider":"parquet"}},"schemaString":"{schema}","partitionColumns":[],"configuration":{{}}}}}}"#
-        ),
-    ];
-    lines.extend((0..files).map(|id| {
-        let stats = format!(
-            r#"{{\"numRecords\":1,\"minValues\":{{\"id\":{id}}},\"maxValues\":{{\"id\":{id}}},\"nullCount\":{{\"id\":0}}}}"#
-        );
-        format!(
-            r#"{{"add":{{"path":"f{id}","partitionValues":{{}},"size":1,"modificationTime":1,"dataChange":true,"stats":"{stats}"}}}}"#
-        )
-    }));
-    let text = lines.join("\n");
-    let put = source
-        .storage
-        .put_if_absent(&commit_path(0), text.as_bytes());
-    assert!(put.unwrap());
-    source
-}
 
 #[test]
 fn no_byte_is_fetched_twice_for_a_filter() {
-    let mut source = table("fetched", 300);
-    let snapshot = load(&source, None, false).unwrap();
+    let log = WrittenLog::new();
+    let files: Vec<String> = (0..300).map(|id| add_row(&format!("f{id}"), id)).collect();
+    log.commit(1, &files);
+    let (snapshot, mut source) = (log.newest(), log.0);
     write_checkpoint(&source, &snapshot, CheckpointLayout::Classic).unwrap();
     let counting = Arc::new(CountingStorage::new(Arc::clone(&source.storage)));
     source.storage = Arc::clone(&counting) as _;

@@ -2,18 +2,19 @@
 
 use super::*;
 use crate::derived::checkpoint::{CheckpointLayout, write_checkpoint};
+use crate::log::path::commit_path;
 use crate::maintenance::cleanup::cleanup_log;
 
 /// Versions 0 to 3, each but the first with one more file.
-fn log() -> Log {
-    let log = Log::new();
+fn log() -> WrittenLog {
+    let log = WrittenLog::new();
     for version in 1..4 {
         log.commit(version, &[add(&format!("file{version}"), 1)]);
     }
     log
 }
 
-fn checkpoint(log: &Log, version: u64) {
+fn checkpoint(log: &WrittenLog, version: u64) {
     let snapshot = load(&log.0, Some(version), false).unwrap();
     write_checkpoint(&log.0, &snapshot, CheckpointLayout::Classic).unwrap();
 }

@@ -3,8 +3,8 @@ use crate::maintenance::restore::{Restored, prepare};
 use crate::transaction::TransactionOptions;
 
 /// Version 1 has the files `a` and `b`, version 2 `b` and `c`; they have 1, 2 and 3 bytes.
-fn log() -> Log {
-    let log = Log::new();
+fn log() -> WrittenLog {
+    let log = WrittenLog::new();
     for (path, bytes) in [("a", "1"), ("b", "12"), ("c", "123")] {
         log.put(path, bytes);
     }
@@ -14,7 +14,7 @@ fn log() -> Log {
 }
 
 /// Goes back to version 1.
-fn restore(log: &Log, ignore_missing: bool) -> Result<Restored, &'static str> {
+fn restore(log: &WrittenLog, ignore_missing: bool) -> Result<Restored, &'static str> {
     let target = load(&log.0, Some(1), false).unwrap();
     let options = TransactionOptions::default();
     let (transaction, report) = prepare(&log.0, &log.newest(), &target, ignore_missing, options)
@@ -24,7 +24,7 @@ fn restore(log: &Log, ignore_missing: bool) -> Result<Restored, &'static str> {
 }
 
 /// The numbers of files and of bytes in the newest version.
-fn totals(log: &Log) -> (u64, u64) {
+fn totals(log: &WrittenLog) -> (u64, u64) {
     let newest = log.newest();
     let files = newest.num_files(&log.0).unwrap();
     (files, newest.size_in_bytes(&log.0).unwrap())

@@ -14,8 +14,8 @@ const LITE: VacuumOptions = VacuumOptions { lite: true, ..FULL };
 
 /// Ten days from now all files are older than the week, and so is what removed `old`; not what removed
 /// `young`.
-fn log() -> Log {
-    let log = Log::new();
+fn log() -> WrittenLog {
+    let log = WrittenLog::new();
     for path in [
         "live", "old", "young", "nobody", "a/nobody", "_hidden", ".hidden",
     ] {
@@ -84,7 +84,8 @@ fn a_shorter_retention_has_to_be_forced() {
 
 #[test]
 fn a_table_may_ask_for_a_longer_one() {
-    let log = Log::with_properties(r#""delta.deletedFileRetentionDuration":"interval 30 days""#);
+    let log =
+        WrittenLog::with_properties(r#""delta.deletedFileRetentionDuration":"interval 30 days""#);
     log.put("nobody", "1");
 
     let files = |days| {

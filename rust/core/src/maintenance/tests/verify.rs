@@ -2,8 +2,8 @@ use super::*;
 use crate::maintenance::verify::{Severity, verify};
 
 /// Version 1 has two files, `a` of one byte and `b` of two.
-fn log() -> Log {
-    let log = Log::new();
+fn log() -> WrittenLog {
+    let log = WrittenLog::new();
     log.put("a", "1");
     log.put("b", "12");
     log.commit(1, &[add("a", 1), add("b", 2)]);
@@ -11,7 +11,7 @@ fn log() -> Log {
 }
 
 /// What is wrong: how bad, the code, and the version; worst first.
-fn findings(log: &Log) -> Vec<(Severity, &'static str, Option<u64>)> {
+fn findings(log: &WrittenLog) -> Vec<(Severity, &'static str, Option<u64>)> {
     let report = verify(&log.0, true, false).unwrap();
     let findings = report.findings.into_iter();
     findings
