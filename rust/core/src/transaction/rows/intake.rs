@@ -181,7 +181,7 @@ impl Intake {
             if self.partitions.contains(&at) {
                 values = as_read(&values)?;
             }
-            columns.push(self.rules.padded(at, values)?);
+            columns.push(self.rules.padded(at, values));
         }
         let mut taken = self.batch(columns, count)?;
         for (at, (field, origin)) in self.columns.iter().enumerate() {

@@ -133,45 +133,23 @@ impl Rules {
         });
     }
 
-    /// The values of a column, filled up with blanks, or cut of blanks, where it has a length.
-    pub(super) fn padded(&self, at: usize, values: ArrayRef) -> Result<ArrayRef> {
-        let Some(length) = self.lengths.iter().find(|length| length.at == at) else {
-            return Ok(values);
+    /// The values of a `char(n)` column, filled up with blanks. What is too long the check refuses.
+    pub(super) fn padded(&self, at: usize, values: ArrayRef) -> ArrayRef {
+        let length = self.lengths.iter().find(|length| length.at == at);
+        let Some(length) = length.filter(|length| length.padded) else {
+            return values;
         };
         let Some(texts) = values.as_string_opt::<i32>() else {
-            return Ok(values);
+            return values;
         };
-        let fits = |text: &str| {
-            let letters = text.chars().count();
-            letters == length.limit || (letters < length.limit && !length.padded)
-        };
-        if texts.iter().flatten().all(fits) {
-            return Ok(values);
+        let missing = |text: &str| length.limit.saturating_sub(text.chars().count());
+        if texts.iter().flatten().all(|text| missing(text) == 0) {
+            return values;
         }
-        let fitted = texts.iter().map(|text| {
-            text.map(|text| {
-                let letters = text.chars().count();
-                if letters > length.limit {
-                    let end = text
-                        .char_indices()
-                        .nth(length.limit)
-                        .map_or(0, |(end, _)| end);
-                    let (kept, rest) = text.split_at_checked(end).unwrap_or((text, ""));
-                    return if rest.chars().all(|letter| letter == ' ') {
-                        kept.to_owned()
-                    } else {
-                        text.to_owned() // too long, which the check will say
-                    };
-                }
-                let blanks = if length.padded {
-                    length.limit - letters
-                } else {
-                    0
-                };
-                format!("{text}{}", " ".repeat(blanks))
-            })
-        });
-        Ok(Arc::new(fitted.collect::<StringArray>()))
+        let filled = texts
+            .iter()
+            .map(|text| text.map(|text| format!("{text}{}", " ".repeat(missing(text)))));
+        Arc::new(filled.collect::<StringArray>())
     }
 
     /// Judges rows; `before` is how many came before them.
