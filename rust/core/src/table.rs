@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::changes::diff::{SnapshotDiff, diff};
 use crate::changes::follow::{Follow, FollowOptions};
 use crate::changes::{ChangeOptions, Changes, Edge};
+use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Predicate;
 use crate::log::history::{history_batch, read_history, version_at};
@@ -12,7 +13,6 @@ use crate::log::{Catalog, LogListing};
 use crate::replay::{FileFilter, Source};
 use crate::scan::min_max::min_max;
 use crate::scan::{Scan, ScanOptions};
-use crate::snapshot::columns::FileColumns;
 use crate::snapshot::load::load;
 use crate::snapshot::pieces::PieceOptions;
 use crate::spec::actions::{DomainMetadata, SetTransaction};
@@ -203,7 +203,7 @@ impl Table {
         filter: Option<&Predicate>,
     ) -> Result<FileTable> {
         let filter = file_filter(snapshot, filter)?;
-        let columns = FileColumns::new(columns, snapshot)?;
+        let columns = FileColumns::of_names(columns, snapshot)?;
         snapshot.files(&self.source, &columns, filter.as_ref())
     }
 
@@ -215,7 +215,7 @@ impl Table {
         filter: Option<&Predicate>,
     ) -> Result<FileBatches> {
         let filter = file_filter(snapshot, filter)?;
-        let columns = FileColumns::new(columns, snapshot)?;
+        let columns = FileColumns::of_names(columns, snapshot)?;
         snapshot.file_batches(&self.source, columns, filter.as_ref())
     }
 

@@ -9,12 +9,12 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use serde_json::Value;
 
+use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::scan::ScanFile;
 use crate::scan::scan_file::SCAN_FIELDS;
 use crate::snapshot::Snapshot;
-use crate::snapshot::columns::FileColumns;
 use crate::snapshot::row_count::live_rows;
 
 /// Deeper parts of a schema are compared as one.
@@ -111,7 +111,7 @@ type Files = HashMap<crate::replay::FileActionKey, LiveFile>;
 fn files(source: &Source, snapshot: &Snapshot) -> Result<(Files, Totals)> {
     let names = SCAN_FIELDS.iter().map(|field| field.name());
     let names: Vec<String> = names.chain(["numRecords"]).map(str::to_owned).collect();
-    let columns = FileColumns::new(Some(&names), snapshot)?;
+    let columns = FileColumns::of_names(Some(&names), snapshot)?;
     let mut files = Files::new();
     let mut totals = Totals {
         rows: Some(0),

@@ -12,12 +12,12 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::codec::file_actions::FileField;
+use crate::codec::file_columns::FileColumns;
 use crate::derived::checkpoint::{CheckpointLayout, write_checkpoint};
 use crate::derived::compaction::compact_log;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
-use crate::snapshot::columns::FileColumns;
 use crate::snapshot::load::load;
 use crate::storage::{FileMeta, Storage};
 

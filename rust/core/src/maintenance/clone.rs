@@ -11,11 +11,11 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Map, json};
 
 use crate::codec::deletion_vector::{VectorLocation, as_relative, fnv, vector_location};
+use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::log::path::LOG_DIRECTORY;
 use crate::replay::{FileActionKey, Source};
 use crate::snapshot::Snapshot;
-use crate::snapshot::columns::FileColumns;
 use crate::spec::{DeletionVectorDescriptor, DeletionVectorStorage};
 use crate::storage::interrupt;
 use crate::storage::now;

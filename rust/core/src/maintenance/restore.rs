@@ -14,10 +14,10 @@ use serde_json::{Map, json};
 
 use crate::codec::deletion_vector::{VectorLocation, vector_location};
 use crate::codec::file_actions::FileField;
+use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, ErrorKind, Result};
 use crate::replay::{FileActionKey, KeySet, Source};
 use crate::snapshot::Snapshot;
-use crate::snapshot::columns::FileColumns;
 use crate::spec::actions::Metadata;
 use crate::storage::interrupt;
 use crate::storage::pool::ordered;

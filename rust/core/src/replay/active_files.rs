@@ -10,10 +10,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
 
-use super::RowColumns;
 use super::key::{FileActionKey, KeySet, low};
 use crate::codec::columns::misfit;
-use crate::codec::file_actions::FileField;
+use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::storage::pool::ordered;
 
@@ -26,7 +25,7 @@ const SMALL_ROWS: usize = 8 * 1024;
 /// Live `add` rows.
 #[derive(Clone, Debug)]
 pub struct ActiveFiles {
-    columns: RowColumns,
+    columns: FileColumns,
     chunks: Vec<Chunk>,
 }
 
@@ -60,7 +59,7 @@ impl Chunk {
     }
 
     /// The live rows of these chunks as one.
-    fn join(chunks: &[Self], columns: &RowColumns) -> Result<Self> {
+    fn join(chunks: &[Self], columns: &FileColumns) -> Result<Self> {
         let pieces: Vec<RecordBatch> = chunks.iter().flat_map(Chunk::pieces).collect();
         let rows = concat_batches(&columns.schema(), &pieces).map_err(misfit)?;
         let keys = chunks.iter().flat_map(|chunk| {
@@ -75,7 +74,7 @@ impl Chunk {
 
 impl ActiveFiles {
     /// No files, with these columns.
-    pub fn new(columns: RowColumns) -> Self {
+    pub fn new(columns: FileColumns) -> Self {
         Self {
             columns,
             chunks: Vec::new(),
@@ -83,7 +82,7 @@ impl ActiveFiles {
     }
 
     /// The columns of each row.
-    pub fn columns(&self) -> &RowColumns {
+    pub fn columns(&self) -> &FileColumns {
         &self.columns
     }
 
@@ -110,10 +109,13 @@ impl ActiveFiles {
     ///
     /// # Errors
     ///
-    /// As [`RowColumns::of`].
-    pub fn with_columns(&self, columns: &RowColumns) -> Result<Option<Self>> {
-        let here = |field: &FileField| self.columns.fields.contains(field);
-        if !columns.decoded().iter().all(here) {
+    /// As [`FileColumns::of`].
+    pub fn with_columns(&self, columns: &FileColumns) -> Result<Option<Self>> {
+        if !columns
+            .fields()
+            .iter()
+            .all(|field| self.columns.has(*field))
+        {
             return Ok(None);
         }
         let (before, wanted) = (self.columns.clone(), columns.clone());

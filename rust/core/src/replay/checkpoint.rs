@@ -16,12 +16,12 @@ use bytes::Bytes;
 
 use super::file_filter::FileFilter;
 use super::key::{FileActionKey, KeySet, Keys};
-use super::row_columns::RowColumns;
 use super::source::Source;
 use crate::codec::checkpoint::{CheckpointFile, Control, FileAction, FileRows, Unit, UnitReader};
 use crate::codec::columns::filter_rows;
 use crate::codec::commit::{ActionDecoder, Wanted};
 use crate::codec::file_actions::FileField;
+use crate::codec::file_columns::FileColumns;
 use crate::codec::filter_concat::SelectedRows;
 use crate::error::{Error, Result};
 use crate::log::listing::CheckpointInstance;
@@ -70,7 +70,7 @@ pub struct Selection {
     /// `add` or `remove`.
     pub action: FileAction,
     /// The columns of each row.
-    pub columns: RowColumns,
+    pub columns: FileColumns,
     /// The keys of the tail: rows with one of them are left out.
     pub hidden: Arc<KeySet>,
     /// Whether the keys of the rows are wanted.
@@ -163,19 +163,12 @@ impl Checkpoint {
             return Ok(None);
         };
         let located = |error: Error| error.at_path(path.clone()).at_version(self.version);
-        let mut fields = selection.columns.decoded();
-        let parsed = selection
-            .filter
-            .as_ref()
-            .map(|filter| filter.columns().fields());
-        for needed in [FileField::Path, FileField::DeletionVector]
-            .into_iter()
-            .chain(parsed.unwrap_or_default())
-        {
-            if !fields.contains(&needed) {
-                fields.push(needed);
-            }
+        let key = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
+        let mut columns = selection.columns.merged(&key);
+        if let Some(filter) = &selection.filter {
+            columns = columns.merged(filter.columns());
         }
+        let fields = columns.fields();
         let wanted = match selection.action {
             FileAction::Add => Wanted {
                 adds: Some(fields),
@@ -214,7 +207,7 @@ impl Checkpoint {
     /// Streams the file actions of all Parquet files, in no order; each result has the number of its
     /// unit, which ascend with the files and their rows.
     pub fn rows(&self, selection: &Selection) -> Result<Unordered<KeyedRows>> {
-        let fields = selection.columns.decoded();
+        let fields = selection.columns.fields();
         let mut units: Vec<(usize, Unit)> = Vec::new();
         for (number, open) in self.files.iter().enumerate() {
             units.extend(
@@ -343,7 +336,7 @@ impl PendingBatch {
     fn finish(&mut self, selection: &Selection) -> Result<KeyedRows> {
         self.rows = 0;
         let parts = std::mem::take(&mut self.parts);
-        let fields = selection.columns.decoded();
+        let fields = selection.columns.fields();
         let rows = FileRows::take(&parts, &fields, &selection.stats_shape)?;
         Ok(KeyedRows {
             rows: selection.columns.of(&rows)?,

@@ -15,7 +15,7 @@ use arrow_schema::{DataType as ArrowType, Field, Fields, TimeUnit};
 use arrow_select::nullif::nullif;
 
 use crate::codec::columns::misfit;
-use crate::codec::parsed_columns::{PARTITION_VALUES, ParsedColumns, STATS};
+use crate::codec::file_columns::{FileColumn, FileColumns, PARTITION_VALUES, STATS};
 use crate::codec::partition_values::check_partition_column;
 use crate::codec::statistics::stats_schema;
 use crate::error::Result;
@@ -31,7 +31,7 @@ const TIGHT_BOUNDS: &str = "tightBounds";
 #[derive(Clone, Debug)]
 pub struct FileFilter {
     predicate: BoundPredicate,
-    parsed: ParsedColumns,
+    parsed: FileColumns,
     columns: Vec<FilterColumn>,
 }
 
@@ -61,7 +61,7 @@ impl FileFilter {
         mode: ColumnMappingMode,
     ) -> Result<Self> {
         let mut columns = Vec::with_capacity(predicate.columns().len());
-        let mut parsed = ParsedColumns::default();
+        let mut partition_values = Vec::new();
         for column in predicate.columns() {
             let fields = fields_along(schema, &column.path);
             let names = fields.iter().map(|field| field.name_in_files(mode));
@@ -76,9 +76,7 @@ impl FileFilter {
             if partition {
                 check_partition_column(leaf)?;
                 let field = Field::new(name, column.data_type.clone(), true);
-                parsed
-                    .partition_values
-                    .push((name.clone(), Arc::new(field)));
+                partition_values.push((name.clone(), Arc::new(field)));
             }
             columns.push(FilterColumn {
                 column: column.clone(),
@@ -93,17 +91,18 @@ impl FileFilter {
             .map(|known| known.column.path.as_slice())
             .collect();
         let data = used_fields(schema, &used, mode)?;
+        let mut parsed = Vec::with_capacity(2);
+        if !partition_values.is_empty() {
+            parsed.push(FileColumn::PartitionValuesParsed(partition_values));
+        }
         if !data.is_empty() {
             let needed = stats_schema(&data);
-            parsed.stats = needed
-                .iter()
-                .filter(|field| field.name() != TIGHT_BOUNDS)
-                .cloned()
-                .collect();
+            let needed = needed.iter().filter(|field| field.name() != TIGHT_BOUNDS);
+            parsed.push(FileColumn::StatsParsed(needed.cloned().collect()));
         }
         Ok(Self {
             predicate,
-            parsed,
+            parsed: FileColumns::new(parsed),
             columns,
         })
     }
@@ -112,15 +111,16 @@ impl FileFilter {
     /// statistics at all.
     #[must_use]
     pub fn with_tight_bounds(mut self) -> Self {
-        if !self.parsed.stats.is_empty() {
-            let tight = Arc::new(Field::new(TIGHT_BOUNDS, ArrowType::Boolean, true));
-            self.parsed.stats = self.parsed.stats.iter().cloned().chain([tight]).collect();
+        if self.parsed.stats().is_some() {
+            let tight = Fields::from(vec![Field::new(TIGHT_BOUNDS, ArrowType::Boolean, true)]);
+            let tight = FileColumns::new(vec![FileColumn::StatsParsed(tight)]);
+            self.parsed = self.parsed.merged(&tight);
         }
         self
     }
 
     /// What [`FileFilter::may_match`] looks at.
-    pub fn columns(&self) -> &ParsedColumns {
+    pub fn columns(&self) -> &FileColumns {
         &self.parsed
     }
 

@@ -17,13 +17,13 @@ use arrow_select::filter::filter;
 use arrow_select::take::take;
 
 use crate::codec::columns::misfit;
+use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
 use crate::expr::{Bounds, ColumnBounds, Literal, Predicate};
 use crate::log::LogWarning;
 use crate::replay::Source;
 use crate::replay::file_filter::tight_bounds;
 use crate::snapshot::Snapshot;
-use crate::snapshot::columns::FileColumns;
 use crate::snapshot::row_count::live_rows;
 
 /// The least and the greatest value.
@@ -42,7 +42,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
         return Ok(None);
     };
     let known = snapshot.file_filter(is_null)?.with_tight_bounds();
-    let is_partition = !known.columns().partition_values.is_empty();
+    let is_partition = !known.columns().partition_values().is_empty();
     if !is_partition && !is_exact(&column.data_type) {
         let message = format!(
             "statistics of {} columns are bounds, not values that the table has: \
@@ -57,7 +57,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
     let fields = known.columns().fields();
     let names = names.chain(fields.iter().map(|field| field.name()));
     let names: Vec<String> = names.map(str::to_owned).collect();
-    let columns = FileColumns::new(Some(&names), snapshot)?;
+    let columns = FileColumns::of_names(Some(&names), snapshot)?;
     let empty = new_null_array(&column.data_type, 1);
     let mut found: MinMax = (Arc::clone(&empty), empty);
     for files in snapshot.file_batches(source, columns, None)? {

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 
 use crate::codec::file_actions::FileField;
+use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::replay::{FileFilter, Source};
 use crate::snapshot::Snapshot;
-use crate::snapshot::columns::FileColumns;
 use crate::snapshot::files::FileTable;
 use crate::snapshot::row_count::live_rows;
 
@@ -110,7 +110,7 @@ impl Scan {
 
     /// The files that are left to read, as `snapshot.files()` shows them.
     pub fn files(&self, columns: Option<&[String]>) -> Result<FileTable> {
-        let columns = FileColumns::new(columns, &self.snapshot)?;
+        let columns = FileColumns::of_names(columns, &self.snapshot)?;
         self.snapshot
             .files(&self.source, &columns, self.filter.as_ref())
     }
@@ -182,7 +182,7 @@ impl Scan {
         }
         let names = SCAN_FIELDS.iter().map(|field| field.name());
         let names: Vec<String> = names.chain(["numRecords"]).map(str::to_owned).collect();
-        let columns = FileColumns::new(Some(&names), &self.snapshot)?;
+        let columns = FileColumns::of_names(Some(&names), &self.snapshot)?;
         let mut total = 0_u64;
         let mut unknown = Vec::new();
         // streamed: counting is no reason to keep the statistics of all files

@@ -72,7 +72,7 @@ impl Snapshot {
         let newer = |warning: &crate::log::LogWarning| warning.version > Some(self.version());
         warnings.extend(empty_commits(&segment).into_iter().filter(newer));
         let kept = self.0.cache.files();
-        let fields = kept.as_ref().map(|kept| kept.columns().decoded());
+        let fields = kept.as_ref().map(|kept| kept.columns().fields());
         let wanted = Wanted {
             adds: fields.as_ref().map(|fields| keyed(fields, &ADD_FIELDS)),
             removes: fields
@@ -95,7 +95,7 @@ impl Snapshot {
         };
         // typed columns are those of the old schema
         let outlived =
-            |kept: &&Arc<ActiveFiles>| metadata.is_some() && kept.columns().parsed.is_some();
+            |kept: &&Arc<ActiveFiles>| metadata.is_some() && kept.columns().depend_on_schema();
         let files = match kept.as_ref().filter(|kept| !outlived(kept)) {
             Some(kept) => Some(Arc::new(advance_files(source, kept, &batches)?)),
             None => None,

@@ -7,12 +7,12 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::Snapshot;
-use super::columns::FileColumns;
 use super::replayed::{Live, Replay, settled, total_size};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::file_actions::FileField;
+use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
-use crate::replay::{FileFilter, KeyedRows, RowColumns, Source};
+use crate::replay::{FileFilter, KeyedRows, Source};
 use crate::storage::pool::Unordered;
 
 impl Snapshot {
@@ -36,7 +36,7 @@ impl Snapshot {
             done: false,
         };
         let wanted = Live {
-            columns: RowColumns::fields(&fields),
+            columns: FileColumns::fields_only(&fields),
             filter: filter.cloned(),
         };
         if let Some(kept) = self.kept_and_filtered(source, &wanted)? {

@@ -9,15 +9,15 @@ use arrow_array::{BooleanArray, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
 
 use super::Snapshot;
-use super::columns::FileColumns;
 use super::replayed::{Live, Replay, add_totals, chosen, total_size};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::columns::{TypedColumns, filter_rows};
 use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
+use crate::codec::file_columns::FileColumns;
 use crate::codec::version_checksum::VersionChecksum;
 use crate::error::Result;
 use crate::log::LogSegment;
-use crate::replay::{ActiveFiles, FileFilter, RowColumns, Source};
+use crate::replay::{ActiveFiles, FileFilter, Source};
 use crate::spec::actions::{DomainMetadata, SetTransaction};
 use crate::storage::now;
 
@@ -41,10 +41,9 @@ impl Snapshot {
     ) -> Result<FileTable> {
         let schema = columns.schema();
         let Some(filter) = filter else {
-            let files = self.active_files(source, &RowColumns::fields(&columns.fields()))?;
-            let plain = files.columns().parsed.is_none() && columns.are(&files.columns().fields);
+            let files = self.active_files(source, &FileColumns::fields_only(&columns.fields()))?;
             let batches = files.batches();
-            let batches = if plain {
+            let batches = if files.columns() == columns {
                 batches
             } else {
                 batches
@@ -55,7 +54,7 @@ impl Snapshot {
             return Ok(FileTable { schema, batches });
         };
         let wanted = Live {
-            columns: RowColumns::fields(&columns.fields()),
+            columns: FileColumns::fields_only(&columns.fields()),
             filter: Some(Arc::clone(filter)),
         };
         let batches = match self.kept_and_filtered(source, &wanted)? {
@@ -85,14 +84,11 @@ impl Snapshot {
         let Some(filter) = wanted
             .filter
             .as_ref()
-            .filter(|_| self.kept_files(&RowColumns::default()).is_some())
+            .filter(|_| self.kept_files(&FileColumns::default()).is_some())
         else {
             return Ok(None);
         };
-        let columns = RowColumns {
-            parsed: Some(filter.columns().clone()),
-            ..wanted.columns.clone()
-        };
+        let columns = wanted.columns.merged(filter.columns());
         let files = self.active_files(source, &columns)?;
         let filtered = |rows: &RecordBatch| chosen(rows, filter.may_match(rows)?);
         let batches = files
@@ -104,14 +100,14 @@ impl Snapshot {
     }
 
     /// The kept files, if they have these columns.
-    pub(super) fn kept_files(&self, columns: &RowColumns) -> Option<Arc<ActiveFiles>> {
+    pub(super) fn kept_files(&self, columns: &FileColumns) -> Option<Arc<ActiveFiles>> {
         self.0
             .cache
             .files()
             .filter(|kept| kept.columns().covers(columns))
     }
 
-    fn active_files(&self, source: &Source, columns: &RowColumns) -> Result<Arc<ActiveFiles>> {
+    fn active_files(&self, source: &Source, columns: &FileColumns) -> Result<Arc<ActiveFiles>> {
         if let Some(kept) = self.kept_files(columns) {
             return Ok(kept);
         }
@@ -134,7 +130,7 @@ impl Snapshot {
         &self,
         source: &Source,
         segment: &LogSegment,
-        columns: &RowColumns,
+        columns: &FileColumns,
     ) -> Result<ActiveFiles> {
         let wanted = Live::all(columns.clone());
         let replay = Replay::new(self, source, segment, &wanted, &[])?;
@@ -150,7 +146,7 @@ impl Snapshot {
 
     pub(super) fn verify_files(&self, files: &ActiveFiles) -> Result<()> {
         let sizes = files.batches().iter().map(total_size).sum::<Option<u64>>();
-        let sizes = sizes.filter(|_| files.columns().fields.contains(&FileField::Size));
+        let sizes = sizes.filter(|_| files.columns().has(FileField::Size));
         self.verify_totals(files.num_rows() as u64, sizes)
             .map_err(|error| self.located(error))
     }
@@ -165,7 +161,7 @@ impl Snapshot {
 
     /// The total size of the live files in bytes, likewise.
     pub fn size_in_bytes(&self, source: &Source) -> Result<u64> {
-        if let Some(kept) = self.kept_files(&RowColumns::fields(&[FileField::Size])) {
+        if let Some(kept) = self.kept_files(&FileColumns::fields_only(&[FileField::Size])) {
             return Ok(kept.batches().iter().filter_map(total_size).sum());
         }
         match self.checksum_answers(|values| values.table_size_bytes) {
@@ -176,7 +172,7 @@ impl Snapshot {
 
     /// The number of live files where it is known without reading them.
     pub fn told_num_files(&self) -> Option<u64> {
-        match self.kept_files(&RowColumns::default()) {
+        match self.kept_files(&FileColumns::default()) {
             Some(kept) => Some(kept.num_rows() as u64),
             None => self.checksum_answers(|values| values.num_files),
         }
@@ -221,7 +217,7 @@ impl Snapshot {
             let replay = Replay::new(self, source, segment, &Live::default(), &REMOVE_FIELDS)?;
             let mut batches = Vec::new();
             if let Some(checkpoint) = &replay.checkpoint {
-                let wanted = Live::all(RowColumns::fields(&REMOVE_FIELDS));
+                let wanted = Live::all(FileColumns::fields_only(&REMOVE_FIELDS));
                 let selection = replay.selection(FileAction::Remove, &wanted, false);
                 let mut chunks = checkpoint.rows(&selection)?.collect::<Result<Vec<_>>>()?;
                 chunks.sort_by_key(|(unit, _)| *unit);

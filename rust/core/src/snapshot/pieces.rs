@@ -13,14 +13,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Snapshot;
-use super::columns::FileColumns;
 use super::files::{FileTable, unexpired};
 use super::plain_value::PlainValue;
 use super::replayed::{Live, Replay};
 use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
+use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::log::{LogSegment, TailFile};
-use crate::replay::{Checkpoint, CheckpointPart, FileFilter, KeySet, RowColumns, Source};
+use crate::replay::{Checkpoint, CheckpointPart, FileFilter, KeySet, Source};
 use crate::spec::file_size::runs;
 
 mod rows;
@@ -84,11 +84,11 @@ impl Snapshot {
     ///
     /// As [`Snapshot::files`], for what is read: the tail, and the checkpoint's control actions.
     pub fn replay_plan(&self, source: &Source, options: &PieceOptions) -> Result<ReplayPlan> {
-        let columns = FileColumns::new(options.columns.as_deref(), self)?;
+        let columns = FileColumns::of_names(options.columns.as_deref(), self)?;
         let schema = columns.schema();
         let plan = RandomState::new().hash_one(self.version());
         let wanted = Live {
-            columns: RowColumns::fields(&columns.fields()),
+            columns: FileColumns::fields_only(&columns.fields()),
             filter: options.filter.as_ref().map(|(filter, _)| filter.clone()),
         };
         let removes: &[FileField] = match options.tombstones_since {

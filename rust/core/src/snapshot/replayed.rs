@@ -12,11 +12,12 @@ use crate::codec::checkpoint::FileAction;
 use crate::codec::columns::{TypedColumns, filter_rows, misfit, project};
 use crate::codec::commit::Wanted;
 use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS};
+use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
 use crate::log::LogSegment;
 use crate::replay::{
     Checkpoint, FileActionKey, FileFilter, Grain, KeySet, KeyedRows, LogState, Reconciler,
-    RowColumns, Selection, Source, decode_tail,
+    Selection, Source, decode_tail,
 };
 
 /// Fields with what a key needs.
@@ -46,12 +47,12 @@ pub(super) fn settled(rows: RecordBatch) -> Result<RecordBatch> {
 /// Which live files are wanted, and with which columns.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Live {
-    pub(super) columns: RowColumns,
+    pub(super) columns: FileColumns,
     pub(super) filter: Option<Arc<FileFilter>>,
 }
 
 impl Live {
-    pub(super) fn all(columns: RowColumns) -> Self {
+    pub(super) fn all(columns: FileColumns) -> Self {
         Self {
             columns,
             filter: None,
@@ -60,14 +61,10 @@ impl Live {
 
     /// The fields to decode in the tail, whose rows are filtered after they are decoded.
     pub(super) fn decoded(&self) -> Vec<FileField> {
-        let parsed = self.filter.as_ref().map(|filter| RowColumns {
-            fields: Vec::new(),
-            parsed: Some(filter.columns().clone()),
-        });
-        parsed.map_or_else(
-            || self.columns.decoded(),
-            |parsed| parsed.merged(&self.columns).decoded(),
-        )
+        match &self.filter {
+            Some(filter) => self.columns.merged(filter.columns()).fields(),
+            None => self.columns.fields(),
+        }
     }
 
     /// The wanted ones of the tail's live rows.

@@ -6,9 +6,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, Int64Array, RecordBatch, StructArray};
 
 use super::Snapshot;
-use super::columns::FileColumns;
 use super::replayed::add_totals;
 use crate::codec::columns::TypedColumns;
+use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
 use crate::log::LogWarning;
 use crate::replay::Source;
@@ -18,7 +18,7 @@ impl Snapshot {
     /// deletes. `None` when a file does not tell: a warning then names the first one.
     pub fn num_rows(&self, source: &Source) -> Result<Option<u64>> {
         let names = ["path", "size", "numRecords", "deletionVector"].map(str::to_owned);
-        let columns = FileColumns::new(Some(&names), self)?;
+        let columns = FileColumns::of_names(Some(&names), self)?;
         let mut total = 0_u64;
         let mut totals = (0, 0); // files and bytes: their question costs no read of its own then
         for rows in self.file_batches(source, columns, None)? {

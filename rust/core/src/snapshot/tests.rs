@@ -5,8 +5,8 @@ pub(crate) mod written_log;
 use std::sync::Arc;
 
 use super::Snapshot;
-use super::columns::FileColumns;
 use super::load::load;
+use crate::codec::file_columns::FileColumns;
 use crate::expr::Predicate;
 use crate::replay::{FileFilter, Source};
 use crate::storage::tests::counting::{CountingStorage, Operation};

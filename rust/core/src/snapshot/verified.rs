@@ -14,13 +14,12 @@ use arrow_cast::display::array_value_to_string;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-use super::columns::FileColumns;
 use super::verify::{check, check_protocol, mismatch};
 use super::{Checksum, Snapshot};
 use crate::codec::columns::{TypedColumns, missing};
 use crate::codec::deletion_vector::Descriptors;
 use crate::codec::file_actions::{ADD_FIELDS, FileField};
-use crate::codec::parsed_columns::PARTITION_VALUES;
+use crate::codec::file_columns::{FileColumns, PARTITION_VALUES};
 use crate::codec::version_checksum::{FileSizeHistogram, deleted_records_bin};
 use crate::error::{Error, Result};
 use crate::log::commit::read_commit_info;
@@ -128,7 +127,7 @@ impl Snapshot {
     /// The live files: each once, all that is said of them well-formed, and as the checksum has them.
     fn check_files(&self, source: &Source) -> Result<()> {
         // it also says whether the schema tells how the log names the columns
-        let typed = FileColumns::new(Some(&[PARTITION_VALUES.to_owned()]), self)?;
+        let typed = FileColumns::of_names(Some(&[PARTITION_VALUES.to_owned()]), self)?;
         let mut seen = KeySet::default();
         let mut counted = Counted::new(self.0.checksum.as_ref(), source)?;
         for rows in self.file_batches(source, FileColumns::all(), None)? {

@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::replay::FileFilter;
 use crate::replay::{FileActionKey, Source};
 use crate::snapshot::Snapshot;
-use crate::snapshot::columns::FileColumns;
 use crate::spec::DeletionVectorDescriptor;
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::storage::now;

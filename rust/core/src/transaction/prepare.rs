@@ -7,10 +7,10 @@ use std::collections::{BTreeSet, HashSet};
 use arrow_array::Array;
 
 use crate::codec::file_actions::FileField;
+use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
-use crate::snapshot::columns::FileColumns;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::json::clipped;
 use crate::spec::properties::{ColumnMappingMode, TableProperties};

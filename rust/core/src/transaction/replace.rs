@@ -5,8 +5,8 @@
 use super::alter::clustering::{CLUSTERING, NOT_CLUSTERED};
 use super::alter::{with_needed_properties, without_consumed};
 use super::{AddFile, Transaction};
+use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
-use crate::snapshot::columns::FileColumns;
 use crate::spec::actions::{Metadata, Protocol};
 
 impl Transaction {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use arrow_array::cast::AsArray;
+use deltareplay_core::codec::file_columns::FileColumns;
 use deltareplay_core::derived::checkpoint::{CheckpointLayout, write_checkpoint};
 use deltareplay_core::derived::checksum::{carry_checksum, write_checksum};
 use deltareplay_core::derived::compaction::compact_log;
@@ -20,7 +21,6 @@ use deltareplay_core::maintenance::restore;
 use deltareplay_core::maintenance::vacuum::{self, VacuumOptions};
 use deltareplay_core::maintenance::verify::{Severity, verify};
 use deltareplay_core::replay::Source;
-use deltareplay_core::snapshot::columns::FileColumns;
 use deltareplay_core::snapshot::load::load;
 use deltareplay_core::transaction::TransactionOptions;
 

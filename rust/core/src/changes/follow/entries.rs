@@ -14,12 +14,12 @@ use crate::changes::metadata_history::CommitFacts;
 use crate::changes::piece::{ChangeType, Piece};
 use crate::changes::plan::{NetPlan, Task, feed_disabled};
 use crate::codec::file_actions::FileField;
+use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::scan::ScanFile;
 use crate::scan::scan_file::SCAN_FIELDS;
 use crate::snapshot::Snapshot;
-use crate::snapshot::columns::FileColumns;
 
 /// A file at its place.
 #[derive(Clone, Debug)]

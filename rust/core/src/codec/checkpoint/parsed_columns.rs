@@ -7,8 +7,8 @@ use arrow_schema::{DataType, Fields};
 use super::rows::GuardedReader;
 use super::{CheckpointFile, FileAction, Unit};
 use crate::codec::file_actions::FileField;
+use crate::codec::file_columns::{FileColumns, STATS};
 use crate::codec::parquet_file::{FetchedBytes, RowGroupRequest};
-use crate::codec::parsed_columns::{ParsedColumns, STATS};
 use crate::error::{Error, Result};
 
 /// Where a file has the statistics that are asked for.
@@ -21,13 +21,15 @@ enum Stats {
 
 impl CheckpointFile {
     /// What is needed for the parsed columns of one unit of `add`.
-    pub fn request_parsed(&self, unit: &Unit, columns: &ParsedColumns) -> RowGroupRequest {
-        let stats = self.where_stats_are(&columns.stats);
+    pub fn request_parsed(&self, unit: &Unit, columns: &FileColumns) -> RowGroupRequest {
+        let none = Fields::empty();
+        let shape = columns.stats().unwrap_or(&none);
+        let stats = self.where_stats_are(shape);
         let leaves = self.leaves(|parts| match parts {
             [root, field, rest @ ..] if root == FileAction::Add.name() => match field.as_str() {
-                "partitionValues" => !columns.partition_values.is_empty(),
+                "partitionValues" => !columns.partition_values().is_empty(),
                 "stats" => stats == Stats::Text,
-                STATS => stats == Stats::Struct && asks_for(&columns.stats, rest),
+                STATS => stats == Stats::Struct && asks_for(shape, rest),
                 _ => false,
             },
             _ => false,
@@ -43,7 +45,7 @@ impl CheckpointFile {
     pub fn read_parsed<'a>(
         &self,
         unit: &Unit,
-        columns: &'a ParsedColumns,
+        columns: &'a FileColumns,
         request: RowGroupRequest,
         fetched: &FetchedBytes,
     ) -> Result<ParsedColumnsReader<'a>> {
@@ -55,7 +57,7 @@ impl CheckpointFile {
         Ok(ParsedColumnsReader {
             reader,
             columns,
-            stats: self.where_stats_are(&columns.stats),
+            stats: self.where_stats_are(columns.stats().unwrap_or(&Fields::empty())),
             missing: unit.rows(),
         })
     }
@@ -110,7 +112,7 @@ fn leaves_of(shape: &Fields) -> usize {
 pub struct ParsedColumnsReader<'a> {
     /// None where the file has none of the columns.
     reader: Option<GuardedReader>,
-    columns: &'a ParsedColumns,
+    columns: &'a FileColumns,
     stats: Stats,
     missing: usize,
 }
@@ -126,8 +128,12 @@ impl ParsedColumnsReader<'_> {
             Stats::Text => rows.column_by_name(FileField::Stats.name()),
             Stats::Struct => rows.column_by_name(STATS),
         };
-        let partition_values = rows.column_by_name(FileField::PartitionValues.name());
-        self.columns.typed(rows.len(), partition_values, stats)
+        self.columns.of_sources(rows.len(), |field| {
+            Ok(match field {
+                FileField::Stats => stats,
+                field => rows.column_by_name(field.name()),
+            })
+        })
     }
 }
 
@@ -137,7 +143,7 @@ impl Iterator for ParsedColumnsReader<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         let Some(reader) = &mut self.reader else {
             let rows = std::mem::take(&mut self.missing);
-            return (rows > 0).then(|| self.columns.typed(rows, None, None));
+            return (rows > 0).then(|| self.columns.of_sources(rows, |_| Ok(None)));
         };
         match reader.next() {
             Some(Ok(batch)) => {

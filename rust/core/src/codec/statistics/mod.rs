@@ -9,11 +9,13 @@ mod parse;
 mod render;
 mod scan;
 mod schema;
+mod shape;
 
 pub use num_records::num_records;
 pub use parse::parse_stats;
 pub use render::{render_stats, render_stats_as};
 pub use schema::stats_schema;
+pub use shape::{holds, shaped, union};
 
 /// Columns nested deeper than this have no statistics here.
 const MAX_SCHEMA_DEPTH: usize = 100;

@@ -17,10 +17,10 @@ use crate::codec::control_columns::{
     protocol_rows, structure, text, text_map, texts, transaction_fields, transaction_rows,
 };
 use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS, STRING_MAP};
+use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
-use crate::snapshot::columns::FileColumns;
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction, Sidecar};
 
 /// Where each kind of action stands.
@@ -103,7 +103,7 @@ pub(super) struct FileRows {
 impl FileRows {
     pub(super) fn of(snapshot: &Snapshot) -> Result<Self> {
         let names = names_of_adds(snapshot);
-        Ok(Self::with(FileColumns::new(Some(&names), snapshot)?))
+        Ok(Self::with(FileColumns::of_names(Some(&names), snapshot)?))
     }
 
     /// Those of which `add` has these columns.

@@ -1,8 +1,8 @@
 //! Checkpoints that are written, as they are read.
 
 use super::*;
+use crate::codec::file_columns::FileColumns;
 use crate::expr::Predicate;
-use crate::snapshot::columns::FileColumns;
 use crate::snapshot::load::load;
 use crate::snapshot::tests::written_log::{WrittenLog, add_row};
 use crate::storage::tests::counting::{CountingStorage, Operation};

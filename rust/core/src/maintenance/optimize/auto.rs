@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::plan::Request;
+use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
 use crate::replay::Source;
 use crate::scan::scan_file::{SCAN_FIELDS, ScanFile};
 use crate::snapshot::Snapshot;
-use crate::snapshot::columns::FileColumns;
 use crate::spec::actions::Metadata;
 use crate::transaction::AddFile;
 use crate::transaction::actions::Texts;

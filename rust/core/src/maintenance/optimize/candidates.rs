@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
 use crate::replay::{FileFilter, Source};
 use crate::scan::data_file::{Extras, ReadPlan};
 use crate::scan::scan_file::ScanFile;
 use crate::snapshot::Snapshot;
-use crate::snapshot::columns::FileColumns;
 use crate::spec::file_size::runs;
 use crate::spec::properties::ColumnMappingMode;
 use crate::storage::pool::{ordered, threads};

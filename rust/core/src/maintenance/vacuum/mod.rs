@@ -15,11 +15,11 @@ use super::delete_all;
 use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::{Descriptors, VectorLocation, vector_location};
 use crate::codec::file_actions::FileField;
+use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::log::catalog::Permission;
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
-use crate::snapshot::columns::FileColumns;
 use crate::storage::FileMeta;
 
 mod lite;

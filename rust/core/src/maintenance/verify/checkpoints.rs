@@ -12,6 +12,7 @@ use super::state::{Live, State, expiring, same_metadata};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::commit::Wanted;
 use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS};
+use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::log::listing::{CheckpointInstance, CompactedFile};
 use crate::log::path::SIDECAR_DIRECTORY;
@@ -19,8 +20,7 @@ use crate::log::{LogListing, TailFile};
 use crate::maintenance::cleanup::named_sidecars;
 use crate::maintenance::vacuum::named_by;
 use crate::replay::{
-    Checkpoint, Grain, KeySet, KeyedRows, LogState, Reconciler, RowColumns, Selection, Source,
-    decode_tail,
+    Checkpoint, Grain, KeySet, KeyedRows, LogState, Reconciler, Selection, Source, decode_tail,
 };
 use crate::snapshot::verified::path_keys;
 use crate::storage::interrupt;
@@ -55,7 +55,7 @@ pub(super) fn read(
         };
         let selection = Selection {
             action,
-            columns: RowColumns::fields(&fields),
+            columns: FileColumns::fields_only(&fields),
             hidden: Arc::default(),
             with_keys: true,
             stats_shape: arrow_schema::Fields::empty(),

@@ -7,14 +7,13 @@ use arrow_array::{Array, Int64Array, RecordBatch, StringArray};
 use super::findings::{Findings, Severity};
 use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::Descriptors;
-use crate::codec::parsed_columns::PARTITION_VALUES;
+use crate::codec::file_columns::{FileColumns, PARTITION_VALUES};
 use crate::error::Result;
 use crate::log::path::LOG_DIRECTORY;
 use crate::maintenance::vacuum::{Visible, named_by};
 use crate::replay::Source;
 use crate::scan::deletion_vectors;
 use crate::snapshot::Snapshot;
-use crate::snapshot::columns::FileColumns;
 use crate::snapshot::verified::malformed_texts;
 use crate::storage::interrupt;
 use crate::storage::now;
@@ -50,9 +49,9 @@ pub(super) fn check(
         "partitionValues",
     ];
     let names = names.map(str::to_owned);
-    let columns = FileColumns::new(Some(&names), snapshot)?;
+    let columns = FileColumns::of_names(Some(&names), snapshot)?;
     // a schema that does not say how the log names its columns is a finding of its commit
-    let typed = FileColumns::new(Some(&[PARTITION_VALUES.to_owned()]), snapshot).ok();
+    let typed = FileColumns::of_names(Some(&[PARTITION_VALUES.to_owned()]), snapshot).ok();
     let version = snapshot.version();
     let (mut count, mut known) = (0, HashSet::new());
     for rows in snapshot.file_batches(source, columns, None)? {

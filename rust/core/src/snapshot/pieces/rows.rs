@@ -11,13 +11,13 @@ use crate::codec::checkpoint::FileAction;
 use crate::codec::columns::misfit;
 use crate::codec::commit::Wanted;
 use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS, schema_of};
+use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::log::TailFile;
 use crate::replay::{
-    Checkpoint, CheckpointPart, FileActionKey, FileFilter, Grain, KeyedRows, Reconciler,
-    RowColumns, Selection, Source, decode_one_by_one,
+    Checkpoint, CheckpointPart, FileActionKey, FileFilter, Grain, KeyedRows, Reconciler, Selection,
+    Source, decode_one_by_one,
 };
-use crate::snapshot::columns::FileColumns;
 use crate::snapshot::files::unexpired;
 use crate::snapshot::recover::missing_sidecar;
 use crate::snapshot::replayed::{Live, keyed, settled};
@@ -44,7 +44,7 @@ impl PieceRows {
         let columns = tail.columns()?;
         let selection = Selection {
             action: FileAction::Add,
-            columns: RowColumns::fields(&columns.fields()),
+            columns: FileColumns::fields_only(&columns.fields()),
             hidden: tail.hidden(),
             with_keys: tail.spec().keyed,
             stats_shape: tail.naming().stats_shape().unwrap_or_default(),
@@ -79,7 +79,7 @@ impl PieceRows {
     ) -> Result<Self> {
         let selection = Selection {
             action: FileAction::Remove,
-            columns: RowColumns::fields(&REMOVE_FIELDS),
+            columns: FileColumns::fields_only(&REMOVE_FIELDS),
             hidden: tail.hidden(),
             with_keys: false,
             stats_shape: Fields::empty(),
@@ -106,7 +106,7 @@ impl PieceRows {
         let schema = tail.schema()?;
         let columns = tail.columns()?;
         let wanted = Live {
-            columns: RowColumns::fields(&columns.fields()),
+            columns: FileColumns::fields_only(&columns.fields()),
             filter,
         };
         let decoded = Wanted {

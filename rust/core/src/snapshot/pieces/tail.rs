@@ -6,10 +6,11 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
 use super::PieceOptions;
+use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::replay::{FileActionKey, KeySet, Keys, Source};
 use crate::snapshot::Snapshot;
-use crate::snapshot::columns::{FileColumns, Naming};
+use crate::snapshot::columns::Naming;
 use crate::snapshot::plain_value::PlainValue;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::StructType;

@@ -18,6 +18,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use arrow_array::cast::AsArray;
+use deltareplay_core::codec::file_columns::FileColumns;
 use deltareplay_core::derived::checkpoint::{CheckpointLayout, write_checkpoint};
 use deltareplay_core::derived::checksum::carry_checksum;
 use deltareplay_core::derived::compaction::compact_log;
@@ -26,7 +27,6 @@ use deltareplay_core::maintenance::cleanup::cleanup_log;
 use deltareplay_core::maintenance::vacuum::{self, VacuumOptions};
 use deltareplay_core::replay::Source;
 use deltareplay_core::snapshot::Snapshot;
-use deltareplay_core::snapshot::columns::FileColumns;
 use deltareplay_core::snapshot::load::load;
 use deltareplay_core::spec::actions::Metadata;
 use deltareplay_core::transaction::{AddFile, CommitDescription, Transaction, TransactionOptions};

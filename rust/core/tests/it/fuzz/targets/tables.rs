@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use deltareplay_core::codec::file_columns::FileColumns;
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::replay::Source;
-use deltareplay_core::snapshot::columns::FileColumns;
 use deltareplay_core::snapshot::load::load;
 use deltareplay_core::storage::{FileMeta, Storage};
 

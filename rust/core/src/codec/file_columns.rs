@@ -1,0 +1,259 @@
+//! Which columns of file actions are wanted: fields as they stand in the log, and columns made of them.
+//!
+//! One type says so from a question down to the decoder: what a caller asks for, what a filter looks at,
+//! and what is kept in memory.
+//!
+//! Protocol: "Add File and Remove File", "Partition Value Serialization", "Per-file Statistics".
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, RecordBatch, RecordBatchOptions, StringArray, StructArray, new_null_array,
+};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+
+use super::columns::{TypedColumns, misfit, missing};
+use super::file_actions::{ADD_FIELDS, FileField};
+use super::partition_values::{Unparsable, parse_partition_values};
+use super::statistics::{holds, num_records, parse_stats, shaped, union};
+use crate::error::Result;
+
+/// The name of the struct of typed partition values, here and in checkpoints.
+pub const PARTITION_VALUES: &str = "partitionValues_parsed";
+
+/// The name of the struct of typed statistics, here and in checkpoints.
+pub const STATS: &str = "stats_parsed";
+
+/// The name of the column of row counts.
+pub const NUM_RECORDS: &str = "numRecords";
+
+/// A column of file actions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FileColumn {
+    /// A field, as the log has it.
+    Field(FileField),
+    /// The number of rows, out of `stats`.
+    NumRecords,
+    /// `partitionValues` as a struct: the names in the map, and the fields to give.
+    PartitionValuesParsed(Vec<(String, FieldRef)>),
+    /// `stats` as a struct of this shape: a part of what `stats_schema` gives for the table.
+    StatsParsed(Fields),
+}
+
+/// Columns of file actions, in the order asked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FileColumns(Vec<FileColumn>);
+
+impl FileColumns {
+    /// These columns.
+    pub fn new(columns: Vec<FileColumn>) -> Self {
+        Self(columns)
+    }
+
+    /// All fields of `add`.
+    pub fn all() -> Self {
+        Self::fields_only(&ADD_FIELDS)
+    }
+
+    /// These fields.
+    pub fn fields_only(fields: &[FileField]) -> Self {
+        Self(fields.iter().copied().map(FileColumn::Field).collect())
+    }
+
+    /// Whether a field is among them, as the log has it.
+    pub fn has(&self, field: FileField) -> bool {
+        self.0.contains(&FileColumn::Field(field))
+    }
+
+    /// The typed partition values: the names in the map, and the fields to give.
+    pub fn partition_values(&self) -> &[(String, FieldRef)] {
+        let parsed = self.0.iter().find_map(|column| match column {
+            FileColumn::PartitionValuesParsed(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        parsed.unwrap_or_default()
+    }
+
+    /// The shape of the typed statistics.
+    pub fn stats(&self) -> Option<&Fields> {
+        self.0.iter().find_map(|column| match column {
+            FileColumn::StatsParsed(shape) => Some(shape),
+            _ => None,
+        })
+    }
+
+    /// Whether the table's schema decides the type of any of them.
+    pub fn depend_on_schema(&self) -> bool {
+        !self.partition_values().is_empty() || self.stats().is_some()
+    }
+
+    /// Whether all that `other` asks for is here too.
+    pub fn covers(&self, other: &Self) -> bool {
+        let here = |wanted: &FileColumn| self.0.iter().any(|column| column.covers(wanted));
+        other.0.iter().all(here)
+    }
+
+    /// What either asks for: the fields in the protocol's order, then what is made of them.
+    pub fn merged(&self, other: &Self) -> Self {
+        let mut columns = self.0.clone();
+        for theirs in &other.0 {
+            let same = |mine: &&mut FileColumn| mine.name() == theirs.name();
+            match columns.iter_mut().find(same) {
+                Some(mine) => mine.widen(theirs),
+                None => columns.push(theirs.clone()),
+            }
+        }
+        columns.sort_by_key(FileColumn::rank);
+        Self(columns)
+    }
+
+    /// The fields that have to be decoded, in the protocol's order.
+    pub fn fields(&self) -> Vec<FileField> {
+        let mut fields: Vec<_> = self.0.iter().map(FileColumn::source).collect();
+        fields.sort_unstable();
+        fields.dedup();
+        fields
+    }
+
+    /// The schema of what [`FileColumns::of`] gives.
+    pub fn schema(&self) -> SchemaRef {
+        let fields = self.0.iter().map(FileColumn::field);
+        Arc::new(Schema::new(fields.collect::<Fields>()))
+    }
+
+    /// The columns, from rows that have at least [`FileColumns::fields`].
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `partition_value.parse`, with the file where the rows have their `path`. Statistics that
+    /// do not parse are null.
+    pub fn of(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let of_rows = |rows: &RecordBatch| {
+            self.of_sources(rows.num_rows(), |field| rows.array(field.name()).map(Some))
+        };
+        of_rows(rows).map_err(|error| {
+            let Ok(paths) = rows.typed::<StringArray>(FileField::Path.name()) else {
+                return error;
+            };
+            let bad = (0..rows.num_rows()).find(|row| of_rows(&rows.slice(*row, 1)).is_err());
+            match bad {
+                Some(row) => error.at_path(paths.value(row)),
+                None => error,
+            }
+        })
+    }
+
+    /// The columns out of those that `source` gives for each field; what is made of a column that is not
+    /// there is null. `stats` may be a struct of any shape.
+    pub(super) fn of_sources<'a>(
+        &self,
+        rows: usize,
+        source: impl Fn(FileField) -> Result<Option<&'a ArrayRef>>,
+    ) -> Result<RecordBatch> {
+        let of = |column: &FileColumn| match source(column.source())? {
+            Some(source) => column.of(source),
+            None => Ok(new_null_array(column.field().data_type(), rows)),
+        };
+        let columns = self.0.iter().map(of).collect::<Result<_>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(self.schema(), columns, &options).map_err(misfit)
+    }
+}
+
+impl FileColumn {
+    fn name(&self) -> &'static str {
+        match self {
+            FileColumn::Field(field) => field.name(),
+            FileColumn::NumRecords => NUM_RECORDS,
+            FileColumn::PartitionValuesParsed(_) => PARTITION_VALUES,
+            FileColumn::StatsParsed(_) => STATS,
+        }
+    }
+
+    fn rank(&self) -> (bool, FileField) {
+        (!matches!(self, FileColumn::Field(_)), self.source())
+    }
+
+    /// The field that it is, or is made of.
+    fn source(&self) -> FileField {
+        match self {
+            FileColumn::Field(field) => *field,
+            FileColumn::NumRecords | FileColumn::StatsParsed(_) => FileField::Stats,
+            FileColumn::PartitionValuesParsed(_) => FileField::PartitionValues,
+        }
+    }
+
+    fn field(&self) -> FieldRef {
+        let made = |data_type| Arc::new(Field::new(self.name(), data_type, true));
+        match self {
+            FileColumn::Field(field) => field.arrow(),
+            FileColumn::NumRecords => made(DataType::Int64),
+            FileColumn::StatsParsed(shape) => made(DataType::Struct(shape.clone())),
+            FileColumn::PartitionValuesParsed(values) => {
+                let fields = values
+                    .iter()
+                    .map(|(_, field)| field.as_ref().clone().with_nullable(true));
+                made(DataType::Struct(fields.collect()))
+            }
+        }
+    }
+
+    fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (FileColumn::StatsParsed(mine), FileColumn::StatsParsed(theirs)) => holds(mine, theirs),
+            (
+                FileColumn::PartitionValuesParsed(mine),
+                FileColumn::PartitionValuesParsed(theirs),
+            ) => theirs.iter().all(|value| mine.contains(value)),
+            (mine, theirs) => mine == theirs,
+        }
+    }
+
+    /// Takes in what another column of the same name has.
+    fn widen(&mut self, other: &Self) {
+        match (self, other) {
+            (FileColumn::StatsParsed(mine), FileColumn::StatsParsed(theirs)) => {
+                *mine = union(mine, theirs);
+            }
+            (
+                FileColumn::PartitionValuesParsed(mine),
+                FileColumn::PartitionValuesParsed(theirs),
+            ) => {
+                for value in theirs {
+                    if !mine.contains(value) {
+                        mine.push(value.clone());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn of(&self, source: &ArrayRef) -> Result<ArrayRef> {
+        Ok(match self {
+            FileColumn::Field(_) => Arc::clone(source),
+            FileColumn::NumRecords => {
+                let texts = source
+                    .as_string_opt::<i32>()
+                    .ok_or_else(|| missing(FileField::Stats.name()))?;
+                Arc::new(num_records(texts))
+            }
+            FileColumn::StatsParsed(shape) => Arc::new(stats(source, shape)?),
+            FileColumn::PartitionValuesParsed(values) => {
+                let name = FileField::PartitionValues.name();
+                let map = source.as_map_opt().ok_or_else(|| missing(name))?;
+                Arc::new(parse_partition_values(map, values, Unparsable::Refuse)?)
+            }
+        })
+    }
+}
+
+fn stats(source: &ArrayRef, shape: &Fields) -> Result<StructArray> {
+    match source.data_type() {
+        DataType::Utf8 => parse_stats(source.as_string::<i32>(), shape),
+        DataType::Utf8View => parse_stats(source.as_string_view(), shape),
+        DataType::Struct(_) => shaped(source.as_struct(), shape),
+        _ => Err(missing(FileField::Stats.name())),
+    }
+}

@@ -1,0 +1,83 @@
+//! Parts of the typed statistics of a table: structs of the same kinds with fewer columns.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, StructArray, new_null_array};
+use arrow_cast::cast;
+use arrow_schema::{DataType, FieldRef, Fields};
+
+use crate::codec::columns::misfit;
+use crate::error::Result;
+
+/// Whether a shape has all leaves of another. Both have a bounded depth.
+pub fn holds(shape: &Fields, other: &Fields) -> bool {
+    other.iter().all(|wanted| {
+        let found = shape
+            .find(wanted.name())
+            .map(|(_, field)| field.data_type());
+        match (found, wanted.data_type()) {
+            (Some(DataType::Struct(fields)), DataType::Struct(wanted)) => holds(fields, wanted),
+            (found, wanted) => found == Some(wanted),
+        }
+    })
+}
+
+/// The leaves of either shape; where they differ in a type, the first one's.
+pub fn union(shape: &Fields, other: &Fields) -> Fields {
+    let mut fields: Vec<FieldRef> = shape.iter().cloned().collect();
+    for field in other {
+        let same = |known: &&mut FieldRef| known.name() == field.name();
+        match fields.iter_mut().find(same) {
+            None => fields.push(Arc::clone(field)),
+            Some(known) => {
+                if let (DataType::Struct(mine), DataType::Struct(theirs)) =
+                    (known.data_type(), field.data_type())
+                {
+                    let both = DataType::Struct(union(mine, theirs));
+                    *known = Arc::new(known.as_ref().clone().with_data_type(both));
+                }
+            }
+        }
+    }
+    fields.into()
+}
+
+/// The struct in another shape: fields are found by name, brought to their type where that loses
+/// nothing, and null otherwise. Recurses along `shape`, which has a bounded depth.
+pub fn shaped(rows: &StructArray, shape: &Fields) -> Result<StructArray> {
+    let child = |field: &FieldRef| -> Result<ArrayRef> {
+        let nothing = || new_null_array(field.data_type(), rows.len());
+        let Some(column) = rows.column_by_name(field.name()) else {
+            return Ok(nothing());
+        };
+        match (column.data_type(), field.data_type()) {
+            (from, to) if from == to => Ok(Arc::clone(column)),
+            (DataType::Struct(_), DataType::Struct(fields)) => {
+                Ok(Arc::new(shaped(column.as_struct(), fields)?))
+            }
+            (from, to) if keeps_values(from, to) => cast(column, to).map_err(misfit),
+            _ => Ok(nothing()),
+        }
+    };
+    let columns = shape.iter().map(child).collect::<Result<Vec<_>>>()?;
+    StructArray::try_new_with_length(shape.clone(), columns, rows.nulls().cloned(), rows.len())
+        .map_err(misfit)
+}
+
+/// Whether a cast gives the same value or, where it does not fit, null.
+fn keeps_values(from: &DataType, to: &DataType) -> bool {
+    use DataType as T;
+    match (from, to) {
+        (from, to) if from.is_integer() && to.is_integer() => true,
+        (T::Float32, T::Float64) | (T::Utf8View | T::LargeUtf8, T::Utf8) => true,
+        // less than a microsecond may be cut off: bounds of timestamps are no sharper than a millisecond
+        (T::Timestamp(..), T::Timestamp(..)) => true,
+        (T::Decimal128(_, from), T::Decimal128(_, to)) => from <= to,
+        (
+            T::Decimal32(_, from) | T::Decimal64(_, from) | T::Decimal256(_, from),
+            T::Decimal128(_, to),
+        ) => from <= to,
+        _ => false,
+    }
+}
