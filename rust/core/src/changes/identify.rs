@@ -20,7 +20,7 @@ use super::read::{Numbered, blame, change_types, numbered_units};
 use super::row_hash::hash_rows;
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::scan::rows::{Give, Look, OrderedRows, Work};
+use crate::storage::pool::rows::{Give, Look, OrderedRows, Work};
 
 /// A part of all rows, by the numbers that tell which row one is. Versions of one row are in one
 /// share, so that shares are compared one by one, anywhere.

@@ -17,8 +17,8 @@ use super::piece::{ChangeCode, ChangeType, Labels, Piece, PieceRows, RowLabel};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::scan::data_file::{OpenFile, Unit};
-use crate::scan::rows::{Give, Look, OrderedRows, Work};
 use crate::spec::variant_name::variant_named;
+use crate::storage::pool::rows::{Give, Look, OrderedRows, Work};
 
 /// Pieces to be read as rows.
 pub(super) struct ChangedRows {

@@ -11,8 +11,8 @@ use super::piece::Piece;
 use super::read::{Numbered, blame, numbered_units};
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::scan::rows::{Give, Look, OrderedRows, Rows, Work};
 use crate::storage::pool::pool;
+use crate::storage::pool::rows::{Give, Look, OrderedRows, Rows, Work};
 
 /// Rows of one file. 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use super::range_bounds;
 use super::read::{ChangedRows, changed_rows};
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::scan::rows::OrderedRows;
+use crate::storage::pool::rows::OrderedRows;
 
 /// How many pieces are read as one stream.
 const PIECES: usize = 1024;

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::data_file::{OpenFile, ReadPlan, Unit};
 use super::deletion_vectors::{Loaded, load};
-use super::rows::{Give, Look, OrderedRows, Work};
 use super::scan_file::ScanFile;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::DeletionVectorDescriptor;
+use crate::storage::pool::rows::{Give, Look, OrderedRows, Work};
 use crate::storage::{PathResolver, Storage};
 
 /// Vectors that are loaded together: at most this many, and at most this many bytes.

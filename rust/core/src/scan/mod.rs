@@ -16,6 +16,7 @@ use crate::replay::{FileFilter, Source};
 use crate::snapshot::Snapshot;
 use crate::snapshot::files::FileTable;
 use crate::snapshot::row_count::live_rows;
+use crate::storage::pool::rows::Look;
 
 pub mod bitmaps;
 pub mod data_file;
@@ -24,7 +25,6 @@ mod explain;
 mod files;
 pub mod marked_rows;
 pub mod min_max;
-pub mod rows;
 pub mod scan_file;
 pub mod split;
 
@@ -36,7 +36,6 @@ pub use split::Split;
 
 use data_file::{Extras, ReadPlan};
 use files::{Files, Part, Skipped};
-use rows::Look;
 use scan_file::SCAN_FIELDS;
 use split::{ScanSpec, cut};
 

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::data_file::{Extras, ReadPlan, TableLayout};
 use super::files::{Files, Part, ScanBatches, Skipped, SkippedFile};
-use super::rows::Look;
 use super::scan_file::ScanFile;
 use crate::error::Result;
 use crate::expr::{BoundPredicate, Predicate};
@@ -15,6 +14,7 @@ use crate::snapshot::plain_value::PlainValue;
 use crate::spec::file_size::cut_files;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::StructType;
+use crate::storage::pool::rows::Look;
 
 /// How the rows of a table at one version are read, in values that serialise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -20,8 +20,8 @@ use crate::changes::row_hash::hash_rows;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::scan::rows::{Give, Look, OrderedRows, Rows, Work};
 use crate::storage::pool::pool;
+use crate::storage::pool::rows::{Give, Look, OrderedRows, Rows, Work};
 
 /// Rows that were read to be compared are kept to be handed out: as many as may be held, up to this many
 /// bytes.

@@ -12,7 +12,7 @@ use crate::changes::identify::{Identities, Share, ShareReader};
 use crate::changes::net::Net;
 use crate::error::Result;
 use crate::replay::Source;
-use crate::scan::rows::OrderedRows;
+use crate::storage::pool::rows::OrderedRows;
 
 /// Events on rows, batch by batch, as files are read.
 pub struct RowEvents {

@@ -14,7 +14,7 @@ use crate::changes::piece::{ChangeType, Piece};
 use crate::changes::read::{ChangedRows, changed_rows};
 use crate::error::Result;
 use crate::replay::Source;
-use crate::scan::rows::OrderedRows;
+use crate::storage::pool::rows::OrderedRows;
 
 /// How many outcomes are collected before files are read, and those of a whole piece.
 const OUTCOMES_AT_ONCE: usize = 1 << 20;

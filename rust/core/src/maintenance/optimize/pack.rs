@@ -3,9 +3,9 @@
 use crate::error::Result;
 use crate::replay::Source;
 use crate::scan::Split;
-use crate::scan::rows::Look;
 use crate::spec::actions::{Metadata, Protocol};
 use crate::storage::interrupt;
+use crate::storage::pool::rows::Look;
 use crate::transaction::rows::{DataWriter, WriteOptions, WrittenFiles};
 
 /// What data files of a table depend on.

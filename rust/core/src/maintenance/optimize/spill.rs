@@ -23,7 +23,7 @@ use super::pack::Facts;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::scan::Split;
-use crate::scan::rows::Look;
+use crate::storage::pool::rows::Look;
 use crate::storage::{Storage, interrupt};
 use crate::transaction::rows::WrittenFiles;
 

@@ -2,11 +2,11 @@
 //!
 //! [`ordered`] runs units of work on one pool and gives their results in order; [`unordered`] runs them on
 //! threads of its own ([`start`]), which may wait for whoever takes the results, and gives these as they
-//! come; [`on_all`] does so with units that mostly wait for the store, and [`aside`] with one piece of
-//! work beside the caller's own. The pool is one for each process
-//! id. Nothing starts at import. A forked child starts a pool of its own and leaves the parent's alone.
-//! `DELTAREPLAY_THREADS` sets the number of threads; otherwise it is what the process may use, at
-//! most [`MOST_THREADS`].
+//! come; [`rows`] reads files whose units show when they are opened, and gives their rows in order;
+//! [`on_all`] runs units that mostly wait for the store, and [`aside`] one piece of work beside the
+//! caller's own. There is one pool for each process id. Nothing starts at import. A forked child starts a
+//! pool of its own and leaves the parent's alone. `DELTAREPLAY_THREADS` sets the number of threads;
+//! otherwise it is what the process may use, at most [`MOST_THREADS`].
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 
 mod aside;
 mod ordered;
+pub mod rows;
 mod started;
 mod unordered;
 mod waiting;

@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 
+use super::{guarded, start, threads};
 use crate::error::{Error, Result};
-use crate::storage::{interrupt, pool};
+use crate::storage::interrupt;
 
 const WAIT: Duration = Duration::from_millis(20);
 
@@ -68,7 +69,7 @@ impl Default for Look {
     fn default() -> Self {
         Self {
             bytes: 64 << 20,
-            threads: pool::threads(),
+            threads: threads(),
         }
     }
 }
@@ -154,7 +155,7 @@ impl<W: Work> Shared<W> {
 
     fn run(&self) {
         while let Some((id, task)) = self.take() {
-            let worked = pool::guarded(|| match task {
+            let worked = guarded(|| match task {
                 Task::Open => self.opened(id),
                 Task::Read(unit) => self.work.read(unit, &mut |batch| self.give(id, batch)),
             });
@@ -247,7 +248,7 @@ impl<W: Work> OrderedRows<W> {
     fn start(&mut self) -> Result<()> {
         let shared = Arc::clone(&self.shared);
         let threads = shared.look.threads.max(1);
-        self.threads = pool::start(threads, "scan", move || shared.run())?;
+        self.threads = start(threads, "scan", move || shared.run())?;
         Ok(())
     }
 
