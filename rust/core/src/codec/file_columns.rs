@@ -129,18 +129,21 @@ impl FileColumns {
     /// Corrupt: `partition_value.parse`, with the file where the rows have their `path`. Statistics that
     /// do not parse are null.
     pub fn of(&self, rows: &RecordBatch) -> Result<RecordBatch> {
-        let of_rows = |rows: &RecordBatch| {
+        naming_the_file(rows, |rows| {
             self.of_sources(rows.num_rows(), |field| rows.array(field.name()).map(Some))
-        };
-        of_rows(rows).map_err(|error| {
-            let Ok(paths) = rows.typed::<StringArray>(FileField::Path.name()) else {
-                return error;
-            };
-            let bad = (0..rows.num_rows()).find(|row| of_rows(&rows.slice(*row, 1)).is_err());
-            match bad {
-                Some(row) => error.at_path(paths.value(row)),
-                None => error,
-            }
+        })
+    }
+
+    /// The same from rows that may have less: what is made of a field that is not there is null.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileColumns::of`].
+    pub fn of_known(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        naming_the_file(rows, |rows| {
+            self.of_sources(rows.num_rows(), |field| {
+                Ok(rows.column_by_name(field.name()))
+            })
         })
     }
 
@@ -249,6 +252,23 @@ impl FileColumn {
     }
 }
 
+/// Makes columns of rows; where a value does not parse, the error names its file.
+fn naming_the_file(
+    rows: &RecordBatch,
+    make: impl Fn(&RecordBatch) -> Result<RecordBatch>,
+) -> Result<RecordBatch> {
+    make(rows).map_err(|error| {
+        let paths = rows.typed::<StringArray>(FileField::Path.name());
+        let (Ok(paths), "partition_value.parse") = (paths, error.code()) else {
+            return error;
+        };
+        match (0..rows.num_rows()).find(|row| make(&rows.slice(*row, 1)).is_err()) {
+            Some(row) => error.at_path(paths.value(row)),
+            None => error,
+        }
+    })
+}
+
 fn stats(source: &ArrayRef, shape: &Fields) -> Result<StructArray> {
     match source.data_type() {
         DataType::Utf8 => parse_stats(source.as_string::<i32>(), shape),
@@ -257,3 +277,7 @@ fn stats(source: &ArrayRef, shape: &Fields) -> Result<StructArray> {
         _ => Err(missing(FileField::Stats.name())),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

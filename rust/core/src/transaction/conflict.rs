@@ -191,7 +191,7 @@ impl Transaction {
         let mut conflicts =
             self.reads.whole_table || keys.iter().any(|key| self.reads.files.contains(key));
         for predicate in &self.reads.predicates {
-            let parsed = predicate.columns().of(&removed.rows)?;
+            let parsed = predicate.columns().of_known(&removed.rows)?;
             conflicts = conflicts || any(&predicate.may_match(&parsed)?);
         }
         if conflicts {
@@ -213,7 +213,7 @@ impl Transaction {
 
 /// Whether the partition of a file may hold rows that the predicate asks for.
 fn partitions_match(predicate: &FileFilter, files: &FileActions) -> Result<bool> {
-    let parsed = predicate.columns().of(&files.rows)?;
+    let parsed = predicate.columns().of_known(&files.rows)?;
     Ok(any(&predicate.partitions_may_match(&parsed)?))
 }
 
