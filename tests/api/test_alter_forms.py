@@ -91,11 +91,11 @@ UNSUPPORTED = {
     "CHANGE COLUMN a a INT AFTER b": "CHANGE COLUMN ... FIRST or AFTER",
     "ALTER COLUMN a.b SET NOT NULL": "ADD CONSTRAINT ... CHECK (a.b IS NOT NULL)",
     "ALTER COLUMN a DROP NOT NULL": "ALTER COLUMN ... DROP NOT NULL",
-    "ALTER COLUMN a SET DEFAULT 5": "ALTER COLUMN ... SET DEFAULT",
+    "ALTER COLUMN a SET DEFAULT 5": "spark.sql does it in a session that has delta-spark's jar",
     "ALTER COLUMN a COMMENT 'x', b COMMENT 'y'": "use a statement for each",
     "ADD CONSTRAINT c PRIMARY KEY (a)": "Delta tables have CHECK constraints only",
     "ADD PARTITION (a = 1)": "ALTER TABLE ... ADD PARTITION is not supported for Delta tables",
-    "RECOVER PARTITIONS": "spark.sql does it in a session that has delta-spark's jar",
+    "RECOVER PARTITIONS": "the docstring of deltareplay.spark.sql lists the forms",
     "REPLACE COLUMNS (a INT)": "ALTER TABLE ... REPLACE COLUMNS",
 }
 

@@ -134,6 +134,9 @@ OF_ANY_FORMAT: dict[str, Any] = {
     "CREATE TABLE IF NOT EXISTS t USING delta LOCATION '/x' TBLPROPERTIES (a = 1)": (
         lambda text: Create(("t",), "delta", "TBLPROPERTIES", text)
     ),
+    "CREATE TABLE t (id INT) STORED AS PARQUET": lambda text: Create(
+        ("t",), "hive", "a list of columns", text
+    ),
     "CREATE TABLE t (id INT)": lambda text: Create(("t",), None, "a list of columns", text),
     "CREATE TABLE t USING delta COMMENT 'x' AS SELECT 1": lambda text: Create(
         ("t",), "delta", None, text

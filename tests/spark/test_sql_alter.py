@@ -166,7 +166,12 @@ def test_does_what_delta_spark_does(
 
 @pytest.mark.parametrize(("kind", "form", "error", "code"), REFUSED, ids=str)
 def test_refuses_what_delta_spark_refuses(
-    spark: Any, written: Path, kind: str, form: str, error: type[Exception], code: str | None
+    spark: Any,
+    written: Path,
+    kind: str,
+    form: str,
+    error: type[dr.DeltaReplayError],
+    code: str | None,
 ) -> None:
     before = dr.Table(written / kind).snapshot().version
     with pytest.raises(error) as caught:

@@ -39,11 +39,30 @@ if TYPE_CHECKING:
 def sql(spark: SparkSession, text: str) -> DataFrame:
     """Run an SQL statement: Delta's by this package, without delta-spark's jar, others by Spark.
 
-    ``MERGE INTO``, ``UPDATE``, ``DELETE FROM``, ``OPTIMIZE``, ``REORG TABLE ... APPLY (PURGE)``,
-    ``VACUUM``, ``DESCRIBE HISTORY``, ``DESCRIBE DETAIL``, ``RESTORE``, ``CONVERT TO DELTA``,
-    ``GENERATE`` and ``CREATE TABLE ... SHALLOW CLONE`` run here, on ``delta.`/path``` and on Delta
-    tables that the session's catalog knows. Everything else goes to ``spark.sql`` unchanged. The
-    text is split into its parts here; Spark parses and evaluates the expressions.
+    ``MERGE INTO``, ``UPDATE``, ``DELETE FROM``, ``ALTER TABLE``, ``COMMENT ON TABLE``,
+    ``OPTIMIZE``, ``REORG TABLE ... APPLY (PURGE)``, ``VACUUM``, ``DESCRIBE HISTORY``,
+    ``DESCRIBE DETAIL``, ``RESTORE``, ``CONVERT TO DELTA``, ``GENERATE`` and
+    ``CREATE TABLE ... SHALLOW CLONE`` run here, on ``delta.`/path``` and on Delta tables that the
+    session's catalog knows. Everything else goes to ``spark.sql`` unchanged. The text is split into
+    its parts here; Spark parses and evaluates the expressions.
+
+    ``ALTER TABLE`` has these forms, each of which is one commit, as by the method of ``Table``
+    (``DROP FEATURE`` may take more):
+
+    - ``SET TBLPROPERTIES``, ``UNSET TBLPROPERTIES [IF EXISTS]``;
+    - ``ADD COLUMNS``, without ``FIRST``, ``AFTER`` and ``DEFAULT``, all to one struct or to the
+      table; ``RENAME COLUMN``; ``DROP COLUMN [IF EXISTS]`` of one column;
+    - ``ALTER COLUMN`` and ``CHANGE COLUMN`` of one column, with ``TYPE`` or ``COMMENT``;
+    - ``ADD CONSTRAINT ... CHECK``, ``DROP CONSTRAINT [IF EXISTS]``;
+    - ``CLUSTER BY``, ``DROP FEATURE [TRUNCATE HISTORY]``;
+    - ``RENAME TO``, which Spark does: it is the name in the catalog.
+
+    Without delta-spark's jar, Spark's catalog does not know a table's columns and properties. So
+    ``CREATE TABLE ... USING delta`` must have a location with a table and define nothing; and
+    ``DESCRIBE TABLE``, ``SHOW COLUMNS``, ``SHOW CREATE TABLE``, ``SHOW TBLPROPERTIES`` and
+    ``ALTER TABLE ... SET LOCATION`` are errors for Delta tables. ``DROP TABLE`` works, and leaves
+    the files. ``INSERT INTO``, ``TRUNCATE TABLE`` and ``CREATE TABLE ... AS SELECT`` are errors of
+    Spark's: use ``write`` and ``delete``.
 
     Args:
         spark: The session.
@@ -55,6 +74,8 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     Raises:
         InvalidArgumentError: The statement is not complete (``sql.syntax``, ``sql.token``; the
             message has the position), or as by the function that runs it.
+        UnsupportedFeatureError: ``ALTER TABLE`` has another form (``sql.alter``); or Spark would
+            only change or show the entry in its catalog (``sql.catalog``).
         TableNotFoundError: There is no Delta table of that name or at that path.
 
     >>> sql(spark, "DELETE FROM delta.`/tmp/orders` WHERE id = 7").show()  # doctest: +SKIP

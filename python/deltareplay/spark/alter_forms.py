@@ -13,7 +13,7 @@ from deltareplay.spark.reader import Name, Reader
 _RESERVED = ("provider", "location", "owner", "external", "is_managed_location")
 
 _WITH_JAR = "spark.sql does it in a session that has delta-spark's jar"
-_ONE = "is one commit in Delta, and here each needs its own"
+_SEVERAL = "it would take several commits, so use a statement for each"
 _BY_NAME = "leave it out: columns are found by their names"
 
 
@@ -155,7 +155,7 @@ def parse(text: str) -> Form:
     words = tuple(one.text.upper() for one in some if one.kind == "word")
     if not words:
         raise reader.wrong("what to alter")
-    raise unsupported(" ".join(words), _WITH_JAR)
+    raise unsupported(" ".join(words), "the docstring of deltareplay.spark.sql lists the forms")
 
 
 def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
@@ -170,6 +170,11 @@ def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
     )
 
 
+def several(what: str) -> UnsupportedFeatureError:
+    """The error of a statement that delta-spark commits once, and this package could not."""
+    return unsupported(what, _SEVERAL)
+
+
 def _set_properties(reader: Reader) -> SetProperties:
     at = reader.at
     properties = reader.properties()
@@ -178,7 +183,7 @@ def _set_properties(reader: Reader) -> SetProperties:
             reader.at = at
             raise reader.wrong(f"properties without {key}, which Spark reserves")
     if "comment" in properties and len(properties) > 1:
-        raise unsupported("SET TBLPROPERTIES with comment and others", f"{_ONE}: use two")
+        raise several("SET TBLPROPERTIES with comment and others")
     return SetProperties(properties)
 
 
@@ -190,7 +195,7 @@ def _unset_properties(reader: Reader) -> UnsetProperties:
         keys.append(reader.key())
     reader.needs(")")
     if "comment" in keys and len(keys) > 1:
-        raise unsupported("UNSET TBLPROPERTIES with comment and others", f"{_ONE}: use two")
+        raise several("UNSET TBLPROPERTIES with comment and others")
     return UnsetProperties(tuple(keys))
 
 
@@ -202,7 +207,7 @@ def _add_columns(reader: Reader) -> AddColumns:
     if closes:
         reader.needs(")")
     if len({tuple(step.lower() for step in one.path[:-1]) for one in columns}) > 1:
-        raise unsupported("ADD COLUMNS to several structs", f"{_ONE}: use a statement for each")
+        raise several("ADD COLUMNS to several structs")
     return AddColumns(tuple(columns))
 
 
@@ -242,11 +247,6 @@ def _drop_columns(reader: Reader) -> DropColumns:
     return DropColumns(tuple(paths), if_exists)
 
 
-def several_columns(what: str) -> UnsupportedFeatureError:
-    """The error of a statement whose columns would need several commits."""
-    return unsupported(f"{what} of several columns", f"{_ONE}: use a statement for each")
-
-
 def _alter_column(reader: Reader) -> ChangeColumn:
     change = _column_change(reader)
     if change is None:
@@ -283,14 +283,14 @@ def _column_change(reader: Reader) -> ChangeColumn | None:
     elif reader.takes("FIRST") or reader.takes("AFTER"):
         raise unsupported("ALTER COLUMN ... FIRST or AFTER", _BY_NAME)
     elif reader.takes("SET", "NOT", "NULL"):
-        instead = f"ADD CONSTRAINT ... CHECK ({'.'.join(path)} IS NOT NULL) checks rows, too"
+        instead = f"use ADD CONSTRAINT ... CHECK ({'.'.join(path)} IS NOT NULL)"
         raise unsupported("ALTER COLUMN ... SET NOT NULL", instead)
     else:
         for words in (("DROP", "NOT", "NULL"), ("SET", "DEFAULT"), ("DROP", "DEFAULT"), ("SYNC",)):
             if reader.sees(*words):
                 raise unsupported(f"ALTER COLUMN ... {' '.join(words)}", _WITH_JAR)
     if change is not None and reader.sees(","):
-        raise several_columns("ALTER COLUMN")
+        raise several("ALTER COLUMN with several columns")
     return change
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import alter_forms, definitions, names
-from deltareplay.spark.alter_forms import unsupported
+from deltareplay.spark.alter_forms import several, unsupported
 from deltareplay.spark.schema import names as without_metadata
 from deltareplay.spark.schema import struct
 
@@ -83,7 +83,7 @@ def _drop_columns(table: Table, asked: alter_forms.DropColumns) -> None:
     if asked.if_exists:
         paths = tuple(path for path in paths if _field(table, path) is not None)
     if len(paths) > 1:
-        raise alter_forms.several_columns("DROP COLUMNS")
+        raise several("DROP COLUMNS with several columns")
     for path in paths:
         table.drop_column(_path(table, path))
 
@@ -99,11 +99,11 @@ def _change_column(table: Table, asked: alter_forms.ChangeColumn) -> None:
     field = _field(table, path) or {}
     if wanted["metadata"] or "__CHAR_VARCHAR_TYPE_STRING" in field.get("metadata", {}):
         raise unsupported(
-            f"a change to {asked.data_type}", "add a column of that type, then UPDATE"
+            f"ALTER COLUMN ... TYPE {asked.data_type}", "add a column of that type, then UPDATE"
         )
     is_same = bool(field) and without_metadata(field["type"]) == without_metadata(wanted["type"])
     if not is_same and asked.comment is not None:
-        raise unsupported("CHANGE COLUMN of type and comment", "use a statement for each")
+        raise several("CHANGE COLUMN with another type and a comment")
     if not is_same:
         table._native.widen_column(list(path), struct([wanted]))
     elif asked.comment is not None:

@@ -416,6 +416,9 @@ def _definition(reader: Reader, table: Name) -> Create:
     depth = 0
     while reader.token.kind != "end":
         depth += reader.sees("(") - reader.sees(")")
+        if depth == 0 and reader.token.is_word("STORED", "ROW"):  # Hive's clauses
+            provider = "hive"
+            break
         if depth == 0 and reader.token.is_word("AS", "SELECT", "WITH"):
             clause = None
             break
