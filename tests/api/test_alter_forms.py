@@ -72,6 +72,8 @@ WRONG = {
     "ADD COLUMNS (x INT": "expected ), not 'the end'",
     "RENAME COLUMN a TO b.c": "expected the end of the statement, not '.'",
     "ALTER COLUMN a a INT": "expected TYPE or COMMENT, not 'a'",
+    "ALTER COLUMN a TYPE INT COMMENT 'c'": "expected the end of the statement, not 'COMMENT'",
+    "CHANGE COLUMN a a INT NOT NULL": "expected the end of the statement, not 'NOT'",
     "CHANGE COLUMN a b INT": "expected the name a once more (RENAME COLUMN gives another), not 'b'",
     "ADD CONSTRAINT c CHECK a > 1": "expected (, not 'a'",
     "ADD CONSTRAINT c CHECK (a > 1) NOT ENFORCED": "expected the end of the statement, not 'NOT'",

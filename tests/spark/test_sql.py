@@ -250,12 +250,18 @@ def test_alters(spark: Any, tmp_path: Path, target: str) -> None:
     assert left(spark, tmp_path) == [(*row, None) for row in ROWS]
 
 
-def test_renames_the_entry_in_the_catalog(spark: Any, tmp_path: Path, target: str) -> None:
+def test_renames_the_entry_in_the_catalog(
+    spark: Any, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if "`" in target:
         with pytest.raises(dr.UnsupportedFeatureError) as caught:
             dr_spark.sql(spark, f"ALTER TABLE {target} RENAME TO other")
         assert caught.value.code == "sql.alter"
         return
+    with monkeypatch.context() as patch, pytest.raises(dr.UnsupportedFeatureError) as caught:
+        patch.setattr("deltareplay.spark.session.has_delta", lambda _: False)
+        dr_spark.sql(spark, f"ALTER TABLE {target} SET LOCATION '{tmp_path / 'elsewhere'}'")
+    assert caught.value.code == "sql.alter"
     dr_spark.sql(spark, f"ALTER TABLE {target} RENAME TO {target}_renamed")
     try:
         assert rows_of(DeltaTable.forName(spark, f"{target}_renamed").toDF()) == ROWS
@@ -268,12 +274,11 @@ def test_renames_the_entry_in_the_catalog(spark: Any, tmp_path: Path, target: st
 @pytest.mark.parametrize(
     "text",
     [
-        "ALTER TABLE {} SET LOCATION '/tmp/elsewhere'",
         "SHOW TBLPROPERTIES {}",
         "SHOW COLUMNS IN {}",
         "SHOW CREATE TABLE {}",
         "DESCRIBE {}",
-        "DESCRIBE TABLE EXTENDED {}",
+        "DESCRIBE TABLE EXTENDED delta.`{location}`",
         "CREATE TABLE {}_new (id INT) USING delta",
         "CREATE OR REPLACE TABLE {} (id INT) USING delta",
         "CREATE TABLE {}_new USING delta LOCATION '{location}' TBLPROPERTIES ('a' = 'b')",

@@ -97,15 +97,24 @@ REFUSED = [
     ("plain", "ADD PARTITION (id = 1)", dr.UnsupportedFeatureError, "sql.alter"),
     ("plain", "SET SERDEPROPERTIES ('a' = 'b')", dr.UnsupportedFeatureError, "sql.alter"),
     ("plain", "SET LOCATION '/tmp/elsewhere'", dr.UnsupportedFeatureError, "sql.alter"),
+    ("plain", "ALTER COLUMN name TYPE VARCHAR(5)", dr.UnsupportedFeatureError, "sql.alter"),
+    (
+        "plain",
+        "ALTER COLUMN s TYPE STRUCT<a: INT NOT NULL, b: STRING>",
+        dr.UnsupportedFeatureError,
+        "sql.alter",
+    ),
     ("plain", "SET TBLPROPERTIES ('a')", dr.InvalidArgumentError, "sql.syntax"),
 ]
 
-#: What delta-spark does in one commit: refused before there is any.
-SEVERAL = [
+#: What delta-spark does, and is refused here before there is a commit.
+ONLY_DELTA_SPARK = [
     ("mapped", "DROP COLUMNS (id, name)"),
     ("widening", "CHANGE COLUMN id id BIGINT COMMENT 'why'"),
     ("plain", "ADD COLUMNS (x INT, s.c INT)"),
-    ("plain", "ALTER COLUMN name TYPE VARCHAR(5)"),
+    ("plain", "ADD COLUMN x INT FIRST"),
+    ("plain", "ALTER COLUMN id COMMENT 'x', name COMMENT 'y'"),
+    ("plain", "ALTER COLUMN id DROP NOT NULL"),
 ]
 
 
@@ -147,6 +156,10 @@ def state(path: Path) -> tuple[Any, ...]:
     )
 
 
+def version_of(path: Path) -> int:
+    return dr.Table(path).snapshot().version
+
+
 @pytest.mark.parametrize(("kind", "form"), FORMS, ids=lambda value: value)
 def test_does_what_delta_spark_does(
     spark: Any, written: Path, tmp_path: Path, kind: str, form: str
@@ -157,11 +170,10 @@ def test_does_what_delta_spark_does(
     told = dr_spark.sql(spark, f"ALTER TABLE delta.`{tmp_path}/ours` {form}")
     assert (told.columns, told.collect()) == ([], [])
     assert state(tmp_path / "ours") == state(tmp_path / "theirs")
-    rows = [spark.read.format("delta").load(str(tmp_path / name)) for name in ("ours", "theirs")]
-    assert rows[0].schema == rows[1].schema
-    assert dr.Table(tmp_path / "ours").snapshot().version <= 1 + len(
-        list((written / kind / "_delta_log").glob("*.json"))
-    )
+    read = spark.read.format("delta").load(str(tmp_path / "ours"))
+    assert read.columns == dr.Table(tmp_path / "theirs").snapshot().schema.names
+    commits = version_of(tmp_path / "ours") - version_of(written / kind)
+    assert commits in (0, 1)
 
 
 @pytest.mark.parametrize(("kind", "form", "error", "code"), REFUSED, ids=str)
@@ -173,25 +185,25 @@ def test_refuses_what_delta_spark_refuses(
     error: type[dr.DeltaReplayError],
     code: str | None,
 ) -> None:
-    before = dr.Table(written / kind).snapshot().version
+    before = version_of(written / kind)
     with pytest.raises(error) as caught:
         dr_spark.sql(spark, f"ALTER TABLE delta.`{written / kind}` {form}")
     if code is not None:
         assert caught.value.code == code
     with pytest.raises(Exception, match=r"\S"):
         spark.sql(f"ALTER TABLE delta.`{written / kind}` {form}")
-    assert dr.Table(written / kind).snapshot().version == before
+    assert version_of(written / kind) == before
 
 
-@pytest.mark.parametrize(("kind", "form"), SEVERAL, ids=lambda value: value)
-def test_refuses_what_would_take_several_commits(
+@pytest.mark.parametrize(("kind", "form"), ONLY_DELTA_SPARK, ids=lambda value: value)
+def test_refuses_what_only_delta_spark_does(
     spark: Any, written: Path, kind: str, form: str
 ) -> None:
-    before = dr.Table(written / kind).snapshot().version
+    before = version_of(written / kind)
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         dr_spark.sql(spark, f"ALTER TABLE delta.`{written / kind}` {form}")
     assert caught.value.code == "sql.alter"
-    assert dr.Table(written / kind).snapshot().version == before
+    assert version_of(written / kind) == before
 
 
 def test_drops_a_feature(spark: Any, tmp_path: Path) -> None:

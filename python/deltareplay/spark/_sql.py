@@ -47,7 +47,7 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     its parts here; Spark parses and evaluates the expressions.
 
     ``ALTER TABLE`` has these forms, each of which is one commit, as by the method of ``Table``
-    (``DROP FEATURE`` may take more):
+    (``DROP FEATURE`` and ``delta.enableRowTracking`` may take more):
 
     - ``SET TBLPROPERTIES``, ``UNSET TBLPROPERTIES [IF EXISTS]``;
     - ``ADD COLUMNS``, without ``FIRST``, ``AFTER`` and ``DEFAULT``, all to one struct or to the
@@ -220,8 +220,10 @@ def _alter(spark: SparkSession, asked: statements.Alter) -> DataFrame:
     if identifiers.path_of(asked.table) is not None:
         raise alter_forms.unsupported(form.what, "a path has no entry in the catalog")
     if form.what == "SET LOCATION" and not session.has_delta(spark):
-        raise _only_in_catalog(
-            "SET LOCATION", "DROP TABLE, which leaves the files, and CREATE TABLE ... LOCATION"
+        raise alter_forms.unsupported(
+            form.what,
+            "Spark would take any path, so DROP TABLE, which leaves the files, and then "
+            "CREATE TABLE ... USING delta LOCATION",
         )
     return spark.sql(asked.text)
 

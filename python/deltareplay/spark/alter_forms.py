@@ -213,9 +213,7 @@ def _add_columns(reader: Reader) -> AddColumns:
 
 def _new_column(reader: Reader) -> NewColumn:
     path = reader.name()
-    data_type = reader.data_type(
-        ("NOT", "NULL"), ("DEFAULT",), ("COMMENT",), ("FIRST",), ("AFTER",)
-    )
+    data_type = reader.data_type()
     nullable, comment = True, None
     while True:
         if reader.takes("NOT", "NULL"):
@@ -266,7 +264,7 @@ def _change_column(reader: Reader) -> ChangeColumn:
     if name.lower() != path[-1].lower():
         reader.at = at
         raise reader.wrong(f"the name {path[-1]} once more (RENAME COLUMN gives another)")
-    data_type = reader.data_type(("COMMENT",), ("FIRST",), ("AFTER",))
+    data_type = reader.data_type()
     comment = reader.string() if reader.takes("COMMENT") else None
     if reader.takes("FIRST") or reader.takes("AFTER"):
         raise unsupported("CHANGE COLUMN ... FIRST or AFTER", _BY_NAME)

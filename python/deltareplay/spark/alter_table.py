@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from deltareplay.spark.schema import Json
 
 
+#: What the JSON of a column has if it, or a part of it, may not be null or has metadata: a comment,
+#: or the length of its strings.
+_NOT_NULL = '"nullable": false'
+_METADATA = '"metadata": {"'
+
 #: What paths call the parts of arrays and maps, and what the log calls them.
 _PARTS = {
     ("array", "element"): "elementType",
@@ -64,7 +69,7 @@ def _add_columns(table: Table, asked: alter_forms.AddColumns) -> None:
         for one in asked.columns
     ]
     for one in columns:
-        if '"nullable": false' in json.dumps(one):
+        if _NOT_NULL in json.dumps(one):
             raise InvalidArgumentError(
                 f"the column {names.quoted(one['name'])} has NOT NULL, and the rows that are there "
                 "have no value for it: leave NOT NULL out",
@@ -97,7 +102,8 @@ def _change_column(table: Table, asked: alter_forms.ChangeColumn) -> None:
         path[-1], asked.data_type, nullable=True, computed=None, identity=None, comment=None
     )
     field = _field(table, path) or {}
-    if wanted["metadata"] or "__CHAR_VARCHAR_TYPE_STRING" in field.get("metadata", {}):
+    says_more = any(one in json.dumps(wanted) for one in (_NOT_NULL, _METADATA))
+    if says_more or "__CHAR_VARCHAR_TYPE_STRING" in field.get("metadata", {}):
         raise unsupported(
             f"ALTER COLUMN ... TYPE {asked.data_type}", "add a column of that type, then UPDATE"
         )

@@ -163,11 +163,11 @@ class Reader:
             if not self.takes(","):
                 return values
 
-    def data_type(self, *stops: tuple[str, ...]) -> str:
-        """A type: the text up to one of these, a comma or a parenthesis that closes."""
+    def data_type(self) -> str:
+        """The type of a column: the text up to what else a statement says of the column."""
         start, depth = self.at, 0
-        ends = ((",",), (")",), (";",), *stops)
-        while self.token.kind != "end" and (depth or not any(self.sees(*one) for one in ends)):
+        after = (",", ")", ";", "NOT", "DEFAULT", "COMMENT", "FIRST", "AFTER")
+        while self.token.kind != "end" and (depth or not any(map(self.sees, after))):
             depth += (self.token.text in "(<") - (self.token.text in ")>")
             self.at += 1
         if self.at == start:
