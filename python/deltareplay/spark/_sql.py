@@ -215,6 +215,7 @@ def _create(spark: SparkSession, asked: statements.Create) -> DataFrame:
 def _alter(spark: SparkSession, asked: statements.Alter) -> DataFrame:
     form = alter_forms.parse(asked.text)
     if not isinstance(form, alter_forms.ChangeEntry):
+        session.check_writing(spark, "ALTER TABLE")
         alter_table.run(_table(spark, asked.table), form)
         return results.nothing(spark)
     if identifiers.path_of(asked.table) is not None:
