@@ -9,15 +9,19 @@ import pytest
 import deltareplay as dr
 from deltareplay.spark import statements
 from deltareplay.spark.statements import (
+    Alter,
     Clause,
     Clone,
+    Comment,
     Convert,
+    Create,
     Delete,
     Describe,
     Generate,
     Merge,
     Optimize,
     Restore,
+    Show,
     Source,
     Update,
     Vacuum,
@@ -119,18 +123,45 @@ CASES: dict[str, Any] = {
     ),
 }
 
+#: Statements of tables of any format: their text goes to Spark, unless it is a Delta table.
+OF_ANY_FORMAT: dict[str, Any] = {
+    "ALTER TABLE a.b WRITE ORDERED BY c": lambda text: Alter(("a", "b"), text),
+    "ALTER TABLE delta.`/tmp/a b` ADD COLUMN a INT;": lambda text: Alter(DELTA, text),
+    "CREATE TABLE t (id INT COMMENT 'x') USING DELTA": lambda text: Create(
+        ("t",), "DELTA", "a list of columns", text
+    ),
+    "CREATE OR REPLACE TABLE t USING parquet": lambda text: Create(("t",), "parquet", None, text),
+    "CREATE TABLE IF NOT EXISTS t USING delta LOCATION '/x' TBLPROPERTIES (a = 1)": (
+        lambda text: Create(("t",), "delta", "TBLPROPERTIES", text)
+    ),
+    "CREATE TABLE t (id INT) STORED AS PARQUET": lambda text: Create(
+        ("t",), "hive", "a list of columns", text
+    ),
+    "CREATE TABLE t (id INT)": lambda text: Create(("t",), None, "a list of columns", text),
+    "CREATE TABLE t USING delta COMMENT 'x' AS SELECT 1": lambda text: Create(
+        ("t",), "delta", None, text
+    ),
+    "DESC t": lambda text: Show(("t",), text),
+    "DESCRIBE TABLE EXTENDED a.t c": lambda text: Show(("a", "t"), text),
+    "SHOW TBLPROPERTIES t ('a')": lambda text: Show(("t",), text),
+    "SHOW COLUMNS FROM t IN a.b": lambda text: Show(("a", "b", "t"), text),
+    "SHOW CREATE TABLE t": lambda text: Show(("t",), text),
+    "COMMENT ON TABLE t IS 'x'": lambda _: Comment(("t",), "x"),
+    "COMMENT ON TABLE t IS NULL": lambda _: Comment(("t",), ""),
+}
+
 #: What Spark runs.
 OTHERS = (
     "",
     "SELECT 1",
     "WITH a AS (SELECT 1) SELECT * FROM a",
     "INSERT INTO t VALUES (1)",
-    "CREATE TABLE t (id INT) USING delta",
-    "CREATE TABLE t AS SELECT 1",
     "CREATE OR REPLACE TEMP VIEW v AS SELECT 1",
-    "DESCRIBE TABLE t",
+    "DESCRIBE",
+    "SHOW TABLES",
     "DELETE",
-    "ALTER TABLE t ADD COLUMN a INT",
+    "ALTER TABLE",
+    "ALTER VIEW t AS SELECT 1",
 )
 
 #: Statements that are not complete, and what the message says.
@@ -158,6 +189,11 @@ WRONG = {
 @pytest.mark.parametrize("text", CASES)
 def test_splits(text: str) -> None:
     assert statements.parse(text) == CASES[text]
+
+
+@pytest.mark.parametrize("text", OF_ANY_FORMAT)
+def test_splits_off_the_name_of_the_table(text: str) -> None:
+    assert statements.parse(text) == OF_ANY_FORMAT[text](text)
 
 
 @pytest.mark.parametrize("text", OTHERS)

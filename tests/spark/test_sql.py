@@ -235,3 +235,86 @@ def test_names_what_is_wrong(spark: Any, target: str) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="line 1, column") as caught:
         dr_spark.sql(spark, f"DELETE FROM {target} WHERE key = 'a' )")
     assert caught.value.code == "sql.syntax"
+
+
+def test_alters(spark: Any, tmp_path: Path, target: str) -> None:
+    told = dr_spark.sql(spark, f"ALTER TABLE {target} SET TBLPROPERTIES ('a' = 'b')")
+    assert (told.columns, told.collect()) == ([], [])
+    dr_spark.sql(spark, f"ALTER TABLE {target} ADD COLUMNS (note STRING COMMENT 'why')")
+    dr_spark.sql(spark, f"ALTER TABLE {target} ADD CONSTRAINT positive CHECK (value > 0)")
+    dr_spark.sql(spark, f"COMMENT ON TABLE {target} IS 'letters'")
+    snapshot = dr.Table(tmp_path / "t").snapshot()
+    assert snapshot.properties == {"a": "b", "delta.constraints.positive": "value > 0"}
+    assert snapshot.metadata.description == "letters"
+    assert snapshot.schema.names == ["key", "value", "note"]
+    assert left(spark, tmp_path) == [(*row, None) for row in ROWS]
+
+
+def test_renames_the_entry_in_the_catalog(
+    spark: Any, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "`" in target:
+        with pytest.raises(dr.UnsupportedFeatureError) as caught:
+            dr_spark.sql(spark, f"ALTER TABLE {target} RENAME TO other")
+        assert caught.value.code == "sql.alter"
+        return
+    with monkeypatch.context() as patch, pytest.raises(dr.UnsupportedFeatureError) as caught:
+        patch.setattr("deltareplay.spark.session.has_delta", lambda _: False)
+        dr_spark.sql(spark, f"ALTER TABLE {target} SET LOCATION '{tmp_path / 'elsewhere'}'")
+    assert caught.value.code == "sql.alter"
+    dr_spark.sql(spark, f"ALTER TABLE {target} RENAME TO {target}_renamed")
+    try:
+        assert rows_of(DeltaTable.forName(spark, f"{target}_renamed").toDF()) == ROWS
+        with pytest.raises(dr.TableNotFoundError):
+            DeltaTable.forName(spark, target)
+    finally:
+        spark.sql(f"DROP TABLE {target}_renamed")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SHOW TBLPROPERTIES {}",
+        "SHOW COLUMNS IN {}",
+        "SHOW CREATE TABLE {}",
+        "DESCRIBE {}",
+        "DESCRIBE TABLE EXTENDED delta.`{location}`",
+        "CREATE TABLE {}_new (id INT) USING delta",
+        "CREATE OR REPLACE TABLE {} (id INT) USING delta",
+        "CREATE TABLE {}_new USING delta LOCATION '{location}' TBLPROPERTIES ('a' = 'b')",
+        "CREATE TABLE {}_new USING delta LOCATION '{location}' COMMENT 'why'",
+    ],
+)
+def test_refuses_what_only_the_catalog_would_know(
+    spark: Any, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    written(spark, tmp_path / "t")
+    spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
+    monkeypatch.setattr("deltareplay.spark.session.has_delta", lambda _: False)
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        dr_spark.sql(spark, text.format(name, location=tmp_path / "t"))
+    assert caught.value.code == "sql.catalog"
+    assert not spark.catalog.tableExists(f"{name}_new")
+    assert rows_of(DeltaTable.forName(spark, name).toDF()) == ROWS
+
+
+def test_names_a_table_that_is_there(spark: Any, tmp_path: Path, name: str) -> None:
+    written(spark, tmp_path / "t")
+    dr_spark.sql(spark, f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
+    assert rows_of(DeltaTable.forName(spark, name).toDF()) == ROWS
+    dr_spark.sql(spark, f"DROP TABLE {name}")
+    assert left(spark, tmp_path) == ROWS
+
+
+def test_leaves_definitions_of_other_formats_to_spark(spark: Any, name: str) -> None:
+    dr_spark.sql(spark, f"CREATE TABLE {name} (id INT) USING parquet TBLPROPERTIES ('a' = 'b')")
+    dr_spark.sql(spark, f"ALTER TABLE {name} ADD COLUMNS (note STRING)")
+    dr_spark.sql(spark, f"ALTER TABLE {name} SET SERDEPROPERTIES ('c' = 'd')")
+    dr_spark.sql(spark, f"COMMENT ON TABLE {name} IS 'why'")
+    columns = dr_spark.sql(spark, f"DESCRIBE {name}").collect()
+    assert [row["col_name"] for row in columns] == ["id", "note"]
+    told = {
+        row["key"]: row["value"]
+        for row in dr_spark.sql(spark, f"SHOW TBLPROPERTIES {name}").collect()
+    }
+    assert told["a"] == "b"

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay._arguments import checked
 from deltareplay._table import Table
-from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark import (
+    alter_forms,
+    alter_table,
     clones,
     delta_settings,
     identifiers,
@@ -27,7 +29,7 @@ from deltareplay.spark._update import update
 from deltareplay.spark._vacuum import vacuum
 from deltareplay.spark.expressions import of_table
 from deltareplay.spark.moments import moment
-from deltareplay.spark.statements import Name
+from deltareplay.spark.reader import Name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,11 +39,30 @@ if TYPE_CHECKING:
 def sql(spark: SparkSession, text: str) -> DataFrame:
     """Run an SQL statement: Delta's by this package, without delta-spark's jar, others by Spark.
 
-    ``MERGE INTO``, ``UPDATE``, ``DELETE FROM``, ``OPTIMIZE``, ``REORG TABLE ... APPLY (PURGE)``,
-    ``VACUUM``, ``DESCRIBE HISTORY``, ``DESCRIBE DETAIL``, ``RESTORE``, ``CONVERT TO DELTA``,
-    ``GENERATE`` and ``CREATE TABLE ... SHALLOW CLONE`` run here, on ``delta.`/path``` and on Delta
-    tables that the session's catalog knows. Everything else goes to ``spark.sql`` unchanged. The
-    text is split into its parts here; Spark parses and evaluates the expressions.
+    ``MERGE INTO``, ``UPDATE``, ``DELETE FROM``, ``ALTER TABLE``, ``COMMENT ON TABLE``,
+    ``OPTIMIZE``, ``REORG TABLE ... APPLY (PURGE)``, ``VACUUM``, ``DESCRIBE HISTORY``,
+    ``DESCRIBE DETAIL``, ``RESTORE``, ``CONVERT TO DELTA``, ``GENERATE`` and
+    ``CREATE TABLE ... SHALLOW CLONE`` run here, on ``delta.`/path``` and on Delta tables that the
+    session's catalog knows. Everything else goes to ``spark.sql`` unchanged. The text is split into
+    its parts here; Spark parses and evaluates the expressions.
+
+    ``ALTER TABLE`` has these forms, each of which is one commit, as by the method of ``Table``
+    (``DROP FEATURE`` and ``delta.enableRowTracking`` may take more):
+
+    - ``SET TBLPROPERTIES``, ``UNSET TBLPROPERTIES [IF EXISTS]``;
+    - ``ADD COLUMNS``, without ``FIRST``, ``AFTER`` and ``DEFAULT``, all to one struct or to the
+      table; ``RENAME COLUMN``; ``DROP COLUMN [IF EXISTS]`` of one column;
+    - ``ALTER COLUMN`` and ``CHANGE COLUMN`` of one column, with ``TYPE`` or ``COMMENT``;
+    - ``ADD CONSTRAINT ... CHECK``, ``DROP CONSTRAINT [IF EXISTS]``;
+    - ``CLUSTER BY``, ``DROP FEATURE [TRUNCATE HISTORY]``;
+    - ``RENAME TO``, which Spark does: it is the name in the catalog.
+
+    Without delta-spark's jar, Spark's catalog does not know a table's columns and properties. So
+    ``CREATE TABLE ... USING delta`` must have a location with a table and define nothing; and
+    ``DESCRIBE TABLE``, ``SHOW COLUMNS``, ``SHOW CREATE TABLE``, ``SHOW TBLPROPERTIES`` and
+    ``ALTER TABLE ... SET LOCATION`` are errors for Delta tables. ``DROP TABLE`` works, and leaves
+    the files. ``INSERT INTO``, ``TRUNCATE TABLE`` and ``CREATE TABLE ... AS SELECT`` are errors of
+    Spark's: use ``write`` and ``delete``.
 
     Args:
         spark: The session.
@@ -53,6 +74,8 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     Raises:
         InvalidArgumentError: The statement is not complete (``sql.syntax``, ``sql.token``; the
             message has the position), or as by the function that runs it.
+        UnsupportedFeatureError: ``ALTER TABLE`` has another form (``sql.alter``); or Spark would
+            only change or show the entry in its catalog (``sql.catalog``).
         TableNotFoundError: There is no Delta table of that name or at that path.
 
     >>> sql(spark, "DELETE FROM delta.`/tmp/orders` WHERE id = 7").show()  # doctest: +SKIP
@@ -66,12 +89,8 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     statement = statements.parse(text)
     if statement is None:
         return spark.sql(text)
-    if isinstance(statement, (statements.Merge, statements.Update, statements.Delete)):
-        entry = None
-        if identifiers.path_of(statement.table) is None:
-            entry = identifiers.in_catalog(spark, statement.table)
-            if entry is None or not entry.is_delta:
-                return spark.sql(text)  # of another format, or Spark says that there is none
+    if isinstance(statement, _OF_ANY_TABLE) and not identifiers.is_delta(spark, statement.table):
+        return spark.sql(text)  # of another format, or Spark says that there is none
     return _RUNS[type(statement)](spark, statement)
 
 
@@ -93,13 +112,10 @@ def _merge(spark: SparkSession, asked: statements.Merge) -> DataFrame:
 
 def _source(spark: SparkSession, asked: statements.Source) -> DataFrame:
     rows = None
-    if asked.name is not None:
-        path = identifiers.path_of(asked.name)
-        entry = None if path else identifiers.in_catalog(spark, asked.name)
-        if path or (entry is not None and entry.is_delta):
-            at = None if asked.timestamp is None else moment(spark, asked.timestamp)
-            table = _table(spark, asked.name)
-            rows = read(spark, table, version=asked.version, timestamp=at)
+    if asked.name is not None and identifiers.is_delta(spark, asked.name):
+        at = None if asked.timestamp is None else moment(spark, asked.timestamp)
+        table = _table(spark, asked.name)
+        rows = read(spark, table, version=asked.version, timestamp=at)
     if rows is None:
         rows = spark.sql(f"SELECT * FROM {asked.text}")
     return rows if asked.alias is None else rows.alias(asked.alias)
@@ -185,6 +201,57 @@ def _clone(spark: SparkSession, asked: statements.Clone) -> DataFrame:
     return results.cloned(spark, metrics)
 
 
+def _create(spark: SparkSession, asked: statements.Create) -> DataFrame:
+    provider = asked.provider or str(spark.conf.get("spark.sql.sources.default"))
+    if asked.clause and provider.lower() == "delta" and not session.has_delta(spark):
+        raise _only_in_catalog(
+            f"CREATE TABLE with {asked.clause}",
+            "create the table with DeltaTable.create(spark).tableName(...), or write it with "
+            "deltareplay.spark.write and name it with CREATE TABLE ... USING delta LOCATION '...'",
+        )
+    return spark.sql(asked.text)
+
+
+def _alter(spark: SparkSession, asked: statements.Alter) -> DataFrame:
+    form = alter_forms.parse(asked.text)
+    if not isinstance(form, alter_forms.ChangeEntry):
+        session.check_writing(spark, "ALTER TABLE")
+        alter_table.run(_table(spark, asked.table), form)
+        return results.nothing(spark)
+    if identifiers.path_of(asked.table) is not None:
+        raise alter_forms.unsupported(form.what, "a path has no entry in the catalog")
+    if form.what == "SET LOCATION" and not session.has_delta(spark):
+        raise alter_forms.unsupported(
+            form.what,
+            "Spark would take any path, so DROP TABLE, which leaves the files, and then "
+            "CREATE TABLE ... USING delta LOCATION",
+        )
+    return spark.sql(asked.text)
+
+
+def _comment(spark: SparkSession, asked: statements.Comment) -> DataFrame:
+    _table(spark, asked.table).set_comment(asked.comment)
+    return results.nothing(spark)
+
+
+def _show(spark: SparkSession, asked: statements.Show) -> DataFrame:
+    if not session.has_delta(spark):
+        raise _only_in_catalog(
+            "this statement",
+            "DESCRIBE DETAIL has the properties, and DeltaTable.forName(spark, name).toDF() the "
+            "columns",
+        )
+    return spark.sql(asked.text)
+
+
+def _only_in_catalog(what: str, instead: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"without delta-spark's jar, {what} would only concern the entry in Spark's catalog, and "
+        f"not the Delta table: {instead}",
+        code="sql.catalog",
+    )
+
+
 def _table(spark: SparkSession, name: Name) -> Table:
     table, _ = identifiers.table_named(spark, name)
     return table
@@ -211,4 +278,18 @@ _RUNS: dict[type, Callable[[SparkSession, Any], DataFrame]] = {
     statements.Convert: _convert,
     statements.Generate: _generate,
     statements.Clone: _clone,
+    statements.Create: _create,
+    statements.Alter: _alter,
+    statements.Comment: _comment,
+    statements.Show: _show,
 }
+
+#: What Spark runs for tables of other formats.
+_OF_ANY_TABLE = (
+    statements.Merge,
+    statements.Update,
+    statements.Delete,
+    statements.Alter,
+    statements.Comment,
+    statements.Show,
+)

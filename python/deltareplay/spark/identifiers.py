@@ -143,6 +143,14 @@ def in_catalog(spark: SparkSession, parts: Sequence[str]) -> CatalogEntry | None
     return None
 
 
+def is_delta(spark: SparkSession, parts: Sequence[str]) -> bool:
+    """Whether a name is a path, or the catalog's name of a Delta table."""
+    if path_of(parts) is not None:
+        return True
+    entry = in_catalog(spark, parts)
+    return entry is not None and entry.is_delta
+
+
 def table_named(spark: SparkSession, parts: Sequence[str]) -> tuple[Table, CatalogEntry | None]:
     """The table that a name stands for.
 

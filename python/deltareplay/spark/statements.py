@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.definitions import Mode
 from deltareplay.spark.identifiers import name_at
-from deltareplay.spark.tokens import Token, position, tokens
-
-Name = tuple[str, ...]
+from deltareplay.spark.reader import Name, Reader
 
 
 @dataclass(frozen=True)
@@ -148,8 +144,74 @@ class Clone:
     location: str | None
 
 
+@dataclass(frozen=True)
+class Create:
+    """``CREATE TABLE`` and ``REPLACE TABLE``, but for clones.
+
+    Attributes:
+        table: The name.
+        provider: The format; None if the statement names none.
+        clause: What the statement says of the table beside its place, such as ``TBLPROPERTIES``;
+            None if it only names a table that is there, or has a query.
+        text: The whole statement.
+    """
+
+    table: Name
+    provider: str | None
+    clause: str | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Alter:
+    """``ALTER TABLE``.
+
+    Attributes:
+        table: The name.
+        text: The whole statement: what follows the name has other forms for other formats, and
+            ``alter_forms`` splits it for Delta tables.
+    """
+
+    table: Name
+    text: str
+
+
+@dataclass(frozen=True)
+class Comment:
+    """``COMMENT ON TABLE``."""
+
+    table: Name
+    comment: str
+
+
+@dataclass(frozen=True)
+class Show:
+    """What Spark's catalog answers: ``DESCRIBE TABLE``, ``SHOW TBLPROPERTIES`` and others.
+
+    Attributes:
+        table: The name.
+        text: The whole statement.
+    """
+
+    table: Name
+    text: str
+
+
 Statement = (
-    Merge | Update | Delete | Optimize | Vacuum | Describe | Restore | Convert | Generate | Clone
+    Merge
+    | Update
+    | Delete
+    | Optimize
+    | Vacuum
+    | Describe
+    | Restore
+    | Convert
+    | Generate
+    | Clone
+    | Create
+    | Alter
+    | Comment
+    | Show
 )
 
 
@@ -165,178 +227,17 @@ def parse(text: str) -> Statement | None:
     >>> parse("SELECT 1") is None
     True
     """
-    found = tokens(text)
+    reader = Reader(text)
     for words, reads in _STATEMENTS:
-        reader = _Reader(text, found)
         if reader.takes(*words):
             statement: Statement | None = reads(reader)
             if statement is not None:
-                while reader.takes(";"):
-                    pass
                 reader.ends()
             return statement
     return None
 
 
-class _Reader:
-    """Goes through the tokens of one statement."""
-
-    def __init__(self, text: str, found: Sequence[Token]) -> None:
-        self.text = text
-        self.found = found
-        self.at = 0
-
-    @property
-    def token(self) -> Token:
-        return self.found[self.at]
-
-    def sees(self, *words: str) -> bool:
-        """Whether these keywords and symbols follow."""
-        some = self.found[self.at : self.at + len(words)]
-        return len(some) == len(words) and all(
-            token.is_word(word) or (token.kind == "symbol" and token.text == word)
-            for token, word in zip(some, words, strict=True)
-        )
-
-    def takes(self, *words: str) -> bool:
-        """Goes past these, if they follow."""
-        if not self.sees(*words):
-            return False
-        self.at += len(words)
-        return True
-
-    def needs(self, *words: str) -> None:
-        """Goes past these, which must follow."""
-        for word in words:
-            if not self.takes(word):
-                raise self.wrong(word)
-
-    def ends(self) -> None:
-        """Nothing may follow."""
-        if self.token.kind != "end":
-            raise self.wrong("the end of the statement")
-
-    def wrong(self, wanted: str) -> InvalidArgumentError:
-        """What is at the current token is not what a statement has there."""
-        seen = self.token.text or "the end"
-        return InvalidArgumentError(
-            f"expected {wanted}, not {seen!r}, at {position(self.text, self.token.start)}",
-            code="sql.syntax",
-        )
-
-    def name(self) -> Name:
-        """A name, with its parts."""
-        parts, after = name_at(self.found, self.at)
-        if not parts:
-            raise self.wrong("a name")
-        self.at = after
-        return parts
-
-    def table(self) -> Name:
-        """A name, or a path as a string."""
-        if self.token.kind == "string":
-            return ("delta", self.string())
-        return self.name()
-
-    def identifier(self) -> str:
-        """One word, or a name in backticks."""
-        if self.token.kind not in ("word", "quoted"):
-            raise self.wrong("a name")
-        self.at += 1
-        return self.found[self.at - 1].name
-
-    def string(self) -> str:
-        """The value of a string."""
-        if self.token.kind != "string":
-            raise self.wrong("a string")
-        self.at += 1
-        return self.found[self.at - 1].value
-
-    def number(self) -> float:
-        """A number."""
-        text, start = "", self.token.start
-        while self.token.start == start + len(text) and re.fullmatch(r"[\w.-]+", self.token.text):
-            text += self.token.text
-            self.at += 1
-        try:
-            return float(text)
-        except ValueError:
-            self.at -= bool(text)
-            raise self.wrong("a number") from None
-
-    def whole(self) -> int:
-        """A whole number."""
-        given = self.string() if self.token.kind == "string" else self.token.text
-        if not given.isdecimal():
-            raise self.wrong("a whole number")
-        if self.token.text == given:
-            self.at += 1
-        return int(given)
-
-    def alias(self, *keywords: str) -> str | None:
-        """The alias of a table, unless one of the keywords follows."""
-        if self.takes("AS"):
-            return self.identifier()
-        if self.token.kind == "quoted" or (
-            self.token.kind == "word" and not self.token.is_word(*keywords)
-        ):
-            return self.identifier()
-        return None
-
-    def until(self, *stops: tuple[str, ...]) -> str:
-        """An expression: the text up to one of these, outside of parentheses and ``CASE``."""
-        start, depth, cases = self.at, 0, 0
-        while self.token.kind != "end" and not self.sees(";"):
-            after_dot = self.at > start and self.found[self.at - 1].text == "."
-            if depth == 0 and cases == 0 and not after_dot and any(self.sees(*s) for s in stops):
-                break
-            depth += (self.token.text in "([") - (self.token.text in ")]")
-            if depth < 0:
-                break
-            if not after_dot:
-                cases += self.token.is_word("CASE")
-                cases -= cases > 0 and self.token.is_word("END")
-            self.at += 1
-        if self.at == start:
-            raise self.wrong("an expression")
-        return self.text[self.found[start].start : self.found[self.at - 1].end]
-
-    def assignments(self, *stops: tuple[str, ...]) -> dict[str, str]:
-        """``SET`` columns and their values."""
-        values: dict[str, str] = {}
-        while True:
-            start = self.token
-            self.name()
-            column = self.text[start.start : self.found[self.at - 1].end]
-            self.needs("=")
-            if column in values:
-                raise self.wrong(f"no second value of {column}")
-            values[column] = self.until((",",), *stops)
-            if not self.takes(","):
-                return values
-
-    def in_parentheses(self) -> list[str]:
-        """A list of expressions in parentheses."""
-        self.needs("(")
-        found = [self.until((",",))]
-        while self.takes(","):
-            found.append(self.until((",",)))
-        self.needs(")")
-        return found
-
-    def moment(self) -> tuple[int | None, str | None]:
-        """``VERSION AS OF`` or ``TIMESTAMP AS OF``, if it follows."""
-        start = self.at
-        self.takes("FOR")
-        if self.takes("VERSION", "AS", "OF") or self.takes("SYSTEM_VERSION", "AS", "OF"):
-            return self.whole(), None
-        if self.takes("TIMESTAMP", "AS", "OF") or self.takes("SYSTEM_TIME", "AS", "OF"):
-            return None, self.string()
-        self.at = start
-        return None, None
-
-
-def _merge(reader: _Reader) -> Merge:
+def _merge(reader: Reader) -> Merge:
     evolves = reader.takes("WITH", "SCHEMA", "EVOLUTION")
     reader.needs("INTO")
     table = reader.name()
@@ -353,7 +254,7 @@ def _merge(reader: _Reader) -> Merge:
     return Merge(table, alias, source, on, tuple(clauses), evolves)
 
 
-def _source(reader: _Reader) -> Source:
+def _source(reader: Reader) -> Source:
     start = reader.at
     if reader.token.kind in ("word", "quoted"):
         name = reader.name()
@@ -369,7 +270,7 @@ def _source(reader: _Reader) -> Source:
     return Source(None, text, last.name if named else None)
 
 
-def _clause(reader: _Reader) -> Clause:
+def _clause(reader: Reader) -> Clause:
     if reader.takes("MATCHED"):
         when = "when_matched"
     else:
@@ -398,7 +299,7 @@ def _clause(reader: _Reader) -> Clause:
     return Clause(f"{when}_update", condition, reader.assignments(("WHEN",)))
 
 
-def _update(reader: _Reader) -> Update:
+def _update(reader: Reader) -> Update:
     table = reader.name()
     alias = reader.alias("SET")
     reader.needs("SET")
@@ -407,13 +308,13 @@ def _update(reader: _Reader) -> Update:
     return Update(table, alias, values, where)
 
 
-def _delete(reader: _Reader) -> Delete:
+def _delete(reader: Reader) -> Delete:
     table = reader.name()
     alias = reader.alias("WHERE")
     return Delete(table, alias, reader.until() if reader.takes("WHERE") else None)
 
 
-def _optimize(reader: _Reader) -> Optimize:
+def _optimize(reader: Reader) -> Optimize:
     table = reader.table()
     full = reader.takes("FULL")
     where = reader.until(("ZORDER", "BY")) if reader.takes("WHERE") else None
@@ -428,14 +329,14 @@ def _optimize(reader: _Reader) -> Optimize:
     return Optimize(table, where, columns, full)
 
 
-def _reorg(reader: _Reader) -> Optimize:
+def _reorg(reader: Reader) -> Optimize:
     table = reader.name()
     where = reader.until(("APPLY", "(")) if reader.takes("WHERE") else None
     reader.needs("APPLY", "(", "PURGE", ")")
     return Optimize(table, where, purge=True)
 
 
-def _vacuum(reader: _Reader) -> Vacuum:
+def _vacuum(reader: Reader) -> Vacuum:
     table = reader.table()
     hours: float | None = None
     dry_run = lite = False
@@ -452,16 +353,16 @@ def _vacuum(reader: _Reader) -> Vacuum:
     return Vacuum(table, hours, dry_run, lite)
 
 
-def _history(reader: _Reader) -> Describe:
+def _history(reader: Reader) -> Describe:
     table = reader.table()
     return Describe(table, True, reader.whole() if reader.takes("LIMIT") else None)
 
 
-def _detail(reader: _Reader) -> Describe:
+def _detail(reader: Reader) -> Describe:
     return Describe(reader.table(), False)
 
 
-def _restore(reader: _Reader) -> Restore:
+def _restore(reader: Reader) -> Restore:
     reader.takes("TABLE")
     table = reader.name()
     reader.takes("TO")
@@ -471,7 +372,7 @@ def _restore(reader: _Reader) -> Restore:
     return Restore(table, version, timestamp)
 
 
-def _convert(reader: _Reader) -> Convert:
+def _convert(reader: Reader) -> Convert:
     table = reader.name()
     reader.takes("NO", "STATISTICS")
     columns = None
@@ -480,43 +381,92 @@ def _convert(reader: _Reader) -> Convert:
     return Convert(table, columns)
 
 
-def _generate(reader: _Reader) -> Generate:
+def _generate(reader: Reader) -> Generate:
     mode = reader.identifier()
     reader.needs("FOR", "TABLE")
     return Generate(reader.name(), mode)
 
 
-def _create(reader: _Reader) -> Clone | None:
-    """A clone; other statements that create or replace a table are Spark's."""
+def _create(reader: Reader) -> Clone | Create | None:
     mode: Mode = "replace" if reader.found[0].is_word("REPLACE") else "create"
     if reader.takes("OR", "REPLACE"):
         mode = "create_or_replace"
+    reader.takes("EXTERNAL")
     if not reader.takes("TABLE"):
         return None
     if reader.takes("IF", "NOT", "EXISTS"):
         mode = "create_if_not_exists"
     table, after = name_at(reader.found, reader.at)
     reader.at = after
-    if not table or not reader.takes("SHALLOW", "CLONE"):
+    if not table:
         return None
+    if not reader.takes("SHALLOW", "CLONE"):
+        return _definition(reader, table)
     source = reader.name()
     version, timestamp = reader.moment()
-    properties: dict[str, str] = {}
-    if reader.takes("TBLPROPERTIES"):
-        reader.needs("(")
-        while not reader.takes(")"):
-            is_string = reader.token.kind == "string"
-            key = reader.string() if is_string else ".".join(reader.name())
-            reader.takes("=")
-            is_string = reader.token.kind == "string"
-            properties[key] = reader.string() if is_string else reader.until((",",))
-            if not reader.takes(",") and not reader.sees(")"):
-                raise reader.wrong(")")
+    properties = reader.properties() if reader.takes("TBLPROPERTIES") else {}
     location = reader.string() if reader.takes("LOCATION") else None
     return Clone(table, source, mode, version, timestamp, properties, location)
 
 
-_Reads = Callable[[_Reader], Any]
+def _definition(reader: Reader, table: Name) -> Create:
+    """What a table is to be, up to the query, if there is one."""
+    provider: str | None = None
+    clause = "a list of columns" if reader.sees("(") else None
+    depth = 0
+    while reader.token.kind != "end":
+        depth += reader.sees("(") - reader.sees(")")
+        if depth == 0 and reader.token.is_word("STORED", "ROW"):  # Hive's clauses
+            provider = "hive"
+            break
+        if depth == 0 and reader.token.is_word("AS", "SELECT", "WITH"):
+            clause = None
+            break
+        if depth == 0 and reader.sees("USING"):
+            provider = ".".join(name_at(reader.found, reader.at + 1)[0])
+        if depth == 0 and reader.token.is_word("TBLPROPERTIES", "COMMENT", "CLUSTER"):
+            clause = clause or reader.token.text.upper()
+        reader.at += 1
+    reader.rest()
+    return Create(table, provider, clause, reader.text)
+
+
+def _alter(reader: Reader) -> Alter | None:
+    table, _ = name_at(reader.found, reader.at)
+    reader.rest()
+    return Alter(table, reader.text) if table else None
+
+
+def _comment(reader: Reader) -> Comment:
+    table = reader.name()
+    reader.needs("IS")
+    return Comment(table, "" if reader.takes("NULL") else reader.string())
+
+
+def _describe(reader: Reader) -> Show | None:
+    reader.takes("TABLE")
+    if not reader.takes("EXTENDED"):
+        reader.takes("FORMATTED")
+    return _show(reader)
+
+
+def _columns(reader: Reader) -> Show | None:
+    if not reader.takes("IN"):
+        reader.takes("FROM")
+    return _show(reader)
+
+
+def _show(reader: Reader) -> Show | None:
+    table, after = name_at(reader.found, reader.at)
+    reader.at = after
+    if table and (reader.takes("IN") or reader.takes("FROM")):  # the schema of SHOW COLUMNS
+        schema, _ = name_at(reader.found, reader.at)
+        table = (*schema, table[-1])
+    reader.rest()
+    return Show(table, reader.text) if table else None
+
+
+_Reads = Callable[[Reader], Any]
 
 #: What statements begin with, and what reads the rest.
 _STATEMENTS: tuple[tuple[tuple[str, ...], _Reads], ...] = (
@@ -535,4 +485,11 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], _Reads], ...] = (
     (("GENERATE",), _generate),
     (("CREATE",), _create),
     (("REPLACE",), _create),
+    (("ALTER", "TABLE"), _alter),
+    (("COMMENT", "ON", "TABLE"), _comment),
+    (("SHOW", "TBLPROPERTIES"), _show),
+    (("SHOW", "CREATE", "TABLE"), _show),
+    (("SHOW", "COLUMNS"), _columns),
+    (("DESCRIBE",), _describe),
+    (("DESC",), _describe),
 )

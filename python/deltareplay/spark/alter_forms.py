@@ -1,0 +1,357 @@
+"""The forms of ``ALTER TABLE`` for Delta tables, split into their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.spark.reader import Name, Reader
+
+#: Keys that Spark keeps for clauses of their own.
+_RESERVED = ("provider", "location", "owner", "external", "is_managed_location")
+
+_WITH_JAR = "spark.sql does it in a session that has delta-spark's jar"
+_SEVERAL = "it would take several commits, so use a statement for each"
+_BY_NAME = "leave it out: columns are found by their names"
+
+
+@dataclass(frozen=True)
+class SetProperties:
+    """``SET TBLPROPERTIES``."""
+
+    properties: dict[str, str]
+
+
+@dataclass(frozen=True)
+class UnsetProperties:
+    """``UNSET TBLPROPERTIES``: with or without ``IF EXISTS``, as delta-spark takes both."""
+
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NewColumn:
+    """A column to add.
+
+    Attributes:
+        path: Its name, after those of the structs around it.
+        data_type: SQL's name of the type.
+        nullable: Whether it may be null.
+        comment: Any text.
+    """
+
+    path: Name
+    data_type: str
+    nullable: bool = True
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class AddColumns:
+    """``ADD COLUMNS``: all to the same struct, or to the table."""
+
+    columns: tuple[NewColumn, ...]
+
+
+@dataclass(frozen=True)
+class RenameColumn:
+    """``RENAME COLUMN``."""
+
+    path: Name
+    new_name: str
+
+
+@dataclass(frozen=True)
+class DropColumns:
+    """``DROP COLUMNS``."""
+
+    paths: tuple[Name, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class ChangeColumn:
+    """``ALTER COLUMN`` and ``CHANGE COLUMN``: a type, a comment, or both in Hive's form."""
+
+    path: Name
+    data_type: str | None = None
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class AddConstraint:
+    """``ADD CONSTRAINT ... CHECK``."""
+
+    name: str
+    expression: str
+
+
+@dataclass(frozen=True)
+class DropConstraint:
+    """``DROP CONSTRAINT``."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class ClusterBy:
+    """``CLUSTER BY``; no columns for ``NONE``."""
+
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DropFeature:
+    """``DROP FEATURE``."""
+
+    name: str
+    truncate_history: bool = False
+
+
+@dataclass(frozen=True)
+class ChangeEntry:
+    """A change of the entry in the catalog: its name or its location."""
+
+    what: Literal["RENAME TO", "SET LOCATION"]
+
+
+Form = (
+    SetProperties
+    | UnsetProperties
+    | AddColumns
+    | RenameColumn
+    | DropColumns
+    | ChangeColumn
+    | AddConstraint
+    | DropConstraint
+    | ClusterBy
+    | DropFeature
+    | ChangeEntry
+)
+
+
+def parse(text: str) -> Form:
+    """What a statement ``ALTER TABLE`` changes.
+
+    Raises:
+        InvalidArgumentError: ``sql.syntax``.
+        UnsupportedFeatureError: ``sql.alter``: this package does not have the form.
+
+    >>> parse("ALTER TABLE t DROP COLUMN IF EXISTS a.b")
+    DropColumns(paths=(('a', 'b'),), if_exists=True)
+    """
+    reader = Reader(text)
+    reader.needs("ALTER", "TABLE")
+    reader.name()
+    for words, reads in _FORMS:
+        if reader.takes(*words):
+            form = reads(reader)
+            reader.ends()
+            return form
+    some = reader.found[reader.at : reader.at + 2]
+    words = tuple(one.text.upper() for one in some if one.kind == "word")
+    if not words:
+        raise reader.wrong("what to alter")
+    raise unsupported(" ".join(words), "the docstring of deltareplay.spark.sql lists the forms")
+
+
+def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
+    """The error of a form that does not exist here.
+
+    Args:
+        what: What follows the name of the table.
+        instead: What to do instead.
+    """
+    return UnsupportedFeatureError(
+        f"ALTER TABLE ... {what} is not supported for Delta tables: {instead}", code="sql.alter"
+    )
+
+
+def several(what: str) -> UnsupportedFeatureError:
+    """The error of a statement that delta-spark commits once, and this package could not."""
+    return unsupported(what, _SEVERAL)
+
+
+def _set_properties(reader: Reader) -> SetProperties:
+    at = reader.at
+    properties = reader.properties()
+    for key in properties:
+        if key in _RESERVED:
+            reader.at = at
+            raise reader.wrong(f"properties without {key}, which Spark reserves")
+    if "comment" in properties and len(properties) > 1:
+        raise several("SET TBLPROPERTIES with comment and others")
+    return SetProperties(properties)
+
+
+def _unset_properties(reader: Reader) -> UnsetProperties:
+    reader.takes("IF", "EXISTS")
+    reader.needs("(")
+    keys = [reader.key()]
+    while reader.takes(","):
+        keys.append(reader.key())
+    reader.needs(")")
+    if "comment" in keys and len(keys) > 1:
+        raise several("UNSET TBLPROPERTIES with comment and others")
+    return UnsetProperties(tuple(keys))
+
+
+def _add_columns(reader: Reader) -> AddColumns:
+    closes = reader.takes("(")
+    columns = [_new_column(reader)]
+    while reader.takes(","):
+        columns.append(_new_column(reader))
+    if closes:
+        reader.needs(")")
+    if len({tuple(step.lower() for step in one.path[:-1]) for one in columns}) > 1:
+        raise several("ADD COLUMNS to several structs")
+    return AddColumns(tuple(columns))
+
+
+def _new_column(reader: Reader) -> NewColumn:
+    path = reader.name()
+    data_type = reader.data_type()
+    nullable, comment = True, None
+    while True:
+        if reader.takes("NOT", "NULL"):
+            nullable = False
+        elif reader.takes("COMMENT"):
+            comment = reader.string()
+        elif reader.takes("DEFAULT"):
+            raise unsupported("ADD COLUMN ... DEFAULT", "add the column without it, then UPDATE")
+        elif reader.takes("FIRST") or reader.takes("AFTER"):
+            raise unsupported("ADD COLUMN ... FIRST or AFTER", _BY_NAME)
+        else:
+            return NewColumn(path, data_type, nullable, comment)
+
+
+def _rename_column(reader: Reader) -> RenameColumn:
+    path = reader.name()
+    reader.needs("TO")
+    return RenameColumn(path, reader.identifier())
+
+
+def _drop_columns(reader: Reader) -> DropColumns:
+    if_exists = reader.takes("IF", "EXISTS")
+    closes = reader.takes("(")
+    paths = [reader.name()]
+    while reader.takes(","):
+        paths.append(reader.name())
+    if closes:
+        reader.needs(")")
+    return DropColumns(tuple(paths), if_exists)
+
+
+def _alter_column(reader: Reader) -> ChangeColumn:
+    change = _column_change(reader)
+    if change is None:
+        raise reader.wrong("TYPE or COMMENT")
+    return change
+
+
+def _change_column(reader: Reader) -> ChangeColumn:
+    """As ``ALTER COLUMN``, or in Hive's form: the name once more, the type, and a comment."""
+    start = reader.at
+    change = _column_change(reader)
+    if change is not None:
+        return change
+    reader.at = start
+    path = reader.name()
+    at, name = reader.at, reader.identifier()
+    if name.lower() != path[-1].lower():
+        reader.at = at
+        raise reader.wrong(f"the name {path[-1]} once more (RENAME COLUMN gives another)")
+    data_type = reader.data_type()
+    comment = reader.string() if reader.takes("COMMENT") else None
+    if reader.takes("FIRST") or reader.takes("AFTER"):
+        raise unsupported("CHANGE COLUMN ... FIRST or AFTER", _BY_NAME)
+    return ChangeColumn(path, data_type, comment)
+
+
+def _column_change(reader: Reader) -> ChangeColumn | None:
+    path = reader.name()
+    change = None
+    if reader.takes("TYPE"):
+        change = ChangeColumn(path, data_type=reader.data_type())
+    elif reader.takes("COMMENT"):
+        change = ChangeColumn(path, comment=reader.string())
+    elif reader.takes("FIRST") or reader.takes("AFTER"):
+        raise unsupported("ALTER COLUMN ... FIRST or AFTER", _BY_NAME)
+    elif reader.takes("SET", "NOT", "NULL"):
+        instead = f"use ADD CONSTRAINT ... CHECK ({'.'.join(path)} IS NOT NULL)"
+        raise unsupported("ALTER COLUMN ... SET NOT NULL", instead)
+    else:
+        for words in (("DROP", "NOT", "NULL"), ("SET", "DEFAULT"), ("DROP", "DEFAULT"), ("SYNC",)):
+            if reader.sees(*words):
+                raise unsupported(f"ALTER COLUMN ... {' '.join(words)}", _WITH_JAR)
+    if change is not None and reader.sees(","):
+        raise several("ALTER COLUMN with several columns")
+    return change
+
+
+def _add_constraint(reader: Reader) -> AddConstraint:
+    name = reader.identifier()
+    if not reader.takes("CHECK"):
+        raise unsupported(
+            "ADD CONSTRAINT without CHECK", "Delta tables have CHECK constraints only"
+        )
+    reader.needs("(")
+    expression = reader.until()
+    reader.needs(")")
+    return AddConstraint(name, expression)
+
+
+def _drop_constraint(reader: Reader) -> DropConstraint:
+    if_exists = reader.takes("IF", "EXISTS")
+    return DropConstraint(reader.identifier(), if_exists)
+
+
+def _cluster_by(reader: Reader) -> ClusterBy:
+    if reader.takes("NONE"):
+        return ClusterBy(())
+    reader.needs("(")
+    columns = [".".join(reader.name())]
+    while reader.takes(","):
+        columns.append(".".join(reader.name()))
+    reader.needs(")")
+    return ClusterBy(tuple(columns))
+
+
+def _drop_feature(reader: Reader) -> DropFeature:
+    name = reader.string() if reader.token.kind == "string" else reader.identifier()
+    return DropFeature(name, reader.takes("TRUNCATE", "HISTORY"))
+
+
+def _rename_table(reader: Reader) -> ChangeEntry:
+    reader.name()
+    return ChangeEntry("RENAME TO")
+
+
+def _set_location(reader: Reader) -> ChangeEntry:
+    reader.string()
+    return ChangeEntry("SET LOCATION")
+
+
+#: What follows the name of the table, and what reads the rest.
+_FORMS: tuple[tuple[tuple[str, ...], Callable[[Reader], Form]], ...] = (
+    (("SET", "TBLPROPERTIES"), _set_properties),
+    (("UNSET", "TBLPROPERTIES"), _unset_properties),
+    (("ADD", "COLUMN"), _add_columns),
+    (("ADD", "COLUMNS"), _add_columns),
+    (("RENAME", "COLUMN"), _rename_column),
+    (("DROP", "COLUMN"), _drop_columns),
+    (("DROP", "COLUMNS"), _drop_columns),
+    (("ALTER", "COLUMN"), _alter_column),
+    (("ALTER",), _alter_column),
+    (("CHANGE", "COLUMN"), _change_column),
+    (("CHANGE",), _change_column),
+    (("ADD", "CONSTRAINT"), _add_constraint),
+    (("DROP", "CONSTRAINT"), _drop_constraint),
+    (("CLUSTER", "BY"), _cluster_by),
+    (("DROP", "FEATURE"), _drop_feature),
+    (("RENAME", "TO"), _rename_table),
+    (("SET", "LOCATION"), _set_location),
+)
