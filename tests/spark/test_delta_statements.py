@@ -297,6 +297,16 @@ def test_a_merge_adds_columns(spark: Any, table: DeltaTable) -> None:
     ]
 
 
+@pytest.mark.parametrize(("form", "value"), [("col", None), ("expr", None), ("lit", "DEFAULT")])
+def test_default_is_a_keyword_in_columns_too(
+    spark: Any, table: DeltaTable, form: str, value: str | None
+) -> None:
+    from pyspark.sql import functions as sf
+
+    table.update(set={"key": getattr(sf, form)("DEFAULT")})
+    assert {row["key"] for row in table.toDF().collect()} == {value}
+
+
 def expiring(spark: Any, seconds: float) -> Any:
     """A thousand rows that expire while a merge may run, one after the other."""
     begins = int(time.time() * 1e6)

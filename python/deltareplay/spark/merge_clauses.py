@@ -121,6 +121,12 @@ class Sides:
         kept = [sf.col(name) for name in rows.columns if name.startswith(names.OWN)]
         return rows.select(*shown, *kept).alias(alias)
 
+    def _seen_names(self, when: When) -> list[str]:
+        pairs = [] if when == "not_matched" else list(self.known)
+        if when != "not_matched_by_source":
+            pairs += self.source
+        return [one["name"] for one, _ in pairs]
+
     def assignments(self, clause: Clause, *, evolves: bool) -> Assignments:
         """What a clause sets.
 
@@ -131,7 +137,7 @@ class Sides:
         from pyspark.sql import functions as sf
 
         if clause.values is not None:
-            return Assignments.of(clause.values, self.fields)
+            return Assignments.of(clause.values, self.fields, self._seen_names(clause.when))
         given = {other["name"].lower(): (other, copy) for other, copy in self.source}
         values: dict[tuple[str, ...], Column] = {}
         for one in self.fields:
