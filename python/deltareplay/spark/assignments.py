@@ -72,7 +72,12 @@ class Assignments:
         return any(path[0] == name for path in self.values)
 
     def typed(
-        self, rows: DataFrame, fields: Sequence[Json], *, partial: bool = False
+        self,
+        rows: DataFrame,
+        fields: Sequence[Json],
+        *,
+        partial: bool = False,
+        evolve: str | None = None,
     ) -> Assignments:
         """The same with values of the columns' types.
 
@@ -80,13 +85,16 @@ class Assignments:
             rows: What the values are computed of.
             fields: The columns.
             partial: Whether fields of structs may be missing.
+            evolve: How the statement lets the schema evolve; None if it has no such way.
         """
         paths = list(self.values)
         shown = rows.select(*[self.values[path].alias(f"_{at}") for at, path in enumerate(paths)])
         types = fields_of(shown.schema)
         return Assignments(
             {
-                path: assigned(self.values[path], found, _field(path, fields), partial=partial)
+                path: assigned(
+                    self.values[path], found, _field(path, fields), partial=partial, evolve=evolve
+                )
                 for path, found in zip(paths, types, strict=True)
             }
         )

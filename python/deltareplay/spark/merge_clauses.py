@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import feed, identities, names
 from deltareplay.spark.assignments import Assignments
-from deltareplay.spark.by_name import arranged, is_struct, lacking
+from deltareplay.spark.by_name import MERGING, arranged, is_struct, lacking
 from deltareplay.spark.outgoing import default
 from deltareplay.spark.schema import Json, spark_type
 from deltareplay.spark.statement import as_column, shown
@@ -151,8 +151,7 @@ class Sides:
             elif not evolves and not _computed(one):
                 raise InvalidArgumentError(
                     f"the source has no column {one['name']}, which a clause for all columns "
-                    "sets: name the columns, or let the schema evolve, by schema_mode='merge' or "
-                    "withSchemaEvolution()",
+                    f"sets: name the columns, or let the schema evolve, by {MERGING}",
                     code="statement.column",
                 )
         return Assignments(values)
@@ -260,7 +259,7 @@ def changed(
             if clause.when != when or clause.then == feed.DELETE:
                 continue
             given = sides.assignments(clause, evolves=evolves)
-            given = given.typed(rows, sides.fields, partial=evolves)
+            given = given.typed(rows, sides.fields, partial=evolves, evolve=MERGING)
             set_by[at] = given
             for which, one in enumerate(sides.fields):
                 if given.sets(one["name"]):
