@@ -43,6 +43,9 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     tables that the session's catalog knows. Everything else goes to ``spark.sql`` unchanged. The
     text is split into its parts here; Spark parses and evaluates the expressions.
 
+    Without the jar, ``SELECT`` and ``spark.table`` read no Delta table by its name, because Spark
+    does not pass the path on: use ``read(spark, name)``, for shallow clones, too.
+
     Args:
         spark: The session.
         text: One statement.
