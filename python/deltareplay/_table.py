@@ -305,7 +305,7 @@ class Table(
 
         Args:
             operation: Delta's name of the operation: ``WRITE``, ``DELETE``, ``MERGE`` ...
-            parameters: Parameters of the operation; any JSON.
+            parameters: Parameters of the operation; any JSON. Lists and mappings become text.
             metrics: Metrics of the operation; numbers become text.
             user_metadata: Any text.
             tags: Strings by name.

@@ -85,7 +85,7 @@ class Transaction:
     ) -> dict[str, Any]:
         """What the commit says about itself."""
         return {
-            "parameters": dict(parameters or {}),
+            "parameters": {key: _parameter(value) for key, value in (parameters or {}).items()},
             "metrics": {key: str(value) for key, value in (metrics or {}).items()},
             "user_metadata": user_metadata,
             "tags": dict(tags or {}),
@@ -391,6 +391,17 @@ class Transaction:
 
 def _now() -> int:
     return time.time_ns() // 1_000_000
+
+
+def _parameter(value: Any) -> Any:
+    """A parameter without lists and mappings, which delta-spark reads as JSON text only.
+
+    >>> _parameter(["day"]), _parameter("true"), _parameter(1)
+    ('["day"]', 'true', 1)
+    """
+    if isinstance(value, (list, tuple, dict)):
+        return json.dumps(value, separators=(",", ":"))
+    return value
 
 
 def _json_one(body: Mapping[str, Any]) -> str:

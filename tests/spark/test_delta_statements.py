@@ -297,6 +297,16 @@ def test_a_merge_adds_columns(spark: Any, table: DeltaTable) -> None:
     ]
 
 
+@pytest.mark.parametrize(("form", "value"), [("col", None), ("expr", None), ("lit", "DEFAULT")])
+def test_default_is_a_keyword_in_columns_too(
+    spark: Any, table: DeltaTable, form: str, value: str | None
+) -> None:
+    from pyspark.sql import functions as sf
+
+    table.update(set={"key": getattr(sf, form)("DEFAULT")})
+    assert {row["key"] for row in table.toDF().collect()} == {value}
+
+
 def expiring(spark: Any, seconds: float) -> Any:
     """A thousand rows that expire while a merge may run, one after the other."""
     begins = int(time.time() * 1e6)
@@ -305,12 +315,14 @@ def expiring(spark: Any, seconds: float) -> Any:
 
 
 @pytest.mark.parametrize("properties", [{}, {"delta.enableDeletionVectors": "true"}], ids=str)
-@pytest.mark.parametrize("where", ["on", "clause", "column", "source"])
+@pytest.mark.parametrize("where", ["on", "clause", "time", "column", "source"])
 def test_a_merge_has_one_current_time(
     spark: Any, tmp_path: Path, where: str, properties: dict[str, str]
 ) -> None:
     from pyspark.sql import functions as sf
 
+    if where == "time" and not hasattr(sf, "current_time"):
+        pytest.skip("current_time came with Spark 4.1")
     dr_spark.write(spark.range(1000).selectExpr("id", "0 AS n"), tmp_path, properties=properties)
     table = DeltaTable.forPath(spark, str(tmp_path))
     source = expiring(spark, 4)
@@ -319,6 +331,7 @@ def test_a_merge_has_one_current_time(
     on = "t.id = s.id AND s.expiry > current_timestamp()" if where == "on" else "t.id = s.id"
     conditions = {
         "clause": "s.expiry < now()",
+        "time": "s.expiry < make_timestamp_ntz(current_date(), current_time())",
         "column": sf.col("s.expiry") > sf.current_timestamp(),
     }
     merge = table.alias("t").merge(source, on)
@@ -331,7 +344,9 @@ def test_a_merge_has_one_current_time(
     assert table.toDF().select("id").distinct().count() == 1000
 
 
-@pytest.mark.parametrize("where", ["on", "clause", "column", "nondeterministic", "udf and clock"])
+@pytest.mark.parametrize(
+    "where", ["on", "clause", "precision", "column", "nondeterministic", "udf and clock"]
+)
 def test_a_merge_refuses_what_gives_other_results_each_time(
     spark: Any, table: DeltaTable, where: str
 ) -> None:
@@ -340,6 +355,7 @@ def test_a_merge_refuses_what_gives_other_results_each_time(
     by_chance = sf.udf(lambda key: key < "c", "boolean")
     conditions: dict[str, Any] = {
         "clause": "rand() < 0.5",
+        "precision": "CAST(current_time(3) AS STRING) < s.key",
         "column": sf.rand() < 0.5,
         "nondeterministic": by_chance.asNondeterministic()(sf.col("s.key")),
         "udf and clock": by_chance(sf.col("s.key")) & (sf.lit("2026") < sf.current_timestamp()),

@@ -34,6 +34,21 @@ def test_history_is_that_of_describe_history(spark: Any, tables: Any, name: str)
     assert dr_spark.history(spark, path, limit=1).count() == 1
 
 
+def test_delta_spark_describes_our_writes(spark: Any, tmp_path: Any) -> None:
+    rows = spark.range(2).selectExpr("id", "id AS p").coalesce(1)
+    dr_spark.write(rows, tmp_path / "t", partition_columns=["p"])
+    dr_spark.register(spark)
+    rows.write.format("deltareplay").mode("append").save(str(tmp_path / "t"))
+    dr_spark.write(rows, tmp_path / "t", mode="overwrite", partition_overwrite="dynamic")
+    dr.write(tmp_path / "t", rows.toArrow())
+    dr.write(tmp_path / "u", rows.toArrow(), partition_columns=["p"])
+    for name, commits in (("t", 4), ("u", 1)):
+        described = spark.sql(f"DESCRIBE HISTORY delta.`{tmp_path / name}`").collect()
+        assert [row["operationParameters"]["partitionBy"] for row in described] == [
+            '["p"]'
+        ] * commits
+
+
 def same(row: Any) -> dict[str, Any]:
     """A row of the history; absent metrics and none are the same."""
     told = row.asDict(recursive=True)

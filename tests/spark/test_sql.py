@@ -14,7 +14,7 @@ from spark.delta_tables import ROWS, rows_of, written
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark import DeltaTable
+from deltareplay.spark import DeltaTable, session
 
 pytestmark = pytest.mark.spark
 
@@ -215,6 +215,19 @@ def test_clones(spark: Any, tmp_path: Path, target: str) -> None:
     assert caught.value.code == "table.exists"
     dr_spark.sql(spark, f"REPLACE TABLE {copy} SHALLOW CLONE {target}")
     assert rows_of(DeltaTable.forPath(spark, clone).toDF()) == [("z", 0)]
+
+
+def test_clones_under_a_name(spark: Any, tmp_path: Path, name: str) -> None:
+    written(spark, tmp_path / "it's, a source")
+    source = f"delta.`{tmp_path}/it's, a source`"
+    dr_spark.sql(spark, f"CREATE TABLE {name} SHALLOW CLONE {source} LOCATION '{tmp_path / 't'}'")
+    if session.has_delta(spark):  # the catalog takes no option of ours
+        assert rows_of(spark.table(name)) == ROWS
+        return
+    assert rows_of(dr_spark.read(spark, name)) == ROWS
+    dr_spark.sql(spark, f"UPDATE {name} SET value = 9 WHERE key = 'd'")
+    assert rows_of(DeltaTable.forName(spark, name).toDF()) == [*ROWS[:3], ("d", 9)]
+    assert rows_of(dr_spark.read(spark, source)) == ROWS
 
 
 def test_leaves_the_rest_to_spark(spark: Any, name: str) -> None:

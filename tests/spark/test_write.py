@@ -280,6 +280,8 @@ def test_what_changes_nothing_is_no_version(spark: Any, tmp_path: Path, vectors:
             {"mergeSchema": "true"},
             "5",
         ),
+        "rows of a file": (rows.where("id = 1"), *overwrite(where="id = 1"), "6"),
+        "rows of both files": (rows.where("id = 3"), *overwrite(where="id IN (1, 3)"), "7"),
     }
     for name, (frame, asked, options, version) in steps.items():
         found = dr_spark.write(frame, ours, **asked).version
@@ -288,7 +290,10 @@ def test_what_changes_nothing_is_no_version(spark: Any, tmp_path: Path, vectors:
         frame.write.format("delta").mode(mode).options(**options).save(str(theirs))
         assert dr.Table(theirs).snapshot().version == dr.Table(ours).snapshot().version, name
         told, wanted = metrics_of(ours), metrics_of(theirs)
-        counted = ("numDeletedRows", "numOutputRows", "numCopiedRows", "numRemovedFiles")
+        counted = (
+            *("numFiles", "numOutputRows", "numCopiedRows"),
+            *("numDeletedRows", "numRemovedFiles"),
+        )
         for metric in counted:
             assert told.get(metric) == wanted.get(metric, told.get(metric)), (name, metric)
     assert not dr.Table(ours).verify(rows=True).findings

@@ -60,7 +60,8 @@ class Merge:
         """Set columns of the rows of the table that match a row of the source.
 
         Args:
-            set: Columns and their values, as in ``update``.
+            set: Columns and their values, as in ``update``; ``DEFAULT``, too, unless the clause
+                sees a column of that name.
             condition: The clause applies if it is true.
         """
         return self._add("matched", feed.UPDATE, condition, set)
@@ -87,7 +88,8 @@ class Merge:
         """Insert a row for each row of the source that matches no row of the table.
 
         Args:
-            values: Columns and their values; the others are null, computed, or have their default.
+            values: Columns and their values, as for ``when_matched_update``; the others are null,
+                computed, or have their default.
             condition: The clause applies if it is true.
         """
         return self._add("not_matched", feed.INSERT, condition, values)

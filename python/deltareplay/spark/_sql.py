@@ -64,6 +64,9 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     the files. ``INSERT INTO``, ``TRUNCATE TABLE`` and ``CREATE TABLE ... AS SELECT`` are errors of
     Spark's: use ``write`` and ``delete``.
 
+    Without the jar, ``SELECT`` and ``spark.table`` read no Delta table by its name, because Spark
+    does not pass the path on: use ``read(spark, name)``, for shallow clones, too.
+
     Args:
         spark: The session.
         text: One statement.

@@ -44,7 +44,8 @@ def update(
         table: A ``Table``, a ``Snapshot``, or the table's path, URI or name.
         where: SQL text or a column; None updates all rows.
         set: Columns and their values: SQL text, or columns. ``"s.a"`` is a field of the struct
-            ``s``; its other fields stay.
+            ``s``; its other fields stay. ``DEFAULT`` is the default of the column, null if it has
+            none, unless the table has a column of that name.
         target_alias: A name of the table in the condition and in the values.
         txn: As in ``write``.
         user_metadata: Any text for the commit.
@@ -72,7 +73,7 @@ def update(
             code="statement.column",
         )
     fields = statement.target.written_fields
-    assignments = Assignments.of(set, fields)
+    assignments = Assignments.of(set, fields, [one["name"] for one in fields])
     transaction = statement.begin("UPDATE", {"predicate": predicates(where)}, user_metadata)
     if txn is not None and transaction.set_transaction(*txn):
         return Written(transaction.commit(), {})

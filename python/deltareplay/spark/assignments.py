@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import identities, names
+from deltareplay.spark import connect_columns, identities, names
 from deltareplay.spark.by_name import is_struct
-from deltareplay.spark.outgoing import assigned
+from deltareplay.spark.outgoing import assigned, default
 from deltareplay.spark.schema import Json, field, fields_of
-from deltareplay.spark.statement import as_column
+from deltareplay.spark.statement import as_column, shown
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+#: The keyword that stands for the default of a column; as in Spark, it may be in backticks.
+_DEFAULT = re.compile(r"[\s(]*(`?)DEFAULT\1[\s)]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -28,14 +32,25 @@ class Assignments:
     values: dict[tuple[str, ...], Column]
 
     @classmethod
-    def of(cls, set: Mapping[str, Any], fields: Sequence[Json]) -> Assignments:  # noqa: A002
+    def of(
+        cls,
+        set: Mapping[str, Any],  # noqa: A002
+        fields: Sequence[Json],
+        seen: Collection[str],
+    ) -> Assignments:
         """Finds the columns.
 
+        Args:
+            set: Columns and their values. ``DEFAULT`` alone is the default of the column.
+            fields: The columns of the table.
+            seen: The columns that values see. One of the name ``default`` hides the keyword.
+
         Raises:
-            InvalidArgumentError: ``statement.column``: the table has no such column, or it is set
-                twice.
+            InvalidArgumentError: ``statement.column``: the table has no such column, it is set
+                twice, or it has no default. ``write.identity``: the table itself gives its values.
         """
         values: dict[tuple[str, ...], Column] = {}
+        hidden = any(name.lower() == "default" for name in seen)
         for name, value in set.items():
             path = _found(parts(name), fields, name)
             for other in values:
@@ -44,8 +59,12 @@ class Assignments:
                         f"{name} is set twice: leave one of the values out",
                         code="statement.column",
                     )
-            identities.refuse(next(one for one in fields if one["name"] == path[0]))
-            values[path] = as_column(value)
+            column = next(one for one in fields if one["name"] == path[0])
+            identities.refuse(column)
+            if len(path) == 1 and not hidden and _is_default(value):
+                values[path] = _default(column)
+            else:
+                values[path] = as_column(value)
         return cls(values)
 
     def sets(self, name: str) -> bool:
@@ -53,7 +72,12 @@ class Assignments:
         return any(path[0] == name for path in self.values)
 
     def typed(
-        self, rows: DataFrame, fields: Sequence[Json], *, partial: bool = False
+        self,
+        rows: DataFrame,
+        fields: Sequence[Json],
+        *,
+        partial: bool = False,
+        evolve: str | None = None,
     ) -> Assignments:
         """The same with values of the columns' types.
 
@@ -61,13 +85,16 @@ class Assignments:
             rows: What the values are computed of.
             fields: The columns.
             partial: Whether fields of structs may be missing.
+            evolve: How the statement lets the schema evolve; None if it has no such way.
         """
         paths = list(self.values)
         shown = rows.select(*[self.values[path].alias(f"_{at}") for at, path in enumerate(paths)])
         types = fields_of(shown.schema)
         return Assignments(
             {
-                path: assigned(self.values[path], found, _field(path, fields), partial=partial)
+                path: assigned(
+                    self.values[path], found, _field(path, fields), partial=partial, evolve=evolve
+                )
                 for path, found in zip(paths, types, strict=True)
             }
         )
@@ -113,6 +140,33 @@ def parts(name: str) -> list[str]:
             part += letter
         at += 1
     return [*found, part]
+
+
+def _is_default(value: Any) -> bool:
+    """Whether a value is the keyword ``DEFAULT``, as SQL text or as a column.
+
+    >>> _is_default("(default)"), _is_default("`DEFAULT`"), _is_default("DEFAULT()")
+    (True, True, False)
+    """
+    if not isinstance(value, str):
+        if connect_columns.is_literal(value):
+            return False
+        value = shown(value)
+    return _DEFAULT.fullmatch(value) is not None and value.count("(") == value.count(")")
+
+
+def _default(one: Json) -> Column:
+    if identities.is_identity(one):
+        raise InvalidArgumentError(
+            f"{one['name']} is an identity column, which has no default: leave it out",
+            code="write.identity",
+        )
+    if not one["nullable"] and "CURRENT_DEFAULT" not in (one.get("metadata") or {}):
+        raise InvalidArgumentError(
+            f"{one['name']} is NOT NULL and has no default: give it a value",
+            code="statement.column",
+        )
+    return default(one)
 
 
 def _found(steps: list[str], fields: Sequence[Json], name: str) -> tuple[str, ...]:

@@ -13,7 +13,20 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def arranged(value: Column, found: Json, wanted: Json, *, code: str, partial: bool) -> Column:
+#: How statements let the schema evolve, for messages.
+MERGING = "schema_mode='merge' or withSchemaEvolution()"
+WRITING = "schema_mode='merge'"
+
+
+def arranged(
+    value: Column,
+    found: Json,
+    wanted: Json,
+    *,
+    code: str,
+    partial: bool,
+    evolve: str | None = None,
+) -> Column:
     """A value whose structs, at any depth, have the fields of the wanted type in its order.
 
     Args:
@@ -22,23 +35,23 @@ def arranged(value: Column, found: Json, wanted: Json, *, code: str, partial: bo
         wanted: The field of the table.
         code: The code of errors.
         partial: Whether fields may be missing: they become null.
+        evolve: How the statement lets the schema evolve; None if it has no such way.
 
     Raises:
         InvalidArgumentError: The value has a field that the table does not have, or lacks one.
     """
-    evolve = "schema_mode='merge'"
-    if code == "statement.column":
-        evolve += " or withSchemaEvolution()"
     more = next(lacking(wanted["type"], found["type"], wanted["name"]), None)
     if more is not None:
         raise InvalidArgumentError(
-            f"the table has no column {more}: leave it out, or add it by {evolve}",
+            f"the table has no column {more}: leave it out, or add it "
+            + (f"by {evolve}" if evolve else "by Table.add_columns first"),
             code=code,
         )
     less = None if partial else next(lacking(found["type"], wanted["type"], wanted["name"]), None)
     if less is not None:
         raise InvalidArgumentError(
-            f"the value of {wanted['name']} lacks {less}: add it, or use {evolve}",
+            f"the value of {wanted['name']} lacks {less}: add it, or "
+            + (f"use {evolve}" if evolve else "set the other fields one by one"),
             code=code,
         )
     return _arranged(value, found["type"], wanted["type"])

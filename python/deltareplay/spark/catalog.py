@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import TableNotFoundError, UnsupportedFeatureError
-from deltareplay.spark import identifiers, names
+from deltareplay.spark import identifiers, names, session
 from deltareplay.spark.roots import root_in_spark
 
 if TYPE_CHECKING:
@@ -55,12 +55,25 @@ def default_location(spark: SparkSession, parts: Sequence[str]) -> str:
 def add(spark: SparkSession, parts: Sequence[str], table: Table) -> str:
     """Adds a name for a table; ``DROP TABLE`` of it leaves the table's files.
 
+    Without Delta's jar, the name also says where the files of a shallow clone may lie. The jar
+    needs no such option, and refuses it.
+
     Returns:
         The name with catalog and schema.
     """
     shown = ".".join(map(names.quoted, parts))
-    place = root_in_spark(table.uri, None).replace("\\", "\\\\").replace("'", "\\'")
-    spark.sql(f"CREATE TABLE {shown} USING delta LOCATION '{place}'")
+    options = ""
+    if table._allowed_roots and not session.has_delta(spark):
+        roots = [root.replace(",", "%2C") for root in table._allowed_roots]
+        options = f"OPTIONS (allowedRoots {_string(','.join(roots))}) "
+    place = _string(root_in_spark(table.uri, None))
+    spark.sql(f"CREATE TABLE {shown} USING delta {options}LOCATION {place}")
     entry = identifiers.in_catalog(spark, parts)
     assert entry is not None  # it was just added
     return entry.name
+
+
+def _string(text: str) -> str:
+    """A string as SQL writes it."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

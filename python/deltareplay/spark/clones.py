@@ -81,5 +81,5 @@ def run(
     metrics = {key: int(value) for key, value in recorded}
     if path is not None:
         return done, None, metrics
-    name = catalog.add(spark, target, place) if entry is None else entry.name
+    name = catalog.add(spark, target, done) if entry is None else entry.name
     return done, name, metrics

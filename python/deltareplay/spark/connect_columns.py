@@ -52,6 +52,12 @@ def sql(column: Column, spark: SparkSession) -> str | None:
         return None
 
 
+def is_literal(column: Column) -> bool:
+    """Whether a column is a literal of Spark Connect, whose text does not tell it from a name."""
+    given: Any = column
+    return type(getattr(given, "_expr", None)).__name__ == "LiteralExpression"
+
+
 class _UnknownError(Exception):
     """A part of a column that is not translated."""
 

@@ -45,11 +45,13 @@ class CatalogEntry:
         name: The name, with catalog and namespace, as SQL writes it.
         provider: The format, such as ``delta``; None for views.
         location: The Hadoop path.
+        allowed_roots: Where files may lie besides, of shallow clones.
     """
 
     name: str
     provider: str | None
     location: str | None
+    allowed_roots: tuple[str, ...] = ()
 
     @property
     def is_delta(self) -> bool:
@@ -105,12 +107,15 @@ def path_of(parts: Sequence[str], provider: str = "delta") -> str | None:
     return None
 
 
-def at_path(path: str, settings: Mapping[str, str] | None = None) -> Table:
+def at_path(
+    path: str, settings: Mapping[str, str] | None = None, allowed_roots: Sequence[str] = ()
+) -> Table:
     """The table at a Hadoop path.
 
     Args:
         path: As Hadoop writes it: nothing is encoded.
         settings: Hadoop's settings of the file system.
+        allowed_roots: As for ``Table``.
 
     Raises:
         InvalidArgumentError: A setting is not one of a file system.
@@ -118,7 +123,8 @@ def at_path(path: str, settings: Mapping[str, str] | None = None) -> Table:
     """
     options = _storage_options(path, settings or {})
     has_scheme = re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:", path)
-    return Table(path.replace("%", "%25") if has_scheme else path, options)
+    uri = path.replace("%", "%25") if has_scheme else path
+    return Table(uri, options, allowed_roots or None)
 
 
 def in_catalog(spark: SparkSession, parts: Sequence[str]) -> CatalogEntry | None:
@@ -168,7 +174,7 @@ def table_named(spark: SparkSession, parts: Sequence[str]) -> tuple[Table, Catal
             kind = "a view" if entry.provider is None else f"a table of the format {entry.provider}"
             what = f"is {kind}, and not a Delta table"
         raise TableNotFoundError(f"{shown} {what}", code="name.not_delta")
-    return at_path(entry.location), entry
+    return at_path(entry.location, allowed_roots=entry.allowed_roots), entry
 
 
 def _entry(information: str) -> CatalogEntry:
@@ -182,9 +188,19 @@ def _entry(information: str) -> CatalogEntry:
 
     name = [one for key in ("Catalog", "Database", "Table") for one in values(key)[:1]]
     provider = values("Provider")[0] if values("Type")[:1] != ["VIEW"] else None
-    return CatalogEntry(
-        ".".join(name), provider, values("Location")[-1] if values("Location") else None
-    )
+    location = values("Location")[-1] if values("Location") else None
+    return CatalogEntry(".".join(name), provider, location, _allowed_roots(information))
+
+
+#: The option ``allowedRoots`` among others.
+_ROOTS = re.compile(
+    r"^Storage Properties: \[(?:.*, )?allowedRoots=(.*?)(?:, [\w.]+=.*)?\]$", re.MULTILINE
+)
+
+
+def _allowed_roots(information: str) -> tuple[str, ...]:
+    found = _ROOTS.search(information.rpartition("\nLocation: ")[2])
+    return tuple(found[1].split(",")) if found else ()
 
 
 def _storage_options(path: str, settings: Mapping[str, str]) -> dict[str, str]:

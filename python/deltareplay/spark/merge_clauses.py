@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import feed, identities, names
 from deltareplay.spark.assignments import Assignments
-from deltareplay.spark.by_name import arranged, is_struct, lacking
+from deltareplay.spark.by_name import MERGING, arranged, is_struct, lacking
 from deltareplay.spark.outgoing import default
 from deltareplay.spark.schema import Json, spark_type
 from deltareplay.spark.statement import as_column, shown
@@ -121,6 +121,12 @@ class Sides:
         kept = [sf.col(name) for name in rows.columns if name.startswith(names.OWN)]
         return rows.select(*shown, *kept).alias(alias)
 
+    def _seen_names(self, when: When) -> list[str]:
+        pairs = [] if when == "not_matched" else list(self.known)
+        if when != "not_matched_by_source":
+            pairs += self.source
+        return [one["name"] for one, _ in pairs]
+
     def assignments(self, clause: Clause, *, evolves: bool) -> Assignments:
         """What a clause sets.
 
@@ -131,7 +137,7 @@ class Sides:
         from pyspark.sql import functions as sf
 
         if clause.values is not None:
-            return Assignments.of(clause.values, self.fields)
+            return Assignments.of(clause.values, self.fields, self._seen_names(clause.when))
         given = {other["name"].lower(): (other, copy) for other, copy in self.source}
         values: dict[tuple[str, ...], Column] = {}
         for one in self.fields:
@@ -145,8 +151,7 @@ class Sides:
             elif not evolves and not _computed(one):
                 raise InvalidArgumentError(
                     f"the source has no column {one['name']}, which a clause for all columns "
-                    "sets: name the columns, or let the schema evolve, by schema_mode='merge' or "
-                    "withSchemaEvolution()",
+                    f"sets: name the columns, or let the schema evolve, by {MERGING}",
                     code="statement.column",
                 )
         return Assignments(values)
@@ -254,7 +259,7 @@ def changed(
             if clause.when != when or clause.then == feed.DELETE:
                 continue
             given = sides.assignments(clause, evolves=evolves)
-            given = given.typed(rows, sides.fields, partial=evolves)
+            given = given.typed(rows, sides.fields, partial=evolves, evolve=MERGING)
             set_by[at] = given
             for which, one in enumerate(sides.fields):
                 if given.sets(one["name"]):

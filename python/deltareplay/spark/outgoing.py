@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark import constraints, identities, names
-from deltareplay.spark.by_name import arranged, arranged_type
+from deltareplay.spark.by_name import WRITING, arranged, arranged_type
 from deltareplay.spark.schema import Json, fields_of, spark_type
 from deltareplay.spark.target_table import nullable
 
@@ -188,8 +188,7 @@ def _given(df: DataFrame, fields: list[Json]) -> dict[str, Json]:
     unknown = sorted(set(given) - {one["name"].lower() for one in fields})
     if unknown:
         raise InvalidArgumentError(
-            f"the table has no column {', '.join(unknown)}: leave it out, or add it by "
-            "schema_mode='merge'",
+            f"the table has no column {', '.join(unknown)}: leave it out, or add it by {WRITING}",
             code="write.columns",
         )
     return given
@@ -199,7 +198,7 @@ def _fitted(column: Column, found: Json, wanted: Json) -> Column:
     own, other = nullable(wanted["type"]), nullable(found["type"])
     if own == other:
         return column
-    column = arranged(column, found, wanted, code="write.columns", partial=True)
+    column = arranged(column, found, wanted, code="write.columns", partial=True, evolve=WRITING)
     other = arranged_type(other, own)
     if not _fits(other, own):
         raise InvalidArgumentError(
@@ -210,7 +209,9 @@ def _fitted(column: Column, found: Json, wanted: Json) -> Column:
     return column.cast(spark_type(own))
 
 
-def assigned(column: Column, found: Json, wanted: Json, *, partial: bool) -> Column:
+def assigned(
+    column: Column, found: Json, wanted: Json, *, partial: bool, evolve: str | None
+) -> Column:
     """A value as a statement stores it: cast, whatever its type; one that does not fit is an error.
 
     Args:
@@ -218,13 +219,16 @@ def assigned(column: Column, found: Json, wanted: Json, *, partial: bool) -> Col
         found: The field of the value.
         wanted: The field of the table.
         partial: Whether fields of structs may be missing.
+        evolve: How the statement lets the schema evolve; None if it has no such way.
     """
     from pyspark.sql import functions as sf
 
     own, other = nullable(wanted["type"]), nullable(found["type"])
     if own == other:
         return column
-    column = arranged(column, found, wanted, code="statement.column", partial=partial)
+    column = arranged(
+        column, found, wanted, code="statement.column", partial=partial, evolve=evolve
+    )
     other = arranged_type(other, own)
     type_ = spark_type(own)
     if _fits(other, own):

@@ -16,7 +16,7 @@ from deltareplay.spark.statement import analyzed, as_column, shown
 from deltareplay.spark.tokens import Token, tokens
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from deltareplay.spark.expressions import Expression
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _CLOCK = {
     "CURRENT_TIMESTAMP": "{}",
     "NOW": "{}",
+    "CURRENT_TIME": "TIME '{time}'",
     "CURRENT_DATE": "CAST({} AS DATE)",
     "CURDATE": "CAST({} AS DATE)",
     "LOCALTIMESTAMP": "CAST({} AS TIMESTAMP_NTZ)",
@@ -31,7 +32,7 @@ _CLOCK = {
 }
 
 #: Those of them that are written without parentheses, too, unless a column has that name.
-_BARE = ("CURRENT_TIMESTAMP", "CURRENT_DATE", "LOCALTIMESTAMP")
+_BARE = ("CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP")
 
 
 def repeatable(
@@ -52,16 +53,22 @@ def repeatable(
         return None
     text = condition if isinstance(condition, str) else _text(condition, rows, moment)
     if text is not None:
-        fixed = at(text, moment, rows.columns)
+        fixed = at(text, moment, rows.sparkSession, rows.columns)
         condition = condition if fixed == text else fixed
     _check_deterministic(condition, rows)
     return condition
 
 
-def at(text: str, moment: datetime.datetime, columns: Collection[str] = ()) -> str:
+def at(
+    text: str, moment: datetime.datetime, spark: SparkSession, columns: Collection[str] = ()
+) -> str:
     """Writes a moment into SQL text, wherever that asks for the current time.
 
-    >>> at("at < now() AND now = 'now()'", datetime.datetime(2026, 1, 31, 12))
+    Raises:
+        InvalidArgumentError: ``statement.unrepeatable``: it asks for ``current_time`` with a
+            precision, of which there may be no literals.
+
+    >>> at("at < now() AND now = 'now()'", datetime.datetime(2026, 1, 31, 12), None)
     "at < TIMESTAMP '2026-01-31T12:00:00.000000Z' AND now = 'now()'"
     """
     literal = f"TIMESTAMP '{moment.strftime('%Y-%m-%dT%H:%M:%S.%f')}Z'"
@@ -71,9 +78,17 @@ def at(text: str, moment: datetime.datetime, columns: Collection[str] = ()) -> s
     for number, token in enumerate(every):
         end = _end_of_call(every, number, named)
         if end is not None:
-            found += text[place : token.start] + _CLOCK[token.text.upper()].format(literal)
+            name = token.text.upper()
+            time = _time_of_day(literal, spark) if name == "CURRENT_TIME" else None
+            found += text[place : token.start] + _CLOCK[name].format(literal, time=time)
             place = end
     return found + text[place:]
+
+
+def _time_of_day(literal: str, spark: SparkSession) -> str:
+    """The time of a moment in the zone of the session."""
+    [row] = spark.sql(f"SELECT date_format({literal}, 'HH:mm:ss.SSSSSS')").collect()
+    return str(row[0])
 
 
 def _end_of_call(every: list[Token], number: int, named: Collection[str]) -> int | None:
@@ -81,9 +96,13 @@ def _end_of_call(every: list[Token], number: int, named: Collection[str]) -> int
     token = every[number]
     if not token.is_word(*_CLOCK) or (number and every[number - 1].text == "."):
         return None
-    following = [one.text for one in every[number + 1 : number + 3]]
-    if following == ["(", ")"]:
+    following = [one.text for one in every[number + 1 : number + 4]]
+    if following[:2] == ["(", ")"]:
         return every[number + 2].end
+    if token.is_word("CURRENT_TIME") and following[0] == "(":
+        if following == ["(", "6", ")"]:  # microseconds, as without
+            return every[number + 3].end
+        raise _unrepeatable("current_time(...)", "has a precision")
     is_bare = token.is_word(*_BARE) and token.text.upper() not in named
     return token.end if is_bare and following[0] not in (".", "(") else None
 
@@ -101,7 +120,7 @@ def _text(condition: Any, rows: DataFrame, moment: datetime.datetime) -> str | N
     else:
         text = connect_columns.sql(condition, spark)
         known = shown(condition) if text is None else text
-        asks = at(known, moment) != known
+        asks = at(known, moment, spark) != known
     if asks and text is None:
         raise _unrepeatable(condition, "calls a UDF and asks for the current time")
     return text if asks else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from deltareplay.spark import feed, identities, names
@@ -48,15 +49,22 @@ def replace(
     rewrite = Rewrite(candidates, target, transaction, given=df.columns)
     try:
         rewrite.stage(marked, rows)
-        counted = rewrite.shown(numDeletedRows=len(marked))
-        inserted = rewrite.metrics["output_rows"] - rewrite.metrics["copied"]
-        metrics = counted | {
-            "numFiles": rewrite.metrics["added"],
-            "numOutputRows": inserted,
-            "numOutputBytes": rewrite.metrics["added_bytes"],
-        }
+        metrics = rewrite.shown(numDeletedRows=len(marked)) | _output(rewrite.metrics)
         transaction.set_metrics(metrics)
     except BaseException:
         rewrite.discard()
         raise
     return rewrite.commit(), metrics
+
+
+def _output(counts: Mapping[str, int]) -> dict[str, int]:
+    """The metrics of what is there afterwards.
+
+    As in delta-spark, a file that gets a vector is one of them, and its other rows are copied.
+    """
+    return {
+        "numFiles": counts["added"] + counts["vectors_added"] + counts["vectors_updated"],
+        "numOutputRows": counts["output_rows"] + counts["vectors_rows"],
+        "numOutputBytes": counts["added_bytes"] + counts["vectors_bytes"],
+        "numCopiedRows": counts["copied"] + counts["vectors_rows"],
+    }

@@ -69,6 +69,8 @@ class Rewrite:
                 "removed_bytes",
                 "vectors_added",
                 "vectors_updated",
+                "vectors_rows",
+                "vectors_bytes",
                 "change_files",
             ),
             0,
@@ -113,6 +115,9 @@ class Rewrite:
             had = sum(one is not None for one in files["deletionVector"].to_pylist())
             self.metrics["vectors_updated"] = had
             self.metrics["vectors_added"] = len(vectors) - had
+            leaving = sum(marked.counts[one] for one in vectors)
+            self.metrics["vectors_rows"] = self._candidates.live_rows(vectors) - leaving
+            self.metrics["vectors_bytes"] = pc.sum(files["size"]).as_py()
         if self._removed:
             files = self._candidates.chosen(self._removed)
             self._transaction.read_files(_texts(files["path"]))

@@ -27,7 +27,10 @@ pub fn partition_values(path: &str, schema: &StructType) -> Result<Texts> {
         Err(Error::invalid("convert.partition", format!("{message}: {advice}")).at_path(path))
     };
     let found = directories(path);
-    let list = |names: &[&str]| names.join(", ");
+    let list = |names: &[&str]| match names {
+        [] => "no partition columns".to_owned(),
+        names => format!("the partition columns {}", clipped(&names.join(", "))),
+    };
     let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
     let wanted: Vec<&str> = schema
         .fields()
@@ -41,9 +44,9 @@ pub fn partition_values(path: &str, schema: &StructType) -> Result<Texts> {
             .all(|(one, other)| same_name(one, other));
     if !same {
         return refused(format!(
-            "the directories of this file have the partition columns [{}], and the partition schema has [{}]",
-            clipped(&list(&names)),
-            clipped(&list(&wanted))
+            "the directories of this file have {}, and the partition schema has {}",
+            list(&names),
+            list(&wanted)
         ));
     }
     let mut values = Texts::new();
