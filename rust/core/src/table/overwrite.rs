@@ -140,16 +140,21 @@ fn metrics(
     written: &WrittenFiles,
     counts: &Counts,
 ) -> BTreeMap<String, String> {
-    let rows = written.rows.saturating_sub(counts.copied);
+    // as in delta-spark, a file that gets a vector is one of them, and its other rows are copied
+    let vectors = counts.vectors_added + counts.vectors_updated;
     let mut metrics = texts([
-        ("numFiles", written.adds.len() as u64),
-        ("numOutputRows", rows),
-        ("numOutputBytes", written.bytes),
+        ("numFiles", written.adds.len() as u64 + vectors),
+        ("numOutputRows", written.rows + counts.vectors_rows),
+        ("numOutputBytes", written.bytes + counts.vectors_bytes),
         ("numRemovedFiles", counts.removed_files),
         ("numRemovedBytes", counts.removed_bytes),
     ]);
     if matches!(replaced, Replaced::Where(_)) {
         metrics.extend(changed(written, counts));
+        metrics.extend(texts([(
+            "numCopiedRows",
+            counts.copied + counts.vectors_rows,
+        )]));
     }
     metrics
 }

@@ -425,6 +425,9 @@ impl Changer {
                     None => self.counts.vectors_added += 1,
                     Some(_) => self.counts.vectors_updated += 1,
                 }
+                let rows = file.num_records().and_then(|rows| u64::try_from(rows).ok());
+                self.counts.vectors_rows += rows.unwrap_or(0).saturating_sub(vector.len());
+                self.counts.vectors_bytes += u64::try_from(file.size).unwrap_or(0);
                 removes.push(file.removed(time, true));
                 adds.push(file.revectored(container.push(vector)?)?);
             }

@@ -53,4 +53,8 @@ pub struct Counts {
     pub vectors_added: u64,
     /// Files whose deletion vector was replaced.
     pub vectors_updated: u64,
+    /// Rows that are left in files that got a deletion vector.
+    pub vectors_rows: u64,
+    /// Bytes of these files.
+    pub vectors_bytes: u64,
 }
