@@ -43,7 +43,7 @@ test-python: $(VENV)/.dev build
 	$(ACTIVE) python -m pytest -m "not spark and not stores" --numprocesses 2 --dist loadfile
 
 test-stores: $(VENV)/.dev $(VENV)/.stores $(VENV)/.spark build ## S3, Azure, Google Cloud Storage and HDFS, as servers on this machine
-	$(ACTIVE) python -m pytest -m stores
+	$(ACTIVE) python -m pytest -m stores --numprocesses 2
 
 test-spark: $(VENV)/.dev $(VENV)/.spark build ## in short beside delta-spark, on one PySpark
 	$(ON_SPARK) DELTAREPLAY_SHORT=1 DELTAREPLAY_SPARKS="$(SPARK)=$(abspath $(BIN))/python" $(TWO_SPARKS)

@@ -46,6 +46,7 @@ def told(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str,
     return run("-m", "spark.losing", jar, str(root), SPARK_HOME=spark_home)
 
 
+@pytest.mark.slow
 def test_files_of_a_lost_attempt_do_not_enter_the_log(told: list[dict[str, Any]]) -> None:
     every = {one["case"]: one for one in told if "raised" in one}
     told = list(every.values())
@@ -61,6 +62,7 @@ def test_files_of_a_lost_attempt_do_not_enter_the_log(told: list[dict[str, Any]]
     assert (every["v2, same rows"]["raised"], every["v2, same rows"]["rows"]) == (None, expected)
 
 
+@pytest.mark.slow
 def test_statements_survive_what_happens_to_their_tasks(told: list[dict[str, Any]]) -> None:
     found = {one.pop("case"): one for one in told if "right" in one}
     assert len(found) >= 2
