@@ -263,3 +263,15 @@ def test_ctrl_c_ends_a_command_that_waits() -> None:
             server.shutdown()
     assert (command.returncode, out) == (130, b"")
     assert b"Traceback" not in err
+
+
+def test_what_takes_long_to_import_is_not(tmp_path) -> None:
+    dr.write(tmp_path / "t", [{"id": 1}])
+    code = (
+        "import sys; from deltareplay.cli import main\n"
+        f"assert main(['show', {str(tmp_path / 't')!r}]) == 0\n"
+        "slow = {'pandas', 'pyarrow.compute', 'polars'} & set(sys.modules)\n"
+        "assert not slow, slow\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -30,9 +30,10 @@ def _values(array: Any) -> list[Any]:
 
     kind = array.type
     if pa.types.is_timestamp(kind):
-        # `to_pylist` would import pandas, which takes longer than all the rest
+        # `to_pylist` would import pandas, which takes longer than all the rest; and `cast` and
+        # `is_valid` of an array would import `pyarrow.compute`
         zone = None if kind.tz is None else datetime.timezone.utc
-        ticks = array.cast(pa.int64()).to_pylist()
+        ticks = array.view(pa.int64()).to_pylist()
         return [_moment(tick, _TICKS[kind.unit], zone) for tick in ticks]
     if pa.types.is_map(kind):
         return [None if pairs is None else dict(pairs) for pairs in array.to_pylist()]
@@ -40,7 +41,7 @@ def _values(array: Any) -> list[Any]:
         names = [kind.field(place).name for place in range(kind.num_fields)]
         parts = [_values(array.field(place)) for place in range(kind.num_fields)]
         rows = zip(*parts, strict=True) if parts else ((),) * len(array)
-        valid = array.is_valid().to_pylist()
+        valid = [one.is_valid for one in array]
         return [
             dict(zip(names, row, strict=True)) if there else None
             for row, there in zip(rows, valid, strict=True)
