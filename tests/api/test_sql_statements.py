@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 import deltareplay as dr
-from deltareplay.spark import statements
+from deltareplay.spark import insert, statements
 from deltareplay.spark.statements import (
     Alter,
     Clause,
@@ -18,6 +19,7 @@ from deltareplay.spark.statements import (
     Delete,
     Describe,
     Generate,
+    Insert,
     Merge,
     Optimize,
     Restore,
@@ -146,6 +148,9 @@ OF_ANY_FORMAT: dict[str, Any] = {
     "SHOW TBLPROPERTIES t ('a')": lambda text: Show(("t",), text),
     "SHOW COLUMNS FROM t IN a.b": lambda text: Show(("a", "b", "t"), text),
     "SHOW CREATE TABLE t": lambda text: Show(("t",), text),
+    "INSERT INTO t VALUES (1)": lambda text: Insert(("t",), text),
+    "INSERT OVERWRITE TABLE delta.`/t` SELECT 1": lambda text: Insert(("delta", "/t"), text),
+    "INSERT WITH SCHEMA EVOLUTION INTO a.t BY NAME SELECT 1": lambda text: Insert(("a", "t"), text),
     "COMMENT ON TABLE t IS 'x'": lambda _: Comment(("t",), "x"),
     "COMMENT ON TABLE t IS NULL": lambda _: Comment(("t",), ""),
 }
@@ -155,7 +160,9 @@ OTHERS = (
     "",
     "SELECT 1",
     "WITH a AS (SELECT 1) SELECT * FROM a",
-    "INSERT INTO t VALUES (1)",
+    "INSERT OVERWRITE DIRECTORY '/t' USING parquet SELECT 1",
+    "INSERT OVERWRITE LOCAL DIRECTORY '/t' SELECT 1",
+    "INSERT",
     "CREATE OR REPLACE TEMP VIEW v AS SELECT 1",
     "DESCRIBE",
     "SHOW TABLES",
@@ -223,3 +230,47 @@ def test_names_what_does_not_end(text: str, message: str) -> None:
         statements.parse(text)
     assert caught.value.code == "sql.token"
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (
+            "INSERT INTO t VALUES (1);;",
+            insert.Insert("VALUES (1)", None, False, False, None, False),
+        ),
+        (
+            "INSERT OVERWRITE TABLE a.t (id, `x y`) (SELECT 1, 2) -- why",
+            insert.Insert("(SELECT 1, 2)", ("id", "x y"), False, True, None, False),
+        ),
+        (
+            "INSERT INTO t (WITH q AS (SELECT 1) TABLE q)",
+            insert.Insert("(WITH q AS (SELECT 1) TABLE q)", None, False, False, None, False),
+        ),
+        (
+            "INSERT INTO t REPLACE WHERE f(day) > 'SELECT' SELECT 1",
+            insert.Insert("SELECT 1", None, False, True, "f(day) > 'SELECT'", False),
+        ),
+        (
+            "INSERT WITH SCHEMA EVOLUTION INTO t BY NAME FROM u SELECT *",
+            insert.Insert("FROM u SELECT *", None, True, False, None, True),
+        ),
+    ],
+)
+def test_parts_of_an_insert(text: str, parts: insert.Insert) -> None:
+    assert insert.parse(text) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("INSERT INTO t", "expected a query, not 'the end'"),
+        ("INSERT INTO t (a, b)", "expected a query, not 'the end'"),
+        ("INSERT INTO t (a + 1) SELECT 1", "expected ), not '+', at line 1, column 18"),
+        ("INSERT INTO t PARTITION (p = 1) SELECT 1", "expected a query, which gives partition"),
+    ],
+)
+def test_an_insert_that_is_not_complete(text: str, message: str) -> None:
+    with pytest.raises(dr.InvalidArgumentError, match=re.escape(message)) as caught:
+        insert.parse(text)
+    assert caught.value.code == "sql.syntax"

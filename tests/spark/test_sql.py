@@ -33,6 +33,15 @@ def left(spark: Any, tmp_path: Path) -> list[tuple[Any, ...]]:
     return rows_of(dr_spark.read(spark, tmp_path / "t"))
 
 
+def test_inserts(spark: Any, tmp_path: Path, target: str) -> None:
+    dr_spark.sql(spark, f"INSERT INTO {target} (value, key) SELECT 5 + id, 'e' FROM range(2)")
+    assert left(spark, tmp_path) == [*ROWS, ("e", 5), ("e", 6)]
+    dr_spark.sql(spark, f"INSERT INTO {target} REPLACE WHERE key <> 'a' VALUES ('z', 0)")
+    assert left(spark, tmp_path) == [ROWS[0], ("z", 0)]
+    dr_spark.sql(spark, f"INSERT OVERWRITE {target} BY NAME SELECT 7 AS value, 'f' AS key")
+    assert left(spark, tmp_path) == [("f", 7)]
+
+
 def test_deletes(spark: Any, tmp_path: Path, target: str) -> None:
     told = dr_spark.sql(spark, f"DELETE FROM {target} AS x WHERE x.key IN ('a', 'b')")
     assert told.dtypes == [("num_affected_rows", "bigint")]

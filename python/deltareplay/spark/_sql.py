@@ -15,6 +15,7 @@ from deltareplay.spark import (
     clones,
     delta_settings,
     identifiers,
+    insert,
     optimize_metrics,
     results,
     session,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 def sql(spark: SparkSession, text: str) -> DataFrame:
     """Run an SQL statement: Delta's by this package, without delta-spark's jar, others by Spark.
 
-    ``MERGE INTO``, ``UPDATE``, ``DELETE FROM``, ``ALTER TABLE``, ``COMMENT ON TABLE``,
+    ``MERGE INTO``, ``UPDATE``, ``DELETE FROM``, ``INSERT``, ``ALTER TABLE``, ``COMMENT ON TABLE``,
     ``OPTIMIZE``, ``REORG TABLE ... APPLY (PURGE)``, ``VACUUM``, ``DESCRIBE HISTORY``,
     ``DESCRIBE DETAIL``, ``RESTORE``, ``CONVERT TO DELTA``, ``GENERATE`` and
     ``CREATE TABLE ... SHALLOW CLONE`` run here, on ``delta.`/path``` and on Delta tables that the
@@ -61,8 +62,13 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     ``CREATE TABLE ... USING delta`` must have a location with a table and define nothing; and
     ``DESCRIBE TABLE``, ``SHOW COLUMNS``, ``SHOW CREATE TABLE``, ``SHOW TBLPROPERTIES`` and
     ``ALTER TABLE ... SET LOCATION`` are errors for Delta tables. ``DROP TABLE`` works, and leaves
-    the files. ``INSERT INTO``, ``TRUNCATE TABLE`` and ``CREATE TABLE ... AS SELECT`` are errors of
-    Spark's: use ``write`` and ``delete``.
+    the files. ``TRUNCATE TABLE`` and ``CREATE TABLE ... AS SELECT`` are errors of Spark's: use
+    ``delete`` and ``write``.
+
+    ``INSERT INTO``, ``INSERT OVERWRITE`` and ``INSERT INTO ... REPLACE WHERE`` write what
+    ``spark.sql`` makes of their query, as by ``write``, cast to the table's types: by the columns'
+    places, for the columns listed after the table's name, or ``BY NAME``. ``WITH SCHEMA EVOLUTION``
+    adds columns. ``PARTITION (...)`` and the value ``DEFAULT`` are errors.
 
     Without the jar, ``SELECT`` and ``spark.table`` read no Delta table by its name, because Spark
     does not pass the path on: use ``read(spark, name)``, for shallow clones, too.
@@ -122,6 +128,11 @@ def _source(spark: SparkSession, asked: statements.Source) -> DataFrame:
     if rows is None:
         rows = spark.sql(f"SELECT * FROM {asked.text}")
     return rows if asked.alias is None else rows.alias(asked.alias)
+
+
+def _insert(spark: SparkSession, asked: statements.Insert) -> DataFrame:
+    insert.run(spark, _table(spark, asked.table), insert.parse(asked.text))
+    return results.nothing(spark)
 
 
 def _update(spark: SparkSession, asked: statements.Update) -> DataFrame:
@@ -282,6 +293,7 @@ _RUNS: dict[type, Callable[[SparkSession, Any], DataFrame]] = {
     statements.Generate: _generate,
     statements.Clone: _clone,
     statements.Create: _create,
+    statements.Insert: _insert,
     statements.Alter: _alter,
     statements.Comment: _comment,
     statements.Show: _show,
@@ -292,6 +304,7 @@ _OF_ANY_TABLE = (
     statements.Merge,
     statements.Update,
     statements.Delete,
+    statements.Insert,
     statements.Alter,
     statements.Comment,
     statements.Show,

@@ -18,5 +18,11 @@ def checks_retention(spark: SparkSession) -> bool:
     return _flag(spark, "spark.databricks.delta.retentionDurationCheck.enabled", default=True)
 
 
+def overwrites_partitions(spark: SparkSession) -> bool:
+    """Whether ``INSERT OVERWRITE`` replaces the partitions of the new rows only."""
+    mode = spark.conf.get("spark.sql.sources.partitionOverwriteMode", "static")
+    return str(mode).lower() == "dynamic"
+
+
 def _flag(spark: SparkSession, name: str, *, default: bool) -> bool:
     return str(spark.conf.get(name, str(default))).lower() == "true"

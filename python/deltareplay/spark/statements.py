@@ -177,6 +177,20 @@ class Alter:
 
 
 @dataclass(frozen=True)
+class Insert:
+    """``INSERT INTO`` and ``INSERT OVERWRITE``.
+
+    Attributes:
+        table: The name.
+        text: The whole statement: what follows the name has other forms for other formats, and
+            ``insert`` splits it for Delta tables.
+    """
+
+    table: Name
+    text: str
+
+
+@dataclass(frozen=True)
 class Comment:
     """``COMMENT ON TABLE``."""
 
@@ -209,6 +223,7 @@ Statement = (
     | Generate
     | Clone
     | Create
+    | Insert
     | Alter
     | Comment
     | Show
@@ -297,6 +312,19 @@ def _clause(reader: Reader) -> Clause:
     if when == "when_matched" and reader.takes("*"):
         return Clause(f"{when}_update_all", condition, None)
     return Clause(f"{when}_update", condition, reader.assignments(("WHEN",)))
+
+
+def _insert(reader: Reader) -> Insert | None:
+    """Rows for a table; those for a directory are Spark's."""
+    reader.takes("WITH", "SCHEMA", "EVOLUTION")
+    if not (reader.takes("INTO") or reader.takes("OVERWRITE")):
+        return None
+    reader.takes("TABLE")
+    table, after = name_at(reader.found, reader.at)
+    if not table or reader.sees("LOCAL", "DIRECTORY") or reader.found[after].kind == "string":
+        return None
+    reader.rest()
+    return Insert(table, reader.text)
 
 
 def _update(reader: Reader) -> Update:
@@ -471,6 +499,7 @@ _Reads = Callable[[Reader], Any]
 #: What statements begin with, and what reads the rest.
 _STATEMENTS: tuple[tuple[tuple[str, ...], _Reads], ...] = (
     (("MERGE",), _merge),
+    (("INSERT",), _insert),
     (("UPDATE",), _update),
     (("DELETE", "FROM"), _delete),
     (("OPTIMIZE",), _optimize),

@@ -1,0 +1,112 @@
+"""``INSERT`` by ``sql`` and by delta-spark, on two copies of one table: both have the same rows.
+
+``test_sql.py`` inserts by name, and without delta-spark's jar.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = pytest.mark.spark
+
+#: What follows ``INSERT``; ``{t}`` is the table, of the columns id INT, p STRING and v DOUBLE.
+STATEMENTS = [
+    "INTO {t} VALUES (10, 'a', 1.5), (11, 'c', NULL)",
+    "INTO TABLE {t} SELECT id, 'b', id / 2 FROM range(3) -- some",
+    "INTO {t} (v, id) VALUES (2, 12);",
+    "INTO {t} (p, id, v) (SELECT 'x', 1, 2.5)",
+    "INTO {t} BY NAME SELECT 3.25D AS v, 'y' AS p, 13 AS id",
+    "INTO {t} VALUES ('14', 15, '1e3')",
+    "INTO {t} WITH q AS (SELECT 16 AS id) SELECT id, 'z', 0 FROM q",
+    "INTO {t} TABLE inserted_rows",
+    "OVERWRITE {t} VALUES (20, 'a', 0)",
+    "OVERWRITE TABLE {t} (id, p) SELECT 21, 'n'",
+    "INTO {t} REPLACE WHERE p = 'a' VALUES (30, 'a', 1)",
+    "INTO {t} REPLACE WHERE id < 2 SELECT 1, 'b', 9D",
+]
+
+
+@pytest.fixture(scope="module")
+def base(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("insert") / "t"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id INT, p STRING, v DOUBLE) USING delta PARTITIONED BY (p)"
+    )
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES (1, 'a', 0.5), (2, 'b', 1), (3, 'a', 2)")
+    spark.createDataFrame([(40, "m", 4.5)], "id INT, p STRING, v DOUBLE").createOrReplaceTempView(
+        "inserted_rows"
+    )
+    return path
+
+
+def rows(spark: Any, path: Path) -> list[str]:
+    return sorted(map(str, spark.read.format("delta").load(str(path)).collect()))
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_rows_are_those_of_delta_spark(spark: Any, tmp_path: Path, base: Path, text: str) -> None:
+    ours, theirs = (shutil.copytree(base, tmp_path / name) for name in ("ours", "theirs"))
+    done = dr_spark.sql(spark, "INSERT " + text.format(t=f"delta.`{ours}`"))
+    assert (done.columns, done.collect()) == ([], [])
+    spark.sql("INSERT " + text.format(t=f"delta.`{theirs}`"))
+    assert rows(spark, ours) == rows(spark, theirs)
+    assert dr.Table(ours).snapshot().version == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("INTO {t} VALUES (1, 'a')", "write.columns"),
+        ("INTO {t} (id, id) VALUES (1, 2)", "write.columns"),
+        ("INTO {t} (id, nope) VALUES (1, 2)", "write.columns"),
+        ("INTO {t} BY NAME SELECT 1 AS id, 2 AS nope", "write.columns"),
+        ("INTO {t} VALUES ('many', 'a', 1)", "write.constraint"),
+        ("INTO {t} REPLACE WHERE p = 'a' VALUES (1, 'b', 1)", "write.constraint"),
+        ("INTO {t} PARTITION (p = 'a') VALUES (1, 2)", "sql.syntax"),
+        ("INTO {t} 7", "sql.syntax"),
+    ],
+)
+def test_bad_input_changes_nothing(
+    spark: Any, tmp_path: Path, base: Path, text: str, code: str
+) -> None:
+    path = shutil.copytree(base, tmp_path / "t")
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        dr_spark.sql(spark, "INSERT " + text.format(t=f"delta.`{path}`"))
+    assert caught.value.code == code
+    assert dr.Table(path).snapshot().version == 1
+
+
+def test_partitions_are_replaced_as_the_session_says(
+    spark: Any, tmp_path: Path, base: Path
+) -> None:
+    ours, theirs = (shutil.copytree(base, tmp_path / name) for name in ("ours", "theirs"))
+    setting = "spark.sql.sources.partitionOverwriteMode"
+    spark.conf.set(setting, "dynamic")
+    try:
+        dr_spark.sql(spark, f"INSERT OVERWRITE delta.`{ours}` VALUES (7, 'a', 7)")
+        spark.sql(f"INSERT OVERWRITE delta.`{theirs}` VALUES (7, 'a', 7)")
+    finally:
+        spark.conf.unset(setting)
+    assert rows(spark, ours) == rows(spark, theirs)
+    assert len(rows(spark, ours)) == 2
+
+
+def test_columns_join_the_table(spark: Any, tmp_path: Path, base: Path) -> None:
+    path = shutil.copytree(base, tmp_path / "t")
+    text = f"INSERT WITH SCHEMA EVOLUTION INTO delta.`{path}` BY NAME SELECT 5 AS id, 'new' AS note"
+    dr_spark.sql(spark, text)
+    found = spark.read.format("delta").load(str(path)).where("note IS NOT NULL").collect()
+    assert [row.asDict() for row in found] == [{"id": 5, "p": None, "v": None, "note": "new"}]
+
+
+def test_directories_and_other_formats_are_sparks(spark: Any, tmp_path: Path) -> None:
+    directory = tmp_path / "rows"
+    dr_spark.sql(spark, f"INSERT OVERWRITE DIRECTORY '{directory}' USING parquet SELECT 1 AS id")
+    assert spark.read.parquet(str(directory)).collect() == [(1,)]
