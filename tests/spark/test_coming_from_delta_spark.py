@@ -27,6 +27,7 @@ STATEMENTS = {row.title for row in ROWS if row.ours.startswith(("dr.", "dr_spark
     "vacuum",
     "create",
     "add a column in SQL",
+    "insert in SQL",
 }
 #: What shows that a call did its work, if rows, columns and properties stay as they are.
 TRACE: dict[str, Callable[[Path], Any]] = {
