@@ -20,8 +20,8 @@ HERE = Path(__file__).parent
 #: What ``spark`` is: ``delta-spark``, or a session without its jar, ``classic`` or ``connect``.
 SESSION = os.environ.get("DELTAREPLAY_SESSION", "delta-spark")
 
-#: How many tests the short form takes of a file; of one that runs once more without the jar, one.
-FEW = 2 if SESSION == "delta-spark" else 1
+#: How many tests the short form takes of a file.
+FEW = 2
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
