@@ -86,7 +86,8 @@ def _commit(table: Table, snapshot: Snapshot) -> dict[str, Any]:
             return newest
     try:
         for batch in table.actions(snapshot.version, snapshot.version):
-            for info in filter(None, batch["commitInfo"].to_pylist()):
+            found: list[Any] = batch["commitInfo"].drop_null().to_pylist()
+            for info in found:
                 metrics = dict(info["operationMetrics"] or ())
                 return {**json.loads(info["json"] or "{}"), **info, "operationMetrics": metrics}
     except (CorruptTableError, VersionNotFoundError):

@@ -32,7 +32,9 @@ _PARTS = {
 
 
 def run(table: Table, form: alter_forms.Form) -> None:
-    """Commits one version, or none where there is nothing to do; never more.
+    """Commits one version, or none where there is nothing to do.
+
+    Only ``DROP FEATURE`` and the property ``delta.enableRowTracking`` may commit more.
 
     Raises:
         InvalidArgumentError: As by the method of ``Table``; or ``alter.column``.

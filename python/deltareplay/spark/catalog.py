@@ -65,15 +65,9 @@ def add(spark: SparkSession, parts: Sequence[str], table: Table) -> str:
     options = ""
     if table._allowed_roots and not session.has_delta(spark):
         roots = [root.replace(",", "%2C") for root in table._allowed_roots]
-        options = f"OPTIONS (allowedRoots {_string(','.join(roots))}) "
-    place = _string(root_in_spark(table.uri, None))
+        options = f"OPTIONS (allowedRoots {names.string(','.join(roots))}) "
+    place = names.string(root_in_spark(table.uri, None))
     spark.sql(f"CREATE TABLE {shown} USING delta {options}LOCATION {place}")
     entry = identifiers.in_catalog(spark, parts)
     assert entry is not None  # it was just added
     return entry.name
-
-
-def _string(text: str) -> str:
-    """A string as SQL writes it."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

@@ -1,4 +1,4 @@
-"""Settings of delta-spark that a session may have, and that are obeyed here too."""
+"""Settings of Spark and delta-spark that a session may have, and that are obeyed here too."""
 
 from __future__ import annotations
 

@@ -136,9 +136,8 @@ def in_catalog(spark: SparkSession, parts: Sequence[str]) -> CatalogEntry | None
 
     *space, last = parts
     within = f"IN {'.'.join(map(names.quoted, space))} " if space else ""
-    pattern = last.replace("\\", "\\\\").replace("'", "\\'")
     try:
-        rows = spark.sql(f"SHOW TABLE EXTENDED {within}LIKE '{pattern}'").collect()
+        rows = spark.sql(f"SHOW TABLE EXTENDED {within}LIKE {names.string(last)}").collect()
     except AnalysisException:  # no such namespace
         return None
     for row in sorted(rows, key=lambda row: not row["isTemporary"]):

@@ -101,7 +101,8 @@ def run(spark: SparkSession, table: Table, asked: Insert) -> None:
         InvalidArgumentError: ``write.columns``, when the query has more or fewer columns; or as by
             ``write``.
     """
-    target = TargetTable.of(table.snapshot())
+    snapshot = table.snapshot()
+    target = TargetTable.of(snapshot)
     rows = spark.sql(asked.query)
     if not asked.by_name:
         wanted = asked.columns or [one["name"] for one in target.fields]
@@ -116,7 +117,7 @@ def run(spark: SparkSession, table: Table, asked: Insert) -> None:
     dynamic = dynamic and delta_settings.overwrites_partitions(spark)
     write(
         rows if asked.evolves else _cast(rows, target),
-        table,
+        snapshot,
         mode="overwrite" if asked.overwrites else "append",
         where=asked.where,
         partition_overwrite="dynamic" if dynamic else "static",

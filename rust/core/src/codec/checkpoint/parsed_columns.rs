@@ -22,14 +22,13 @@ enum Stats {
 impl CheckpointFile {
     /// What is needed for the parsed columns of one unit of `add`.
     pub fn request_parsed(&self, unit: &Unit, columns: &FileColumns) -> RowGroupRequest {
-        let none = Fields::empty();
-        let shape = columns.stats().unwrap_or(&none);
-        let stats = self.where_stats_are(shape);
+        let stats = self.where_stats_are(columns);
+        let in_shape = |path: &[String]| columns.stats().is_some_and(|shape| asks_for(shape, path));
         let leaves = self.leaves(|parts| match parts {
             [root, field, rest @ ..] if root == FileAction::Add.name() => match field.as_str() {
                 "partitionValues" => !columns.partition_values().is_empty(),
                 "stats" => stats == Stats::Text,
-                STATS => stats == Stats::Struct && asks_for(shape, rest),
+                STATS => stats == Stats::Struct && in_shape(rest),
                 _ => false,
             },
             _ => false,
@@ -57,16 +56,16 @@ impl CheckpointFile {
         Ok(ParsedColumnsReader {
             reader,
             columns,
-            stats: self.where_stats_are(columns.stats().unwrap_or(&Fields::empty())),
+            stats: self.where_stats_are(columns),
             missing: unit.rows(),
         })
     }
 
     /// The struct, when it has a leaf for all that is asked for; else the text.
-    fn where_stats_are(&self, shape: &Fields) -> Stats {
-        if shape.is_empty() {
+    fn where_stats_are(&self, columns: &FileColumns) -> Stats {
+        let Some(shape) = columns.stats() else {
             return Stats::Nowhere;
-        }
+        };
         let found = self.leaves(|parts| match parts {
             [root, field, rest @ ..] => {
                 root == FileAction::Add.name() && field == STATS && asks_for(shape, rest)
