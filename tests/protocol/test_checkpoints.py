@@ -102,6 +102,66 @@ def test_num_records_come_from_either_form(log: logs.LogBuilder) -> None:
         assert {row["path"]: row["numRecords"] for row in found} == {"f": 3, "g": None}
 
 
+def without_count(table: pa.Table) -> pa.Table:
+    """Typed statistics without the row count that the text has."""
+    rows = table["add"].to_pylist()
+    for row in filter(None, rows):
+        row["stats_parsed"]["numRecords"] = None
+    position = table.column_names.index("add")
+    return table.set_column(position, "add", pa.array(rows, table["add"].type))
+
+
+def test_a_struct_that_lacks_counts_gives_way_to_the_text(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA, logs.add("f", stats=STATS))
+    (path,) = log.checkpoint(stats_type=log.stats_type())
+    rewrite(path, without_count)
+
+    snapshot = opened(log)
+
+    assert snapshot.num_rows == 3
+    (row,) = snapshot.files(columns=["numRecords", "stats_parsed"]).to_pylist()
+    assert row["numRecords"] == row["stats_parsed"]["numRecords"] == 3
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("drop", [[], ["add.stats"]])
+def test_typed_statistics_are_the_same_from_either_form(
+    log: logs.LogBuilder, drop: list[str], batched: bool
+) -> None:
+    log.create(SCHEMA, logs.add("f", stats=STATS), logs.add("g"))
+    log.checkpoint(stats_type=log.stats_type(), drop=drop)
+    snapshot = opened(log)
+    columns = ["path", "stats_parsed"]
+
+    found = (
+        pa.Table.from_batches(snapshot.file_batches(columns=columns))
+        if batched
+        else snapshot.files(columns=columns)
+    )
+
+    rows = {row["path"]: row["stats_parsed"] for row in found.to_pylist()}
+    assert rows["g"] is None
+    assert rows["f"]["numRecords"] == 3
+    assert rows["f"]["minValues"]["id"] == 1
+    assert rows["f"]["maxValues"]["id"] == 9
+    assert rows["f"]["nullCount"]["id"] == 0
+
+
+def test_a_struct_of_narrower_types_fits_the_type_that_the_column_has_now(
+    log: logs.LogBuilder,
+) -> None:
+    log.create(logs.schema(id="double"), logs.add("f", stats=STATS))
+    bounds = pa.struct([("id", pa.int32())])
+    counts = pa.struct([("id", pa.int64())])
+    parts = [("minValues", bounds), ("maxValues", bounds), ("nullCount", counts)]
+    log.checkpoint(stats_type=pa.struct([("numRecords", pa.int64()), *parts]), drop=["add.stats"])
+
+    (row,) = opened(log).files(columns=["stats_parsed"]).to_pylist()
+
+    assert row["stats_parsed"]["minValues"] == {"id": 1.0}
+    assert row["stats_parsed"]["maxValues"] == {"id": 9.0}
+
+
 def test_a_column_that_is_not_asked_for_is_not_given(log: logs.LogBuilder) -> None:
     log.create(SCHEMA, logs.add("f", stats=STATS))
 

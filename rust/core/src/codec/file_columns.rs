@@ -17,7 +17,7 @@ use super::columns::{TypedColumns, misfit, missing};
 use super::file_actions::{ADD_FIELDS, FileField};
 use super::partition_values::{Unparsable, parse_partition_values};
 use super::statistics::{holds, num_records, parse_stats, shaped, union};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The name of the struct of typed partition values, here and in checkpoints.
 pub const PARTITION_VALUES: &str = "partitionValues_parsed";
@@ -83,6 +83,22 @@ impl FileColumns {
         })
     }
 
+    /// The columns, in their order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &FileColumn> {
+        self.0.iter()
+    }
+
+    /// What of typed statistics would do for the columns that are made of statistics.
+    pub(super) fn stats_made_of(&self) -> Fields {
+        let count = Fields::from(vec![Field::new(NUM_RECORDS, DataType::Int64, true)]);
+        let shape = self.stats().cloned().unwrap_or_default();
+        if self.0.contains(&FileColumn::NumRecords) {
+            union(&count, &shape)
+        } else {
+            shape
+        }
+    }
+
     /// Whether the table's schema decides the type of any of them.
     pub fn depend_on_schema(&self) -> bool {
         !self.partition_values().is_empty() || self.stats().is_some()
@@ -114,6 +130,11 @@ impl FileColumns {
         fields.sort_unstable();
         fields.dedup();
         fields
+    }
+
+    /// The same as columns: what these are made from.
+    pub fn sources(&self) -> Self {
+        Self::fields_only(&self.fields())
     }
 
     /// The schema of what [`FileColumns::of`] gives.
@@ -187,7 +208,16 @@ impl FileColumn {
         }
     }
 
-    fn field(&self) -> FieldRef {
+    /// An error of [`FileColumn::of`] with the path of the file that it is about.
+    pub(super) fn at_file(&self, error: Error, paths: &ArrayRef, source: &ArrayRef) -> Error {
+        let fails = |row| self.of(&source.slice(row, 1)).is_err();
+        match paths.as_string_opt() {
+            Some(paths) => at_file(error, paths, fails),
+            None => error,
+        }
+    }
+
+    pub(super) fn field(&self) -> FieldRef {
         let made = |data_type| Arc::new(Field::new(self.name(), data_type, true));
         match self {
             FileColumn::Field(field) => field.arrow(),
@@ -233,15 +263,11 @@ impl FileColumn {
         }
     }
 
-    fn of(&self, source: &ArrayRef) -> Result<ArrayRef> {
+    /// The column, out of what it is or is made of.
+    pub(super) fn of(&self, source: &ArrayRef) -> Result<ArrayRef> {
         Ok(match self {
             FileColumn::Field(_) => Arc::clone(source),
-            FileColumn::NumRecords => {
-                let texts = source
-                    .as_string_opt::<i32>()
-                    .ok_or_else(|| missing(FileField::Stats.name()))?;
-                Arc::new(num_records(texts))
-            }
+            FileColumn::NumRecords => count(source)?,
             FileColumn::StatsParsed(shape) => Arc::new(stats(source, shape)?),
             FileColumn::PartitionValuesParsed(values) => {
                 let name = FileField::PartitionValues.name();
@@ -258,13 +284,33 @@ fn naming_the_file(
     make: impl Fn(&RecordBatch) -> Result<RecordBatch>,
 ) -> Result<RecordBatch> {
     make(rows).map_err(|error| {
-        let paths = rows.typed::<StringArray>(FileField::Path.name());
-        let (Ok(paths), "partition_value.parse") = (paths, error.code()) else {
-            return error;
-        };
-        match (0..rows.num_rows()).find(|row| make(&rows.slice(*row, 1)).is_err()) {
-            Some(row) => error.at_path(paths.value(row)),
-            None => error,
+        let fails = |row| make(&rows.slice(row, 1)).is_err();
+        match rows.typed(FileField::Path.name()) {
+            Ok(paths) => at_file(error, paths, fails),
+            Err(_) => error,
+        }
+    })
+}
+
+/// Names the first file that a value does not parse of.
+fn at_file(error: Error, paths: &StringArray, fails: impl Fn(usize) -> bool) -> Error {
+    if error.code() != "partition_value.parse" {
+        return error;
+    }
+    match (0..paths.len()).find(|row| fails(*row)) {
+        Some(row) => error.at_path(paths.value(row)),
+        None => error,
+    }
+}
+
+fn count(source: &ArrayRef) -> Result<ArrayRef> {
+    Ok(match source.data_type() {
+        DataType::Utf8 => Arc::new(num_records(source.as_string::<i32>())),
+        DataType::Utf8View => Arc::new(num_records(source.as_string_view())),
+        _ => {
+            let count = Field::new(NUM_RECORDS, DataType::Int64, true);
+            let typed = stats(source, &vec![count].into())?;
+            Arc::clone(typed.column(0))
         }
     })
 }

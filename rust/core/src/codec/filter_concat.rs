@@ -234,10 +234,32 @@ fn index(offset: i32) -> usize {
 /// The kept strings of a column of views.
 type Strings<'a> = (&'a StringViewArray, &'a [Range<usize>]);
 
-/// Texts that point to the same bytes again and again are spelled out up to this size in one batch;
+/// Texts that point to the same bytes again and again are spelled out, or parsed, up to this mean length;
 /// beyond it, at most this many times: a dictionary of a few kilobytes can ask for gigabytes.
-const MOST_REPEATED: usize = 512 << 20;
+const MOST_REPEATED: usize = 16 << 10;
 const MOST_TIMES: usize = 64;
+
+/// Refuses texts that are long and nearly all the same ones again.
+pub fn check_repeated(texts: &StringViewArray) -> Result<(), ArrowError> {
+    let total = texts.lengths().map(|length| length as usize).sum();
+    refuse_repeated(total, texts.len(), std::iter::once(texts))
+}
+
+fn refuse_repeated<'a>(
+    total: usize,
+    rows: usize,
+    texts: impl Iterator<Item = &'a StringViewArray>,
+) -> Result<(), ArrowError> {
+    let buffered = || {
+        let buffers = texts.flat_map(|array| array.data_buffers().iter());
+        buffers.map(|buffer| buffer.len()).sum::<usize>()
+    };
+    if total / MOST_REPEATED > rows && total / MOST_TIMES > buffered() {
+        let message = format!("{total} bytes of text, nearly all of them the same ones again");
+        return Err(ArrowError::InvalidArgumentError(message));
+    }
+    Ok(())
+}
 
 fn strings(parts: &[Strings<'_>], rows: usize) -> Result<StringArray, ArrowError> {
     let mut offsets: Vec<i32> = Vec::with_capacity(rows + 1);
@@ -252,16 +274,7 @@ fn strings(parts: &[Strings<'_>], rows: usize) -> Result<StringArray, ArrowError
     if i32::try_from(total).is_err() {
         return Err(ArrowError::OffsetOverflowError(total));
     }
-    let buffered = || {
-        let buffers = parts
-            .iter()
-            .flat_map(|(array, _)| array.data_buffers().iter());
-        buffers.map(|buffer| buffer.len()).sum::<usize>()
-    };
-    if total > MOST_REPEATED && total / MOST_TIMES > buffered() {
-        let message = format!("{total} bytes of text, nearly all of them the same ones again");
-        return Err(ArrowError::InvalidArgumentError(message));
-    }
+    refuse_repeated(total, rows, parts.iter().map(|(array, _)| *array))?;
     let mut bytes: Vec<u8> = Vec::with_capacity(total);
     each_view(parts, |array, view| {
         let Some(view) = view else { return };

@@ -207,14 +207,9 @@ impl Checkpoint {
     /// Streams the file actions of all Parquet files, in no order; each result has the number of its
     /// unit, which ascend with the files and their rows.
     pub fn rows(&self, selection: &Selection) -> Result<Unordered<KeyedRows>> {
-        let fields = selection.columns.fields();
         let mut units: Vec<(usize, Unit)> = Vec::new();
         for (number, open) in self.files.iter().enumerate() {
-            units.extend(
-                open.units(selection, &fields)
-                    .into_iter()
-                    .map(|unit| (number, unit)),
-            );
+            units.extend(open.units(selection).into_iter().map(|unit| (number, unit)));
         }
         let files = Arc::clone(&self.files);
         let source = self.source.clone();
@@ -231,7 +226,7 @@ impl Checkpoint {
                 };
                 let located = |error: Error| error.at_path(open.path.clone()).at_version(version);
                 let Some(reader) = open
-                    .read(&*source.storage, unit, &selection, &fields)
+                    .read(&*source.storage, unit, &selection)
                     .map_err(located)?
                 else {
                     return Ok(());
@@ -255,10 +250,11 @@ impl Checkpoint {
 }
 
 impl OpenFile {
-    fn units(&self, selection: &Selection, fields: &[FileField]) -> Vec<Unit> {
+    fn units(&self, selection: &Selection) -> Vec<Unit> {
+        let unit_bytes = selection.grain.unit_bytes;
         let mut units = self
             .file
-            .units(selection.action, fields, selection.grain.unit_bytes);
+            .units(selection.action, &selection.columns, unit_bytes);
         if let Some(bytes) = &self.bytes {
             units.retain(|unit| bytes.contains(&self.file.begins(unit)));
         }
@@ -272,7 +268,6 @@ impl OpenFile {
         storage: &dyn Storage,
         unit: &Unit,
         selection: &Selection,
-        fields: &[FileField],
     ) -> Result<Option<UnitReader>> {
         let mut fetched = self.file.unfetched();
         let mut passed = None;
@@ -293,7 +288,9 @@ impl OpenFile {
             passed = Some(bits);
         }
         let action = selection.action;
-        let request = self.file.request(unit, action, fields, passed.as_ref());
+        let request = self
+            .file
+            .request(unit, action, &selection.columns, passed.as_ref());
         fetch(storage, &self.path, &request, &mut fetched)?;
         self.file.read(unit, action, request, &fetched).map(Some)
     }
@@ -336,10 +333,8 @@ impl PendingBatch {
     fn finish(&mut self, selection: &Selection) -> Result<KeyedRows> {
         self.rows = 0;
         let parts = std::mem::take(&mut self.parts);
-        let fields = selection.columns.fields();
-        let rows = FileRows::take(&parts, &fields, &selection.stats_shape)?;
         Ok(KeyedRows {
-            rows: selection.columns.of(&rows)?,
+            rows: FileRows::take(&parts, &selection.columns, &selection.stats_shape)?,
             keys: std::mem::take(&mut self.keys),
         })
     }

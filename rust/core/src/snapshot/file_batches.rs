@@ -24,11 +24,10 @@ impl Snapshot {
         columns: FileColumns,
         filter: Option<&Arc<FileFilter>>,
     ) -> Result<FileBatches> {
-        let fields = columns.fields();
-        let sized = fields.contains(&FileField::Size);
+        let sized = columns.has(FileField::Size);
         let mut batches = FileBatches {
             schema: columns.schema(),
-            columns,
+            kept_as: None,
             snapshot: self.clone(),
             ready: VecDeque::new(),
             stream: None,
@@ -36,15 +35,18 @@ impl Snapshot {
             done: false,
         };
         let wanted = Live {
-            columns: FileColumns::fields_only(&fields),
+            columns,
             filter: filter.cloned(),
         };
         if let Some(kept) = self.kept_and_filtered(source, &wanted)? {
             batches.ready = kept.into();
+            batches.kept_as = Some(wanted.columns);
             return Ok(batches);
         }
-        if let (None, Some(kept)) = (filter, self.kept_files(&wanted.columns)) {
+        let sources = wanted.columns.sources();
+        if let (None, Some(kept)) = (filter, self.kept_files(&sources)) {
             batches.ready = kept.batches().into();
+            batches.kept_as = Some(wanted.columns);
             return Ok(batches);
         }
         let (replay, inline, stream) = self.recovering(source, |segment| {
@@ -78,7 +80,8 @@ impl Snapshot {
 /// Live files, batch by batch.
 pub struct FileBatches {
     schema: SchemaRef,
-    columns: FileColumns,
+    /// What rows out of the cache are still to be made into.
+    kept_as: Option<FileColumns>,
     snapshot: Snapshot,
     ready: VecDeque<RecordBatch>,
     stream: Option<Unordered<KeyedRows>>,
@@ -108,7 +111,10 @@ impl FileBatches {
                 *files += rows.num_rows() as u64;
                 *size = size.zip(total_size(&rows)).map(|(sum, size)| sum + size);
             }
-            self.columns.of(&rows)
+            match &self.kept_as {
+                Some(columns) => columns.of(&rows),
+                None => Ok(rows),
+            }
         }))
     }
 }

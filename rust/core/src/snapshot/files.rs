@@ -20,6 +20,7 @@ use crate::log::LogSegment;
 use crate::replay::{ActiveFiles, FileFilter, Source};
 use crate::spec::actions::{DomainMetadata, SetTransaction};
 use crate::storage::now;
+use crate::storage::pool::ordered;
 
 /// Columns of many files.
 #[derive(Clone, Debug)]
@@ -41,24 +42,21 @@ impl Snapshot {
     ) -> Result<FileTable> {
         let schema = columns.schema();
         let Some(filter) = filter else {
-            let files = self.active_files(source, &FileColumns::fields_only(&columns.fields()))?;
+            let files = self.active_files(source, &columns.sources())?;
             let batches = files.batches();
             let batches = if files.columns() == columns {
                 batches
             } else {
-                batches
-                    .iter()
-                    .map(|rows| columns.of(rows))
-                    .collect::<Result<_>>()?
+                made(batches, columns)?
             };
             return Ok(FileTable { schema, batches });
         };
         let wanted = Live {
-            columns: FileColumns::fields_only(&columns.fields()),
+            columns: columns.clone(),
             filter: Some(Arc::clone(filter)),
         };
         let batches = match self.kept_and_filtered(source, &wanted)? {
-            Some(batches) => batches,
+            Some(batches) => made(batches, columns)?,
             None => self.recovering(source, |segment| {
                 let replay = Replay::new(self, source, segment, &wanted, &[])?;
                 self.verify_state(&replay.state)?;
@@ -67,10 +65,6 @@ impl Snapshot {
                 Ok(rows.into_iter().map(|(rows, _)| rows).collect())
             })?,
         };
-        let batches = batches
-            .iter()
-            .map(|rows| columns.of(rows))
-            .collect::<Result<_>>()?;
         Ok(FileTable { schema, batches })
     }
 
@@ -88,7 +82,7 @@ impl Snapshot {
         else {
             return Ok(None);
         };
-        let columns = wanted.columns.merged(filter.columns());
+        let columns = wanted.columns.sources().merged(filter.columns());
         let files = self.active_files(source, &columns)?;
         let filtered = |rows: &RecordBatch| chosen(rows, filter.may_match(rows)?);
         let batches = files
@@ -270,6 +264,16 @@ impl Snapshot {
             _ => Ok(self.state(source)?.domains.values().cloned().collect()),
         }
     }
+}
+
+/// Rows out of the cache with these columns.
+fn made(batches: Vec<RecordBatch>, columns: &FileColumns) -> Result<Vec<RecordBatch>> {
+    let look_ahead = batches.len();
+    let columns = columns.clone();
+    ordered(batches, look_ahead, move |rows: RecordBatch| {
+        columns.of(&rows)
+    })
+    .collect()
 }
 
 /// Tombstones younger than the cutoff; one without a time counts as expired.

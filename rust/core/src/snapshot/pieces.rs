@@ -88,7 +88,7 @@ impl Snapshot {
         let schema = columns.schema();
         let plan = RandomState::new().hash_one(self.version());
         let wanted = Live {
-            columns: FileColumns::fields_only(&columns.fields()),
+            columns,
             filter: options.filter.as_ref().map(|(filter, _)| filter.clone()),
         };
         let removes: &[FileField] = match options.tombstones_since {
@@ -103,8 +103,7 @@ impl Snapshot {
             }
             let replay = Replay::of_tail(self, source, segment, &wanted, removes)?;
             let live = replay.adds.iter().rev();
-            let live = live.map(|(rows, _)| columns.of(rows));
-            let live = live.collect::<Result<Vec<_>>>()?;
+            let live = live.map(|(rows, _)| rows.clone()).collect();
             let removed = replay.removes.iter().rev();
             let removed = options.tombstones_since.map(|since| {
                 let young = removed.map(|rows| unexpired(rows, since));

@@ -73,14 +73,14 @@ impl Live {
         rows: &RecordBatch,
         keys: Vec<FileActionKey>,
     ) -> Result<(RecordBatch, Vec<FileActionKey>)> {
-        let wanted = settled(self.columns.of(rows)?)?;
         let Some(filter) = &self.filter else {
-            return Ok((wanted, keys));
+            return Ok((settled(self.columns.of(rows)?)?, keys));
         };
         let passed = filter.may_match(&filter.columns().of(rows)?)?;
         let keys = keys.into_iter().zip(&passed);
         let keys = keys.filter_map(|(key, passed)| passed.then_some(key));
-        Ok((chosen(&wanted, passed.clone())?, keys.collect()))
+        let wanted = self.columns.of(&chosen(rows, passed.clone())?)?;
+        Ok((settled(wanted)?, keys.collect()))
     }
 }
 

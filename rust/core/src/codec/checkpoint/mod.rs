@@ -20,6 +20,7 @@ use crate::codec::parquet_file::{
 use crate::error::{Error, Result};
 
 mod control;
+mod leaves;
 mod parsed_columns;
 mod rows;
 mod types;

@@ -12,12 +12,12 @@ use arrow_schema::{DataType, Fields};
 use arrow_select::nullif::nullif;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
-use super::units::all_null;
 use super::{
     CODE, CheckpointFile, FileAction, PAGES, Unit, arrow_error, first_without, without_field,
 };
-use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField, schema_of};
-use crate::codec::filter_concat::{SelectedRows, filter_concat, nulls};
+use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField};
+use crate::codec::file_columns::{FileColumn, FileColumns, STATS};
+use crate::codec::filter_concat::{self, SelectedRows, filter_concat, nulls};
 use crate::codec::parquet_file::{FetchedBytes, RowGroupRequest, guarded};
 use crate::codec::statistics::render_stats_as;
 use crate::error::{Error, Result};
@@ -27,22 +27,22 @@ use crate::spec::arrow::strict_cast;
 const BATCH_ROWS: usize = 4 * 1024;
 
 impl CheckpointFile {
-    /// The units in which `action` with these `fields` is decoded; empty when the file has none. A row
+    /// The units in which `action` with these columns is decoded; empty when the file has none. A row
     /// group is cut where the leaves asked for have more compressed bytes than `unit_bytes`.
-    pub fn units(&self, action: FileAction, fields: &[FileField], unit_bytes: u64) -> Vec<Unit> {
-        self.units_of(action, &self.file_leaves(action, fields), unit_bytes)
+    pub fn units(&self, action: FileAction, columns: &FileColumns, unit_bytes: u64) -> Vec<Unit> {
+        self.units_of(action, &self.row_leaves(action, columns), unit_bytes)
     }
 
-    /// What is needed of one unit: path and deletion vector always, and `fields`. Of its rows only those
-    /// in `selected`, when there is one.
+    /// What is needed of one unit: path and deletion vector always, and the columns. Of its rows only
+    /// those in `selected`, when there is one.
     pub fn request(
         &self,
         unit: &Unit,
         action: FileAction,
-        fields: &[FileField],
+        columns: &FileColumns,
         selected: Option<&BooleanBuffer>,
     ) -> RowGroupRequest {
-        self.request_leaves(unit, self.file_leaves(action, fields), selected)
+        self.request_leaves(unit, self.row_leaves(action, columns), selected)
     }
 
     /// Begins to decode what was requested of a unit, all of which was fetched.
@@ -84,43 +84,6 @@ impl CheckpointFile {
     ) -> Result<GuardedReader> {
         let reader = || request.reader(&self.arrow, fetched, BATCH_ROWS, &PAGES);
         guarded(CODE, reader).map(GuardedReader)
-    }
-
-    fn file_leaves(&self, action: FileAction, fields: &[FileField]) -> Vec<usize> {
-        let rendered = fields.contains(&FileField::Stats) && self.renders_stats(action);
-        self.leaves(|parts| {
-            let [root, field, rest @ ..] = parts else {
-                return false;
-            };
-            if root != action.name() {
-                return false;
-            }
-            match field.as_str() {
-                "path" => true,
-                "deletionVector" => rest.first().is_some_and(|name| {
-                    DELETION_VECTOR_FIELDS
-                        .iter()
-                        .any(|known| known.name() == name)
-                }),
-                "stats_parsed" => rendered,
-                name => fields.iter().any(|wanted| wanted.name() == name),
-            }
-        })
-    }
-
-    /// Whether statistics are there as a struct only.
-    fn renders_stats(&self, action: FileAction) -> bool {
-        if self.leaves(|parts| matches!(parts, [root, field, ..] if root == action.name() && field == "stats_parsed")).is_empty() {
-            return false;
-        }
-        match self.leaf(&[action.name(), "stats"]) {
-            Some(leaf) => self
-                .metadata()
-                .row_groups()
-                .iter()
-                .all(|group| all_null(group, leaf)),
-            None => true,
-        }
     }
 }
 
@@ -248,70 +211,116 @@ impl FileRows {
         )
     }
 
-    /// The selected rows of all `parts` with these fields, in plain types; fields that the file lacks are
+    /// The columns of the selected rows of all `parts`, in plain types; those that the file lacks are
     /// null. Statistics that exist only as a struct become text; `stats_shape`, their type in the table,
     /// separates instants from local times.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `checkpoint.columns`, or as [`FileColumns::of`].
     pub fn take(
         parts: &[(Self, SelectedRows)],
-        fields: &[FileField],
+        columns: &FileColumns,
         stats_shape: &Fields,
     ) -> Result<RecordBatch> {
-        let rows = parts.iter().map(|(_, keep)| keep.rows()).sum();
-        let column = |field: &FileField| Self::column(parts, *field, stats_shape, rows);
-        let columns = fields.iter().map(column).collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(schema_of(fields), columns, &options).map_err(arrow_error)
+        let parts = Parts {
+            parts,
+            stats_shape,
+            rows: parts.iter().map(|(_, keep)| keep.rows()).sum(),
+        };
+        let arrays = columns.iter().map(|column| parts.column(column));
+        let arrays = arrays.collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(parts.rows));
+        RecordBatch::try_new_with_options(columns.schema(), arrays, &options).map_err(arrow_error)
+    }
+}
+
+/// The statistics of rows of a file action, as text or as a struct: what was decoded.
+///
+/// # Errors
+///
+/// Corrupt: `checkpoint.columns` for the same long texts over and over.
+pub(super) fn stats_of(rows: &StructArray) -> Result<Option<&ArrayRef>> {
+    let text = rows.column_by_name(FileField::Stats.name());
+    if let Some(text) = text.and_then(|text| text.as_string_view_opt()) {
+        filter_concat::check_repeated(text).map_err(arrow_error)?;
+    }
+    Ok(text.or_else(|| rows.column_by_name(STATS)))
+}
+
+/// Rows that become one batch, and which of them.
+struct Parts<'a> {
+    parts: &'a [(FileRows, SelectedRows)],
+    stats_shape: &'a Fields,
+    rows: usize,
+}
+
+impl Parts<'_> {
+    fn column(&self, column: &FileColumn) -> Result<ArrayRef> {
+        match column {
+            FileColumn::Field(field) => self.field(*field),
+            // of each part by itself: nothing is said of rows that are left out, and text stays where it is
+            FileColumn::NumRecords | FileColumn::StatsParsed(_) => {
+                let made = |rows: &FileRows| {
+                    let stats = stats_of(&rows.rows)?;
+                    stats.map(|stats| column.of(stats)).transpose()
+                };
+                let made = self.kept(made)?;
+                Ok(made.unwrap_or_else(|| new_null_array(column.field().data_type(), self.rows)))
+            }
+            FileColumn::PartitionValuesParsed(_) => {
+                let values = self.field(FileField::PartitionValues)?;
+                column.of(&values).or_else(|error| {
+                    let path = self.field(FileField::Path)?;
+                    Err(column.at_file(error, &path, &values))
+                })
+            }
+        }
     }
 
-    fn column(
-        parts: &[(Self, SelectedRows)],
-        field: FileField,
-        stats_shape: &Fields,
-        rows: usize,
-    ) -> Result<ArrayRef> {
+    fn field(&self, field: FileField) -> Result<ArrayRef> {
         let wanted = field.data_type();
-        let kept = |column: &dyn Fn(&Self) -> Option<ArrayRef>| {
-            let columns: Option<Vec<(ArrayRef, &SelectedRows)>> = parts
-                .iter()
-                .map(|(rows, keep)| column(rows).map(|column| (column, keep)))
-                .collect();
-            let column = columns
-                .filter(|columns| !columns.is_empty())
-                .map(|columns| {
-                    filter_concat(
-                        &columns
-                            .iter()
-                            .map(|(column, keep)| (column, *keep))
-                            .collect::<Vec<_>>(),
-                    )
-                    .map_err(arrow_error)
-                });
-            column.transpose()
-        };
-        let parsed = |rows: &Self| rows.rows.column_by_name("stats_parsed").cloned();
-        if field == FileField::Stats
-            && let Some(parsed) = kept(&parsed)?
-        {
-            return match parsed.as_struct_opt() {
-                Some(parsed) => {
-                    render_stats_as(parsed, stats_shape).map(|text| Arc::new(text) as ArrayRef)
-                }
-                None => Ok(nulls(&wanted, rows)),
-            };
-        }
         let column = match field {
-            FileField::DeletionVector => kept(&|rows| {
-                rows.vector
-                    .clone()
-                    .map(|vector| Arc::new(vector) as ArrayRef)
+            FileField::DeletionVector => self.kept(|rows| {
+                let vector = rows.vector.clone();
+                Ok(vector.map(|vector| Arc::new(vector) as ArrayRef))
             })?,
-            _ => kept(&|rows| rows.rows.column_by_name(field.name()).cloned())?,
+            FileField::Stats => self.kept(|rows| Ok(stats_of(&rows.rows)?.cloned()))?,
+            _ => self.kept(|rows| Ok(rows.rows.column_by_name(field.name()).cloned()))?,
         };
         match column {
-            None => Ok(nulls(&wanted, rows)),
+            None => Ok(nulls(&wanted, self.rows)),
             Some(column) if *column.data_type() == wanted => Ok(column),
-            Some(column) => strict_cast(&column, &wanted).map_err(arrow_error),
+            Some(column) => match (field, column.as_struct_opt()) {
+                (FileField::Stats, Some(typed)) => {
+                    let text = render_stats_as(typed, self.stats_shape)?;
+                    Ok(Arc::new(text))
+                }
+                _ => strict_cast(&column, &wanted).map_err(arrow_error),
+            },
         }
+    }
+
+    /// The selected rows of a column; `None` where there is none.
+    fn kept(
+        &self,
+        column: impl Fn(&FileRows) -> Result<Option<ArrayRef>>,
+    ) -> Result<Option<ArrayRef>> {
+        let mut columns = Vec::with_capacity(self.parts.len());
+        for (rows, keep) in self.parts {
+            match column(rows)? {
+                Some(column) => columns.push((column, keep)),
+                None => return Ok(None),
+            }
+        }
+        if columns.is_empty() {
+            return Ok(None);
+        }
+        let columns: Vec<_> = columns
+            .iter()
+            .map(|(column, keep)| (column, *keep))
+            .collect();
+        filter_concat(&columns).map(Some).map_err(arrow_error)
     }
 }
 

@@ -147,7 +147,8 @@ pub(super) fn all_null(group: &RowGroupMetaData, leaf: usize) -> bool {
     nulls_of(group, leaf).is_some_and(|nulls| i64::try_from(nulls) == Ok(group.num_rows()))
 }
 
-fn nulls_of(group: &RowGroupMetaData, leaf: usize) -> Option<u64> {
+/// How many nulls the statistics of the group say that the leaf has.
+pub(super) fn nulls_of(group: &RowGroupMetaData, leaf: usize) -> Option<u64> {
     let statistics = group.columns().get(leaf)?.statistics()?;
     statistics.null_count_opt()
 }

@@ -15,7 +15,7 @@ pub use num_records::num_records;
 pub use parse::parse_stats;
 pub use render::{render_stats, render_stats_as};
 pub use schema::stats_schema;
-pub use shape::{holds, shaped, union};
+pub use shape::{gives, holds, shaped, union};
 
 /// Columns nested deeper than this have no statistics here.
 const MAX_SCHEMA_DEPTH: usize = 100;

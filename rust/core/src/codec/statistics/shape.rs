@@ -65,11 +65,29 @@ pub fn shaped(rows: &StructArray, shape: &Fields) -> Result<StructArray> {
         .map_err(misfit)
 }
 
+/// Whether [`shaped`] has a value for every leaf of `shape`, but for `tightBounds`, which not every writer
+/// has. Recurses along `shape`, which has a bounded depth.
+pub fn gives(fields: &Fields, shape: &Fields) -> bool {
+    shape.iter().all(|wanted| {
+        let found = fields
+            .find(wanted.name())
+            .map(|(_, field)| field.data_type());
+        match (found, wanted.data_type()) {
+            (Some(DataType::Struct(fields)), DataType::Struct(shape)) => gives(fields, shape),
+            (Some(from), to) => from == to || keeps_values(from, to),
+            (None, _) => wanted.name() == "tightBounds",
+        }
+    })
+}
+
 /// Whether a cast gives the same value or, where it does not fit, null.
 fn keeps_values(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match (from, to) {
         (from, to) if from.is_integer() && to.is_integer() => true,
+        // what a column's type may have been before it was widened
+        (T::Int8 | T::Int16 | T::Int32, T::Float64) => true,
+        (from, T::Decimal128(..)) if from.is_integer() => true,
         (T::Float32, T::Float64) | (T::Utf8View | T::LargeUtf8, T::Utf8) => true,
         // less than a microsecond may be cut off: bounds of timestamps are no sharper than a millisecond
         (T::Timestamp(..), T::Timestamp(..)) => true,

@@ -13,6 +13,7 @@ use super::{Checkpoint, Control, head, manifest_control, open_file, sidecar_path
 use crate::codec::checkpoint::FileAction;
 use crate::codec::commit::{ActionDecoder, Wanted};
 use crate::codec::file_actions::FileField;
+use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::log::listing::CheckpointInstance;
 use crate::log::path::CheckpointName;
@@ -62,10 +63,11 @@ impl Checkpoint {
         }
         let mut runs = Vec::new();
         let mut holds_files = false;
+        let none = FileColumns::default();
         let (control, manifest) = head(source, instance, &mut |open| {
             holds_files = [FileAction::Add, FileAction::Remove]
                 .into_iter()
-                .any(|action| !open.file.units(action, &[], u64::MAX).is_empty());
+                .any(|action| !open.file.units(action, &none, u64::MAX).is_empty());
         })
         .map_err(located)?;
         let first = instance.files.first().map(|file| file.size);

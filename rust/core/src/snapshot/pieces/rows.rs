@@ -41,10 +41,9 @@ impl PieceRows {
         threads: Option<usize>,
     ) -> Result<Self> {
         let schema = tail.schema()?;
-        let columns = tail.columns()?;
         let selection = Selection {
             action: FileAction::Add,
-            columns: FileColumns::fields_only(&columns.fields()),
+            columns: tail.columns()?,
             hidden: tail.hidden(),
             with_keys: tail.spec().keyed,
             stats_shape: tail.naming().stats_shape().unwrap_or_default(),
@@ -56,7 +55,7 @@ impl PieceRows {
         let shaped = Arc::clone(&schema);
         let batches = found.map(move |next| {
             let KeyedRows { rows, keys } = next?;
-            let rows = columns.of(&settled(rows)?)?;
+            let rows = settled(rows)?;
             if !selection.with_keys {
                 return Ok(rows);
             }
@@ -104,9 +103,8 @@ impl PieceRows {
         let run = i64::try_from(run).unwrap_or(i64::MAX);
         let source = tail.source(source);
         let schema = tail.schema()?;
-        let columns = tail.columns()?;
         let wanted = Live {
-            columns: FileColumns::fields_only(&columns.fields()),
+            columns: tail.columns()?,
             filter,
         };
         let decoded = Wanted {
@@ -120,7 +118,7 @@ impl PieceRows {
         for batch in batches.iter().rev() {
             let live = reconciler.older(batch)?;
             if let Some(rows) = live.adds {
-                let files = added(&wanted, &columns, &rows)?;
+                let files = added(&wanted, &rows)?;
                 found.push(with_keys(&schema, &live.add_keys, run, files)?);
             }
             if let Some(rows) = live.removes {
@@ -168,12 +166,12 @@ fn selected(
 }
 
 /// The added files as a column; null where the filter leaves one out, for its key counts all the same.
-fn added(wanted: &Live, columns: &FileColumns, rows: &RecordBatch) -> Result<ArrayRef> {
+fn added(wanted: &Live, rows: &RecordBatch) -> Result<ArrayRef> {
     let passed = match &wanted.filter {
         Some(filter) => Some(filter.may_match(&filter.columns().of(rows)?)?),
         None => None,
     };
-    let shown = columns.of(&settled(wanted.columns.of(rows)?)?)?;
+    let shown = settled(wanted.columns.of(rows)?)?;
     files(&shown, passed.map(NullBuffer::new))
 }
 

@@ -6,7 +6,8 @@ use arrow_array::Array;
 use arrow_schema::{DataType, Field, Fields};
 use bytes::Bytes;
 use deltareplay_core::codec::checkpoint::{CheckpointFile, Control, FileAction, FileRows};
-use deltareplay_core::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
+use deltareplay_core::codec::file_actions::REMOVE_FIELDS;
+use deltareplay_core::codec::file_columns::{FileColumn, FileColumns};
 use deltareplay_core::codec::filter_concat::SelectedRows;
 use deltareplay_core::codec::parquet_file::{FetchedBytes, FooterDecoder, RowGroupRequest};
 use deltareplay_core::codec::statistics::stats_schema;
@@ -68,20 +69,25 @@ fn decode(bytes: &Bytes) -> Result<u64> {
     let shape = Fields::from(vec![Field::new("id", DataType::Int64, true)]);
     let shape = stats_schema(&shape);
     let mut kept = control.transactions.len() + control.domains.len() + control.sidecars.len();
-    for (action, fields) in [
-        (FileAction::Add, &ADD_FIELDS[..]),
-        (FileAction::Remove, &REMOVE_FIELDS[..]),
+    let made = vec![
+        FileColumn::NumRecords,
+        FileColumn::StatsParsed(shape.clone()),
+    ];
+    for (action, columns) in [
+        (FileAction::Add, FileColumns::all()),
+        (FileAction::Add, FileColumns::new(made)),
+        (FileAction::Remove, FileColumns::fields_only(&REMOVE_FIELDS)),
     ] {
-        for unit in file.units(action, fields, 1 << 10) {
+        for unit in file.units(action, &columns, 1 << 10) {
             let mut decoded = 0;
-            let request = file.request(&unit, action, fields, None);
+            let request = file.request(&unit, action, &columns, None);
             let fetched = fetched(&request)?;
             for rows in file.read(&unit, action, request, &fetched)? {
                 let rows = rows?;
                 decoded += rows.path().len();
                 let keep = SelectedRows::new(rows.present());
                 kept += keep.rows();
-                let batch = FileRows::take(&[(rows, keep.clone())], fields, &shape)?;
+                let batch = FileRows::take(&[(rows, keep.clone())], &columns, &shape)?;
                 assert_eq!(batch.num_rows(), keep.rows());
             }
             assert_eq!(decoded, unit.rows());

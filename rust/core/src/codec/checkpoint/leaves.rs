@@ -1,0 +1,128 @@
+//! Which leaves of a checkpoint file are decoded for the columns that are asked for.
+
+use arrow_schema::{DataType, Fields};
+
+use super::units::{all_null, nulls_of};
+use super::{CheckpointFile, FileAction};
+use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField};
+use crate::codec::file_columns::{FileColumns, NUM_RECORDS, STATS};
+use crate::codec::statistics::gives;
+
+/// Where a file has the statistics that are asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stats {
+    Nowhere,
+    Text,
+    Struct,
+}
+
+impl CheckpointFile {
+    /// What every row needs, its path and deletion vector, and the columns.
+    pub(super) fn row_leaves(&self, action: FileAction, columns: &FileColumns) -> Vec<usize> {
+        let mut leaves = self.leaves(|parts| {
+            let [root, field, rest @ ..] = parts else {
+                return false;
+            };
+            root == action.name()
+                && match field.as_str() {
+                    "path" => true,
+                    "deletionVector" => rest.first().is_some_and(|name| {
+                        DELETION_VECTOR_FIELDS
+                            .iter()
+                            .any(|known| known.name() == name)
+                    }),
+                    _ => false,
+                }
+        });
+        leaves.extend(self.column_leaves(action, columns));
+        leaves.sort_unstable();
+        leaves.dedup();
+        leaves
+    }
+
+    /// What the columns are, or are made of.
+    pub(super) fn column_leaves(&self, action: FileAction, columns: &FileColumns) -> Vec<usize> {
+        let fields = columns.fields();
+        let stats = self.where_stats_are(action, columns);
+        let shape = columns.stats_made_of();
+        self.leaves(|parts| match parts {
+            [root, field, rest @ ..] if root == action.name() => match field.as_str() {
+                "stats" => stats == Stats::Text,
+                STATS => {
+                    stats == Stats::Struct
+                        && (columns.has(FileField::Stats) || asks_for(&shape, rest))
+                }
+                name => fields.iter().any(|wanted| wanted.name() == name),
+            },
+            _ => false,
+        })
+    }
+
+    /// Text that is asked for is made of the struct only where there is none. What is made of statistics
+    /// comes from the struct where that gives all of it, in as many rows as there are texts.
+    fn where_stats_are(&self, action: FileAction, columns: &FileColumns) -> Stats {
+        let shape = columns.stats_made_of();
+        let wants_text = columns.has(FileField::Stats);
+        if !wants_text && shape.is_empty() {
+            return Stats::Nowhere;
+        }
+        let typed = self.typed_stats(action);
+        let groups = self.metadata().row_groups();
+        let Some(text) = self.leaf(&[action.name(), FileField::Stats.name()]) else {
+            return typed.map_or(Stats::Nowhere, |_| Stats::Struct);
+        };
+        let Some(typed) = typed else {
+            return Stats::Text;
+        };
+        let no_text = groups.iter().all(|group| all_null(group, text));
+        if no_text || (!wants_text && gives(typed, &shape) && self.counts(action, text)) {
+            Stats::Struct
+        } else {
+            Stats::Text
+        }
+    }
+
+    /// The fields of the typed statistics.
+    fn typed_stats(&self, action: FileAction) -> Option<&Fields> {
+        let (_, root) = self.arrow.schema().fields().find(action.name())?;
+        let DataType::Struct(fields) = root.data_type() else {
+            return None;
+        };
+        match fields.find(STATS)?.1.data_type() {
+            DataType::Struct(typed) => Some(typed),
+            _ => None,
+        }
+    }
+
+    /// Whether the struct has a row count wherever there is a text, or in every row that has the action.
+    fn counts(&self, action: FileAction, text: usize) -> bool {
+        let Some(count) = self.leaf(&[action.name(), STATS, NUM_RECORDS]) else {
+            return false;
+        };
+        let others = [
+            Some(text),
+            self.leaf(&[action.name(), FileField::Path.name()]),
+        ];
+        self.metadata().row_groups().iter().all(|group| {
+            let fewer = |other: usize| {
+                let nulls = (nulls_of(group, count), nulls_of(group, other));
+                matches!(nulls, (Some(count), Some(other)) if count <= other)
+            };
+            others.into_iter().flatten().any(fewer)
+        })
+    }
+}
+
+/// Whether the shape has a leaf of this path. Recurses along the shape, which has a bounded depth.
+fn asks_for(shape: &Fields, path: &[String]) -> bool {
+    let Some((name, rest)) = path.split_first() else {
+        return false;
+    };
+    let Some((_, field)) = shape.find(name) else {
+        return false;
+    };
+    match field.data_type() {
+        DataType::Struct(fields) => asks_for(fields, rest),
+        _ => rest.is_empty(),
+    }
+}
