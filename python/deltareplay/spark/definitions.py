@@ -158,7 +158,7 @@ def execute(spark: SparkSession, asked: Definition) -> tuple[Table, str | None]:
 def _created(place: Place, asked: Definition) -> Table:
     columns = struct(asked.columns)
     wanted = place.properties(columns, asked.partition_by, asked.properties)
-    version = place.table._native.create(
+    place.table._native.create(
         columns,
         asked.partition_by,
         wanted,
@@ -166,11 +166,9 @@ def _created(place: Place, asked: Definition) -> Table:
         asked.comment,
         True,
         _MODES[asked.mode],
+        asked.cluster_by,
     )
-    table = place.registered()
-    if asked.cluster_by and version is not None:
-        table.cluster_by(asked.cluster_by)
-    return table
+    return place.registered()
 
 
 def _same(one: str | None, other: str) -> str:

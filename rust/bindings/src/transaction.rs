@@ -19,7 +19,8 @@ use pyo3::types::PyCapsule;
 use crate::convert;
 use crate::filter;
 use crate::gate::detached;
-use crate::protocol::{Versions, protocol};
+use crate::protocol::{Versions, protocol, versions};
+use serde_json::json;
 
 /// The next version of a table, being staged.
 #[pyclass(module = "deltareplay._native", frozen)]
@@ -185,6 +186,14 @@ impl Transaction {
         configuration: Option<&str>,
     ) -> PyResult<()> {
         self.with(py, |staged| staged.set_domain(domain, configuration))
+    }
+
+    /// The body of `metaData` as JSON, and the protocol, that the table will have.
+    fn definition(&self, py: Python<'_>) -> PyResult<(String, Versions)> {
+        self.with(py, |staged| {
+            let (metadata, protocol) = staged.effective()?;
+            Ok((json!(metadata).to_string(), versions(protocol.clone())))
+        })
     }
 
     /// Whether there is nothing to commit.

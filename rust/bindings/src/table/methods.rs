@@ -171,7 +171,7 @@ impl Table {
     }
 
     /// Creates or replaces the table; returns the version, None if the table stays as it is.
-    #[pyo3(signature = (schema_string, partition_columns, properties, name=None, description=None, durable=true, mode="new"))]
+    #[pyo3(signature = (schema_string, partition_columns, properties, name=None, description=None, durable=true, mode="new", clustering_columns=None))]
     #[allow(clippy::too_many_arguments, reason = "the parts of one definition")]
     fn create(
         &self,
@@ -183,13 +183,16 @@ impl Table {
         description: Option<String>,
         durable: bool,
         mode: &str,
+        clustering_columns: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<u64>> {
         let partition_columns = convert::texts("partition_columns", Some(partition_columns))?;
+        let clustering_columns = convert::texts("clustering_columns", clustering_columns)?;
         let mode: CreateMode = variant_named(mode).unwrap_or_default();
         detached(py, || {
             let definition = TableDefinition {
                 schema: StructType::parse(schema_string)?,
                 partition_columns: partition_columns.unwrap_or_default(),
+                clustering_columns: clustering_columns.unwrap_or_default(),
                 properties,
                 name,
                 description,
@@ -200,6 +203,37 @@ impl Table {
             };
             self.0.create(definition, mode, options)
         })
+    }
+
+    /// A transaction that creates or replaces the table, to which the rows of a query are still to be
+    /// added; None if the table stays as it is.
+    #[allow(clippy::too_many_arguments, reason = "the parts of one definition")]
+    fn define(
+        &self,
+        py: Python<'_>,
+        schema_string: &str,
+        partition_columns: &Bound<'_, PyAny>,
+        clustering_columns: &Bound<'_, PyAny>,
+        properties: BTreeMap<String, String>,
+        description: Option<String>,
+        mode: &str,
+    ) -> PyResult<Option<Transaction>> {
+        let partition_columns = convert::texts("partition_columns", Some(partition_columns))?;
+        let clustering_columns = convert::texts("clustering_columns", Some(clustering_columns))?;
+        let mode: CreateMode = variant_named(mode).unwrap_or_default();
+        let made = detached(py, || {
+            let definition = TableDefinition {
+                schema: StructType::parse(schema_string)?,
+                partition_columns: partition_columns.unwrap_or_default(),
+                clustering_columns: clustering_columns.unwrap_or_default(),
+                properties,
+                name: None,
+                description,
+            };
+            let options = TransactionOptions::default();
+            self.0.define(definition, mode, true, options)
+        })?;
+        Ok(made.map(|made| Transaction::new(self.0.clone(), made)))
     }
 
     /// Sets properties; returns the version.

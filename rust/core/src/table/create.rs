@@ -22,6 +22,8 @@ pub struct TableDefinition {
     pub schema: StructType,
     /// Names of those that the table is partitioned by.
     pub partition_columns: Vec<String>,
+    /// Those by which its rows are clustered, parts of structs with dots between the names.
+    pub clustering_columns: Vec<String>,
     /// Table properties, and those that say which protocol the table gets.
     pub properties: BTreeMap<String, String>,
     /// A name for people.
@@ -37,19 +39,26 @@ impl TableDefinition {
     ///
     /// Invalid argument: the definition.
     pub fn metadata(self) -> Result<Metadata> {
-        let (schema, properties) = (&self.schema, &self.properties);
-        let metadata = new_metadata(schema, self.partition_columns, properties, now())?;
-        Ok(Metadata {
-            name: self.name,
-            description: self.description,
-            ..metadata
-        })
+        self.described(new_metadata)
     }
 
     /// The same where the table takes the place of another.
     fn replacing(self, old: &Metadata) -> Result<Metadata> {
-        let (schema, properties) = (&self.schema, &self.properties);
-        let metadata = replaced_metadata(old, schema, self.partition_columns, properties, now())?;
+        self.described(|schema, partition_columns, properties, created_time| {
+            replaced_metadata(old, schema, partition_columns, properties, created_time)
+        })
+    }
+
+    fn described(
+        self,
+        make: impl FnOnce(&StructType, Vec<String>, &BTreeMap<String, String>, i64) -> Result<Metadata>,
+    ) -> Result<Metadata> {
+        let metadata = make(
+            &self.schema,
+            self.partition_columns,
+            &self.properties,
+            now(),
+        )?;
         Ok(Metadata {
             name: self.name,
             description: self.description,
@@ -74,12 +83,13 @@ pub enum CreateMode {
 }
 
 impl CreateMode {
-    fn operation(self) -> &'static str {
-        match self {
+    fn operation(self, as_select: bool) -> String {
+        let operation = match self {
             Self::New | Self::IfNotExists => "CREATE TABLE",
             Self::OrReplace => "CREATE OR REPLACE TABLE",
             Self::Replace => "REPLACE TABLE",
-        }
+        };
+        format!("{operation}{}", if as_select { " AS SELECT" } else { "" })
     }
 }
 
@@ -96,30 +106,8 @@ impl Table {
         mode: CreateMode,
         options: TransactionOptions,
     ) -> Result<Option<u64>> {
-        let exists = match mode {
-            CreateMode::Replace => true,
-            _ => self.exists()?,
-        };
-        let transaction = match (exists, mode) {
-            (true, CreateMode::New) => {
-                let message = "there is a table already: open it, or choose another place";
-                return Err(Error::invalid("table.exists", message).at_path(self.uri()));
-            }
-            (true, CreateMode::IfNotExists) => return Ok(None),
-            (true, _) => {
-                let snapshot = self.snapshot(At::Latest, None)?;
-                let metadata = new.replacing(snapshot.metadata())?;
-                let description = created(mode, &metadata);
-                let mut transaction =
-                    Transaction::begin(&self.source, &snapshot, description, options)?;
-                transaction.replace_table(metadata)?;
-                transaction
-            }
-            (false, _) => {
-                let metadata = new.metadata()?;
-                let description = created(mode, &metadata);
-                Transaction::create(&self.source, metadata, description, options)?
-            }
+        let Some(transaction) = self.define(new, mode, false, options)? else {
+            return Ok(None);
         };
         match self.commit(transaction) {
             Ok(committed) => Ok(committed.commit.version),
@@ -132,20 +120,71 @@ impl Table {
             Err(error) => Err(error),
         }
     }
+
+    /// A transaction that creates the table, or replaces the one that is there. `None` where it stays as
+    /// it is. `as_select`: the rows of a query are still to be added.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::create`], but for conflicts.
+    pub fn define(
+        &self,
+        new: TableDefinition,
+        mode: CreateMode,
+        as_select: bool,
+        options: TransactionOptions,
+    ) -> Result<Option<Transaction>> {
+        let clustering_columns = new.clustering_columns.clone();
+        let described =
+            |metadata: &Metadata| created(mode.operation(as_select), metadata, &clustering_columns);
+        let exists = match mode {
+            CreateMode::Replace => true,
+            _ => self.exists()?,
+        };
+        let mut transaction = match (exists, mode) {
+            (true, CreateMode::New) => {
+                let message = "there is a table already: open it, or choose another place";
+                return Err(Error::invalid("table.exists", message).at_path(self.uri()));
+            }
+            (true, CreateMode::IfNotExists) => return Ok(None),
+            (true, _) => {
+                let snapshot = self.snapshot(At::Latest, None)?;
+                let metadata = new.replacing(snapshot.metadata())?;
+                let description = described(&metadata);
+                let mut transaction =
+                    Transaction::begin(&self.source, &snapshot, description, options)?;
+                transaction.replace_table(metadata)?;
+                transaction
+            }
+            (false, _) => {
+                let metadata = new.metadata()?;
+                let description = described(&metadata);
+                Transaction::create(&self.source, metadata, description, options)?
+            }
+        };
+        if !clustering_columns.is_empty() {
+            transaction.cluster_by(&clustering_columns)?;
+        }
+        Ok(Some(transaction))
+    }
 }
 
 /// What the commit says of itself.
-fn created(mode: CreateMode, metadata: &Metadata) -> CommitDescription {
+fn created(
+    operation: String,
+    metadata: &Metadata,
+    clustering_columns: &[String],
+) -> CommitDescription {
     let text = |value: Value| value.to_string();
     let parameters = [
         (
             "partitionBy",
             json!(text(json!(metadata.partition_columns))),
         ),
-        ("clusterBy", json!("[]")),
+        ("clusterBy", json!(text(json!(clustering_columns)))),
         ("description", json!(metadata.description)),
         ("isManaged", json!("false")),
         ("properties", json!(text(json!(metadata.configuration)))),
     ];
-    described(mode.operation(), parameters)
+    described(&operation, parameters)
 }

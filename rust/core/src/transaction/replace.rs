@@ -2,7 +2,7 @@
 //!
 //! Not part of the protocol; rules as in the reference implementation.
 
-use super::alter::clustering::{CLUSTERING, NOT_CLUSTERED};
+use super::alter::clustering::{CLUSTERING, NOT_CLUSTERED, clustering};
 use super::alter::{with_needed_properties, without_consumed};
 use super::{AddFile, Transaction};
 use crate::codec::file_columns::FileColumns;
@@ -24,6 +24,20 @@ impl Transaction {
         if self.new_protocol().is_some_and(is_clustered) {
             self.set_system_domain(CLUSTERING, Some(NOT_CLUSTERED.to_owned()));
         }
+        Ok(())
+    }
+
+    /// Stages the columns by which rows are clustered.
+    ///
+    /// # Errors
+    ///
+    /// As [`clustering`], and [`Transaction::set_protocol`].
+    pub fn cluster_by(&mut self, columns: &[String]) -> Result<()> {
+        let (metadata, protocol) = self.effective()?;
+        let configuration = clustering(metadata, columns)?;
+        let protocol = protocol.with_feature("clustering")?;
+        self.set_protocol(protocol)?;
+        self.set_system_domain(CLUSTERING, Some(configuration));
         Ok(())
     }
 

@@ -38,3 +38,36 @@ fn each_mode_decides_about_a_table_that_is_missing() {
         Err("table.not_found")
     );
 }
+
+#[test]
+fn clustering_columns_are_in_the_commit_that_creates_the_table() {
+    let clustered = TableDefinition {
+        clustering_columns: vec!["id".to_owned()],
+        ..definition()
+    };
+    let table = created(clustered);
+
+    let snapshot = newest(&table);
+    let domains = snapshot.domain_metadata(table.source()).unwrap();
+    assert_eq!(snapshot.version(), 0);
+    assert_eq!(domains[0].domain, "delta.clustering");
+    assert!(domains[0].configuration.contains(r#"[["id"]]"#));
+}
+
+#[test]
+fn rows_can_be_added_to_a_definition_before_it_is_committed() {
+    let table = nowhere();
+    let options = TransactionOptions::default();
+    let defined = table.define(definition(), CreateMode::Replace, true, options.clone());
+    assert_eq!(defined.unwrap_err().code(), "table.not_found");
+
+    let defined = table.define(definition(), CreateMode::OrReplace, true, options);
+    let mut transaction = defined.unwrap().unwrap();
+    assert_eq!(
+        transaction.description().operation,
+        "CREATE OR REPLACE TABLE AS SELECT"
+    );
+    let (metadata, _) = transaction.effective().unwrap();
+    assert!(metadata.schema_string.contains("\"name\""));
+    assert_eq!(table.commit(transaction).unwrap().commit.version, Some(0));
+}
