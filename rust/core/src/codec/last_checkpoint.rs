@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use crate::codec::canonical_json::CanonicalJson;
 use crate::error::{Error, Result};
 use crate::spec::actions::Sidecar;
+use crate::spec::json::text_of;
 
 const CODE: &str = "last_checkpoint.json";
 
@@ -97,12 +98,7 @@ impl LastCheckpoint {
     /// Corrupt: `last_checkpoint.json` when the bytes are no such object (a name that occurs twice
     /// included), `last_checkpoint.checksum` when the checksum is not that of the content.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let json = std::str::from_utf8(bytes).map_err(|cause| {
-            let offset = cause.valid_up_to() as u64;
-            Error::corrupt(CODE, "the file is not UTF-8 text")
-                .at_offset(offset)
-                .because(cause)
-        })?;
+        let json = text_of(bytes, CODE)?;
         // goes first: it bounds nesting before anything else looks at the text
         let canonical = CanonicalJson::parse(json, CODE)?;
         let hint: Hint = serde_json::from_str(json).map_err(|cause| {

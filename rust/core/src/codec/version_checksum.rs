@@ -17,7 +17,7 @@ use crate::codec::commit::{ActionDecoder, Wanted};
 use crate::codec::file_actions::ADD_FIELDS;
 use crate::error::{Error, Result};
 use crate::spec::actions::{DomainMetadata, Metadata, Protocol, SetTransaction};
-use crate::spec::json::{Event, JsonError, JsonReader, MAX_DEPTH, for_each_entry};
+use crate::spec::json::{Event, JsonError, JsonReader, MAX_DEPTH, for_each_entry, text_of};
 
 const CODE: &str = "checksum.json";
 
@@ -148,12 +148,7 @@ impl VersionChecksum {
     /// Corrupt: `checksum.json`, with the field that is at fault, or the byte where the text stops
     /// being JSON.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let json = std::str::from_utf8(bytes).map_err(|cause| {
-            let offset = cause.valid_up_to() as u64;
-            Error::corrupt(CODE, "the file is not UTF-8 text")
-                .at_offset(offset)
-                .because(cause)
-        })?;
+        let json = text_of(bytes, CODE)?;
         let mut checksum = Self::default();
         let fail = |error: JsonError| {
             error.corrupt(CODE, "the file is not the JSON object that it should be")

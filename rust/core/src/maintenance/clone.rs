@@ -215,7 +215,9 @@ impl<'a> Copies<'a> {
     fn new(source: &'a Source, target: &'a Source, shallow: bool) -> Result<Self> {
         let mut there = HashMap::new();
         if !shallow {
-            let files = target.storage.list_all(&|path| path != LOG_DIRECTORY)?;
+            let files = target
+                .storage
+                .list_below("", &|path| path != LOG_DIRECTORY)?;
             there.extend(files.into_iter().map(|file| (file.path, file.size)));
         }
         Ok(Self {

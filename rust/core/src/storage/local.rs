@@ -343,10 +343,6 @@ impl Storage for LocalStorage {
         }
     }
 
-    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
-        self.list_below("", enter)
-    }
-
     fn list_below(
         &self,
         directory: &str,

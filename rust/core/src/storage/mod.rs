@@ -115,25 +115,19 @@ pub trait Storage: Debug + Send + Sync {
         )
     }
 
-    /// Every file below the table root, sorted by path. What lies in a directory whose path `enter`
-    /// refuses is left out; a local one is not even looked into.
-    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
-        let _unlisted = enter;
-        Err(Error::unsupported(
-            "storage.read_only",
-            "this store cannot list directories",
-        ))
-    }
-
-    /// As [`Storage::list_all`], for what lies below one directory; paths count from the table root.
+    /// Every file below a directory, which is the table root if it has no name, sorted by path; paths
+    /// count from the root. What lies in a directory whose path `enter` refuses is left out; a local one
+    /// is not even looked into.
     fn list_below(
         &self,
         directory: &str,
         enter: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Vec<FileMeta>> {
-        let mut files = self.list_all(enter)?;
-        files.retain(|file| is_below(&file.path, directory));
-        Ok(files)
+        let _unlisted = enter;
+        Err(
+            Error::unsupported("storage.read_only", "this store cannot list directories")
+                .at_path(directory),
+        )
     }
 
     /// The directories directly in `directory`, sorted; also where directories are names of files only.

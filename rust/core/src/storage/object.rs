@@ -329,10 +329,6 @@ impl Storage for ObjectStorage {
             .map_err(|cause| self.failed("write", path, cause))
     }
 
-    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
-        self.list_below("", enter)
-    }
-
     fn list_below(
         &self,
         directory: &str,

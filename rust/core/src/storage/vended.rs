@@ -191,10 +191,6 @@ impl Storage for VendedStorage {
         self.open(Access::ReadWrite)?.put(path, bytes)
     }
 
-    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
-        self.open(Access::Read)?.list_all(enter)
-    }
-
     fn list_below(
         &self,
         directory: &str,

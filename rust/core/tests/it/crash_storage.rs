@@ -138,9 +138,13 @@ impl Storage for CrashStorage {
         self.write(path, whole, || self.tear(path, bytes))
     }
 
-    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
+    fn list_below(
+        &self,
+        directory: &str,
+        enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Vec<FileMeta>> {
         self.alive("")?;
-        self.inner.list_all(enter)
+        self.inner.list_below(directory, enter)
     }
 
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {

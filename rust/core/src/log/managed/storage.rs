@@ -79,10 +79,6 @@ impl Storage for ManagedLog {
         self.files.put(path, bytes)
     }
 
-    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
-        self.files.list_all(enter)
-    }
-
     fn list_below(
         &self,
         directory: &str,

@@ -33,7 +33,7 @@ pub(super) fn check(
     if data_files {
         let files = source
             .storage
-            .list_all(&|directory| directory != LOG_DIRECTORY)?;
+            .list_below("", &|directory| directory != LOG_DIRECTORY)?;
         there.extend(
             files
                 .into_iter()

@@ -64,7 +64,7 @@ impl WrittenLog {
         let files = self
             .0
             .storage
-            .list_all(&|path| path != "_delta_log")
+            .list_below("", &|path| path != "_delta_log")
             .unwrap();
         files.into_iter().map(|file| file.path).collect()
     }

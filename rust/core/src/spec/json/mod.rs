@@ -12,7 +12,7 @@ mod string;
 
 use std::fmt;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 pub(crate) use bytes::plain_prefix;
 pub use cursor::Cursor;
@@ -41,6 +41,20 @@ impl JsonError {
         let offset = self.offset as u64;
         Error::corrupt(code, format!("{what}: {self}")).at_offset(offset)
     }
+}
+
+/// The text of a file.
+///
+/// # Errors
+///
+/// Corrupt, with the code given, and the byte where it is no UTF-8.
+pub(crate) fn text_of<'a>(bytes: &'a [u8], code: &'static str) -> Result<&'a str> {
+    std::str::from_utf8(bytes).map_err(|cause| {
+        let offset = cause.valid_up_to() as u64;
+        Error::corrupt(code, "the file is not UTF-8 text")
+            .at_offset(offset)
+            .because(cause)
+    })
 }
 
 /// Text from outside as a message shows it: quoted, escaped, and cut where it runs on.

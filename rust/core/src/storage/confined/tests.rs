@@ -116,7 +116,7 @@ fn nothing_is_listed_made_or_deleted_behind_a_link() {
     }
     assert_eq!(confined.list("missing", "").unwrap(), []);
     confined.delete(&["loop"]).remove(0).unwrap();
-    let all = confined.list_all(&|_| true).unwrap();
+    let all = confined.list_below("", &|_| true).unwrap();
     assert!(all.iter().all(|file| !file.path.starts_with("p=2/")));
     assert!(confined.put_if_absent("q=1/r=2/new", b"").unwrap());
     confined.put("out", b"mine").unwrap(); // in place of the link

@@ -258,7 +258,7 @@ fn lists_all_and_deletes() {
     #[cfg(unix)]
     unix::symlink(directory.path(), directory.path().join("circle")).unwrap();
     let plain = |path: &str| !path.rsplit('/').next().unwrap().starts_with('_');
-    let all = |enter: &(dyn Fn(&str) -> bool + Sync)| storage.list_all(enter).unwrap();
+    let all = |enter: &(dyn Fn(&str) -> bool + Sync)| storage.list_below("", enter).unwrap();
     assert_eq!(
         names(&all(&|_| true)),
         ["_log/x", "a", "d=1/_in/c", "d=1/b"]

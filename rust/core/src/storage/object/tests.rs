@@ -193,7 +193,7 @@ fn lists_all_and_deletes() {
     }
     open("memory://deletes/other", &[]).put("z", b"1").unwrap();
     let names = |enter: &(dyn Fn(&str) -> bool + Sync)| -> Vec<String> {
-        let files = store.list_all(enter).unwrap();
+        let files = store.list_below("", enter).unwrap();
         files.into_iter().map(|file| file.path).collect()
     };
     assert_eq!(names(&|_| true), ["_log/x", "a", "d=1/_in/c", "d=1/b"]);

@@ -28,8 +28,8 @@ pub(crate) enum Operation {
     Put,
     /// [`Storage::delete`]
     Delete,
-    /// [`Storage::list_all`]
-    ListAll,
+    /// [`Storage::list_below`]
+    ListBelow,
 }
 
 /// One call, as it was made.
@@ -151,9 +151,13 @@ impl Storage for CountingStorage {
         self.inner.put(path, bytes)
     }
 
-    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
-        self.record(Operation::ListAll, vec![String::new()], &[]);
-        self.inner.list_all(enter)
+    fn list_below(
+        &self,
+        directory: &str,
+        enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Vec<FileMeta>> {
+        self.record(Operation::ListBelow, vec![directory.to_owned()], &[]);
+        self.inner.list_below(directory, enter)
     }
 
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {

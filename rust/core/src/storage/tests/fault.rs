@@ -206,8 +206,12 @@ impl Storage for FaultStorage {
         self.inner.put(path, bytes)
     }
 
-    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
-        self.inner.list_all(enter)
+    fn list_below(
+        &self,
+        directory: &str,
+        enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Vec<FileMeta>> {
+        self.inner.list_below(directory, enter)
     }
 
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {

@@ -43,7 +43,9 @@ impl Conversion {
     ///
     /// Invalid argument: `convert.no_files`. Errors of the storage.
     pub fn files(&self, source: &Source) -> Result<Vec<FileMeta>> {
-        let mut files = source.storage.list_all(&|path| self.is_visible(path))?;
+        let mut files = source
+            .storage
+            .list_below("", &|path| self.is_visible(path))?;
         files.retain(|file| self.is_visible(&file.path));
         if files.is_empty() {
             let message = "there is no file to convert: check the path";

@@ -349,7 +349,7 @@ fn every_history_is_in_order() {
     }
     assert!(total.struck >= seeds.len(), "few faults: {}", total.struck);
     let often = |name: &str| total.calls.get(name).copied().unwrap_or_default();
-    for name in ["put_if_absent", "put", "list_all", "delete"] {
+    for name in ["put_if_absent", "put", "list_below", "delete"] {
         assert!(
             often(name) >= seeds.len() / 3,
             "few calls: {:?}",

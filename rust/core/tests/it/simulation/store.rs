@@ -417,14 +417,25 @@ impl Storage for Handle {
         })
     }
 
-    fn list_all(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
-        self.read_call("list_all", "", |state| {
+    fn list_below(
+        &self,
+        directory: &str,
+        enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Vec<FileMeta>> {
+        self.read_call("list_below", directory, |state| {
             let entered = |path: &str| {
                 path.match_indices('/')
                     .filter_map(|(at, _)| path.get(..at))
                     .all(enter)
             };
-            let files = state.files.iter().filter(|(path, _)| entered(path));
+            let below = |path: &str| {
+                let rest = path.strip_prefix(directory);
+                directory.is_empty() || rest.is_some_and(|rest| rest.starts_with('/'))
+            };
+            let files = state
+                .files
+                .iter()
+                .filter(|(path, _)| below(path) && entered(path));
             Ok(files.map(|(path, file)| meta(path, file)).collect())
         })
     }
