@@ -23,7 +23,8 @@ class Altering(TableLocation):
 
         Args:
             properties: Strings by name. Names that begin with ``delta.`` belong to Delta Lake;
-                ``delta.feature.<name>`` adds a table feature.
+                ``delta.feature.<name>`` adds a table feature. ``comment`` is the comment of the
+                table, as in SQL.
 
         Returns:
             The new version.
@@ -76,7 +77,8 @@ class Altering(TableLocation):
         >>> table.add_columns(pa.schema([("street", pa.string())]), parent="place")
         4
         """
-        return _committed(self._native.add_columns(names("parent", parent), schema_string(columns)))
+        added = (names("parent", parent), schema_string(columns), None)
+        return _committed(self._native.add_columns([added]))
 
     def rename_column(self, name: str | Sequence[str], new_name: str) -> int:
         """Rename a column, or a field of one, without rewriting files.
@@ -117,7 +119,7 @@ class Altering(TableLocation):
         >>> table.drop_column("note")
         5
         """
-        return _committed(self._native.drop_column(names("name", name)))
+        return _committed(self._native.drop_columns([names("name", name)]))
 
     def set_comment(self, comment: str | None, column: str | Sequence[str] | None = None) -> int:
         """Set the comment of the table, or of one of its columns.
@@ -136,9 +138,9 @@ class Altering(TableLocation):
         >>> table.set_comment("one row an event")
         3
         """
-        return _committed(
-            self._native.set_comment(comment, None if column is None else names("column", column))
-        )
+        if column is None:
+            return _committed(self._native.set_description(comment))
+        return self._change(names("column", column), "comment", comment)
 
     def add_feature(self, name: str) -> int:
         """Add a table feature, and those that it depends on.
@@ -181,7 +183,72 @@ class Altering(TableLocation):
         5
         """
         wanted = _native.schema_string(pa.schema([("type", data_type)]))
-        return _committed(self._native.widen_column(names("name", name), wanted))
+        return self._change(names("name", name), "type", wanted)
+
+    def set_default(self, name: str | Sequence[str], expression: str | None) -> int:
+        """Set the default of a column: writers give it to rows that leave the column out.
+
+        Rows that are there keep their values.
+
+        Args:
+            name: The column; or a path to a field of one, as in ``widen_column``.
+            expression: SQL without columns, with a value of the column's type; None removes the
+                default.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: There is no such column, or it is an identity column; the table
+                lacks the feature ``allowColumnDefaults``; the expression cannot be evaluated, or
+                its value does not fit.
+
+        >>> version = table.add_feature("allowColumnDefaults")
+        >>> table.set_default("id", "10 + 1")
+        4
+        """
+        return self._change(names("name", name), "default", expression)
+
+    def drop_not_null(self, name: str | Sequence[str]) -> int:
+        """Let a column, or a field of one, be null.
+
+        Args:
+            name: The column; or a path to a field of one, as in ``widen_column``.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: There is no such column, or it is an identity column.
+
+        >>> table.drop_not_null("id")
+        3
+        """
+        return self._change(names("name", name), "drop not null", None)
+
+    def move_column(self, name: str | Sequence[str], *, after: str | None) -> int:
+        """Move a column to another place in the schema, without rewriting files.
+
+        Args:
+            name: The column; or a path to a field of one, as in ``widen_column``: it moves within
+                its struct.
+            after: The column, or the field of the same struct, that it follows; None makes it the
+                first.
+
+        Returns:
+            The new version.
+
+        Raises:
+            InvalidArgumentError: There is no such column.
+
+        >>> import pyarrow as pa
+        >>> version = table.add_columns(pa.schema([("note", pa.string())]))
+        >>> table.move_column("note", after=None)
+        4
+        >>> table.move_column("note", after="id")
+        5
+        """
+        return self._change(names("name", name), "first" if after is None else "after", after)
 
     def add_constraint(self, name: str, expression: str) -> int:
         """Add a CHECK constraint, after checking all existing rows.
@@ -282,6 +349,9 @@ class Altering(TableLocation):
         4
         """
         return _committed(self._native.drop_feature(name, truncate_history))
+
+    def _change(self, path: list[str], what: str, value: str | None) -> int:
+        return _committed(self._native.change_columns([(path, [(what, value)])]))
 
 
 def _committed(version: int | None) -> int:

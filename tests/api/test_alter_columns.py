@@ -150,3 +150,90 @@ def test_columns_without_mapping(tmp_path: Path) -> None:
     refused("alter.column_mapping", lambda: table.rename_column("s.a", "z"))
     table.add_columns(pa.schema([("c", pa.int32())]), parent=["s"])
     assert only_row(table) == {"s": {"a": 1, "b": "x", "c": None}}
+
+
+def told(table: dr.Table) -> tuple[str, dict[str, Any]]:
+    [newest] = table.history(limit=1).to_pylist()
+    said = dict(newest["operationParameters"])
+    parsed = {key: json.loads(text) for key, text in said.items() if text.startswith(("{", "["))}
+    return newest["operation"], said | parsed
+
+
+def test_columns_move(tmp_path: Path) -> None:
+    table = made(tmp_path, **{"delta.columnMapping.mode": "none"})
+    table.move_column("x.y", after=None)
+    assert told(table) == (
+        "CHANGE COLUMN",
+        {
+            "column": {"name": "`x.y`", "type": "integer", "nullable": True, "metadata": {}},
+            "position": "FIRST",
+        },
+    )
+    table.move_column("ID", after="M")
+    assert table.snapshot().schema.names == ["x.y", "s", "items", "m", "id"]
+    assert told(table)[1]["position"] == "AFTER m"
+    table.move_column("s.a", after="b")
+    table.move_column(["items", "element", "b"], after=None)
+    assert list(only_row(table).items()) == [
+        ("x.y", 5),
+        ("s", {"b": "two", "a": 2}),
+        ("items", [{"b": "three", "a": 3}]),
+        ("m", [("k", {"a": 4, "b": "four"})]),
+        ("id", 1),
+    ]
+    table.append([{"id": 2, "s": {"a": 9}}])
+    assert table.snapshot().scan(filter="s.a = 9").to_arrow()["id"].to_pylist() == [2]
+    for name, after in (("q", None), ("id", "q"), ("s.a", "id"), (["items", "element"], None)):
+        refused("alter.column", lambda name=name, after=after: table.move_column(name, after=after))
+
+
+def test_columns_have_defaults(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int32()), ("s", PART)]))
+    error = refused("alter.column_default", lambda: table.set_default("id", "5"))
+    assert "delta.feature.allowColumnDefaults" in error
+    table.set_default("id", None)
+    table.add_feature("allowColumnDefaults")
+    table.set_default("id", "'5'")
+    assert told(table) == (
+        "CHANGE COLUMN",
+        {
+            "column": {
+                "name": "id",
+                "type": "integer",
+                "nullable": True,
+                "metadata": {"CURRENT_DEFAULT": "'5'"},
+            }
+        },
+    )
+    table.append([{"s": {"a": 1, "b": "x"}}])
+    assert only_row(table) == {"id": 5, "s": {"a": 1, "b": "x"}}
+    for text in ("'x'", "id", "s.a", "5000000000", "current_date()", "f(1)", "1 +", ""):
+        refused("alter.column_default", lambda text=text: table.set_default("id", text))
+    refused("alter.column", lambda: table.set_default("q", "5"))
+    table.set_default("id", None)
+    assert "CURRENT_DEFAULT" not in table.snapshot().schema_json
+
+
+def test_columns_may_be_null(tmp_path: Path) -> None:
+    never = pa.struct([pa.field("a", pa.int32(), nullable=False)])
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("s", never)])
+    table = dr.create_table(tmp_path / "t", schema)
+    with pytest.raises(dr.DeltaReplayError, match="null"):
+        table.append(pa.table({"id": pa.array([None], pa.int64())}))
+    table.drop_not_null("id")
+    column = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
+    assert told(table) == ("CHANGE COLUMN", {"column": column})
+    table.drop_not_null(["s", "A"])
+    table.append([{"id": None, "s": {"a": None}}])
+    assert only_row(table) == {"id": None, "s": {"a": None}}
+    refused("alter.column", lambda: table.drop_not_null("q"))
+
+
+def test_the_comment_of_a_table_is_set_with_its_properties(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.set_properties({"comment": "one row an event", "owner": "us"})
+    assert table.snapshot().metadata.description == "one row an event"
+    assert "comment" not in table.snapshot().properties
+    table.unset_properties(["comment", "owner"])
+    assert table.snapshot().metadata.description is None
+    refused("alter.property_absent", lambda: table.unset_properties(["comment"]))

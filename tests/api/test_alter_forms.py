@@ -12,16 +12,23 @@ from deltareplay.spark.alter_forms import (
     AddColumns,
     AddConstraint,
     ChangeColumn,
+    ChangeColumns,
     ChangeEntry,
     ClusterBy,
     DropColumns,
     DropConstraint,
     DropFeature,
     NewColumn,
+    Position,
     RenameColumn,
     SetProperties,
     UnsetProperties,
 )
+
+
+def changes(*columns: ChangeColumn) -> ChangeColumns:
+    return ChangeColumns(columns)
+
 
 #: What follows the name of the table.
 CASES: dict[str, Any] = {
@@ -44,9 +51,28 @@ CASES: dict[str, Any] = {
     "RENAME COLUMN a.b TO `c d`": RenameColumn(("a", "b"), "c d"),
     "DROP COLUMN a": DropColumns((("a",),)),
     "DROP COLUMNS IF EXISTS (a, b.c)": DropColumns((("a",), ("b", "c")), True),
-    "ALTER COLUMN a.b TYPE DECIMAL(12, 2)": ChangeColumn(("a", "b"), "DECIMAL(12, 2)"),
-    "CHANGE a COMMENT 'c'": ChangeColumn(("a",), None, "c"),
-    "CHANGE COLUMN a A BIGINT COMMENT 'c'": ChangeColumn(("a",), "BIGINT", "c"),
+    "ADD COLUMNS (x INT FIRST COMMENT 'c', a.y INT, a.z INT COMMENT 'd' AFTER `y y`)": AddColumns(
+        (
+            NewColumn(("x",), "INT", True, "c", Position()),
+            NewColumn(("a", "y"), "INT"),
+            NewColumn(("a", "z"), "INT", True, "d", Position("y y")),
+        )
+    ),
+    "ALTER COLUMN a.b TYPE DECIMAL(12, 2)": changes(ChangeColumn(("a", "b"), "DECIMAL(12, 2)")),
+    "CHANGE a COMMENT 'c'": changes(ChangeColumn(("a",), None, "c")),
+    "CHANGE COLUMN a A BIGINT COMMENT 'c'": changes(ChangeColumn(("a",), "BIGINT", "c")),
+    "CHANGE a a INT AFTER b": changes(ChangeColumn(("a",), "INT", position=Position("b"))),
+    "CHANGE a FIRST": changes(ChangeColumn(("a",), position=Position())),
+    "ALTER COLUMN a SET DEFAULT f(1, 'x,'), a.b DROP DEFAULT, c DROP NOT NULL": changes(
+        ChangeColumn(("a",), default="f(1, 'x,')"),
+        ChangeColumn(("a", "b"), drops="DEFAULT"),
+        ChangeColumn(("c",), drops="NOT NULL"),
+    ),
+    "ALTER a TYPE MAP<STRING, INT>, b COMMENT 'c', d AFTER e;": changes(
+        ChangeColumn(("a",), "MAP<STRING, INT>"),
+        ChangeColumn(("b",), comment="c"),
+        ChangeColumn(("d",), position=Position("e")),
+    ),
     "ADD CONSTRAINT c CHECK (a > (1 + 2) AND b = ')')": AddConstraint(
         "c", "a > (1 + 2) AND b = ')'"
     ),
@@ -71,7 +97,12 @@ WRONG = {
     "ADD COLUMN x": "expected a type, not 'the end'",
     "ADD COLUMNS (x INT": "expected ), not 'the end'",
     "RENAME COLUMN a TO b.c": "expected the end of the statement, not '.'",
-    "ALTER COLUMN a a INT": "expected TYPE or COMMENT, not 'a'",
+    "ALTER COLUMN a a INT": "expected TYPE, COMMENT, SET, DROP, FIRST or AFTER, not 'a'",
+    "ALTER COLUMN a FIRST, b": "expected TYPE, COMMENT, SET, DROP, FIRST or AFTER, not 'the end'",
+    "ALTER COLUMN a AFTER b.c": "expected the end of the statement, not '.'",
+    "ALTER COLUMN a SET DEFAULT": "expected an expression, not 'the end'",
+    "ADD COLUMN x INT FIRST AFTER y": "expected the end of the statement, not 'AFTER'",
+    "CHANGE a a INT, b b INT": "expected the end of the statement, not ','",
     "ALTER COLUMN a TYPE INT COMMENT 'c'": "expected the end of the statement, not 'COMMENT'",
     "CHANGE COLUMN a a INT NOT NULL": "expected the end of the statement, not 'NOT'",
     "CHANGE COLUMN a b INT": "expected the name a once more (RENAME COLUMN gives another), not 'b'",
@@ -83,18 +114,9 @@ WRONG = {
 
 #: Forms that do not exist here, and what the message says.
 UNSUPPORTED = {
-    "SET TBLPROPERTIES (comment = 'x', a = 1)": "SET TBLPROPERTIES with comment and others",
-    "UNSET TBLPROPERTIES (comment, a)": "UNSET TBLPROPERTIES with comment and others",
-    "ADD COLUMN x INT DEFAULT 5": "add the column without it, then UPDATE",
-    "ADD COLUMN x INT FIRST": "leave it out: columns are found by their names",
-    "ADD COLUMN x INT COMMENT 'c' AFTER y": "leave it out: columns are found by their names",
-    "ADD COLUMNS (x INT, a.y INT)": "ADD COLUMNS to several structs",
-    "ALTER COLUMN a FIRST": "ALTER COLUMN ... FIRST or AFTER",
-    "CHANGE COLUMN a a INT AFTER b": "CHANGE COLUMN ... FIRST or AFTER",
+    "ADD COLUMN x INT DEFAULT 5": "add the column without it, then ALTER COLUMN ... SET DEFAULT",
     "ALTER COLUMN a.b SET NOT NULL": "ADD CONSTRAINT ... CHECK (a.b IS NOT NULL)",
-    "ALTER COLUMN a DROP NOT NULL": "ALTER COLUMN ... DROP NOT NULL",
-    "ALTER COLUMN a SET DEFAULT 5": "spark.sql does it in a session that has delta-spark's jar",
-    "ALTER COLUMN a COMMENT 'x', b COMMENT 'y'": "use a statement for each",
+    "ALTER COLUMN a SYNC IDENTITY": "spark.sql does it in a session that has delta-spark's jar",
     "ADD CONSTRAINT c PRIMARY KEY (a)": "Delta tables have CHECK constraints only",
     "ADD PARTITION (a = 1)": "ALTER TABLE ... ADD PARTITION is not supported for Delta tables",
     "RECOVER PARTITIONS": "the docstring of deltareplay.spark.sql lists the forms",

@@ -51,9 +51,9 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     (``DROP FEATURE`` and ``delta.enableRowTracking`` may take more):
 
     - ``SET TBLPROPERTIES``, ``UNSET TBLPROPERTIES [IF EXISTS]``;
-    - ``ADD COLUMNS``, without ``FIRST``, ``AFTER`` and ``DEFAULT``, all to one struct or to the
-      table; ``RENAME COLUMN``; ``DROP COLUMN [IF EXISTS]`` of one column;
-    - ``ALTER COLUMN`` and ``CHANGE COLUMN`` of one column, with ``TYPE`` or ``COMMENT``;
+    - ``ADD COLUMNS`` without ``DEFAULT``, ``RENAME COLUMN``, ``DROP COLUMNS [IF EXISTS]``;
+    - ``ALTER COLUMN`` and ``CHANGE COLUMN``, with ``TYPE``, ``COMMENT``, ``SET DEFAULT``,
+      ``DROP DEFAULT``, ``DROP NOT NULL``, ``FIRST`` or ``AFTER``;
     - ``ADD CONSTRAINT ... CHECK``, ``DROP CONSTRAINT [IF EXISTS]``;
     - ``CLUSTER BY``, ``DROP FEATURE [TRUNCATE HISTORY]``;
     - ``RENAME TO``, which Spark does: it is the name in the catalog.

@@ -13,8 +13,6 @@ from deltareplay.spark.reader import Name, Reader
 _RESERVED = ("provider", "location", "owner", "external", "is_managed_location")
 
 _WITH_JAR = "spark.sql does it in a session that has delta-spark's jar"
-_SEVERAL = "it would take several commits, so use a statement for each"
-_BY_NAME = "leave it out: columns are found by their names"
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,13 @@ class UnsetProperties:
 
 
 @dataclass(frozen=True)
+class Position:
+    """``FIRST``, or ``AFTER`` another column of the same struct."""
+
+    after: str | None = None
+
+
+@dataclass(frozen=True)
 class NewColumn:
     """A column to add.
 
@@ -40,17 +45,19 @@ class NewColumn:
         data_type: SQL's name of the type.
         nullable: Whether it may be null.
         comment: Any text.
+        position: Where it goes; None for after the others.
     """
 
     path: Name
     data_type: str
     nullable: bool = True
     comment: str | None = None
+    position: Position | None = None
 
 
 @dataclass(frozen=True)
 class AddColumns:
-    """``ADD COLUMNS``: all to the same struct, or to the table."""
+    """``ADD COLUMNS``."""
 
     columns: tuple[NewColumn, ...]
 
@@ -73,11 +80,30 @@ class DropColumns:
 
 @dataclass(frozen=True)
 class ChangeColumn:
-    """``ALTER COLUMN`` and ``CHANGE COLUMN``: a type, a comment, or both in Hive's form."""
+    """A column of ``ALTER COLUMN``: one of these, or several in Hive's form.
+
+    Attributes:
+        path: Its name, after those of the structs around it.
+        data_type: SQL's name of another type.
+        comment: Any text.
+        default: SQL of a value.
+        drops: What it no longer has.
+        position: Where it goes.
+    """
 
     path: Name
     data_type: str | None = None
     comment: str | None = None
+    default: str | None = None
+    drops: Literal["DEFAULT", "NOT NULL"] | None = None
+    position: Position | None = None
+
+
+@dataclass(frozen=True)
+class ChangeColumns:
+    """``ALTER COLUMN`` and ``CHANGE COLUMN``: each column once."""
+
+    columns: tuple[ChangeColumn, ...]
 
 
 @dataclass(frozen=True)
@@ -124,7 +150,7 @@ Form = (
     | AddColumns
     | RenameColumn
     | DropColumns
-    | ChangeColumn
+    | ChangeColumns
     | AddConstraint
     | DropConstraint
     | ClusterBy
@@ -170,11 +196,6 @@ def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
     )
 
 
-def several(what: str) -> UnsupportedFeatureError:
-    """The error of a statement that delta-spark commits once, and this package could not."""
-    return unsupported(what, _SEVERAL)
-
-
 def _set_properties(reader: Reader) -> SetProperties:
     at = reader.at
     properties = reader.properties()
@@ -182,8 +203,6 @@ def _set_properties(reader: Reader) -> SetProperties:
         if key in _RESERVED:
             reader.at = at
             raise reader.wrong(f"properties without {key}, which Spark reserves")
-    if "comment" in properties and len(properties) > 1:
-        raise several("SET TBLPROPERTIES with comment and others")
     return SetProperties(properties)
 
 
@@ -194,8 +213,6 @@ def _unset_properties(reader: Reader) -> UnsetProperties:
     while reader.takes(","):
         keys.append(reader.key())
     reader.needs(")")
-    if "comment" in keys and len(keys) > 1:
-        raise several("UNSET TBLPROPERTIES with comment and others")
     return UnsetProperties(tuple(keys))
 
 
@@ -206,26 +223,31 @@ def _add_columns(reader: Reader) -> AddColumns:
         columns.append(_new_column(reader))
     if closes:
         reader.needs(")")
-    if len({tuple(step.lower() for step in one.path[:-1]) for one in columns}) > 1:
-        raise several("ADD COLUMNS to several structs")
     return AddColumns(tuple(columns))
 
 
 def _new_column(reader: Reader) -> NewColumn:
     path = reader.name()
     data_type = reader.data_type()
-    nullable, comment = True, None
+    nullable, comment, position = True, None, None
     while True:
         if reader.takes("NOT", "NULL"):
             nullable = False
         elif reader.takes("COMMENT"):
             comment = reader.string()
         elif reader.takes("DEFAULT"):
-            raise unsupported("ADD COLUMN ... DEFAULT", "add the column without it, then UPDATE")
-        elif reader.takes("FIRST") or reader.takes("AFTER"):
-            raise unsupported("ADD COLUMN ... FIRST or AFTER", _BY_NAME)
+            instead = "add the column without it, then ALTER COLUMN ... SET DEFAULT"
+            raise unsupported("ADD COLUMN ... DEFAULT", instead)
+        elif position is None and (position := _position(reader)) is not None:
+            continue
         else:
-            return NewColumn(path, data_type, nullable, comment)
+            return NewColumn(path, data_type, nullable, comment, position)
+
+
+def _position(reader: Reader) -> Position | None:
+    if reader.takes("FIRST"):
+        return Position()
+    return Position(reader.identifier()) if reader.takes("AFTER") else None
 
 
 def _rename_column(reader: Reader) -> RenameColumn:
@@ -245,20 +267,24 @@ def _drop_columns(reader: Reader) -> DropColumns:
     return DropColumns(tuple(paths), if_exists)
 
 
-def _alter_column(reader: Reader) -> ChangeColumn:
-    change = _column_change(reader)
-    if change is None:
-        raise reader.wrong("TYPE or COMMENT")
-    return change
+def _alter_column(reader: Reader) -> ChangeColumns:
+    columns = []
+    while True:
+        change = _column_change(reader)
+        if change is None:
+            raise reader.wrong("TYPE, COMMENT, SET, DROP, FIRST or AFTER")
+        columns.append(change)
+        if not reader.takes(","):
+            return ChangeColumns(tuple(columns))
 
 
-def _change_column(reader: Reader) -> ChangeColumn:
-    """As ``ALTER COLUMN``, or in Hive's form: the name once more, the type, and a comment."""
+def _change_column(reader: Reader) -> ChangeColumns:
+    """As ``ALTER COLUMN``; or in Hive's form: the name once more, the type, and more of it."""
     start = reader.at
-    change = _column_change(reader)
-    if change is not None:
-        return change
+    is_hive = _column_change(reader) is None
     reader.at = start
+    if not is_hive:
+        return _alter_column(reader)
     path = reader.name()
     at, name = reader.at, reader.identifier()
     if name.lower() != path[-1].lower():
@@ -266,30 +292,28 @@ def _change_column(reader: Reader) -> ChangeColumn:
         raise reader.wrong(f"the name {path[-1]} once more (RENAME COLUMN gives another)")
     data_type = reader.data_type()
     comment = reader.string() if reader.takes("COMMENT") else None
-    if reader.takes("FIRST") or reader.takes("AFTER"):
-        raise unsupported("CHANGE COLUMN ... FIRST or AFTER", _BY_NAME)
-    return ChangeColumn(path, data_type, comment)
+    return ChangeColumns((ChangeColumn(path, data_type, comment, position=_position(reader)),))
 
 
 def _column_change(reader: Reader) -> ChangeColumn | None:
     path = reader.name()
-    change = None
     if reader.takes("TYPE"):
-        change = ChangeColumn(path, data_type=reader.data_type())
-    elif reader.takes("COMMENT"):
-        change = ChangeColumn(path, comment=reader.string())
-    elif reader.takes("FIRST") or reader.takes("AFTER"):
-        raise unsupported("ALTER COLUMN ... FIRST or AFTER", _BY_NAME)
-    elif reader.takes("SET", "NOT", "NULL"):
+        return ChangeColumn(path, data_type=reader.data_type())
+    if reader.takes("COMMENT"):
+        return ChangeColumn(path, comment=reader.string())
+    if reader.takes("SET", "DEFAULT"):
+        return ChangeColumn(path, default=reader.until((",",)))
+    if reader.takes("DROP", "DEFAULT"):
+        return ChangeColumn(path, drops="DEFAULT")
+    if reader.takes("DROP", "NOT", "NULL"):
+        return ChangeColumn(path, drops="NOT NULL")
+    if reader.takes("SET", "NOT", "NULL"):
         instead = f"use ADD CONSTRAINT ... CHECK ({'.'.join(path)} IS NOT NULL)"
         raise unsupported("ALTER COLUMN ... SET NOT NULL", instead)
-    else:
-        for words in (("DROP", "NOT", "NULL"), ("SET", "DEFAULT"), ("DROP", "DEFAULT"), ("SYNC",)):
-            if reader.sees(*words):
-                raise unsupported(f"ALTER COLUMN ... {' '.join(words)}", _WITH_JAR)
-    if change is not None and reader.sees(","):
-        raise several("ALTER COLUMN with several columns")
-    return change
+    if reader.sees("SYNC"):
+        raise unsupported("ALTER COLUMN ... SYNC IDENTITY", _WITH_JAR)
+    position = _position(reader)
+    return None if position is None else ChangeColumn(path, position=position)
 
 
 def _add_constraint(reader: Reader) -> AddConstraint:

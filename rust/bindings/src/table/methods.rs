@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::Table;
+use super::columns::{self, Added, Change};
 use crate::batches::{ArrowTable, BatchIterator};
 use crate::catalog::PyCatalog;
 use crate::changes::Changes;
@@ -256,16 +257,11 @@ impl Table {
         self.alter(py, Alteration::UnsetProperties(keys, if_exists))
     }
 
-    /// Adds columns, or fields of the struct that `parent` leads to; returns the version.
-    fn add_columns(
-        &self,
-        py: Python<'_>,
-        parent: &Bound<'_, PyAny>,
-        schema_string: &str,
-    ) -> PyResult<Option<u64>> {
-        let parent = convert::texts("parent", Some(parent))?.unwrap_or_default();
-        let columns = detached(py, || StructType::parse(schema_string))?;
-        self.alter(py, Alteration::AddColumns(parent, columns))
+    /// Adds columns: the struct of each, a schema with just the column, and where it goes; returns the
+    /// version.
+    fn add_columns(&self, py: Python<'_>, columns: Vec<Added>) -> PyResult<Option<u64>> {
+        let change = detached(py, || columns::added(columns))?;
+        self.alter(py, change)
     }
 
     /// Renames a column, or a field of one; returns the version.
@@ -279,40 +275,24 @@ impl Table {
         self.alter(py, Alteration::RenameColumn(path, new))
     }
 
-    /// Drops a column, or a field of one; returns the version.
-    fn drop_column(&self, py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
-        let path = convert::texts("name", Some(path))?.unwrap_or_default();
-        self.alter(py, Alteration::DropColumn(path))
+    /// Drops columns, or fields of columns; returns the version.
+    fn drop_columns(&self, py: Python<'_>, paths: Vec<Vec<String>>) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::DropColumns(paths))
     }
 
-    /// Sets the comment of a column, of a field of one, or of the table; returns the version.
-    #[pyo3(signature = (comment, path=None))]
-    fn set_comment(
+    /// Changes columns, or fields of columns: the path of each, and what is new of it; returns the version.
+    fn change_columns(
         &self,
         py: Python<'_>,
-        comment: Option<String>,
-        path: Option<&Bound<'_, PyAny>>,
+        changes: Vec<(Vec<String>, Vec<Change>)>,
     ) -> PyResult<Option<u64>> {
-        let change = match convert::texts("column", path)? {
-            Some(path) => Alteration::SetComment(path, comment),
-            None => Alteration::SetDescription(comment),
-        };
+        let change = detached(py, || columns::changed(changes))?;
         self.alter(py, change)
     }
 
-    /// Gives a column, or a field of one, the type of the only field of a schema; returns the version.
-    fn widen_column(
-        &self,
-        py: Python<'_>,
-        path: &Bound<'_, PyAny>,
-        schema_string: &str,
-    ) -> PyResult<Option<u64>> {
-        let path = convert::texts("name", Some(path))?.unwrap_or_default();
-        let schema = detached(py, || StructType::parse(schema_string))?;
-        let Some(field) = schema.fields().first() else {
-            return Ok(None);
-        };
-        self.alter(py, Alteration::WidenColumn(path, field.data_type.clone()))
+    /// Sets the comment of the table; returns the version.
+    fn set_description(&self, py: Python<'_>, comment: Option<String>) -> PyResult<Option<u64>> {
+        self.alter(py, Alteration::SetDescription(comment))
     }
 
     /// Adds a constraint; returns the version.

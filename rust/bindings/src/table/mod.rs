@@ -6,6 +6,7 @@
 use deltareplay_core::table;
 use pyo3::prelude::*;
 
+mod columns;
 mod methods;
 
 /// A table: its place and the options of its storage. Making one does no I/O.

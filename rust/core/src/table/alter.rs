@@ -12,38 +12,34 @@ use crate::scan::ScanOptions;
 use crate::scan::data_file::Extras;
 use crate::snapshot::Snapshot;
 use crate::spec::actions::{Metadata, Protocol};
-use crate::spec::column_path::column_path_text;
 use crate::spec::json::clipped;
-use crate::spec::schema::{DataType, StructType};
 use crate::transaction::alter;
-use crate::transaction::alter::clustering::{CLUSTERING, clustering, refuse_if_clustered_by};
-use crate::transaction::alter::columns::{
-    add_columns, drop_column, path_of, rename_column, set_comment,
-};
+use crate::transaction::alter::changes::ColumnChange;
+use crate::transaction::alter::clustering::{CLUSTERING, clustering};
+use crate::transaction::alter::columns::NewColumn;
 use crate::transaction::alter::constraints::{add_constraint, constraint_names, drop_constraint};
-use crate::transaction::alter::widening::widen_column;
 use crate::transaction::rows::shown;
 use crate::transaction::{Commit, IsolationLevel, Transaction, TransactionOptions};
+
+mod columns;
 
 /// One change of what a table is.
 #[derive(Clone, Debug)]
 pub enum Alteration {
-    /// Sets these properties.
+    /// Sets these properties; `comment` is the description.
     SetProperties(BTreeMap<String, String>),
     /// Takes these properties away; true: also where one is not set.
     UnsetProperties(Vec<String>, bool),
-    /// Adds columns after the others, or after the fields of the struct that a path leads to.
-    AddColumns(Vec<String>, StructType),
+    /// Adds columns, one after the other.
+    AddColumns(Vec<NewColumn>),
     /// Gives a column, or a part of one, another name.
     RenameColumn(Vec<String>, String),
-    /// Takes a column, or a part of one, away.
-    DropColumn(Vec<String>),
-    /// Says something of a column, or of a part of one, or nothing any more.
-    SetComment(Vec<String>, Option<String>),
+    /// Takes columns, or parts of columns, away.
+    DropColumns(Vec<Vec<String>>),
+    /// Changes columns, or parts of columns, one after the other; each is named once.
+    ChangeColumns(Vec<(Vec<String>, Vec<ColumnChange>)>),
     /// Says something of the table, or nothing any more.
     SetDescription(Option<String>),
-    /// Gives a column, or a part of one, a wider type.
-    WidenColumn(Vec<String>, DataType),
     /// Adds a constraint: a name and an expression.
     AddConstraint(String, String),
     /// Takes a constraint away; true: also where there is none.
@@ -93,20 +89,17 @@ impl Table {
                     ..Altered::new("ADD CONSTRAINT", parameters, new)
                 }
             }
-            Alteration::DropColumn(path) => self.without_column(&snapshot, path)?,
+            Alteration::DropColumns(paths) => {
+                columns::dropped(old, paths, || self.clustering_of(&snapshot))?
+            }
             Alteration::SetProperties(properties) => set_properties(old, &properties)?,
             Alteration::UnsetProperties(keys, if_exists) => {
                 unset_properties(old, &keys, if_exists)?
             }
-            Alteration::AddColumns(parent, columns) => with_columns(old, parent, &columns)?,
-            Alteration::RenameColumn(path, new_name) => renamed(old, path, &new_name)?,
-            Alteration::SetComment(path, comment) => {
-                let path = path_of(old, path)?;
-                column_changed(&path, set_comment(old, &path, comment.as_deref())?)
-            }
-            Alteration::WidenColumn(path, to) => {
-                let path = path_of(old, path)?;
-                column_changed(&path, widen_column(old, &path, &to)?)
+            Alteration::AddColumns(new) => columns::added(old, new)?,
+            Alteration::RenameColumn(path, new_name) => columns::renamed(old, path, &new_name)?,
+            Alteration::ChangeColumns(changes) => {
+                columns::changed(old, snapshot.protocol(), changes)?
             }
             Alteration::SetDescription(description) => {
                 let new = Metadata {
@@ -147,21 +140,6 @@ impl Table {
             transaction.set_system_domain(CLUSTERING, Some(configuration));
         }
         self.commit(transaction).map(|committed| committed.commit)
-    }
-
-    fn without_column(&self, snapshot: &Snapshot, path: Vec<String>) -> Result<Altered> {
-        let old = snapshot.metadata();
-        let path = path_of(old, path)?;
-        let new = drop_column(old, &path)?;
-        if let Some(configuration) = self.clustering_of(snapshot)? {
-            refuse_if_clustered_by(old, &configuration, &path)?;
-        }
-        let columns = text(json!([column_path_text(&path)]));
-        Ok(Altered::new(
-            "DROP COLUMNS",
-            vec![("columns", columns)],
-            new,
-        ))
     }
 
     fn clustering_of(&self, snapshot: &Snapshot) -> Result<Option<String>> {
@@ -250,33 +228,6 @@ fn unset_properties(old: &Metadata, keys: &[String], if_exists: bool) -> Result<
         ("ifExists", json!(if_exists.to_string())),
     ];
     Ok(Altered::new("UNSET TBLPROPERTIES", parameters, new))
-}
-
-fn with_columns(old: &Metadata, parent: Vec<String>, columns: &StructType) -> Result<Altered> {
-    let parent = path_of(old, parent)?;
-    let mut parameters = vec![("columns", json!(columns.to_json()))];
-    if !parent.is_empty() {
-        parameters.push(("parent", json!(column_path_text(&parent))));
-    }
-    let new = add_columns(old, &parent, columns)?;
-    Ok(Altered::new("ADD COLUMNS", parameters, new))
-}
-
-fn renamed(old: &Metadata, path: Vec<String>, new_name: &str) -> Result<Altered> {
-    let path = path_of(old, path)?;
-    let parent = path.split_last().map_or(&[][..], |(_, parent)| parent);
-    let new_path = [parent, &[new_name.to_owned()]].concat();
-    let parameters = vec![
-        ("oldColumnPath", json!(column_path_text(&path))),
-        ("newColumnPath", json!(column_path_text(&new_path))),
-    ];
-    let new = rename_column(old, &path, new_name)?;
-    Ok(Altered::new("RENAME COLUMN", parameters, new))
-}
-
-fn column_changed(path: &[String], new: Metadata) -> Altered {
-    let parameters = vec![("column", json!(column_path_text(path)))];
-    Altered::new("CHANGE COLUMN", parameters, new)
 }
 
 fn tracks_rows(properties: &BTreeMap<String, String>) -> bool {

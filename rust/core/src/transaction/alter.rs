@@ -12,6 +12,7 @@ use crate::spec::schema::{StructField, StructType};
 
 use super::random::new_id;
 
+pub mod changes;
 pub mod cloned;
 pub mod clustering;
 pub mod columns;
@@ -20,6 +21,8 @@ pub mod leaving;
 pub mod replaced;
 pub mod widening;
 
+/// The property that SQL sets for the description of a table.
+const COMMENT: &str = "comment";
 const MODE: &str = "delta.columnMapping.mode";
 const MAX_ID: &str = "delta.columnMapping.maxColumnId";
 const ID: &str = "delta.columnMapping.id";
@@ -101,7 +104,7 @@ pub(super) fn without_consumed(mut metadata: Metadata) -> Metadata {
     metadata
 }
 
-/// The old metadata with these properties set.
+/// The old metadata with these properties set; `comment` is the description, as in SQL.
 ///
 /// # Errors
 ///
@@ -110,6 +113,10 @@ pub(super) fn without_consumed(mut metadata: Metadata) -> Metadata {
 pub fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> Result<Metadata> {
     let mut new = old.clone();
     for (key, value) in checked_properties(properties)? {
+        if key == COMMENT {
+            new.description = Some(value);
+            continue;
+        }
         new.configuration
             .retain(|known, _| !known.eq_ignore_ascii_case(&key));
         new.configuration.insert(key, value);
@@ -129,7 +136,8 @@ pub fn unset_properties(old: &Metadata, keys: &[String], if_exists: bool) -> Res
         let before = new.configuration.len();
         new.configuration
             .retain(|known, _| !known.eq_ignore_ascii_case(key));
-        if before == new.configuration.len() && !if_exists {
+        let described = key == COMMENT && new.description.take().is_some();
+        if before == new.configuration.len() && !described && !if_exists {
             let message = format!("the property {} is not set", clipped(key));
             return Err(Error::invalid("alter.property_absent", message));
         }

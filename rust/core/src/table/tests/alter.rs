@@ -1,5 +1,8 @@
 use super::*;
+use crate::spec::schema::{DataType, PrimitiveType, StructField};
 use crate::table::Alteration;
+use crate::transaction::alter::changes::ColumnChange;
+use crate::transaction::alter::columns::{NewColumn, Position};
 
 fn alter(table: &Table, change: Alteration) -> Result<Option<u64>, &'static str> {
     let done = table.alter(change, TransactionOptions::default());
@@ -30,24 +33,136 @@ fn properties_are_set_and_unset() {
     assert_eq!(owner(), None);
 }
 
+fn new_column(name: &str, position: Option<Position>) -> NewColumn {
+    NewColumn {
+        parent: Vec::new(),
+        field: StructField {
+            name: name.to_owned(),
+            data_type: DataType::Primitive(PrimitiveType::Long),
+            nullable: true,
+            metadata: serde_json::Map::new(),
+        },
+        position,
+    }
+}
+
+fn columns_of(table: &Table) -> Vec<String> {
+    let rows = scanned(table, &newest(table)).remove(0);
+    let fields = rows.schema_ref().fields().iter();
+    fields.map(|field| field.name().clone()).collect()
+}
+
 #[test]
 fn a_new_column_is_null_in_rows_that_are_there() {
     let table = table_of(&[&[(1, "a")]]);
-    let sizes = RecordBatch::try_from_iter_with_nullable([(
-        "size",
-        Arc::new(Int64Array::from(vec![0])) as ArrayRef,
-        true,
-    )]);
-    let columns = StructType::from_arrow(&sizes.unwrap().schema()).unwrap();
+    let add = Alteration::AddColumns(vec![new_column("size", None)]);
 
-    assert_eq!(
-        alter(&table, Alteration::AddColumns(vec![], columns)),
-        Ok(Some(2))
-    );
+    assert_eq!(alter(&table, add), Ok(Some(2)));
 
     let rows = scanned(&table, &newest(&table)).remove(0);
     assert_eq!(rows.column_by_name("size").unwrap().null_count(), 1);
     assert_rows(&table, &[(1, "a")]);
+}
+
+#[test]
+fn columns_are_added_and_moved_to_their_places() {
+    let table = table_of(&[&[(1, "a")]]);
+    let after = |name: &str| Position::After(name.to_owned());
+    let add = Alteration::AddColumns(vec![
+        new_column("w", Some(Position::First)),
+        new_column("x", Some(after("ID"))),
+        new_column("y", Some(after("x"))),
+    ]);
+    assert_eq!(alter(&table, add), Ok(Some(2)));
+    assert_eq!(columns_of(&table), ["w", "id", "x", "y", "name"]);
+
+    let moves =
+        |to: Position| Alteration::ChangeColumns(vec![(path("x"), vec![ColumnChange::Move(to)])]);
+    for (to, expected) in [
+        (Position::First, ["x", "w", "id", "y", "name"]),
+        (after("name"), ["w", "id", "y", "name", "x"]),
+        (after("X"), ["w", "id", "y", "name", "x"]),
+        (after("w"), ["w", "x", "id", "y", "name"]),
+    ] {
+        alter(&table, moves(to)).unwrap();
+        assert_eq!(columns_of(&table), expected);
+    }
+    assert_eq!(alter(&table, moves(after("z"))), Err("alter.column"));
+    assert_rows(&table, &[(1, "a")]);
+}
+
+#[test]
+fn a_default_needs_the_feature_and_a_value_of_the_type() {
+    let plain = table_of(&[]);
+    let default = |text: Option<&str>| {
+        let change = ColumnChange::Default(text.map(str::to_owned));
+        Alteration::ChangeColumns(vec![(path("id"), vec![change])])
+    };
+    assert_eq!(
+        alter(&plain, default(Some("5"))),
+        Err("alter.column_default")
+    );
+    assert_eq!(alter(&plain, default(None)), Ok(Some(1)));
+
+    let table = created(TableDefinition {
+        properties: properties(&[("delta.feature.allowColumnDefaults", "supported")]),
+        ..definition()
+    });
+    for wrong in ["'x'", "name", "99999999999999999999", "1 +"] {
+        assert_eq!(
+            alter(&table, default(Some(wrong))),
+            Err("alter.column_default"),
+            "{wrong}"
+        );
+    }
+    assert_eq!(alter(&table, default(Some("2 + 3"))), Ok(Some(1)));
+    let names =
+        RecordBatch::try_from_iter([("name", Arc::new(StringArray::from(vec!["a"])) as ArrayRef)]);
+    table
+        .append(stream(names.unwrap()), RowsOptions::default())
+        .unwrap();
+    assert_rows(&table, &[(5, "a")]);
+}
+
+#[test]
+fn an_identity_column_is_only_moved_and_commented() {
+    let mut column = new_column("id", None).field;
+    column
+        .metadata
+        .insert("delta.identity.start".to_owned(), 1.into());
+    let table = created(TableDefinition {
+        schema: StructType::new(vec![column, new_column("size", None).field]).unwrap(),
+        ..definition()
+    });
+    let change = |change| {
+        alter(
+            &table,
+            Alteration::ChangeColumns(vec![(path("id"), vec![change])]),
+        )
+    };
+    let after = Position::After("size".to_owned());
+    assert_eq!(change(ColumnChange::Move(after)), Ok(Some(1)));
+    assert_eq!(change(ColumnChange::Comment(None)), Ok(Some(2)));
+    assert_eq!(change(ColumnChange::DropNotNull), Err("alter.column"));
+    assert_eq!(change(ColumnChange::Default(None)), Err("alter.column"));
+}
+
+#[test]
+fn several_columns_change_in_one_commit() {
+    let table = table_of(&[]);
+    let comment = |text: &str| vec![ColumnChange::Comment(Some(text.to_owned()))];
+    let change = Alteration::ChangeColumns(vec![
+        (path("id"), comment("a number")),
+        (path("NAME"), comment("a text")),
+    ]);
+    assert_eq!(alter(&table, change), Ok(Some(1)));
+    let fields = newest(&table).schema().fields().to_vec();
+    let comments = fields.iter().map(|field| &field.metadata["comment"]);
+    assert_eq!(comments.collect::<Vec<_>>(), ["a number", "a text"]);
+
+    let twice = vec![(path("id"), comment("x")), (path("ID"), comment("y"))];
+    let twice = Alteration::ChangeColumns(twice);
+    assert_eq!(alter(&table, twice), Err("alter.column"));
 }
 
 #[test]
@@ -59,21 +174,14 @@ fn a_column_is_renamed_and_dropped_where_names_are_mapped() {
         }),
         &[&[(1, "a")]],
     );
-    let columns = || -> Vec<String> {
-        let rows = scanned(&table, &newest(&table)).remove(0);
-        let fields = rows.schema_ref().fields().iter();
-        fields.map(|field| field.name().clone()).collect()
-    };
-
     let rename = Alteration::RenameColumn(path("name"), "title".to_owned());
     assert_eq!(alter(&table, rename), Ok(Some(2)));
-    assert_eq!(columns(), ["id", "title"]);
+    assert_eq!(columns_of(&table), ["id", "title"]);
 
-    assert_eq!(
-        alter(&table, Alteration::DropColumn(path("id"))),
-        Ok(Some(3))
-    );
-    assert_eq!(columns(), ["title"]);
+    let drop = |paths: Vec<Vec<String>>| alter(&table, Alteration::DropColumns(paths));
+    assert_eq!(drop(vec![path("id"), path("ID")]), Err("alter.column"));
+    assert_eq!(drop(vec![path("id")]), Ok(Some(3)));
+    assert_eq!(columns_of(&table), ["title"]);
 
     let plain = table_of(&[]);
     let rename = Alteration::RenameColumn(path("name"), "title".to_owned());

@@ -1,11 +1,11 @@
-//! Columns, and parts of columns, added, renamed, dropped and commented; no file is touched.
+//! Columns, and parts of columns, added, renamed and dropped; no file is touched.
 //!
 //! A path leads into structs by the names of their fields, into arrays by `element`, into maps by `key`
 //! and `value`.
 //!
 //! Protocol: "Column Mapping".
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{MODE, mode, with_schema};
 use crate::error::{Error, Result};
@@ -32,27 +32,68 @@ pub fn path_of(metadata: &Metadata, names: Vec<String>) -> Result<Vec<String>> {
     }
 }
 
-/// The old metadata with columns after the others, or with fields after those of the struct that
-/// `parent` leads to. Rows that are there have null in them.
+/// Where a column is among those of its struct, or of the table.
+#[derive(Clone, Debug)]
+pub enum Position {
+    /// Before the others.
+    First,
+    /// After the one of this name.
+    After(String),
+}
+
+impl Position {
+    /// The place that follows this position.
+    pub(super) fn place_in(&self, fields: &StructType) -> Result<usize> {
+        match self {
+            Self::First => Ok(0),
+            Self::After(name) => Ok(position(fields, name)?.saturating_add(1)),
+        }
+    }
+}
+
+/// A column to be added.
+#[derive(Clone, Debug)]
+pub struct NewColumn {
+    /// The struct that gets it as a field; empty for the table itself.
+    pub parent: Vec<String>,
+    /// Its name, its type and its metadata.
+    pub field: StructField,
+    /// Where it goes; `None` for after the others.
+    pub position: Option<Position>,
+}
+
+/// The old metadata with more columns, one after the other. Rows that are there have null in them.
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.column` for one that may not be null or is there, and for a parent that is
-/// no struct.
-pub fn add_columns(old: &Metadata, parent: &[String], columns: &StructType) -> Result<Metadata> {
-    if let Some(field) = columns.fields().iter().find(|field| !field.nullable) {
-        let name = clipped(&field.name);
-        return Err(refused(format!(
-            "the column {name} must be nullable: the rows that are there have no value for it"
-        )));
-    }
-    let schema = StructType::parse(&old.schema_string)?;
-    let schema = within(&schema, parent, &mut |fields| {
-        for column in columns.fields() {
-            refuse_if_taken(fields, &column.name, None)?;
+/// Invalid argument: `alter.column` for one that may not be null or is there, for a parent that is no
+/// struct, and for a position after one that is not there.
+pub fn add_columns(old: &Metadata, columns: &[NewColumn]) -> Result<Metadata> {
+    let before = StructType::parse(&old.schema_string)?;
+    let mut schema = before.clone();
+    for NewColumn {
+        parent,
+        field,
+        position,
+    } in columns
+    {
+        if !field.nullable {
+            let name = clipped(&field.name);
+            return Err(refused(format!(
+                "the column {name} must be nullable: the rows that are there have no value for it"
+            )));
         }
-        Ok([fields.fields(), columns.fields()].concat())
-    })?;
+        let as_it_was = &mut |fields: &StructType| Ok(fields.fields().to_vec());
+        within(&before, parent, as_it_was)?; // a new struct comes with all of its fields
+        schema = within(&schema, parent, &mut |fields| {
+            refuse_if_taken(fields, &field.name, None)?;
+            let last = fields.fields().len();
+            let place = position.as_ref().map(|one| one.place_in(fields));
+            let mut fields = fields.fields().to_vec();
+            fields.insert(place.transpose()?.unwrap_or(last), field.clone());
+            Ok(fields)
+        })?;
+    }
     with_schema(old, &schema)
 }
 
@@ -94,12 +135,22 @@ pub fn rename_column(old: &Metadata, path: &[String], new_name: &str) -> Result<
     Ok(new)
 }
 
-/// The old metadata without a column.
+/// The old metadata without these columns.
 ///
 /// # Errors
 ///
-/// As [`rename_column`]; `alter.column` for a partition column and for the last one of its struct.
-pub fn drop_column(old: &Metadata, path: &[String]) -> Result<Metadata> {
+/// As [`rename_column`]; `alter.column` for a partition column, for the last one of its struct, and for one
+/// that another of them speaks of.
+pub fn drop_columns(old: &Metadata, paths: &[Vec<String>]) -> Result<Metadata> {
+    for path in paths {
+        mapped_column(old, path)?;
+    }
+    paths
+        .iter()
+        .try_fold(old.clone(), |old, path| drop_column(&old, path))
+}
+
+fn drop_column(old: &Metadata, path: &[String]) -> Result<Metadata> {
     let (schema, parent, name) = mapped_column(old, path)?;
     let kept = |why: &str| {
         let column = column_path_text(path);
@@ -132,28 +183,43 @@ pub fn drop_column(old: &Metadata, path: &[String]) -> Result<Metadata> {
     Ok(new)
 }
 
-/// The old metadata with a comment on a column, or without one.
+/// A column, or a part of one, with the path to it: the names are those of the schema.
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.column` for a column that is not there.
-pub fn set_comment(old: &Metadata, path: &[String], comment: Option<&str>) -> Result<Metadata> {
-    let (name, parent) = last_of(path)?;
-    let schema = StructType::parse(&old.schema_string)?;
-    let schema = within(&schema, parent, &mut |fields| {
-        let at = position(fields, name)?;
-        let mut fields = fields.fields().to_vec();
-        if let Some(field) = fields.get_mut(at) {
-            match comment {
-                Some(comment) => field.metadata.insert("comment".to_owned(), comment.into()),
-                None => field.metadata.remove("comment"),
-            };
+/// Invalid argument: `alter.column` for a column that is not there. Corrupt: the schema.
+pub fn column_at(metadata: &Metadata, path: &[String]) -> Result<(Vec<String>, StructField)> {
+    let (last, parents) = last_of(path)?;
+    let schema = StructType::parse(&metadata.schema_string)?;
+    let mut names = Vec::with_capacity(path.len());
+    let mut within = DataType::Struct(Box::new(schema));
+    for step in parents {
+        let field = part_of(&within, step)?;
+        names.push(field.name);
+        within = field.data_type;
+    }
+    let found = part_of(&within, last)?;
+    names.push(found.name.clone());
+    Ok((names, found))
+}
+
+/// A part of a column as a field.
+fn part_of(data_type: &DataType, step: &str) -> Result<StructField> {
+    let (data_type, nullable) = match (data_type, step) {
+        (DataType::Struct(fields), name) => {
+            let field = fields.fields().get(position(fields, name)?);
+            return field.cloned().ok_or_else(|| no_way_into(name));
         }
-        Ok(fields)
-    })?;
-    Ok(Metadata {
-        schema_string: schema.to_json(),
-        ..old.clone()
+        (DataType::Array(array), "element") => (&array.element_type, array.contains_null),
+        (DataType::Map(map), "key") => (&map.key_type, false),
+        (DataType::Map(map), "value") => (&map.value_type, map.value_contains_null),
+        (_, step) => return Err(no_way_into(step)),
+    };
+    Ok(StructField {
+        name: step.to_owned(),
+        data_type: data_type.clone(),
+        nullable,
+        metadata: Map::new(),
     })
 }
 
@@ -179,11 +245,11 @@ pub fn no_way_into(step: &str) -> Error {
     ))
 }
 
-fn refused(message: String) -> Error {
+pub(super) fn refused(message: String) -> Error {
     Error::invalid("alter.column", message)
 }
 
-fn last_of(path: &[String]) -> Result<(&String, &[String])> {
+pub(super) fn last_of(path: &[String]) -> Result<(&String, &[String])> {
     path.split_last()
         .ok_or_else(|| refused("no column is named".to_owned()))
 }
@@ -202,7 +268,7 @@ fn refuse_if_taken(fields: &StructType, name: &str, but: Option<usize>) -> Resul
 }
 
 /// The schema with other fields in the struct that a path leads to.
-fn within(
+pub(super) fn within(
     schema: &StructType,
     path: &[String],
     change: &mut dyn FnMut(&StructType) -> Result<Vec<StructField>>,

@@ -10,7 +10,8 @@ use crate::spec::actions::Metadata;
 use crate::spec::schema::{DataType, StructField, StructType};
 
 const PROPERTY: &str = "delta.enableTypeWidening";
-const CHANGES: &str = "delta.typeChanges";
+/// Where a field remembers its former types.
+pub const CHANGES: &str = "delta.typeChanges";
 
 /// The old metadata with a column, or a part of one, of a wider type. `path` leads into structs by the
 /// names of their fields, into arrays by `element`, into maps by `key` and `value`.
@@ -102,7 +103,8 @@ fn remember(field: &mut StructField, within: &[&str], from: &str, to: &str) {
     }
 }
 
-fn name_of(data_type: &DataType) -> String {
+/// The name of a type, without its parts.
+pub fn name_of(data_type: &DataType) -> String {
     match data_type {
         DataType::Primitive(primitive) => primitive.to_string(),
         DataType::Array(_) => "array".to_owned(),

@@ -19,7 +19,8 @@ use crate::spec::json::clipped;
 use crate::spec::schema::{StructField, StructType};
 
 const GENERATED: &str = "delta.generationExpression";
-const DEFAULT: &str = "CURRENT_DEFAULT";
+/// Where a field has its default.
+pub const CURRENT_DEFAULT: &str = "CURRENT_DEFAULT";
 const START: &str = "delta.identity.start";
 const STEP: &str = "delta.identity.step";
 const MARK: &str = "delta.identity.highWaterMark";
@@ -45,10 +46,22 @@ pub(super) fn default(field: &StructField, protocol: &Protocol) -> Result<Option
     }
     formula(
         field,
-        DEFAULT,
+        CURRENT_DEFAULT,
         "the default of the column",
         &Fields::empty(),
     )
+}
+
+/// Refuses an expression that gives a column no value.
+///
+/// # Errors
+///
+/// As [`Formula::parse`] and [`Formula::bind`], where it names a column, too; Invalid argument: `rows.type`,
+/// `rows.value`.
+pub fn check_default(field: &StructField, expression: &str) -> Result<()> {
+    let formula = Formula::parse(expression)?.bind(&Fields::empty())?;
+    check(formula.data_type(), &field.data_type, &field.name)?;
+    coerce(&formula.one_value()?, &field.data_type, &field.name).map(|_| ())
 }
 
 fn formula(
@@ -147,7 +160,8 @@ impl Identity {
     }
 }
 
-pub(super) fn is_identity(field: &StructField) -> bool {
+/// Whether the table counts in a column.
+pub fn is_identity(field: &StructField) -> bool {
     [START, STEP, MARK]
         .iter()
         .any(|key| field.metadata.contains_key(*key))

@@ -35,7 +35,7 @@ mod writer;
 
 pub use change::Changer;
 pub use data_writer::{DataWriter, table_layout};
-pub use derive::with_marks;
+pub use derive::{CURRENT_DEFAULT, check_default, is_identity, with_marks};
 pub use evolve::{merged, merged_schema, replaced_schema};
 pub use footer::FooterStatistics;
 pub use footer_schema::footer_schema;

@@ -1,0 +1,62 @@
+//! What Python says of columns that are added or changed, as the core has it.
+
+use deltareplay_core::error::{Error, Result};
+use deltareplay_core::spec::schema::StructType;
+use deltareplay_core::table::Alteration;
+use deltareplay_core::transaction::alter::changes::ColumnChange;
+use deltareplay_core::transaction::alter::columns::{NewColumn, Position};
+
+/// What is new of a column: `type` with a schema of one column; `comment` or `default` with a text, or with
+/// nothing where there is none any more; `drop not null`; `first`; `after` with the name of another column.
+pub(super) type Change = (String, Option<String>);
+
+/// The struct that gets columns, a schema with them, and where each goes.
+pub(super) type Added = (Vec<String>, String, Option<Change>);
+
+pub(super) fn added(columns: Vec<Added>) -> Result<Alteration> {
+    let mut new = Vec::new();
+    for (parent, schema, position) in columns {
+        let position = position.map(placed).transpose()?;
+        for field in StructType::parse(&schema)?.fields() {
+            new.push(NewColumn {
+                parent: parent.clone(),
+                field: field.clone(),
+                position: position.clone(),
+            });
+        }
+    }
+    Ok(Alteration::AddColumns(new))
+}
+
+pub(super) fn changed(columns: Vec<(Vec<String>, Vec<Change>)>) -> Result<Alteration> {
+    let mut changes = Vec::with_capacity(columns.len());
+    for (path, new) in columns {
+        let new = new.into_iter().map(changed_so).collect::<Result<_>>()?;
+        changes.push((path, new));
+    }
+    Ok(Alteration::ChangeColumns(changes))
+}
+
+fn changed_so((what, value): Change) -> Result<ColumnChange> {
+    Ok(match (what.as_str(), value) {
+        ("comment", comment) => ColumnChange::Comment(comment),
+        ("default", expression) => ColumnChange::Default(expression),
+        ("drop not null", None) => ColumnChange::DropNotNull,
+        ("type", Some(schema)) => match StructType::parse(&schema)?.fields() {
+            [field] => ColumnChange::Type(field.data_type.clone()),
+            _ => return Err(Error::invalid("alter.column", "a column has one type")),
+        },
+        (_, value) => ColumnChange::Move(placed((what, value))?),
+    })
+}
+
+fn placed((what, name): Change) -> Result<Position> {
+    match (what.as_str(), name) {
+        ("first", None) => Ok(Position::First),
+        ("after", Some(name)) => Ok(Position::After(name)),
+        _ => {
+            let message = "a column goes first, or after another";
+            Err(Error::invalid("alter.column", message))
+        }
+    }
+}

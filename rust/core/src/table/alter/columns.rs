@@ -1,0 +1,187 @@
+//! Columns that are added, dropped, renamed and changed, each in one commit that says so as the
+//! reference does.
+
+use serde_json::{Map, Value, json};
+
+use super::{Altered, text};
+use crate::error::{Error, Result};
+use crate::spec::actions::{Metadata, Protocol};
+use crate::spec::column_path::leads_into;
+use crate::spec::json::clipped;
+use crate::spec::schema::{DataType, StructField};
+use crate::transaction::alter::changes::{ColumnChange, change_column};
+use crate::transaction::alter::clustering::refuse_if_clustered_by;
+use crate::transaction::alter::columns::{
+    NewColumn, Position, add_columns, column_at, drop_columns, path_of, rename_column,
+};
+use crate::transaction::alter::widening::{CHANGES, name_of};
+
+/// Where a field has the length of its strings.
+const LENGTH: &str = "__CHAR_VARCHAR_TYPE_STRING";
+
+pub(super) fn added(old: &Metadata, mut columns: Vec<NewColumn>) -> Result<Altered> {
+    for column in &mut columns {
+        column.parent = path_of(old, std::mem::take(&mut column.parent))?;
+    }
+    let new = add_columns(old, &columns)?;
+    let mut said = Vec::with_capacity(columns.len());
+    for NewColumn {
+        parent,
+        field,
+        position,
+    } in columns
+    {
+        let path = [parent, vec![field.name.clone()]].concat();
+        let (path, _) = column_at(&new, &path)?;
+        let mut one = json!({"column": described_new(&path, field)});
+        if let (Some(one), Some(position)) = (one.as_object_mut(), position) {
+            one.insert("position".to_owned(), placed(&new, &path, &position)?);
+        }
+        said.push(one);
+    }
+    let parameters = vec![("columns", text(json!(said)))];
+    Ok(Altered::new("ADD COLUMNS", parameters, new))
+}
+
+pub(super) fn renamed(old: &Metadata, path: Vec<String>, new_name: &str) -> Result<Altered> {
+    let path = path_of(old, path)?;
+    let parent = path.split_last().map_or(&[][..], |(_, parent)| parent);
+    let new_path = [parent, &[new_name.to_owned()]].concat();
+    let parameters = vec![
+        ("oldColumnPath", json!(named(&path))),
+        ("newColumnPath", json!(named(&new_path))),
+    ];
+    let new = rename_column(old, &path, new_name)?;
+    Ok(Altered::new("RENAME COLUMN", parameters, new))
+}
+
+pub(super) fn dropped(
+    old: &Metadata,
+    paths: Vec<Vec<String>>,
+    clustering: impl FnOnce() -> Result<Option<String>>,
+) -> Result<Altered> {
+    let paths: Vec<_> = paths
+        .into_iter()
+        .map(|path| column_at(old, &path_of(old, path)?).map(|(path, _)| path))
+        .collect::<Result<_>>()?;
+    let new = drop_columns(old, &paths)?;
+    if let Some(configuration) = clustering()? {
+        for path in &paths {
+            refuse_if_clustered_by(old, &configuration, path)?;
+        }
+    }
+    let names: Vec<_> = paths.iter().map(|path| named(path)).collect();
+    let parameters = vec![("columns", text(json!(names)))];
+    Ok(Altered::new("DROP COLUMNS", parameters, new))
+}
+
+pub(super) fn changed(
+    old: &Metadata,
+    protocol: &Protocol,
+    changes: Vec<(Vec<String>, Vec<ColumnChange>)>,
+) -> Result<Altered> {
+    let mut new = old.clone();
+    let mut paths: Vec<Vec<String>> = Vec::with_capacity(changes.len());
+    let mut said = Vec::with_capacity(changes.len());
+    for (path, changes) in changes {
+        let (path, before) = column_at(old, &path_of(old, path)?)?;
+        refuse_twice(&paths, &path)?;
+        let mut position = None;
+        for change in &changes {
+            if let ColumnChange::Default(Some(_)) = change {
+                check_takes_defaults(protocol)?;
+            }
+            new = change_column(&new, &path, change)?;
+            if let ColumnChange::Move(to) = change {
+                position = Some(placed(old, &path, to)?);
+            }
+        }
+        let (_, mut field) = column_at(&new, &path)?;
+        match before.metadata.get(CHANGES) {
+            Some(changes) => field.metadata.insert(CHANGES.to_owned(), changes.clone()),
+            None => field.metadata.remove(CHANGES),
+        };
+        said.push((described(&path, &field), position));
+        paths.push(path);
+    }
+    let (operation, parameters) = match said.as_mut_slice() {
+        [(column, position)] => {
+            let mut parameters = vec![("column", text(json!(column)))];
+            parameters.extend(position.take().map(|position| ("position", position)));
+            ("CHANGE COLUMN", parameters)
+        }
+        _ => {
+            let columns = said.into_iter().map(|(mut column, position)| {
+                column.extend(position.map(|position| ("position".to_owned(), position)));
+                column
+            });
+            let columns = json!(columns.collect::<Vec<_>>());
+            ("CHANGE COLUMNS", vec![("columns", text(columns))])
+        }
+    };
+    Ok(Altered::new(operation, parameters, new))
+}
+
+/// Changes of a column and of a part of it, at once, could contradict each other.
+fn refuse_twice(paths: &[Vec<String>], path: &[String]) -> Result<()> {
+    let within = |other: &&Vec<String>| leads_into(other, path) || leads_into(path, other);
+    match paths.iter().find(within) {
+        None => Ok(()),
+        Some(other) => {
+            let message = format!(
+                "{} and {} cannot be changed at once: one is the other, or a part of it",
+                clipped(&named(other)),
+                clipped(&named(path))
+            );
+            Err(Error::invalid("alter.column", message))
+        }
+    }
+}
+
+fn check_takes_defaults(protocol: &Protocol) -> Result<()> {
+    if protocol.is_supported("allowColumnDefaults") {
+        return Ok(());
+    }
+    let message = "columns of this table have no defaults: set delta.feature.allowColumnDefaults to \
+        supported first";
+    Err(Error::invalid("alter.column_default", message))
+}
+
+/// A column as the reference describes it.
+fn described(path: &[String], field: &StructField) -> Map<String, Value> {
+    Map::from_iter([
+        ("name".to_owned(), json!(named(path))),
+        ("type".to_owned(), json!(name_of(&field.data_type))),
+        ("nullable".to_owned(), json!(field.nullable)),
+        ("metadata".to_owned(), json!(field.metadata)),
+    ])
+}
+
+/// A new column as the reference describes it: a length belongs to the type, not to the metadata.
+fn described_new(path: &[String], mut field: StructField) -> Map<String, Value> {
+    let with_length = field.metadata.remove(LENGTH);
+    let mut described = described(path, &field);
+    if let (DataType::Primitive(_), Some(with_length)) = (field.data_type, with_length) {
+        described.insert("type".to_owned(), with_length);
+    }
+    described
+}
+
+/// A path as the reference writes it: names with dots are quoted, others are not.
+fn named(path: &[String]) -> String {
+    let quoted = |name: &String| match name.contains('.') {
+        true => format!("`{name}`"),
+        false => name.clone(),
+    };
+    path.iter().map(quoted).collect::<Vec<_>>().join(".")
+}
+
+/// A position as SQL says it; the other column has its name of the schema.
+fn placed(metadata: &Metadata, path: &[String], position: &Position) -> Result<Value> {
+    let Position::After(name) = position else {
+        return Ok(json!("FIRST"));
+    };
+    let parent = path.split_last().map_or(&[][..], |(_, parent)| parent);
+    let (_, field) = column_at(metadata, &[parent, std::slice::from_ref(name)].concat())?;
+    Ok(json!(format!("AFTER {}", field.name)))
+}
