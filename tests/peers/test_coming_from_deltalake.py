@@ -24,7 +24,8 @@ deltalake = pytest.importorskip("deltalake")
 polars = pytest.importorskip("polars")
 ROWS = rows("deltalake")
 
-SCHEMA = pa.schema([("id", pa.int64()), ("country", pa.string()), ("amount", pa.float64())])
+ID = pa.field("id", pa.int64(), nullable=False)
+SCHEMA = pa.schema([ID, ("country", pa.string()), ("amount", pa.float64())])
 NEW = pa.table({"id": [1, 9], "country": ["FR", "FR"], "amount": [99.0, 9.0]}, SCHEMA)
 
 
@@ -176,6 +177,7 @@ VALUE: dict[str, Callable[[Any], Any]] = {
 }
 #: What shows that a call did its work, if rows, columns and properties stay as they are.
 TRACE: dict[str, Callable[[Path], Any]] = {
+    "let a column be null": lambda path: dr.Table(path).snapshot().schema.field("id").nullable,
     "add a constraint": lambda path: [*dr.Table(path).history()["operation"].to_pylist()][:1],
     "add a feature": lambda path: "deletionVectors" in dr.Table(path).snapshot().protocol.features,
     "append or create": lambda path: state(path.parent / "t-new"),

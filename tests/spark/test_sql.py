@@ -272,6 +272,20 @@ def test_alters(spark: Any, tmp_path: Path, target: str) -> None:
     assert left(spark, tmp_path) == [(*row, None) for row in ROWS]
 
 
+def test_alters_several_columns_at_once(spark: Any, tmp_path: Path, target: str) -> None:
+    for form in (
+        "SET TBLPROPERTIES ('comment' = 'c', 'delta.feature.allowColumnDefaults' = 'supported')",
+        "ADD COLUMNS (note STRING FIRST, other INT AFTER key)",
+        "ALTER COLUMN value SET DEFAULT 10 * 10, key DROP NOT NULL, other FIRST",
+    ):
+        dr_spark.sql(spark, f"ALTER TABLE {target} {form}")
+    table = dr.Table(tmp_path / "t")
+    assert table.snapshot().version == 3
+    assert table.snapshot().schema.names == ["other", "note", "key", "value"]
+    dr_spark.sql(spark, f"INSERT INTO {target} (key) VALUES ('z')")
+    assert left(spark, tmp_path) == [*((None, None, *row) for row in ROWS), (None, None, "z", 100)]
+
+
 def test_renames_the_entry_in_the_catalog(
     spark: Any, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
