@@ -9,9 +9,6 @@ from typing import Literal
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.reader import Name, Reader
 
-#: Keys that Spark keeps for clauses of their own.
-_RESERVED = ("provider", "location", "owner", "external", "is_managed_location")
-
 _WITH_JAR = "spark.sql does it in a session that has delta-spark's jar"
 
 
@@ -197,13 +194,7 @@ def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
 
 
 def _set_properties(reader: Reader) -> SetProperties:
-    at = reader.at
-    properties = reader.properties()
-    for key in properties:
-        if key in _RESERVED:
-            reader.at = at
-            raise reader.wrong(f"properties without {key}, which Spark reserves")
-    return SetProperties(properties)
+    return SetProperties(reader.own_properties())
 
 
 def _unset_properties(reader: Reader) -> UnsetProperties:
@@ -336,12 +327,7 @@ def _drop_constraint(reader: Reader) -> DropConstraint:
 def _cluster_by(reader: Reader) -> ClusterBy:
     if reader.takes("NONE"):
         return ClusterBy(())
-    reader.needs("(")
-    columns = [".".join(reader.name())]
-    while reader.takes(","):
-        columns.append(".".join(reader.name()))
-    reader.needs(")")
-    return ClusterBy(tuple(columns))
+    return ClusterBy(reader.names_in_parentheses())
 
 
 def _drop_feature(reader: Reader) -> DropFeature:

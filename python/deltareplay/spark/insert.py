@@ -10,7 +10,7 @@ from deltareplay.spark import delta_settings, names
 from deltareplay.spark._write import write
 from deltareplay.spark.by_name import WRITING
 from deltareplay.spark.outgoing import assigned
-from deltareplay.spark.reader import Reader
+from deltareplay.spark.reader import QUERY, Reader
 from deltareplay.spark.schema import fields_of
 from deltareplay.spark.target_table import TargetTable
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from deltareplay._table import Table
-
-#: What a query begins with.
-_QUERY = (("SELECT",), ("VALUES",), ("WITH",), ("TABLE",), ("FROM",), ("(",))
 
 
 @dataclass(frozen=True)
@@ -65,18 +62,10 @@ def parse(text: str) -> Insert:
         raise reader.wrong("a query, which gives partition columns as any other")
     where = None
     if not overwrites and reader.takes("REPLACE", "WHERE"):
-        overwrites, where = True, reader.until(*_QUERY[:-1])
+        overwrites, where = True, reader.until(*QUERY[:-1])
     by_name = reader.takes("BY", "NAME")
     columns = None if by_name else _columns(reader)
-    if not any(reader.sees(*words) for words in _QUERY):
-        raise reader.wrong("a query")
-    start = reader.token.start
-    reader.rest()
-    end = reader.found[reader.at - 1]
-    while end.text == ";":
-        reader.at -= 1
-        end = reader.found[reader.at - 1]
-    return Insert(text[start : end.end], columns, by_name, overwrites, where, evolves)
+    return Insert(reader.query(), columns, by_name, overwrites, where, evolves)
 
 
 def _columns(reader: Reader) -> tuple[str, ...] | None:
@@ -84,7 +73,7 @@ def _columns(reader: Reader) -> tuple[str, ...] | None:
     start = reader.at
     if not reader.takes("("):
         return None
-    if any(reader.sees(*words) for words in _QUERY):
+    if any(reader.sees(*words) for words in QUERY):
         reader.at = start
         return None
     columns = [reader.identifier()]

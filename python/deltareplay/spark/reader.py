@@ -11,6 +11,18 @@ from deltareplay.spark.tokens import Token, position, tokens
 #: The parts of the name of a table, or of the path to a column.
 Name = tuple[str, ...]
 
+#: What a query begins with.
+QUERY = (("SELECT",), ("VALUES",), ("WITH",), ("TABLE",), ("FROM",), ("(",))
+
+#: Keys that Spark keeps for clauses of their own.
+_RESERVED = ("provider", "location", "owner", "external", "is_managed_location")
+
+#: What may follow the type of a column.
+_AFTER_TYPE = (
+    *(",", ")", ";", "NOT", "DEFAULT", "COMMENT", "GENERATED", "FIRST", "AFTER"),
+    *("CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "REFERENCES", "CHECK"),
+)
+
 
 class Reader:
     """Goes through the tokens of one statement.
@@ -166,8 +178,7 @@ class Reader:
     def data_type(self) -> str:
         """The type of a column: the text up to what else a statement says of the column."""
         start, depth = self.at, 0
-        after = (",", ")", ";", "NOT", "DEFAULT", "COMMENT", "FIRST", "AFTER")
-        while self.token.kind != "end" and (depth or not any(map(self.sees, after))):
+        while self.token.kind != "end" and (depth or not any(map(self.sees, _AFTER_TYPE))):
             depth += (self.token.text in "(<") - (self.token.text in ")>")
             self.at += 1
         if self.at == start:
@@ -187,6 +198,16 @@ class Reader:
             if not self.takes(","):
                 break
         self.needs(")")
+        return values
+
+    def own_properties(self) -> dict[str, str]:
+        """Properties of a table, without those that Spark reserves."""
+        start = self.at
+        values = self.properties()
+        for key in values:
+            if key in _RESERVED:
+                self.at = start
+                raise self.wrong(f"properties without {key}, which Spark reserves")
         return values
 
     def key(self) -> str:
@@ -214,6 +235,25 @@ class Reader:
             found.append(self.until((",",)))
         self.needs(")")
         return found
+
+    def names_in_parentheses(self) -> tuple[str, ...]:
+        """A list of columns in parentheses, parts of structs with dots between the names."""
+        self.needs("(")
+        found = [".".join(self.name())]
+        while self.takes(","):
+            found.append(".".join(self.name()))
+        self.needs(")")
+        return tuple(found)
+
+    def query(self) -> str:
+        """The text of a query, which goes to the end of the statement."""
+        if not any(self.sees(*words) for words in QUERY):
+            raise self.wrong("a query")
+        start = self.token.start
+        self.rest()
+        while self.found[self.at - 1].text == ";":
+            self.at -= 1
+        return self.text[start : self.found[self.at - 1].end]
 
     def moment(self) -> tuple[int | None, str | None]:
         """``VERSION AS OF`` or ``TIMESTAMP AS OF``, if it follows."""
