@@ -85,7 +85,11 @@ class Transaction:
     ) -> dict[str, Any]:
         """What the commit says about itself."""
         return {
-            "parameters": {key: _parameter(value) for key, value in (parameters or {}).items()},
+            "parameters": {
+                key: _parameter(value)
+                for key, value in (parameters or {}).items()
+                if value is not None
+            },
             "metrics": {key: str(value) for key, value in (metrics or {}).items()},
             "user_metadata": user_metadata,
             "tags": dict(tags or {}),
@@ -346,7 +350,7 @@ class Transaction:
         """
         self._done = True
         self._native.describe(
-            _json_one(self._description["parameters"]),
+            json.dumps(self._description["parameters"]),
             self._description["metrics"],
             self._description["user_metadata"],
             self._description["tags"],

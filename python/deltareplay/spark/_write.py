@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,15 +11,14 @@ from deltareplay._uris import without_secrets
 from deltareplay._write import MODES, check_modes
 from deltareplay._written import Written
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark import delta_settings, identities, replaced, replaced_rows, session
+from deltareplay.spark import added_rows, delta_settings, replaced, replaced_rows, session
 from deltareplay.spark.outgoing import Outgoing
-from deltareplay.spark.rewritten import after_write
 from deltareplay.spark.source import TableLike, place_of, resolved
-from deltareplay.spark.staged import Staged, commit_or_discard
 from deltareplay.spark.statement import Statement
 from deltareplay.spark.target_table import TargetTable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -136,29 +134,16 @@ def write(
             statement = Statement(spark, snapshot, target, root)
             return WrittenVersion(*replaced_rows.replace(statement, df, where, transaction))
     outgoing = Outgoing.of(df, target, where)
-    staged = Staged(spark, target, uuid.uuid4().hex, root)
-    try:
-        files = staged.write(outgoing)
-        written = files.adds
-        identities.set_marks(transaction, target, files.marks)
-        transaction.add_files(written)
-        if removed is not None:
+
+    def remove(written: pa.Table) -> Mapping[str, int]:
+        files = removed
+        if files is not None:
             if partition_overwrite == "dynamic":
-                removed = replaced.same_partitions(removed, written)
-            replaced.remove(transaction, removed, where)
-        metrics = staged.metrics(written) | replaced.metrics(removed)
-        transaction.set_metrics(metrics)
-    except BaseException:
-        staged.discard()
-        raise
-    if transaction._native.is_empty():
-        staged.discard()
-        return WrittenVersion(None, metrics)
-    version = commit_or_discard(transaction, staged.discard)
-    place.registered()
-    if version is not None:
-        after_write(spark, target, version, written)
-    return WrittenVersion(version, metrics if version is not None else {})
+                files = replaced.same_partitions(files, written)
+            replaced.remove(transaction, files, where)
+        return replaced.metrics(files)
+
+    return added_rows.commit(spark, outgoing, place, target, transaction, remove, root)
 
 
 def _session(df: DataFrame) -> SparkSession:
