@@ -129,19 +129,15 @@ CASES: dict[str, Any] = {
 OF_ANY_FORMAT: dict[str, Any] = {
     "ALTER TABLE a.b WRITE ORDERED BY c": lambda text: Alter(("a", "b"), text),
     "ALTER TABLE delta.`/tmp/a b` ADD COLUMN a INT;": lambda text: Alter(DELTA, text),
-    "CREATE TABLE t (id INT COMMENT 'x') USING DELTA": lambda text: Create(
-        ("t",), "DELTA", "a list of columns", text
-    ),
-    "CREATE OR REPLACE TABLE t USING parquet": lambda text: Create(("t",), "parquet", None, text),
+    "CREATE TABLE t (id INT COMMENT 'x') USING DELTA": lambda text: Create(("t",), "DELTA", text),
+    "CREATE OR REPLACE TABLE t USING parquet": lambda text: Create(("t",), "parquet", text),
     "CREATE TABLE IF NOT EXISTS t USING delta LOCATION '/x' TBLPROPERTIES (a = 1)": (
-        lambda text: Create(("t",), "delta", "TBLPROPERTIES", text)
+        lambda text: Create(("t",), "delta", text)
     ),
-    "CREATE TABLE t (id INT) STORED AS PARQUET": lambda text: Create(
-        ("t",), "hive", "a list of columns", text
-    ),
-    "CREATE TABLE t (id INT)": lambda text: Create(("t",), None, "a list of columns", text),
+    "CREATE TABLE t (id INT) STORED AS PARQUET": lambda text: Create(("t",), "hive", text),
+    "CREATE TABLE t (id INT)": lambda text: Create(("t",), None, text),
     "CREATE TABLE t USING delta COMMENT 'x' AS SELECT 1": lambda text: Create(
-        ("t",), "delta", None, text
+        ("t",), "delta", text
     ),
     "DESC t": lambda text: Show(("t",), text),
     "DESCRIBE TABLE EXTENDED a.t c": lambda text: Show(("a", "t"), text),

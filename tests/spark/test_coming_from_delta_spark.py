@@ -33,6 +33,7 @@ STATEMENTS = {row.title for row in ROWS if row.ours.startswith(("dr.", "dr_spark
 TRACE: dict[str, Callable[[Path], Any]] = {
     "a new table": lambda path: state(path.parent / "t-new"),
     "create": lambda path: state(path.parent / "t-new"),
+    "create in SQL": lambda path: state(path.parent / "t-new"),
     "convert Parquet files": lambda path: state(path.parent / "parquet"),
     "pack small files": lambda path: dr.Table(path).snapshot().num_files,
     "order rows": lambda path: dr.Table(path).history(1)["operation"].to_pylist(),

@@ -13,6 +13,8 @@ from deltareplay.spark import (
     alter_forms,
     alter_table,
     clones,
+    create_forms,
+    create_table,
     delta_settings,
     identifiers,
     insert,
@@ -41,11 +43,11 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     """Run an SQL statement: Delta's by this package, without delta-spark's jar, others by Spark.
 
     ``MERGE INTO``, ``UPDATE``, ``DELETE FROM``, ``INSERT``, ``ALTER TABLE``, ``COMMENT ON TABLE``,
-    ``OPTIMIZE``, ``REORG TABLE ... APPLY (PURGE)``, ``VACUUM``, ``DESCRIBE HISTORY``,
-    ``DESCRIBE DETAIL``, ``RESTORE``, ``CONVERT TO DELTA``, ``GENERATE`` and
-    ``CREATE TABLE ... SHALLOW CLONE`` run here, on ``delta.`/path``` and on Delta tables that the
-    session's catalog knows. Everything else goes to ``spark.sql`` unchanged. The text is split into
-    its parts here; Spark parses and evaluates the expressions.
+    ``CREATE TABLE``, ``REPLACE TABLE``, ``OPTIMIZE``, ``REORG TABLE ... APPLY (PURGE)``,
+    ``VACUUM``, ``DESCRIBE HISTORY``, ``DESCRIBE DETAIL``, ``RESTORE``, ``CONVERT TO DELTA``,
+    ``GENERATE`` and ``CREATE TABLE ... SHALLOW CLONE`` run here, on ``delta.`/path``` and on Delta
+    tables that the session's catalog knows. Everything else goes to ``spark.sql`` unchanged. The
+    text is split into its parts here; Spark parses and evaluates the expressions.
 
     ``ALTER TABLE`` has these forms, each of which is one commit, as by the method of ``Table``
     (``DROP FEATURE`` and ``delta.enableRowTracking`` may take more):
@@ -58,12 +60,16 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     - ``CLUSTER BY``, ``DROP FEATURE [TRUNCATE HISTORY]``;
     - ``RENAME TO``, which Spark does: it is the name in the catalog.
 
+    ``CREATE TABLE`` and ``REPLACE TABLE`` of format delta, with columns or ``AS`` a query, are one
+    commit, as delta-spark's: with ``NOT NULL``, ``DEFAULT``, ``GENERATED``, ``IDENTITY`` and
+    ``COMMENT`` of columns, ``PARTITIONED BY``, ``CLUSTER BY``, ``COMMENT``, ``LOCATION``,
+    ``TBLPROPERTIES`` and ``OPTIONS``. A new name for a table that is there commits nothing. With
+    delta-spark's jar, Spark runs them.
+
     Without delta-spark's jar, Spark's catalog does not know a table's columns and properties. So
-    ``CREATE TABLE ... USING delta`` must have a location with a table and define nothing; and
     ``DESCRIBE TABLE``, ``SHOW COLUMNS``, ``SHOW CREATE TABLE``, ``SHOW TBLPROPERTIES`` and
     ``ALTER TABLE ... SET LOCATION`` are errors for Delta tables. ``DROP TABLE`` works, and leaves
-    the files. ``TRUNCATE TABLE`` and ``CREATE TABLE ... AS SELECT`` are errors of Spark's: use
-    ``delete`` and ``write``.
+    the files. ``TRUNCATE TABLE`` is an error of Spark's: use ``delete``.
 
     ``INSERT INTO``, ``INSERT OVERWRITE`` and ``INSERT INTO ... REPLACE WHERE`` write what
     ``spark.sql`` makes of their query, as by ``write``, cast to the table's types: by the columns'
@@ -83,8 +89,9 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     Raises:
         InvalidArgumentError: The statement is not complete (``sql.syntax``, ``sql.token``; the
             message has the position), or as by the function that runs it.
-        UnsupportedFeatureError: ``ALTER TABLE`` has another form (``sql.alter``); or Spark would
-            only change or show the entry in its catalog (``sql.catalog``).
+        UnsupportedFeatureError: ``ALTER TABLE`` has another form (``sql.alter``), or
+            ``CREATE TABLE`` another clause (``sql.create``); or Spark would only show the entry in
+            its catalog (``sql.catalog``).
         TableNotFoundError: There is no Delta table of that name or at that path.
 
     >>> sql(spark, "DELETE FROM delta.`/tmp/orders` WHERE id = 7").show()  # doctest: +SKIP
@@ -216,14 +223,19 @@ def _clone(spark: SparkSession, asked: statements.Clone) -> DataFrame:
 
 
 def _create(spark: SparkSession, asked: statements.Create) -> DataFrame:
-    provider = asked.provider or str(spark.conf.get("spark.sql.sources.default"))
-    if asked.clause and provider.lower() == "delta" and not session.has_delta(spark):
-        raise _only_in_catalog(
-            f"CREATE TABLE with {asked.clause}",
-            "create the table with DeltaTable.create(spark).tableName(...), or write it with "
-            "deltareplay.spark.write and name it with CREATE TABLE ... USING delta LOCATION '...'",
-        )
-    return spark.sql(asked.text)
+    provider = asked.provider
+    if provider is None and identifiers.path_of(asked.table) is not None:
+        provider = asked.table[0]
+    if provider is None:
+        provider = str(spark.conf.get("spark.sql.sources.default"))
+    if provider.lower() != "delta" or session.has_delta(spark):
+        return spark.sql(asked.text)
+    form = create_forms.parse(asked.text)
+    if form.only_names:
+        return spark.sql(asked.text)
+    session.check_writing(spark, "CREATE TABLE")
+    create_table.run(spark, form)
+    return results.nothing(spark)
 
 
 def _alter(spark: SparkSession, asked: statements.Alter) -> DataFrame:
@@ -250,20 +262,13 @@ def _comment(spark: SparkSession, asked: statements.Comment) -> DataFrame:
 
 def _show(spark: SparkSession, asked: statements.Show) -> DataFrame:
     if not session.has_delta(spark):
-        raise _only_in_catalog(
-            "this statement",
-            "DESCRIBE DETAIL has the properties, and DeltaTable.forName(spark, name).toDF() the "
-            "columns",
+        raise UnsupportedFeatureError(
+            "without delta-spark's jar, this statement would only concern the entry in Spark's "
+            "catalog, and not the Delta table: DESCRIBE DETAIL has the properties, and "
+            "DeltaTable.forName(spark, name).toDF() the columns",
+            code="sql.catalog",
         )
     return spark.sql(asked.text)
-
-
-def _only_in_catalog(what: str, instead: str) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(
-        f"without delta-spark's jar, {what} would only concern the entry in Spark's catalog, and "
-        f"not the Delta table: {instead}",
-        code="sql.catalog",
-    )
 
 
 def _table(spark: SparkSession, name: Name) -> Table:

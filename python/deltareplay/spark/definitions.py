@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltareplay._table import Place
 from deltareplay._uris import is_name
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
-from deltareplay.spark import catalog, identifiers
+from deltareplay.spark import as_select, catalog, identifiers
 from deltareplay.spark.schema import Json, struct
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Definition:
         partition_by: The partition columns.
         cluster_by: The clustering columns.
         properties: Table properties.
+        query: What gives the columns and the rows; None for a table without rows.
     """
 
     mode: Mode
@@ -55,6 +56,7 @@ class Definition:
     partition_by: list[str] = field(default_factory=list)
     cluster_by: list[str] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
+    query: str | None = None
 
 
 def column(
@@ -65,6 +67,7 @@ def column(
     computed: str | None,
     identity: tuple[int, int, bool] | None,
     comment: str | None,
+    default: str | None = None,
 ) -> Json:
     """A column as the log has it.
 
@@ -75,6 +78,7 @@ def column(
         computed: SQL from which its values are computed.
         identity: Start and step of generated values, and whether writers may give values.
         comment: Any text.
+        default: SQL of the value that rows without one get.
 
     Raises:
         InvalidArgumentError: ``column.identity``: an identity column is not of type bigint.
@@ -100,6 +104,8 @@ def column(
         metadata["delta.generationExpression"] = computed
     if comment is not None:
         metadata["comment"] = comment
+    if default is not None:
+        metadata["CURRENT_DEFAULT"] = default
     return made
 
 
@@ -137,8 +143,8 @@ def execute(spark: SparkSession, asked: Definition) -> tuple[Table, str | None]:
                 code="definition.place",
             )
         if is_name(location, None):
-            return _created(Place.of(location), asked), None
-        return _created(Place(identifiers.at_path(location)), asked), None
+            return _created(spark, Place.of(location), asked), None
+        return _created(spark, Place(identifiers.at_path(location)), asked), None
     entry = identifiers.in_catalog(spark, parts)
     if entry is not None:
         if asked.mode == "create":
@@ -147,15 +153,27 @@ def execute(spark: SparkSession, asked: Definition) -> tuple[Table, str | None]:
         assert entry is not None
         if location is not None:
             _same(identifiers.at_path(location).uri, table.uri)
-        return _created(Place(table), asked), entry.name
+        return _created(spark, Place(table), asked), entry.name
     if asked.mode == "replace":
         raise TableNotFoundError(f"the table {name} cannot be found", code="name.not_delta")
     catalog.check_takes_delta(spark)
     table = identifiers.at_path(location or catalog.default_location(spark, parts))
-    return _created(Place(table), asked), catalog.add(spark, parts, table)
+    return _created(spark, Place(table), asked), catalog.add(spark, parts, table)
 
 
-def _created(place: Place, asked: Definition) -> Table:
+def _created(spark: SparkSession, place: Place, asked: Definition) -> Table:
+    if asked.query is not None:
+        as_select.create(
+            spark,
+            place,
+            asked.query,
+            partition_by=asked.partition_by,
+            cluster_by=asked.cluster_by,
+            properties=asked.properties,
+            comment=asked.comment,
+            mode=_MODES[asked.mode],
+        )
+        return place.table
     columns = struct(asked.columns)
     wanted = place.properties(columns, asked.partition_by, asked.properties)
     place.table._native.create(

@@ -200,7 +200,7 @@ def _fitted(column: Column, found: Json, wanted: Json) -> Column:
         return column
     column = arranged(column, found, wanted, code="write.columns", partial=True, evolve=WRITING)
     other = arranged_type(other, own)
-    if not _fits(other, own):
+    if not fits(other, own):
         raise InvalidArgumentError(
             f"the column {wanted['name']} is {spark_type(own).simpleString()} in the table, and "
             f"{spark_type(other).simpleString()} in the rows: cast it",
@@ -231,7 +231,7 @@ def assigned(
     )
     other = arranged_type(other, own)
     type_ = spark_type(own)
-    if _fits(other, own):
+    if fits(other, own):
         return column.cast(type_)
     value = column.try_cast(type_)
     shown = sf.coalesce(column.try_cast("string"), sf.lit("a value"))
@@ -240,7 +240,7 @@ def assigned(
     return sf.when(column.isNull() | value.isNotNull(), value).otherwise(fails)
 
 
-def _fits(found: Any, wanted: Any) -> bool:
+def fits(found: Any, wanted: Any) -> bool:
     """Whether every value of one type fits into another."""
     if isinstance(found, str) or isinstance(wanted, str):
         if not (isinstance(found, str) and isinstance(wanted, str)):
@@ -253,11 +253,11 @@ def _fits(found: Any, wanted: Any) -> bool:
     if found["type"] == "struct":
         ours, theirs = found["fields"], wanted["fields"]
         return len(ours) == len(theirs) and all(
-            one["name"].lower() == other["name"].lower() and _fits(one["type"], other["type"])
+            one["name"].lower() == other["name"].lower() and fits(one["type"], other["type"])
             for one, other in zip(ours, theirs, strict=True)
         )
     inner = ("elementType",) if found["type"] == "array" else ("keyType", "valueType")
-    return all(_fits(found[key], wanted[key]) for key in inner)
+    return all(fits(found[key], wanted[key]) for key in inner)
 
 
 def _fits_decimal(found: str, wanted: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from deltareplay.spark.create_forms import head
 from deltareplay.spark.definitions import Mode
 from deltareplay.spark.identifiers import name_at
 from deltareplay.spark.reader import Name, Reader
@@ -151,14 +152,12 @@ class Create:
     Attributes:
         table: The name.
         provider: The format; None if the statement names none.
-        clause: What the statement says of the table beside its place, such as ``TBLPROPERTIES``;
-            None if it only names a table that is there, or has a query.
-        text: The whole statement.
+        text: The whole statement: what follows the name has other forms for other formats, and
+            ``create_forms`` splits it for Delta tables.
     """
 
     table: Name
     provider: str | None
-    clause: str | None
     text: str
 
 
@@ -416,20 +415,12 @@ def _generate(reader: Reader) -> Generate:
 
 
 def _create(reader: Reader) -> Clone | Create | None:
-    mode: Mode = "replace" if reader.found[0].is_word("REPLACE") else "create"
-    if reader.takes("OR", "REPLACE"):
-        mode = "create_or_replace"
-    reader.takes("EXTERNAL")
-    if not reader.takes("TABLE"):
+    begun = head(reader)
+    if begun is None:
         return None
-    if reader.takes("IF", "NOT", "EXISTS"):
-        mode = "create_if_not_exists"
-    table, after = name_at(reader.found, reader.at)
-    reader.at = after
-    if not table:
-        return None
+    mode, table = begun
     if not reader.takes("SHALLOW", "CLONE"):
-        return _definition(reader, table)
+        return Create(table, _provider(reader), reader.text)
     source = reader.name()
     version, timestamp = reader.moment()
     properties = reader.properties() if reader.takes("TBLPROPERTIES") else {}
@@ -437,10 +428,9 @@ def _create(reader: Reader) -> Clone | Create | None:
     return Clone(table, source, mode, version, timestamp, properties, location)
 
 
-def _definition(reader: Reader, table: Name) -> Create:
-    """What a table is to be, up to the query, if there is one."""
+def _provider(reader: Reader) -> str | None:
+    """The format of a table to be; goes to the end."""
     provider: str | None = None
-    clause = "a list of columns" if reader.sees("(") else None
     depth = 0
     while reader.token.kind != "end":
         depth += reader.sees("(") - reader.sees(")")
@@ -448,15 +438,12 @@ def _definition(reader: Reader, table: Name) -> Create:
             provider = "hive"
             break
         if depth == 0 and reader.token.is_word("AS", "SELECT", "WITH"):
-            clause = None
             break
         if depth == 0 and reader.sees("USING"):
             provider = ".".join(name_at(reader.found, reader.at + 1)[0])
-        if depth == 0 and reader.token.is_word("TBLPROPERTIES", "COMMENT", "CLUSTER"):
-            clause = clause or reader.token.text.upper()
         reader.at += 1
     reader.rest()
-    return Create(table, provider, clause, reader.text)
+    return provider
 
 
 def _alter(reader: Reader) -> Alter | None:

@@ -62,15 +62,7 @@ class TargetTable:
             InvalidArgumentError: A column or a property that no table can have.
             UnsupportedFeatureError: A property requires a feature that cannot be written.
         """
-        names = {one.lower(): one for one in schema.fieldNames()}
-        lacking = [one for one in partition_by if one.lower() not in names]
-        if lacking:
-            raise InvalidArgumentError(
-                f"the rows have no column {', '.join(lacking)} to partition the table by: they "
-                f"have {', '.join(names.values())}; name other partition columns, or none",
-                code="transaction.partition_columns",
-            )
-        partitions = [names[one.lower()] for one in partition_by]
+        partitions = partitions_among(schema.fieldNames(), partition_by)
         columns = struct([nullable_field(one) for one in fields_of(schema)])
         wanted = place.properties(columns, partitions, properties)
         metadata, facts = _native.new_table(columns, partitions, wanted)
@@ -248,6 +240,26 @@ def _with_later_ids(type_: Any, taken: int) -> Any:
         name: one + taken if name == key else _with_later_ids(one, taken)
         for name, one in type_.items()
     }
+
+
+def partitions_among(columns: Sequence[str], partition_by: Sequence[str]) -> list[str]:
+    """The partition columns, as the columns are written.
+
+    Raises:
+        InvalidArgumentError: ``transaction.partition_columns``: a column is missing.
+
+    >>> partitions_among(["id", "day"], ["DAY"])
+    ['day']
+    """
+    names = {one.lower(): one for one in columns}
+    lacking = [one for one in partition_by if one.lower() not in names]
+    if lacking:
+        raise InvalidArgumentError(
+            f"the rows have no column {', '.join(lacking)} to partition the table by: they "
+            f"have {', '.join(names.values())}; name other partition columns, or none",
+            code="transaction.partition_columns",
+        )
+    return [names[one.lower()] for one in partition_by]
 
 
 def nullable_field(one: Json) -> Json:

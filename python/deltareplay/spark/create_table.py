@@ -1,0 +1,141 @@
+"""``CREATE TABLE`` and ``REPLACE TABLE``: what a statement defines, as a Delta table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark import catalog, column_values, definitions, identifiers, names
+from deltareplay.spark.definitions import Definition
+from deltareplay.spark.target_table import partitions_among
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from deltareplay._table import Table
+    from deltareplay.spark.create_forms import CreateTable
+    from deltareplay.spark.schema import Json
+
+_DEFAULTS = "delta.feature.allowColumnDefaults"
+
+
+def run(spark: SparkSession, asked: CreateTable) -> None:
+    """Creates or replaces the table in one commit, and gives it its name in the catalog.
+
+    A new name may belong to a table that is there, if what the statement says of it is true.
+
+    Raises:
+        InvalidArgumentError: As by ``definitions.execute``; ``definition.columns``: no columns
+            replace those of a table; ``definition.default``: a column has a default, and the table
+            not the feature for that; ``definition.differs``: a new name for another table than the
+            statement defines; or as by ``column_values.check``.
+        TableNotFoundError: There is nothing to replace.
+    """
+    if not (asked.columns or asked.query) and asked.mode in ("replace", "create_or_replace"):
+        raise InvalidArgumentError(
+            "a table is replaced by one with columns: list them, or use AS with a query",
+            code="definition.columns",
+        )
+    given = [one.name for one in asked.columns if one.default is not None]
+    if given and asked.properties.get(_DEFAULTS) not in ("supported", "enabled"):
+        raise InvalidArgumentError(
+            f"{', '.join(given)} with DEFAULT requires TBLPROPERTIES ('{_DEFAULTS}' = 'supported')",
+            code="definition.default",
+        )
+    columns = [
+        definitions.column(
+            one.name,
+            one.data_type,
+            nullable=one.nullable,
+            computed=one.computed,
+            identity=one.identity,
+            comment=one.comment,
+            default=one.default,
+        )
+        for one in asked.columns
+    ]
+    column_values.check(spark, columns)
+    found = _at_location(spark, asked)
+    if found is not None:
+        _check_same(found, asked, columns)
+        catalog.check_takes_delta(spark)
+        catalog.add(spark, asked.table, found)
+        return
+    definition = Definition(
+        asked.mode,
+        name=".".join(map(names.quoted, asked.table)),
+        location=asked.location,
+        comment=asked.comment,
+        columns=columns,
+        partition_by=_partitions(asked),
+        cluster_by=list(asked.cluster_by),
+        properties=asked.properties,
+        query=asked.query,
+    )
+    definitions.execute(spark, definition)
+
+
+def _at_location(spark: SparkSession, asked: CreateTable) -> Table | None:
+    """The table that is there, and has no such name yet."""
+    if (
+        asked.location is None
+        or asked.mode not in ("create", "create_if_not_exists")
+        or identifiers.path_of(asked.table) is not None
+        or identifiers.in_catalog(spark, asked.table) is not None
+    ):
+        return None
+    table = identifiers.at_path(asked.location)
+    return table if table._native.exists() else None
+
+
+def _check_same(table: Table, asked: CreateTable, columns: list[Json]) -> None:
+    """Refuses a definition of another table, as delta-spark does."""
+    if asked.query is not None:
+        raise InvalidArgumentError(
+            f"there is a table at {asked.location}, to which CREATE TABLE ... AS adds no rows: "
+            "name it without AS, and use INSERT INTO",
+            code="table.exists",
+        )
+    snapshot = table.snapshot()
+    properties = snapshot.properties
+    found = json.loads(snapshot.schema_json, object_hook=_as_defined)["fields"]
+    clustering = snapshot.domain_metadata.get("delta.clustering", "{}")
+    clustered = json.loads(clustering).get("clusteringColumns", [])
+    other = [
+        ("columns", columns and columns != found),
+        ("partition columns", columns and _partitions(asked) != snapshot.partition_columns),
+        ("clustering columns", columns and [*asked.cluster_by] != [".".join(c) for c in clustered]),
+        ("properties", asked.properties and _own(asked.properties) != _own(properties)),
+    ]
+    differing = [what for what, is_other in other if is_other]
+    if differing:
+        raise InvalidArgumentError(
+            f"the table at {asked.location} has other {' and '.join(differing)}: leave them out to "
+            "name it as it is, or use CREATE OR REPLACE TABLE",
+            code="definition.differs",
+        )
+
+
+def _as_defined(part: Json) -> Json:
+    """A part of a schema without what the table itself added."""
+    added = ("delta.columnMapping.", "delta.identity.highWaterMark")
+    return {key: value for key, value in part.items() if not key.startswith(added)}
+
+
+def _own(properties: Mapping[str, str]) -> dict[str, str]:
+    """Properties without those that follow from others, or only ask for a feature."""
+    return {
+        key: value
+        for key, value in properties.items()
+        if not key.startswith(("delta.feature.", "delta.rowTracking.materialized"))
+        and key != "delta.columnMapping.maxColumnId"
+    }
+
+
+def _partitions(asked: CreateTable) -> list[str]:
+    """The partition columns; those of a query are known later."""
+    if asked.query is not None:
+        return list(asked.partition_by)
+    return partitions_among([one.name for one in asked.columns], asked.partition_by)
