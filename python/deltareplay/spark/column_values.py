@@ -1,13 +1,16 @@
-"""Checks defaults and generated columns of a table to be: Spark analyses them, and runs nothing."""
+"""Checks defaults and generated columns of a table to be, as delta-spark does; no job runs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import datetime
+from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark import names
 from deltareplay.spark.outgoing import fits
-from deltareplay.spark.schema import Json, spark_type, struct_type
+from deltareplay.spark.repeatable import at
+from deltareplay.spark.schema import Json, fields_of, spark_type, struct_type
+from deltareplay.spark.target_table import nullable
 from deltareplay.spark.tokens import tokens
 
 if TYPE_CHECKING:
@@ -15,11 +18,7 @@ if TYPE_CHECKING:
 
 _GENERATED = "delta.generationExpression"
 _DEFAULT = "CURRENT_DEFAULT"
-
 _CODES = {_DEFAULT: "definition.default", _GENERATED: "definition.generated"}
-
-_NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
-_TIMES = ("date", "timestamp", "timestamp_ntz")
 
 
 def check(spark: SparkSession, columns: list[Json]) -> None:
@@ -27,7 +26,7 @@ def check(spark: SparkSession, columns: list[Json]) -> None:
 
     Raises:
         InvalidArgumentError: ``definition.default`` or ``definition.generated``: the expression is
-            none, uses what it must not, or has another type than its column.
+            none, uses what it must not, or its value does not fit the column.
     """
     given = [one for one in columns if _GENERATED not in one["metadata"]]
     for one in columns:
@@ -43,38 +42,37 @@ def _check(rows: DataFrame, one: Json, key: str) -> None:
     text = one["metadata"][key]
     if any(token.is_word("SELECT") for token in tokens(text)):
         raise _wrong(one, key, "contains a subquery")
-    try:
-        [found] = rows.select(sf.expr(text).alias("value")).schema.jsonValue()["fields"]
-    except PySparkException as error:
-        raise _wrong(one, key, "cannot be evaluated") from error
-    if not _stores(found["type"], one["type"], key):
-        type_ = spark_type(found["type"]).simpleString()
-        wanted = spark_type(one["type"]).simpleString()
-        raise _wrong(one, key, f"is {type_}, and the column {wanted}")
-    if key == _GENERATED and not _is_deterministic(rows, text):
-        raise _wrong(one, key, "is not deterministic")
-
-
-def _stores(found: Any, wanted: Any, key: str) -> bool:
-    """Whether a column takes values of a type: those that are computed must all fit."""
-    if not isinstance(found, str) or not isinstance(wanted, str):
-        return fits(found, wanted)
-    one, other = found.partition("(")[0], wanted.partition("(")[0]
-    if other == "string" or fits(found, wanted) or (one == "date" and other in _TIMES):
-        return True
-    return key == _DEFAULT and any(one in some and other in some for some in (_NUMBERS, _TIMES))
-
-
-def _is_deterministic(rows: DataFrame, text: str) -> bool:
-    from pyspark.errors import AnalysisException
-    from pyspark.sql import functions as sf
-
     other = rows.sparkSession.range(1).select(sf.lit(1).alias(f"{names.OWN}other"))
     try:
-        _ = rows.join(other, sf.expr(f"({text}) IS NULL")).schema  # where Spark refuses it
-    except AnalysisException as error:
-        return str(error.getCondition()) != "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
-    return True
+        [found] = fields_of(rows.select(sf.expr(text).alias("value")).schema)
+        # a join refuses it even where a query could have it
+        _ = rows.join(other, sf.expr(f"({text}) IS NULL")).schema
+    except PySparkException as error:
+        raise _wrong(one, key, "Spark cannot compute from one row, each time the same") from error
+    type_, own = nullable(found["type"]), nullable(one["type"])
+    if key == _DEFAULT:
+        fitting = fits(type_, own) or _casts(rows.sparkSession, text, one)
+    else:
+        fitting = type_ == own
+        if at(text, datetime.datetime(2000, 1, 1), rows.sparkSession, rows.columns) != text:
+            raise _wrong(one, key, "asks for the current time")
+    if not fitting:
+        shown, wanted = (spark_type(some).simpleString() for some in (type_, own))
+        raise _wrong(one, key, f"is {shown}, and the column {wanted}")
+
+
+def _casts(spark: SparkSession, text: str, one: Json) -> bool:
+    """Whether a value without columns becomes one of the column; Spark's optimizer computes it."""
+    from pyspark.errors import PySparkException
+
+    wanted = spark_type(one["type"]).simpleString()
+    try:
+        [row] = spark.sql(
+            f"SELECT ({text}) IS NULL OR try_cast(({text}) AS {wanted}) IS NOT NULL"
+        ).collect()
+    except PySparkException:
+        return False
+    return bool(row[0])
 
 
 def _wrong(one: Json, key: str, why: str) -> InvalidArgumentError:
