@@ -25,6 +25,7 @@ from deltareplay.spark.statements import (
     Restore,
     Show,
     Source,
+    Truncate,
     Update,
     Vacuum,
 )
@@ -139,6 +140,7 @@ OF_ANY_FORMAT: dict[str, Any] = {
     "CREATE TABLE t USING delta COMMENT 'x' AS SELECT 1": lambda text: Create(
         ("t",), "delta", text
     ),
+    "TRUNCATE TABLE a.t PARTITION (p = 1)": lambda text: Truncate(("a", "t"), text),
     "DESC t": lambda text: Show(("t",), text),
     "DESCRIBE TABLE EXTENDED a.t c": lambda text: Show(("a", "t"), text),
     "SHOW TBLPROPERTIES t ('a')": lambda text: Show(("t",), text),
@@ -164,6 +166,7 @@ OTHERS = (
     "SHOW TABLES",
     "DELETE",
     "ALTER TABLE",
+    "TRUNCATE TABLE",
     "ALTER VIEW t AS SELECT 1",
 )
 

@@ -50,6 +50,24 @@ def test_deletes(spark: Any, tmp_path: Path, target: str) -> None:
     assert rows_of(dr_spark.sql(spark, f"DELETE FROM {target} WHERE key = 'z'")) == [(0,)]
 
 
+def test_truncates(spark: Any, tmp_path: Path, target: str) -> None:
+    told = dr_spark.sql(spark, f"TRUNCATE TABLE {target}")
+    assert (told.columns, told.collect()) == ([], [])
+    assert left(spark, tmp_path) == []
+    dr_spark.sql(spark, f"TRUNCATE TABLE {target};")
+    [done, *_] = rows = dr.Table(tmp_path / "t").history().to_pylist()
+    assert [one["operation"] for one in rows] == ["TRUNCATE", "WRITE"]
+    assert done["operationParameters"] == []
+    assert [key for key, _ in done["operationMetrics"]] == ["numRemovedFiles"]
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.sql(spark, f"TRUNCATE TABLE {target} PARTITION (key = 'a')")
+    assert caught.value.code == "sql.syntax"
+    dr.Table(tmp_path / "t").set_properties({"delta.appendOnly": "true"})
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.sql(spark, f"TRUNCATE TABLE {target}")
+    assert caught.value.code == "transaction.append_only"
+
+
 def test_updates(spark: Any, tmp_path: Path, target: str) -> None:
     text = f"UPDATE {target} x SET value = CASE WHEN x.value > 1 THEN 0 ELSE 9 END WHERE key < 'c'"
     assert rows_of(dr_spark.sql(spark, text)) == [(2,)]
@@ -342,6 +360,7 @@ def test_leaves_definitions_of_other_formats_to_spark(spark: Any, name: str) -> 
     dr_spark.sql(spark, f"ALTER TABLE {name} ADD COLUMNS (note STRING)")
     dr_spark.sql(spark, f"ALTER TABLE {name} SET SERDEPROPERTIES ('c' = 'd')")
     dr_spark.sql(spark, f"COMMENT ON TABLE {name} IS 'why'")
+    dr_spark.sql(spark, f"TRUNCATE TABLE {name}")
     columns = dr_spark.sql(spark, f"DESCRIBE {name}").collect()
     assert [row["col_name"] for row in columns] == ["id", "note"]
     told = {

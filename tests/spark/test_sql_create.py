@@ -228,6 +228,26 @@ def test_refuses_what_delta_spark_refuses(
     assert not list(tmp_path.glob("ours/**/*.*"))
 
 
+@beside_delta_spark
+@pytest.mark.parametrize("rows", [0, 3])
+def test_truncates_as_delta_spark_does(spark: Any, tmp_path: Path, rows: int) -> None:
+    for name, run in (("theirs", spark.sql), ("ours", lambda text: dr_spark.sql(spark, text))):
+        table = f"delta.`{tmp_path / name}`"
+        spark.sql(f"CREATE TABLE {table} (id BIGINT) USING delta")
+        spark.sql(f"INSERT INTO {table} SELECT /*+ COALESCE(1) */ id FROM range({rows})")
+        run(f"TRUNCATE TABLE {table}")
+    assert history(tmp_path / "ours") == history(tmp_path / "theirs")
+    ours, theirs = (
+        dr.Table(tmp_path / name).history(1).to_pylist()[0] for name in ("ours", "theirs")
+    )
+    for key in ("operation", "operationParameters", "isBlindAppend", "isolationLevel"):
+        assert ours[key] == theirs[key]
+    timed = dict(theirs["operationMetrics"])
+    timed.pop("executionTimeMs", None)
+    if rows:
+        assert dict(ours["operationMetrics"]) == timed
+
+
 def history(path: Path) -> list[str]:
     found: list[str] = dr.Table(path).history()["operation"].to_pylist()
     return found

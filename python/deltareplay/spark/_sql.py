@@ -19,6 +19,7 @@ from deltareplay.spark import (
     identifiers,
     insert,
     optimize_metrics,
+    replaced,
     results,
     session,
     statements,
@@ -32,7 +33,8 @@ from deltareplay.spark._update import update
 from deltareplay.spark._vacuum import vacuum
 from deltareplay.spark.expressions import of_table
 from deltareplay.spark.moments import moment
-from deltareplay.spark.reader import Name
+from deltareplay.spark.reader import Name, Reader
+from deltareplay.spark.statement import Statement
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,12 +44,13 @@ if TYPE_CHECKING:
 def sql(spark: SparkSession, text: str) -> DataFrame:
     """Run an SQL statement: Delta's by this package, without delta-spark's jar, others by Spark.
 
-    ``MERGE INTO``, ``UPDATE``, ``DELETE FROM``, ``INSERT``, ``ALTER TABLE``, ``COMMENT ON TABLE``,
-    ``CREATE TABLE``, ``REPLACE TABLE``, ``OPTIMIZE``, ``REORG TABLE ... APPLY (PURGE)``,
-    ``VACUUM``, ``DESCRIBE HISTORY``, ``DESCRIBE DETAIL``, ``RESTORE``, ``CONVERT TO DELTA``,
-    ``GENERATE`` and ``CREATE TABLE ... SHALLOW CLONE`` run here, on ``delta.`/path``` and on Delta
-    tables that the session's catalog knows. Everything else goes to ``spark.sql`` unchanged. The
-    text is split into its parts here; Spark parses and evaluates the expressions.
+    ``MERGE INTO``, ``UPDATE``, ``DELETE FROM``, ``TRUNCATE TABLE``, ``INSERT``, ``ALTER TABLE``,
+    ``COMMENT ON TABLE``, ``CREATE TABLE``, ``REPLACE TABLE``, ``OPTIMIZE``,
+    ``REORG TABLE ... APPLY (PURGE)``, ``VACUUM``, ``DESCRIBE HISTORY``, ``DESCRIBE DETAIL``,
+    ``RESTORE``, ``CONVERT TO DELTA``, ``GENERATE`` and ``CREATE TABLE ... SHALLOW CLONE`` run here,
+    on ``delta.`/path``` and on Delta tables that the session's catalog knows. Everything else goes
+    to ``spark.sql`` unchanged. The text is split into its parts here; Spark parses and evaluates
+    the expressions.
 
     ``ALTER TABLE`` has these forms, each of which is one commit, as by the method of ``Table``
     (``DROP FEATURE`` and ``delta.enableRowTracking`` may take more):
@@ -69,7 +72,7 @@ def sql(spark: SparkSession, text: str) -> DataFrame:
     Without delta-spark's jar, Spark's catalog does not know a table's columns and properties. So
     ``DESCRIBE TABLE``, ``SHOW COLUMNS``, ``SHOW CREATE TABLE``, ``SHOW TBLPROPERTIES`` and
     ``ALTER TABLE ... SET LOCATION`` are errors for Delta tables. ``DROP TABLE`` works, and leaves
-    the files. ``TRUNCATE TABLE`` is an error of Spark's: use ``delete``.
+    the files.
 
     ``INSERT INTO``, ``INSERT OVERWRITE`` and ``INSERT INTO ... REPLACE WHERE`` write what
     ``spark.sql`` makes of their query, as by ``write``, cast to the table's types: by the columns'
@@ -152,6 +155,15 @@ def _update(spark: SparkSession, asked: statements.Update) -> DataFrame:
 def _delete(spark: SparkSession, asked: statements.Delete) -> DataFrame:
     done = delete(spark, _table(spark, asked.table), asked.where, target_alias=_called(asked))
     return results.affected(spark, done.metrics, "numDeletedRows")
+
+
+def _truncate(spark: SparkSession, asked: statements.Truncate) -> DataFrame:
+    reader = Reader(asked.text)
+    reader.needs("TRUNCATE", "TABLE")
+    reader.name()
+    reader.ends()  # delta-spark takes no partitions, either
+    replaced.truncate(Statement.of(spark, _table(spark, asked.table), None))
+    return results.nothing(spark)
 
 
 def _optimize(spark: SparkSession, asked: statements.Optimize) -> DataFrame:
@@ -290,6 +302,7 @@ _RUNS: dict[type, Callable[[SparkSession, Any], DataFrame]] = {
     statements.Merge: _merge,
     statements.Update: _update,
     statements.Delete: _delete,
+    statements.Truncate: _truncate,
     statements.Optimize: _optimize,
     statements.Vacuum: _vacuum,
     statements.Describe: _describe,
@@ -309,6 +322,7 @@ _OF_ANY_TABLE = (
     statements.Merge,
     statements.Update,
     statements.Delete,
+    statements.Truncate,
     statements.Insert,
     statements.Alter,
     statements.Comment,

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from deltareplay._snapshot import Snapshot
     from deltareplay._transaction import Transaction
+    from deltareplay.spark.statement import Statement
 
 
 def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.Table | None:
@@ -61,6 +62,22 @@ def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.
 def columns(condition: str | None) -> list[str]:
     """What to ask of files that a write may replace; with a condition, the rows are counted."""
     return REMOVED if condition is None else [*REMOVED, _ROWS]
+
+
+def truncate(statement: Statement) -> None:
+    """Removes all files in one commit; an empty table stays as it is.
+
+    Raises:
+        InvalidArgumentError: ``transaction.append_only``.
+    """
+    statement.refuse_append_only()
+    live = statement.snapshot.files(columns(None))
+    if live.num_rows == 0:
+        return
+    transaction = statement.begin("TRUNCATE", {}, None)
+    remove(transaction, live, None)
+    transaction.set_metrics({"numRemovedFiles": live.num_rows})
+    transaction.commit()
 
 
 def _may_use_data(condition: str, snapshot: Snapshot) -> bool:

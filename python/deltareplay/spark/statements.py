@@ -78,6 +78,19 @@ class Delete:
 
 
 @dataclass(frozen=True)
+class Truncate:
+    """``TRUNCATE TABLE``.
+
+    Attributes:
+        table: The name.
+        text: The whole statement, which may have partitions for tables of other formats.
+    """
+
+    table: Name
+    text: str
+
+
+@dataclass(frozen=True)
 class Optimize:
     """``OPTIMIZE``, and ``REORG TABLE ... APPLY (PURGE)``."""
 
@@ -214,6 +227,7 @@ Statement = (
     Merge
     | Update
     | Delete
+    | Truncate
     | Optimize
     | Vacuum
     | Describe
@@ -446,6 +460,12 @@ def _provider(reader: Reader) -> str | None:
     return provider
 
 
+def _truncate(reader: Reader) -> Truncate | None:
+    table, _ = name_at(reader.found, reader.at)
+    reader.rest()
+    return Truncate(table, reader.text) if table else None
+
+
 def _alter(reader: Reader) -> Alter | None:
     table, _ = name_at(reader.found, reader.at)
     reader.rest()
@@ -489,6 +509,7 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], _Reads], ...] = (
     (("INSERT",), _insert),
     (("UPDATE",), _update),
     (("DELETE", "FROM"), _delete),
+    (("TRUNCATE", "TABLE"), _truncate),
     (("OPTIMIZE",), _optimize),
     (("REORG", "TABLE"), _reorg),
     (("VACUUM",), _vacuum),
