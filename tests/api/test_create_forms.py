@@ -83,7 +83,9 @@ CASES = {
         "create", ("t",), (ID,), cluster_by=("id", "s.a")
     ),
     "CREATE TABLE t (id INT) USING delta OPTIONS (a = 1, PATH '/x') TBLPROPERTIES ('a' = 'b')": (
-        CreateTable("create", ("t",), (ID,), location="/x", properties={"a": "b", "option.a": "1"})
+        CreateTable(
+            "create", ("t",), (ID,), location="/x", properties={"a": "b"}, options={"a": "1"}
+        )
     ),
     "CREATE TABLE t (id INT) TBLPROPERTIES ('comment' = 'x', 'a' = 'b') COMMENT 'y'": CreateTable(
         "create", ("t",), (ID,), comment="y", properties={"a": "b"}
@@ -179,6 +181,7 @@ def test_steps_go_somewhere() -> None:
     [
         ("CREATE TABLE t USING delta LOCATION '/x'", True),
         ("CREATE TABLE t USING delta OPTIONS (path '/x')", True),
+        ("CREATE TABLE t USING delta OPTIONS (allowedRoots '/y') LOCATION '/x'", True),
         ("CREATE TABLE t USING delta", False),
         ("CREATE TABLE t USING delta LOCATION '/x' COMMENT ''", False),
         ("CREATE TABLE t USING delta LOCATION '/x' TBLPROPERTIES ('a' = 'b')", False),

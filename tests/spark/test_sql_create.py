@@ -1,6 +1,7 @@
 """``CREATE TABLE`` by ``sql`` without delta-spark's jar, and by delta-spark: the same tables.
 
-``tests/api/test_create_forms.py`` has how texts are split.
+``tests/api/test_create_forms.py`` has how texts are split. ``test_without_jar.py`` runs this file
+again in sessions without delta-spark's jar.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ CREATED = [
     "CREATE TABLE {t} (id INT) USING delta TBLPROPERTIES ('comment' = 'b')",
     "CREATE EXTERNAL TABLE IF NOT EXISTS {t} (id INT, v VOID, n TIMESTAMP_NTZ) USING delta",
     "CREATE OR REPLACE TABLE {t} (id INT) USING delta",
+    "CREATE TABLE {t} USING delta COMMENT 'no columns yet'",
     "CREATE TABLE {t} (`a b` INT, p STRING) USING delta TBLPROPERTIES "
     "('delta.columnMapping.mode' = 'name', 'delta.enableDeletionVectors' = 'true', "
     "'delta.enableRowTracking' = 'true', 'delta.enableChangeDataFeed' = 'true')",
@@ -367,6 +369,34 @@ def test_another_writer_is_first(
             one.name for one in path.glob("*/*.parquet")
         }
         assert len(written) == dr.Table(path).snapshot().num_files
+
+
+def test_a_new_table_without_columns(spark: Any, tmp_path: Path, name: str) -> None:
+    dr_spark.sql(spark, f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
+    dr_spark.sql(spark, f"ALTER TABLE {name} ADD COLUMN id INT")
+    assert dr.Table(tmp_path / "t").snapshot().schema.names == ["id"]
+    assert history(tmp_path / "t") == ["ADD COLUMNS", "CREATE TABLE"]
+
+
+def test_the_schema_must_exist(spark: Any, tmp_path: Path, name: str) -> None:
+    text = f"CREATE TABLE no_such_schema.{name} (id INT) USING delta"
+    for where in ("", f" LOCATION '{tmp_path / 't'}'"):
+        with pytest.raises(dr.TableNotFoundError) as caught:
+            dr_spark.sql(spark, text + where)
+        assert caught.value.code == "name.schema"
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_name_of_another_format(spark: Any, name: str) -> None:
+    spark.sql(f"CREATE TABLE {name} (id INT) USING parquet")
+    dr_spark.sql(spark, f"CREATE TABLE IF NOT EXISTS {name} (j INT) USING delta")
+    with pytest.raises(dr.InvalidArgumentError) as exists:
+        dr_spark.sql(spark, f"CREATE TABLE {name} (j INT) USING delta")
+    assert exists.value.code == "table.exists"
+    with pytest.raises(dr.TableNotFoundError) as other:
+        dr_spark.sql(spark, f"CREATE OR REPLACE TABLE {name} USING delta AS SELECT 1 AS j")
+    assert other.value.code == "name.not_delta"
+    assert spark.table(name).columns == ["id"]
 
 
 def test_the_format_may_be_the_default(spark: Any, tmp_path: Path, name: str) -> None:

@@ -20,6 +20,7 @@ FILES = (
     "test_delta_layout.py",
     "test_delta_format.py",
     "test_sql.py",
+    "test_sql_create.py",
     "test_column_conditions.py",
 )
 

@@ -243,7 +243,7 @@ def _create(spark: SparkSession, asked: statements.Create) -> DataFrame:
     if provider.lower() != "delta" or session.has_delta(spark):
         return spark.sql(asked.text)
     form = create_forms.parse(asked.text)
-    if form.only_names:
+    if form.only_names and identifiers.at_path(str(form.location))._native.exists():
         return spark.sql(asked.text)
     session.check_writing(spark, "CREATE TABLE")
     create_table.run(spark, form)

@@ -49,7 +49,7 @@ def default_location(spark: SparkSession, parts: Sequence[str]) -> str:
         root = spark.catalog.getDatabase(space).locationUri
     except PySparkException as error:
         raise TableNotFoundError(f"there is no schema {space}", code="name.schema") from error
-    return f"{root.rstrip('/')}/{parts[-1].lower()}"
+    return f"{(root or '').rstrip('/')}/{parts[-1].lower()}"
 
 
 def add(spark: SparkSession, parts: Sequence[str], table: Table) -> str:

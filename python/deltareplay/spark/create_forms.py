@@ -47,6 +47,7 @@ class CreateTable:
         comment: The comment of the table.
         location: The Hadoop path.
         properties: Table properties.
+        options: Options of the format, but for ``path``, which is the location.
         query: What gives the columns and the rows.
     """
 
@@ -58,6 +59,7 @@ class CreateTable:
     comment: str | None = None
     location: str | None = None
     properties: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
     query: str | None = None
 
     @property
@@ -130,7 +132,6 @@ def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
 def _clauses(reader: Reader, made: CreateTable) -> None:
     """The clauses after the format, each at most once, in any order."""
     seen: set[str] = set()
-    options: dict[str, str] = {}
     while reader.token.is_word(*_CLAUSES):
         clause, start = reader.token.text.upper(), reader.at
         if clause in seen:
@@ -149,21 +150,18 @@ def _clauses(reader: Reader, made: CreateTable) -> None:
         elif clause == "TBLPROPERTIES":
             made.properties = reader.own_properties()
         elif clause == "OPTIONS":
-            options = reader.properties()
+            made.options = reader.properties()
         else:
             raise unsupported(clause, "leave it out")
         if {"PARTITIONED", "CLUSTER"} <= seen:
             reader.at = start
             raise reader.wrong("either PARTITIONED BY or CLUSTER BY")
-        paths = [key for key in options if key.lower() == "path"]
+        paths = [key for key in made.options if key.lower() == "path"]
         if paths and made.location is not None:
             reader.at = start
             raise reader.wrong("one path, in LOCATION or in OPTIONS")
-    for key, value in options.items():
-        if key.lower() == "path":
-            made.location = value
-        else:  # as delta-spark does
-            made.properties = {key: value, f"option.{key}": value, **made.properties}
+    for key in [key for key in made.options if key.lower() == "path"]:
+        made.location = made.options.pop(key)
     comment = made.properties.pop("comment", None)
     made.comment = comment if made.comment is None else made.comment
 

@@ -33,6 +33,11 @@ def run(spark: SparkSession, asked: CreateTable) -> None:
             statement defines; or as by ``column_values.check``.
         TableNotFoundError: There is nothing to replace.
     """
+    entry = None
+    if identifiers.path_of(asked.table) is None:
+        entry = identifiers.in_catalog(spark, asked.table)
+    if asked.mode == "create_if_not_exists" and entry is not None and entry.provider is not None:
+        return
     if not (asked.columns or asked.query) and asked.mode in ("replace", "create_or_replace"):
         raise InvalidArgumentError(
             "a table is replaced by one with columns: list them, or use AS with a query",
@@ -57,7 +62,7 @@ def run(spark: SparkSession, asked: CreateTable) -> None:
         for one in asked.columns
     ]
     column_values.check(spark, columns)
-    found = _at_location(spark, asked)
+    found = _at_location(asked) if entry is None else None
     if found is not None:
         _check_same(found, asked, columns)
         catalog.check_takes_delta(spark)
@@ -71,20 +76,16 @@ def run(spark: SparkSession, asked: CreateTable) -> None:
         columns=columns,
         partition_by=_partitions(asked),
         cluster_by=list(asked.cluster_by),
-        properties=asked.properties,
+        properties=_properties(asked),
         query=asked.query,
     )
     definitions.execute(spark, definition)
 
 
-def _at_location(spark: SparkSession, asked: CreateTable) -> Table | None:
-    """The table that is there, and has no such name yet."""
-    if (
-        asked.location is None
-        or asked.mode not in ("create", "create_if_not_exists")
-        or identifiers.path_of(asked.table) is not None
-        or identifiers.in_catalog(spark, asked.table) is not None
-    ):
+def _at_location(asked: CreateTable) -> Table | None:
+    """The table that is there, for which the statement has a new name."""
+    creates = asked.mode in ("create", "create_if_not_exists")
+    if asked.location is None or not creates or identifiers.path_of(asked.table) is not None:
         return None
     table = identifiers.at_path(asked.location)
     return table if table._native.exists() else None
@@ -99,7 +100,7 @@ def _check_same(table: Table, asked: CreateTable, columns: list[Json]) -> None:
             code="table.exists",
         )
     snapshot = table.snapshot()
-    properties = snapshot.properties
+    properties = _properties(asked)
     found = json.loads(snapshot.schema_json, object_hook=_as_defined)["fields"]
     clustering = snapshot.domain_metadata.get("delta.clustering", "{}")
     clustered = json.loads(clustering).get("clusteringColumns", [])
@@ -107,7 +108,7 @@ def _check_same(table: Table, asked: CreateTable, columns: list[Json]) -> None:
         ("columns", columns and columns != found),
         ("partition columns", columns and _partitions(asked) != snapshot.partition_columns),
         ("clustering columns", columns and [*asked.cluster_by] != [".".join(c) for c in clustered]),
-        ("properties", asked.properties and _own(asked.properties) != _own(properties)),
+        ("properties", properties and _own(properties) != _own(snapshot.properties)),
     ]
     differing = [what for what, is_other in other if is_other]
     if differing:
@@ -132,6 +133,12 @@ def _own(properties: Mapping[str, str]) -> dict[str, str]:
         if not key.startswith(("delta.feature.", "delta.rowTracking.materialized"))
         and key != "delta.columnMapping.maxColumnId"
     }
+
+
+def _properties(asked: CreateTable) -> dict[str, str]:
+    """Those of the table: options become properties, under two names, as in delta-spark."""
+    named = {f"option.{key}": value for key, value in asked.options.items()}
+    return {**asked.options, **named, **asked.properties}
 
 
 def _partitions(asked: CreateTable) -> list[str]:
