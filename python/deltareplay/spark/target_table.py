@@ -255,8 +255,8 @@ def partitions_among(columns: Sequence[str], partition_by: Sequence[str]) -> lis
     lacking = [one for one in partition_by if one.lower() not in names]
     if lacking:
         raise InvalidArgumentError(
-            f"the rows have no column {', '.join(lacking)} to partition the table by: they "
-            f"have {', '.join(names.values())}; name other partition columns, or none",
+            f"there is no column {', '.join(lacking)} to partition the table by: the columns are "
+            f"{', '.join(names.values())}; name other partition columns, or none",
             code="transaction.partition_columns",
         )
     return [names[one.lower()] for one in partition_by]
