@@ -162,11 +162,7 @@ def named(text: str, path: Path, name: str = "") -> str:
 
 
 def state(path: Path) -> list[Any]:
-    """What a table is and what its commits say, without random parts of names.
-
-    Of the properties in ``commitInfo``, those that belong to the protocol are left out: delta-spark
-    writes them with their values in the end.
-    """
+    """What a table is and what its commits say, without random parts of names."""
     snapshot = dr.Table(path).snapshot()
     protocol = snapshot.protocol
     commits = []
@@ -174,11 +170,7 @@ def state(path: Path) -> list[Any]:
         actions = [json.loads(line) for line in file.read_text().splitlines()]
         [info] = [one["commitInfo"] for one in actions if "commitInfo" in one]
         parameters = info["operationParameters"]
-        parameters["properties"] = {
-            key: value
-            for key, value in json.loads(parameters["properties"]).items()
-            if not re.match(r"delta\.(feature|rowTracking\.materialized)", key)
-        }
+        parameters["properties"] = json.loads(parameters["properties"])
         metrics = {
             key: None if key.endswith("Bytes") else value
             for key, value in info.get("operationMetrics", {}).items()

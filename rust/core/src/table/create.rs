@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::commit::described;
 use super::{At, Table};
@@ -13,7 +13,7 @@ use crate::spec::schema::StructType;
 use crate::storage::now;
 use crate::transaction::alter::new_metadata;
 use crate::transaction::alter::replaced::replaced_metadata;
-use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
+use crate::transaction::{Transaction, TransactionOptions};
 
 /// What a new table is to be.
 #[derive(Clone, Debug, Default)]
@@ -135,8 +135,7 @@ impl Table {
         options: TransactionOptions,
     ) -> Result<Option<Transaction>> {
         let clustering_columns = new.clustering_columns.clone();
-        let described =
-            |metadata: &Metadata| created(mode.operation(as_select), metadata, &clustering_columns);
+        let description = described(&mode.operation(as_select), []);
         let exists = match mode {
             CreateMode::Replace => true,
             _ => self.exists()?,
@@ -150,7 +149,6 @@ impl Table {
             (true, _) => {
                 let snapshot = self.snapshot(At::Latest, None)?;
                 let metadata = new.replacing(snapshot.metadata())?;
-                let description = described(&metadata);
                 let mut transaction =
                     Transaction::begin(&self.source, &snapshot, description, options)?;
                 transaction.replace_table(metadata)?;
@@ -158,25 +156,23 @@ impl Table {
             }
             (false, _) => {
                 let metadata = new.metadata()?;
-                let description = described(&metadata);
                 Transaction::create(&self.source, metadata, description, options)?
             }
         };
         if !clustering_columns.is_empty() {
             transaction.cluster_by(&clustering_columns)?;
         }
+        let (metadata, _) = transaction.effective()?;
+        let parameters = parameters(metadata, &clustering_columns);
+        transaction.description().parameters = parameters;
         Ok(Some(transaction))
     }
 }
 
-/// What the commit says of itself.
-fn created(
-    operation: String,
-    metadata: &Metadata,
-    clustering_columns: &[String],
-) -> CommitDescription {
+/// What the commit says of the definition, as it will be in the log.
+fn parameters(metadata: &Metadata, clustering_columns: &[String]) -> Map<String, Value> {
     let text = |value: Value| value.to_string();
-    let parameters = [
+    let said = [
         (
             "partitionBy",
             json!(text(json!(metadata.partition_columns))),
@@ -186,5 +182,6 @@ fn created(
         ("isManaged", json!("false")),
         ("properties", json!(text(json!(metadata.configuration)))),
     ];
-    described(&operation, parameters)
+    let said = said.map(|(key, value)| (key.to_owned(), value));
+    said.into_iter().collect()
 }
