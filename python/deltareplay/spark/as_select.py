@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+from typing import TYPE_CHECKING
 
 from deltareplay._metadata import Metadata
 from deltareplay._protocol import Protocol
@@ -61,12 +62,12 @@ def create(
     )
     if native is None:
         return
-    body, facts = native.definition()
+    body, facts, parameters = native.definition()
     metadata = Metadata._of_json(body)
     # read after the transaction began: what another writer commits in between is a conflict
     old = place.table.snapshot() if place.table._native.exists() else None
-    described = Transaction._description_of(_parameters(metadata, cluster_by))
-    described["parameters"]["description"] = metadata.description  # null if there is none
+    described = Transaction._description_of()
+    described["parameters"] = json.loads(parameters)
     transaction = Transaction._begun(place.table, old, native, described)
     target = TargetTable(place.table, None, metadata, Protocol(*facts))
     target.check_features()
@@ -76,16 +77,6 @@ def create(
         removed = _removed(old)
     outgoing = Outgoing.of(rows, target, None)
     added_rows.commit(spark, outgoing, place, target, transaction, lambda _: removed)
-
-
-def _parameters(metadata: Metadata, cluster_by: Sequence[str]) -> dict[str, Any]:
-    """What the commit says of the definition, as that of a table without rows does."""
-    return {
-        "partitionBy": list(metadata.partition_columns),
-        "clusterBy": list(cluster_by),
-        "isManaged": "false",
-        "properties": dict(metadata.configuration),
-    }
 
 
 def _removed(old: Snapshot | None) -> dict[str, int]:

@@ -36,11 +36,12 @@ def check_takes_delta(spark: SparkSession) -> None:
     )
 
 
-def default_location(spark: SparkSession, parts: Sequence[str]) -> str:
-    """Where the catalog puts a table of that name.
+def new_location(spark: SparkSession, parts: Sequence[str], given: str | None) -> str:
+    """Where a new table of that name lies: at a given path, or where the catalog puts it.
 
     Raises:
-        TableNotFoundError: ``name.schema``: there is no such schema.
+        TableNotFoundError: ``name.schema``: there is no such schema; or it has no location, and no
+            path is given.
     """
     from pyspark.errors import PySparkException
 
@@ -49,7 +50,13 @@ def default_location(spark: SparkSession, parts: Sequence[str]) -> str:
         root = spark.catalog.getDatabase(space).locationUri
     except PySparkException as error:
         raise TableNotFoundError(f"there is no schema {space}", code="name.schema") from error
-    return f"{(root or '').rstrip('/')}/{parts[-1].lower()}"
+    if given is not None:
+        return given
+    if not root:
+        raise TableNotFoundError(
+            f"the schema {space} has no location: give the table one", code="name.schema"
+        )
+    return f"{root.rstrip('/')}/{parts[-1].lower()}"
 
 
 def add(spark: SparkSession, parts: Sequence[str], table: Table) -> str:

@@ -55,7 +55,7 @@ def run(
             place, _ = identifiers.table_named(spark, target)
         else:
             catalog.check_takes_delta(spark)
-            place = identifiers.at_path(location or catalog.default_location(spark, target))
+            place = identifiers.at_path(catalog.new_location(spark, target, location))
     else:
         place = identifiers.at_path(path)
     exists = entry is not None or place._native.exists()

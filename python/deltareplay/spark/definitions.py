@@ -157,8 +157,7 @@ def execute(spark: SparkSession, asked: Definition) -> tuple[Table, str | None]:
     if asked.mode == "replace":
         raise TableNotFoundError(f"the table {name} cannot be found", code="name.not_delta")
     catalog.check_takes_delta(spark)
-    default = catalog.default_location(spark, parts)  # also finds out that there is no such schema
-    table = identifiers.at_path(location or default)
+    table = identifiers.at_path(catalog.new_location(spark, parts, location))
     return _created(spark, Place(table), asked), catalog.add(spark, parts, table)
 
 

@@ -188,11 +188,14 @@ impl Transaction {
         self.with(py, |staged| staged.set_domain(domain, configuration))
     }
 
-    /// The body of `metaData` as JSON, and the protocol, that the table will have.
-    fn definition(&self, py: Python<'_>) -> PyResult<(String, Versions)> {
+    /// The body of `metaData` as JSON and the protocol that the table will have, and what the commit says
+    /// of them: its parameters as JSON.
+    fn definition(&self, py: Python<'_>) -> PyResult<(String, Versions, String)> {
         self.with(py, |staged| {
+            let parameters = json!(staged.description().parameters).to_string();
             let (metadata, protocol) = staged.effective()?;
-            Ok((json!(metadata).to_string(), versions(protocol.clone())))
+            let metadata = json!(metadata).to_string();
+            Ok((metadata, versions(protocol.clone()), parameters))
         })
     }
 

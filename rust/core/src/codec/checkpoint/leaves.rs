@@ -19,25 +19,8 @@ enum Stats {
 impl CheckpointFile {
     /// What every row needs, its path and deletion vector, and the columns.
     pub(super) fn row_leaves(&self, action: FileAction, columns: &FileColumns) -> Vec<usize> {
-        let mut leaves = self.leaves(|parts| {
-            let [root, field, rest @ ..] = parts else {
-                return false;
-            };
-            root == action.name()
-                && match field.as_str() {
-                    "path" => true,
-                    "deletionVector" => rest.first().is_some_and(|name| {
-                        DELETION_VECTOR_FIELDS
-                            .iter()
-                            .any(|known| known.name() == name)
-                    }),
-                    _ => false,
-                }
-        });
-        leaves.extend(self.column_leaves(action, columns));
-        leaves.sort_unstable();
-        leaves.dedup();
-        leaves
+        let key = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
+        self.column_leaves(action, &columns.merged(&key))
     }
 
     /// What the columns are, or are made of.
@@ -45,6 +28,7 @@ impl CheckpointFile {
         let fields = columns.fields();
         let stats = self.where_stats_are(action, columns);
         let shape = columns.stats_made_of();
+        let of_vector = |name: &String| DELETION_VECTOR_FIELDS.find(name).is_some();
         self.leaves(|parts| match parts {
             [root, field, rest @ ..] if root == action.name() => match field.as_str() {
                 "stats" => stats == Stats::Text,
@@ -52,6 +36,7 @@ impl CheckpointFile {
                     stats == Stats::Struct
                         && (columns.has(FileField::Stats) || asks_for(&shape, rest))
                 }
+                "deletionVector" if !rest.first().is_some_and(of_vector) => false,
                 name => fields.iter().any(|wanted| wanted.name() == name),
             },
             _ => false,
